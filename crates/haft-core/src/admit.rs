@@ -1,0 +1,221 @@
+//! The stages of a call as types: `Call` → `Checked` → `Admitted`.
+//!
+//! Each can be made in exactly one way, so a program that skips validation or policy does not compile:
+//! [`Checked`] comes only from [`Checked::new`], and [`Admitted`] only from an Allow or an answered Ask.
+//!
+//! ```compile_fail
+//! // The fields are private: nobody can write one down.
+//! let admitted = haft_core::Admitted { checked: todo!(), verdict: todo!(), grant: None };
+//! ```
+
+use crate::approval::{Cast, Chain, Decision, Question, Verdict, settle};
+use crate::call::Call;
+use crate::error::{CallError, ErrorKind};
+use crate::grant::{Grant, subjects};
+use crate::place::Place;
+use crate::policy::{Autonomy, Policy};
+use crate::schema::Schema;
+use crate::tool::ToolSpec;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A call whose tool is known and whose canonical arguments are valid.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    call: Call,
+    spec: Arc<ToolSpec>,
+    args: Value,
+}
+
+impl Checked {
+    /// Validates canonical arguments. Defaults are filled first; every violation is reported.
+    pub fn new(call: Call, spec: Arc<ToolSpec>, schema: &Schema, mut args: Value) -> Result<Self, CallError> {
+        schema.prepare(&mut args);
+        schema.check(&spec.name, &args)?;
+        Ok(Self { call, spec, args })
+    }
+
+    /// The call as it came.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// The tool it is for.
+    pub fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    /// The arguments: canonical names, defaults filled.
+    pub fn args(&self) -> &Value {
+        &self.args
+    }
+}
+
+/// What the runtime found out about the world before the decision, so that deciding needs no I/O.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The places that the call names, resolved.
+    pub places: Vec<Place>,
+    /// The grants on file for this tool.
+    pub grants: Vec<Grant>,
+    /// Whether the kernel enforces what this call's tool declares.
+    pub confined: bool,
+    /// Milliseconds of the Unix epoch.
+    pub now_ms: i64,
+}
+
+impl Facts {
+    /// The grant that covers everything the call touches.
+    pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
+        let subjects = subjects(checked, &self.places);
+        self.grants.iter().find(|grant| subjects.iter().all(|subject| grant.covers(checked, subject, self.now_ms)))
+    }
+}
+
+/// A call that may run. Nothing else can be executed.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    checked: Checked,
+    facts: Facts,
+    verdict: Verdict,
+}
+
+impl Admitted {
+    /// The validated call.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
+    }
+
+    /// The facts it was decided on. Tools use these places, not the arguments' text.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Who let it through, and why.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+}
+
+/// A call that waits for a person.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    checked: Checked,
+    facts: Facts,
+    verdict: Verdict,
+}
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this once (or: as part of something remembered). Who said it.
+    Yes(String),
+    /// No, with a message for the model. Who said it.
+    No(String, String),
+}
+
+impl Pending {
+    /// The validated call.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
+    }
+
+    /// The facts it is decided on.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Why it is asked.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Turns the answer into an admission or a refusal.
+    pub fn answer(self, answer: Answer) -> Result<Admitted, Refused> {
+        match answer {
+            Answer::Yes(by) => {
+                let reason = format!("approved; asked because {}", self.verdict.reason);
+                let verdict = Verdict::new(Decision::Allow, by, reason);
+                Ok(Admitted { checked: self.checked, facts: self.facts, verdict })
+            }
+            Answer::No(by, message) => {
+                let said =
+                    if message.is_empty() { "This tool has been rejected by the user.".to_owned() } else { message };
+                let verdict = Verdict::new(Decision::Deny, by, "rejected by a person");
+                Err(Refused { checked: self.checked, verdict, error: CallError::new(ErrorKind::Rejected, said) })
+            }
+        }
+    }
+
+    /// Gives the call up: nobody could be asked now.
+    pub fn defer(self, error: CallError) -> Refused {
+        Refused { checked: self.checked, verdict: self.verdict, error }
+    }
+
+    /// Takes the call apart so that changed arguments can be checked and decided anew.
+    pub fn into_call(self) -> Call {
+        self.checked.call
+    }
+}
+
+/// A call that does not run.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The validated call.
+    pub checked: Checked,
+    /// Who stopped it, and why.
+    pub verdict: Verdict,
+    /// What the caller is told.
+    pub error: CallError,
+}
+
+/// What was decided about a checked call.
+#[derive(Debug, Clone)]
+pub enum Ruling {
+    /// It runs.
+    Admitted(Admitted),
+    /// A person decides.
+    Ask(Pending),
+    /// It does not run.
+    Refused(Refused),
+}
+
+/// Every vote and what follows from them, without taking the call along. Used to explain.
+pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -> (Vec<Cast>, Verdict) {
+    if let Err(gone) = policy.admits(&checked.spec.name, &checked.call.caller) {
+        let reason = format!("`{}` is not available here: {}", checked.spec.name, gone.reason);
+        return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
+    }
+    let votes = chain.poll(Question { checked, facts });
+    let verdict = adjust(settle(&votes), policy.autonomy, &checked.spec);
+    (votes, verdict)
+}
+
+/// Autonomy only ever makes a verdict stricter.
+fn adjust(verdict: Verdict, autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
+    match (autonomy, verdict.decision) {
+        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() && verdict.by != "grant" => {
+            Verdict::new(Decision::Ask, "autonomy", "conservative: everything that writes or runs is asked")
+        }
+        (Autonomy::Autonomous, Decision::Ask) => {
+            let reason = format!("autonomous: nobody is asked, and this would be ({})", verdict.reason);
+            Verdict::new(Decision::Deny, "autonomy", reason)
+        }
+        _ => verdict,
+    }
+}
+
+/// Decides about a call. This is the only source of [`Admitted`] besides an answered [`Pending`].
+pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) -> Ruling {
+    let (_, verdict) = judge(&checked, &facts, policy, chain);
+    match verdict.decision {
+        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict }),
+        Decision::Ask => Ruling::Ask(Pending { checked, facts, verdict }),
+        Decision::Deny => {
+            let message = format!("{} (by {})", verdict.reason, verdict.by);
+            let error = CallError::new(ErrorKind::Denied, message)
+                .hint(format!("`haft explain {}` shows every voice and what it said", checked.spec.name));
+            Ruling::Refused(Refused { checked, verdict, error })
+        }
+    }
+}

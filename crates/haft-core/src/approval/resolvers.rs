@@ -1,0 +1,183 @@
+//! The voices that haft ships, from the floor (1000) to the catch-all (0).
+
+use super::{Decision, List, Question, Resolver, ResolverError, Vote};
+use crate::place::{Access, Sensitive};
+use crate::policy::{Hook, Policy};
+use crate::tool::Severity;
+use std::sync::Arc;
+
+/// 1000: immutable denies, and places that always need a person.
+pub struct Floor(pub Arc<Policy>);
+
+impl Resolver for Floor {
+    fn name(&self) -> &str {
+        "floor"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let checked = question.checked;
+        if !self.0.floor.is_empty() {
+            let args = checked.args().to_string();
+            if let Some(rule) = self.0.forbidden(checked.spec(), &args) {
+                return Ok(Some((Decision::Deny, rule.reason.clone())));
+            }
+        }
+        let care = question.facts.places.iter().find_map(|place| place.sensitive.map(|why| (place, why)));
+        Ok(care.map(|(place, why)| {
+            let own = why == Sensitive::OwnState && place.access == Access::Write;
+            let decision = if own { Decision::Deny } else { Decision::Ask };
+            (decision, format!("{} holds {}", place.shown, why.noun()))
+        }))
+    }
+}
+
+/// 100: tools that the policy's hooks hold for confirmation.
+pub struct Confirmed(pub Arc<Policy>);
+
+impl Resolver for Confirmed {
+    fn name(&self) -> &str {
+        "confirm hook"
+    }
+    fn priority(&self) -> i32 {
+        100
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let (hook, pattern) = self.0.hooks.action(&question.checked.spec().name);
+        let pattern = pattern.map(ToString::to_string).unwrap_or_default();
+        Ok((hook == Hook::Confirm).then(|| (Decision::Ask, format!("hooks.confirm holds `{pattern}`"))))
+    }
+}
+
+/// 100 for the config's list, 90 for a document's: approves and denies by tool name.
+pub struct Listed {
+    /// The list.
+    pub list: List,
+    /// Whether it is a document's: then it replaces the config's, and what it does not hold is Ask.
+    pub document: bool,
+}
+
+impl Resolver for Listed {
+    fn name(&self) -> &str {
+        if self.document { "document list" } else { "config list" }
+    }
+    fn priority(&self) -> i32 {
+        if self.document { 90 } else { 100 }
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let tool = &question.checked.spec().name;
+        if let Some(pattern) = self.list.denies(tool) {
+            return Ok(Some((Decision::Deny, format!("its deny list holds `{pattern}`"))));
+        }
+        // A list approves a tool where it is at home. Elsewhere on the machine is another question.
+        let outside = question.facts.places.iter().find(|place| !place.inside);
+        Ok(match (self.list.approves(tool), outside) {
+            (Some(_), Some(place)) => Some((Decision::Ask, format!("{} lies outside the project", place.shown))),
+            (Some(pattern), None) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
+            (None, _) if self.document => Some((Decision::Ask, "the document's list does not hold it".to_owned())),
+            (None, _) => None,
+        })
+    }
+}
+
+/// 75: what a person allowed before, for a pattern, a number of times, for a while.
+pub struct Granted;
+
+impl Resolver for Granted {
+    fn name(&self) -> &str {
+        "grant"
+    }
+    fn priority(&self) -> i32 {
+        75
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let found = question.facts.grant_for(question.checked);
+        Ok(found.map(|grant| (Decision::Allow, format!("you allowed `{}` ({})", grant.pattern, grant.id))))
+    }
+}
+
+/// 25: tools that are safe to run unasked because the kernel holds them, when it really does.
+pub struct Sandboxed {
+    /// The list in force; without one this voice has no opinion.
+    pub list: Option<List>,
+}
+
+impl Resolver for Sandboxed {
+    fn name(&self) -> &str {
+        "sandbox"
+    }
+    fn priority(&self) -> i32 {
+        25
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let spec = question.checked.spec();
+        let wanted = self.list.as_ref().is_some_and(|list| !list.excludes(&spec.name));
+        let held = question.facts.confined && spec.name.as_str() == "shell.exec";
+        Ok((wanted && held).then(|| (Decision::Allow, "the kernel confines it".to_owned())))
+    }
+}
+
+/// 10: calls that provably only read, inside the readable roots.
+pub struct Reading;
+
+impl Resolver for Reading {
+    fn name(&self) -> &str {
+        "reading"
+    }
+    fn priority(&self) -> i32 {
+        10
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let spec = question.checked.spec();
+        if !spec.read_only() || spec.effects.open_world {
+            return Ok(None);
+        }
+        Ok(match question.facts.places.iter().find(|place| !place.inside) {
+            Some(place) => Some((Decision::Ask, format!("{} lies outside the readable roots", place.shown))),
+            None => Some((Decision::Allow, "it only reads, inside the readable roots".to_owned())),
+        })
+    }
+}
+
+/// How much is asked, by what a mistake would cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Asks nothing; refused where nothing confines.
+    Yolo,
+    /// Asks critical calls.
+    Autonomous,
+    /// Asks high and critical calls.
+    Supervised,
+    /// Asks every call, reading included.
+    Hitl,
+}
+
+/// 0, the catch-all: decides by severity what nobody above had an opinion about. `hitl` speaks at 1000,
+/// because it outranks every approval.
+pub struct Leveled(pub Level);
+
+impl Resolver for Leveled {
+    fn name(&self) -> &str {
+        "level"
+    }
+    fn priority(&self) -> i32 {
+        if self.0 == Level::Hitl { 1000 } else { 0 }
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let severity = question.checked.spec().severity(&question.facts.places);
+        let asks_from = match self.0 {
+            Level::Hitl => return Ok(Some((Decision::Ask, "level hitl asks every call".to_owned()))),
+            Level::Supervised => Severity::High,
+            Level::Autonomous => Severity::Critical,
+            Level::Yolo if question.facts.confined => {
+                return Ok(Some((Decision::Allow, "level yolo asks nothing".to_owned())));
+            }
+            Level::Yolo => {
+                return Ok(Some((Decision::Ask, "level yolo needs confinement, and none is in force".to_owned())));
+            }
+        };
+        let decision = if severity >= asks_from { Decision::Ask } else { Decision::Allow };
+        Ok(Some((decision, format!("severity {severity:?} at level {:?}", self.0).to_lowercase())))
+    }
+}

@@ -1,0 +1,155 @@
+//! One request to run a tool, as it came through a door.
+
+use crate::dialect::Dialect;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// Names one call for ever: in replies, in the audit log, for undo.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(String);
+
+impl CallId {
+    /// An id from a clock and a source of chance: sorts by time, distinct within a millisecond.
+    pub fn new(unix_ms: u64, chance: u64) -> Self {
+        let mut text = String::with_capacity(18);
+        push_base32(&mut text, unix_ms, 9);
+        text.push('-');
+        push_base32(&mut text, chance, 8);
+        Self(text)
+    }
+
+    /// An id that was written down earlier.
+    pub fn parse(text: &str) -> Option<Self> {
+        let ok = !text.is_empty() && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        ok.then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Appends the low `digits` base-32 digits of `value` (Crockford's alphabet: no letter reads as another).
+fn push_base32(text: &mut String, value: u64, digits: u32) {
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    for place in (0..digits).rev() {
+        let digit = usize::try_from(value >> (5 * place) & 31).unwrap_or(0);
+        text.push(char::from(ALPHABET[digit]));
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names a conversation: what was read, and what was allowed "for this session", belongs to one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Accepts 1 to 128 printable characters.
+    pub fn new(text: &str) -> Option<Self> {
+        let ok = (1..=128).contains(&text.len()) && text.chars().all(|c| !c.is_control());
+        ok.then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SessionId {
+    fn default() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The door a call came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// `haft call`, `haft batch`.
+    Cli,
+    /// A program that embeds the library.
+    Library,
+    /// A person approved a stored call.
+    Approval,
+}
+
+/// On whose behalf a call is made; policy may differ by both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The agent's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The model provider behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// One request to run a tool. It can be stored and taken up again by another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Its name for ever.
+    pub id: CallId,
+    /// The tool's name as the caller said it.
+    pub spoken: String,
+    /// The arguments as the caller said them.
+    pub args: Value,
+    /// The vocabulary the caller speaks.
+    pub dialect: Dialect,
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// Who asks.
+    pub caller: Caller,
+    /// The door.
+    pub origin: Origin,
+}
+
+impl Call {
+    /// A canonical call from a program, in the default session.
+    pub fn new(id: CallId, spoken: impl Into<String>, args: Value) -> Self {
+        Self {
+            id,
+            spoken: spoken.into(),
+            args,
+            dialect: Dialect::Haft,
+            session: SessionId::default(),
+            caller: Caller::default(),
+            origin: Origin::Library,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_time_and_differ_by_chance() {
+        let (early, late) = (CallId::new(1_000, u64::MAX), CallId::new(1_001, 0));
+        assert!(early < late);
+        assert_ne!(CallId::new(1_000, 1), CallId::new(1_000, 2));
+        assert_eq!(CallId::parse(early.as_str()), Some(early));
+    }
+
+    #[test]
+    fn an_id_from_outside_is_checked() {
+        for bad in ["", "a/b", "../x", "a b"] {
+            assert_eq!(CallId::parse(bad), None);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Vocabularies: the same tools under the names, parameters and units that five other systems use.
+//!
+//! A dialect is data. `dialects/NAME.json` holds what is spoken (names and schemas, verbatim); a row in
+//! [`table`] says which canonical tool a spoken name means and where its parameters differ. Adding a tool
+//! to a dialect is one row.
+
+use crate::error::CallError;
+use crate::schema::Schema;
+use crate::shape::{Keep, Limits};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock};
+
+mod table;
+
+pub use table::{Fixed, Param, Row, Unit};
+
+/// A vocabulary in which the tool set is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// The canonical one.
+    #[default]
+    Haft,
+    /// Flynn's dotted names.
+    Flynn,
+    /// Flyto's capitalised names.
+    Flyto,
+    /// Flemma's strict schemas.
+    Flemma,
+    /// nodyn's underscored names.
+    Nodyn,
+    /// Glee's manifest tools.
+    Glee,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Haft, Self::Flynn, Self::Flyto, Self::Flemma, Self::Nodyn, Self::Glee];
+
+    /// The name by which it is chosen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Haft => "haft",
+            Self::Flynn => "flynn",
+            Self::Flyto => "flyto",
+            Self::Flemma => "flemma",
+            Self::Nodyn => "nodyn",
+            Self::Glee => "glee",
+        }
+    }
+
+    /// Reads a dialect's name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// How the document says output is cut, where it says so for every tool.
+    pub const fn limits(self) -> Option<Limits> {
+        match self {
+            Self::Flynn => Some(Limits { lines: usize::MAX, bytes: 51_200, keep: Keep::Head }),
+            Self::Nodyn => Some(Limits { lines: usize::MAX, bytes: 80_000, keep: Keep::Head }),
+            Self::Flemma => Some(Limits { lines: 2000, bytes: 51_200, keep: Keep::Head }),
+            Self::Haft | Self::Flyto | Self::Glee => None,
+        }
+    }
+
+    /// Every tool of the dialect for which haft has a canonical one, in the document's order.
+    pub fn entries(self) -> impl Iterator<Item = &'static Entry> {
+        ENTRIES.iter().filter(move |entry| entry.dialect == self)
+    }
+
+    /// The tool that this dialect means by a name or alias.
+    pub fn entry(self, spoken: &str) -> Option<&'static Entry> {
+        self.entries().find(|entry| entry.answers_to(spoken))
+    }
+}
+
+/// One tool of a dialect: what is spoken, and what it means.
+pub struct Entry {
+    /// The vocabulary.
+    pub dialect: Dialect,
+    /// The document's declaration, verbatim: name, schema and what else it says.
+    pub declaration: Value,
+    row: &'static Row,
+    schema: OnceLock<Option<Schema>>,
+}
+
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    table::TABLE
+        .iter()
+        .flat_map(|(dialect, contract, rows)| {
+            let parsed: Value = serde_json::from_str(contract).unwrap_or_default();
+            let declared: BTreeMap<String, Value> = parsed["tools"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|tool| Some((tool["name"].as_str()?.to_owned(), tool.clone())))
+                .collect();
+            rows.iter().filter_map(move |row| {
+                let declaration = declared.get(row.spoken)?.clone();
+                Some(Entry { dialect: *dialect, declaration, row, schema: OnceLock::new() })
+            })
+        })
+        .collect()
+});
+
+/// What a spoken name may mean when it is not a name of the caller's own dialect: every entry of every
+/// dialect that answers to it, or nothing if they do not all mean the same tool.
+pub fn elsewhere(spoken: &str) -> Vec<&'static Entry> {
+    let found: Vec<&Entry> = ENTRIES.iter().filter(|entry| entry.answers_to(spoken)).collect();
+    let agreed = found.windows(2).all(|pair| pair[0].canonical() == pair[1].canonical());
+    if agreed { found } else { Vec::new() }
+}
+
+/// Canonical arguments, and the caller's note about why (which tools never see).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Translated {
+    /// The arguments under canonical names and units.
+    pub args: Value,
+    /// The caller's own words about the call, for previews.
+    pub note: Option<String>,
+}
+
+impl Entry {
+    /// The canonical tool.
+    pub fn canonical(&self) -> &'static str {
+        self.row.canonical
+    }
+
+    /// The spoken name.
+    pub fn spoken(&self) -> &'static str {
+        self.row.spoken
+    }
+
+    /// The spoken input schema.
+    pub fn input_schema(&self) -> &Value {
+        &self.declaration["input_schema"]
+    }
+
+    fn answers_to(&self, spoken: &str) -> bool {
+        let alias =
+            || self.declaration["aliases"].as_array().is_some_and(|list| list.iter().any(|name| name == spoken));
+        self.row.spoken == spoken || alias()
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        self.schema.get_or_init(|| Schema::compile(self.input_schema()).ok()).as_ref()
+    }
+
+    /// Whether arguments look as if they were meant for this entry: all required are there, none unknown.
+    pub fn fits(&self, args: &Value) -> bool {
+        let Some(given) = args.as_object() else { return false };
+        let known = self.input_schema()["properties"].as_object();
+        let required = self.input_schema()["required"].as_array();
+        given.keys().all(|name| known.is_some_and(|map| map.contains_key(name)))
+            && required.into_iter().flatten().all(|name| name.as_str().is_some_and(|name| given.contains_key(name)))
+    }
+
+    /// Validates spoken arguments against the spoken schema (so that complaints use the caller's words)
+    /// and translates them.
+    pub fn to_canonical(&self, mut args: Value) -> Result<Translated, CallError> {
+        let schema = self.schema().ok_or_else(|| CallError::internal("a dialect's schema does not compile"))?;
+        schema.prepare(&mut args);
+        if let Ok(name) = crate::name::ToolName::new(self.row.spoken) {
+            schema.check(&name, &args)?;
+        }
+        let mut canonical = Map::new();
+        let mut note = None;
+        for (spoken, value) in args.as_object().into_iter().flatten() {
+            match self.row.params.iter().find(|param| param.spoken == spoken) {
+                Some(Param { unit: Unit::Note, .. }) => note = value.as_str().map(str::to_owned),
+                Some(_) | None if value.is_null() => {}
+                Some(param) => {
+                    canonical.insert(param.canonical.to_owned(), param.unit.inward(spoken, value)?);
+                }
+                None => {
+                    canonical.insert(spoken.clone(), value.clone());
+                }
+            }
+        }
+        for (name, value) in self.row.fixed {
+            canonical.insert((*name).to_owned(), value.value());
+        }
+        Ok(Translated { args: Value::Object(canonical), note })
+    }
+
+    /// Says canonical arguments in the dialect's words. The inverse of [`Self::to_canonical`], but for
+    /// what the dialect has no word for.
+    pub fn to_spoken(&self, translated: &Translated) -> Value {
+        let mut spoken = Map::new();
+        for (name, value) in translated.args.as_object().into_iter().flatten() {
+            let fixed = self.row.fixed.iter().any(|(fixed, _)| fixed == name);
+            match self.row.params.iter().find(|param| param.canonical == name && param.unit != Unit::Note) {
+                _ if fixed => {}
+                Some(param) => {
+                    spoken.insert(param.spoken.to_owned(), param.unit.outward(value));
+                }
+                None => {
+                    spoken.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        if let (Some(note), Some(param)) =
+            (&translated.note, self.row.params.iter().find(|param| param.unit == Unit::Note))
+        {
+            spoken.insert(param.spoken.to_owned(), Value::String(note.clone()));
+        }
+        Value::Object(spoken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_row_speaks_of_what_its_document_declares() {
+        for (dialect, _, rows) in table::TABLE {
+            assert_eq!(dialect.entries().count(), rows.len(), "{dialect:?}: a row has no declaration");
+            for entry in dialect.entries() {
+                let properties = entry.input_schema()["properties"].as_object().unwrap();
+                for param in entry.row.params {
+                    assert!(properties.contains_key(param.spoken), "{}: {}", entry.spoken(), param.spoken);
+                }
+                assert!(entry.schema().is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_units_and_notes_are_translated() {
+        let read = Dialect::Flyto.entry("FileRead").unwrap();
+        let said = json!({"file_path": "/a", "offset": 0, "limit": 5});
+        let meant = read.to_canonical(said.clone()).unwrap();
+        assert_eq!(meant.args, json!({"path": "/a", "offset": 1, "limit": 5}));
+        assert_eq!(read.to_spoken(&meant), said);
+
+        let read = Dialect::Flemma.entry("read").unwrap();
+        let meant = read.to_canonical(json!({"label": "why", "path": "a", "offset": null, "limit": null})).unwrap();
+        assert_eq!((meant.args["path"].as_str(), meant.note.as_deref()), (Some("a"), Some("why")));
+        assert!(meant.args.get("offset").is_none());
+    }
+
+    #[test]
+    fn complaints_use_the_callers_words() {
+        let error = Dialect::Flyto.entry("Read").unwrap().to_canonical(json!({"path": "/a"})).unwrap_err();
+        assert!(error.message.contains("/file_path: expected string, got nothing"), "{}", error.message);
+        let error = Dialect::Flyto.entry("Read").unwrap().to_canonical(json!({"file_path": "a"})).unwrap_err();
+        assert!(error.message.contains("absolute"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_foreign_name_is_understood_when_all_agree() {
+        assert_eq!(elsewhere("Read")[0].canonical(), "file.read");
+        assert_eq!(elsewhere("read_file")[0].canonical(), "file.read");
+        assert!(elsewhere("nothing").is_empty());
+    }
+}

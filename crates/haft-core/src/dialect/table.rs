@@ -1,0 +1,155 @@
+//! The rows: which canonical tool each spoken name means, and where its parameters differ. What is not
+//! mentioned is the same in both.
+
+use super::Dialect;
+use crate::error::CallError;
+use serde_json::{Value, json};
+
+/// One tool of a dialect.
+pub struct Row {
+    /// The spoken name.
+    pub spoken: &'static str,
+    /// The tool it means.
+    pub canonical: &'static str,
+    /// Parameters that differ in name or unit.
+    pub params: &'static [Param],
+    /// Canonical parameters that the dialect fixes.
+    pub fixed: &'static [(&'static str, Fixed)],
+}
+
+/// A parameter that differs.
+pub struct Param {
+    /// In the dialect.
+    pub spoken: &'static str,
+    /// In haft.
+    pub canonical: &'static str,
+    /// How values differ.
+    pub unit: Unit,
+}
+
+/// How a dialect's values differ from canonical ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Not at all.
+    Same,
+    /// A path that has to be absolute.
+    Absolute,
+    /// Lines are counted from zero.
+    ZeroBased,
+    /// Seconds for milliseconds.
+    Seconds,
+    /// The caller's own words about the call.
+    Note,
+}
+
+/// A value that a dialect fixes.
+#[derive(Debug, Clone, Copy)]
+pub enum Fixed {
+    /// A switch.
+    Flag(bool),
+}
+
+impl Fixed {
+    pub(super) fn value(self) -> Value {
+        match self {
+            Self::Flag(flag) => json!(flag),
+        }
+    }
+}
+
+impl Unit {
+    /// A spoken value in canonical units.
+    pub(super) fn inward(self, name: &str, value: &Value) -> Result<Value, CallError> {
+        match self {
+            Self::Absolute if !value.as_str().is_some_and(|path| path.starts_with('/')) => {
+                Err(CallError::invalid(format!("`{name}` has to be an absolute path, not {value}")))
+            }
+            Self::Same | Self::Absolute | Self::Note => Ok(value.clone()),
+            Self::ZeroBased => {
+                Ok(value.as_u64().and_then(|n| n.checked_add(1)).map_or_else(|| value.clone(), |n| json!(n)))
+            }
+            Self::Seconds => Ok(scale(value, 1000.0)),
+        }
+    }
+
+    /// A canonical value in spoken units.
+    pub(super) fn outward(self, value: &Value) -> Value {
+        match self {
+            Self::Same | Self::Absolute | Self::Note => value.clone(),
+            Self::ZeroBased => value.as_u64().map_or_else(|| value.clone(), |n| json!(n.saturating_sub(1))),
+            Self::Seconds => scale(value, 0.001),
+        }
+    }
+}
+
+/// Multiplies a number, keeping whole numbers whole.
+#[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 are turned into integers")]
+fn scale(value: &Value, factor: f64) -> Value {
+    let Some(number) = value.as_f64().map(|number| number * factor) else { return value.clone() };
+    let rounded = number.round();
+    if (number - rounded).abs() < 1e-9 && rounded.abs() < 9e15 { json!(rounded as i64) } else { json!(number) }
+}
+
+const fn row(spoken: &'static str, canonical: &'static str) -> Row {
+    Row { spoken, canonical, params: &[], fixed: &[] }
+}
+
+const fn param(spoken: &'static str, canonical: &'static str, unit: Unit) -> Param {
+    Param { spoken, canonical, unit }
+}
+
+const LABEL: Param = param("label", "", Unit::Note);
+const ABSOLUTE_PATH: Param = param("file_path", "path", Unit::Absolute);
+/// These documents' readers give a file's text as it is.
+const PLAIN: &[(&str, Fixed)] = &[("line_numbers", Fixed::Flag(false))];
+
+/// Each dialect: its document's declarations, and its rows.
+pub(super) const TABLE: &[(Dialect, &str, &[Row])] = &[
+    (Dialect::Flynn, include_str!("../../dialects/flynn.json"), FLYNN),
+    (Dialect::Flyto, include_str!("../../dialects/flyto.json"), FLYTO),
+    (Dialect::Flemma, include_str!("../../dialects/flemma.json"), FLEMMA),
+    (Dialect::Nodyn, include_str!("../../dialects/nodyn.json"), NODYN),
+    (Dialect::Glee, include_str!("../../dialects/glee.json"), GLEE),
+];
+
+const FLYNN: &[Row] = &[
+    Row { fixed: PLAIN, ..row("file.read", "file.read") },
+    row("file.write", "file.write"),
+    Row {
+        params: &[param("search", "old_string", Unit::Same), param("replace", "new_string", Unit::Same)],
+        ..row("file.edit", "file.edit")
+    },
+    row("file.list", "file.list"),
+    row("system.info", "system.info"),
+    row("sessions.list", "session.list"),
+    Row { params: &[param("sessionId", "session", Unit::Same)], ..row("sessions.delete", "session.delete") },
+];
+
+const FLYTO: &[Row] = &[
+    Row { params: &[ABSOLUTE_PATH, param("offset", "offset", Unit::ZeroBased)], ..row("Read", "file.read") },
+    Row { params: &[ABSOLUTE_PATH], ..row("Edit", "file.edit") },
+    Row { params: &[ABSOLUTE_PATH], ..row("Write", "file.write") },
+    row("Glob", "file.glob"),
+    row("Grep", "file.grep"),
+    row("Gitignore", "file.ignore"),
+];
+
+const FLEMMA: &[Row] = &[
+    row("calculator", "calc.eval"),
+    Row { params: &[param("delay", "delay_ms", Unit::Same)], ..row("calculator_async", "calc.eval") },
+    Row { params: &[LABEL], fixed: PLAIN, ..row("read", "file.read") },
+    Row {
+        params: &[LABEL, param("oldText", "old_string", Unit::Same), param("newText", "new_string", Unit::Same)],
+        ..row("edit", "file.edit")
+    },
+    Row { params: &[LABEL], ..row("write", "file.write") },
+];
+
+const NODYN: &[Row] = &[
+    Row { fixed: PLAIN, ..row("read_file", "file.read") },
+    row("write_file", "file.write"),
+    Row { params: &[param("directory", "path", Unit::Same)], ..row("batch_files", "file.batch") },
+];
+
+/// Glee's own tools run, make and list manifests; they come with the manifests.
+const GLEE: &[Row] = &[];

@@ -1,0 +1,38 @@
+//! The deciding half of haft: what a call is, whether it is well formed, whether it may run, and how
+//! its result is cut to size.
+//!
+//! Nothing here does I/O, reads a clock or awaits: every function is a value in, a value out, so the
+//! rules that keep a machine safe can be tested exhaustively and read in one sitting. What acts on
+//! these decisions lives in `haft-runtime`.
+
+pub mod admit;
+pub mod approval;
+pub mod call;
+pub mod change;
+pub mod dialect;
+pub mod error;
+pub mod grant;
+pub mod name;
+pub mod orchestrate;
+pub mod outcome;
+pub mod pattern;
+pub mod place;
+pub mod policy;
+pub mod preview;
+pub mod provider;
+pub mod record;
+pub mod schema;
+pub mod secret;
+pub mod shape;
+pub mod suggest;
+pub mod tool;
+
+pub use admit::{Admitted, Answer, Checked, Facts, Pending, Refused, Ruling};
+pub use call::{Call, CallId, Caller, Origin, SessionId};
+pub use dialect::Dialect;
+pub use error::{CallError, ErrorKind};
+pub use name::ToolName;
+pub use outcome::Outcome;
+pub use policy::Policy;
+pub use schema::Schema;
+pub use tool::ToolSpec;

@@ -1,0 +1,230 @@
+//! Which tools exist for a caller. The same answer is used when tools are listed and when one is called,
+//! so a model is never shown a tool it may not use, and cannot use one it was not shown.
+
+use crate::call::Caller;
+use crate::name::ToolName;
+use crate::pattern::{BadPattern, ToolPattern, first_match};
+use crate::tool::ToolSpec;
+use std::collections::BTreeMap;
+
+/// An allow list and a deny list. Deny wins.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// What exists.
+    pub allow: Vec<ToolPattern>,
+    /// What does not, whatever `allow` says.
+    pub deny: Vec<ToolPattern>,
+}
+
+impl Rules {
+    /// Reads both lists.
+    pub fn new<S: AsRef<str>>(allow: &[S], deny: &[S]) -> Result<Self, BadPattern> {
+        let read = |list: &[S]| list.iter().map(|text| ToolPattern::new(text.as_ref())).collect::<Result<_, _>>();
+        Ok(Self { allow: read(allow)?, deny: read(deny)? })
+    }
+
+    fn verdict(&self, tool: &ToolName) -> Result<(), String> {
+        if let Some(pattern) = first_match(&self.deny, tool) {
+            return Err(format!("its deny list holds `{pattern}`"));
+        }
+        if first_match(&self.allow, tool).is_none() {
+            return Err(format!("its allow list does not hold `{tool}`"));
+        }
+        Ok(())
+    }
+}
+
+/// The profiles that haft ships, as allow and deny lists.
+pub const PROFILES: &[(&str, &[&str], &[&str])] = &[
+    ("minimal", &["system.info"], &[]),
+    ("messaging", &["system.info", "memory.read", "memory.write"], &["shell.*", "file.*", "process.*"]),
+    ("coding", &["*"], &["group:runtime"]),
+    ("full", &["*"], &[]),
+];
+
+/// The rules of a profile that haft ships.
+pub fn shipped_profile(name: &str) -> Option<Rules> {
+    let (_, allow, deny) = PROFILES.iter().find(|(known, _, _)| *known == name)?;
+    Rules::new(allow, deny).ok()
+}
+
+/// One layer of rules that a tool has to pass, and where it comes from.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    /// Who speaks: `profile coding`, `agent reviewer`, `the project's config`.
+    pub by: String,
+    /// What it lets through.
+    pub rules: Rules,
+}
+
+/// The rules for one agent or one provider.
+#[derive(Debug, Clone)]
+pub struct Override {
+    /// What it lets through.
+    pub gate: Gate,
+    /// Whether it stands in for the profile. Only the user's own config may say so: anybody else's
+    /// override can only narrow.
+    pub replaces_profile: bool,
+}
+
+/// What hooks say about a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// A person confirms.
+    Confirm,
+    /// It is marked in the log.
+    Log,
+    /// No opinion.
+    Silent,
+}
+
+/// Globs per hook. Confirm outranks log outranks silent.
+#[derive(Debug, Clone, Default)]
+pub struct Hooks {
+    /// Tools that a person confirms.
+    pub confirm: Vec<ToolPattern>,
+    /// Tools that are marked in the log.
+    pub log: Vec<ToolPattern>,
+    /// Tools that nobody has an opinion about.
+    pub silent: Vec<ToolPattern>,
+}
+
+impl Hooks {
+    /// The strongest hook that holds the tool, and the pattern by which it does.
+    pub fn action(&self, tool: &ToolName) -> (Hook, Option<&ToolPattern>) {
+        [(Hook::Confirm, &self.confirm), (Hook::Log, &self.log)]
+            .into_iter()
+            .find_map(|(hook, list)| first_match(list, tool).map(|pattern| (hook, Some(pattern))))
+            .unwrap_or((Hook::Silent, first_match(&self.silent, tool)))
+    }
+}
+
+/// How much an agent may do by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Autonomy {
+    /// What standard would ask is refused: nobody is there to answer.
+    Autonomous,
+    /// The approval chain decides.
+    #[default]
+    Standard,
+    /// Everything that writes or runs is asked.
+    Conservative,
+}
+
+/// A rule that nothing can lift.
+#[derive(Debug, Clone)]
+pub struct FloorDeny {
+    /// The tools it is about.
+    pub tool: ToolPattern,
+    /// Where given, only calls whose arguments (as JSON text) match.
+    pub args: Option<regex::Regex>,
+    /// Why, for the person who meets it.
+    pub reason: String,
+}
+
+/// Which tools exist for whom.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// The profile in force; none lets everything through.
+    pub profile: Option<Gate>,
+    /// Every tool passes all of these as well.
+    pub gates: Vec<Gate>,
+    /// Rules for one agent.
+    pub agents: BTreeMap<String, Override>,
+    /// Rules for one provider.
+    pub providers: BTreeMap<String, Override>,
+    /// Confirm, log, silent.
+    pub hooks: Hooks,
+    /// How much happens unasked.
+    pub autonomy: Autonomy,
+    /// What nothing can lift.
+    pub floor: Vec<FloorDeny>,
+}
+
+/// A tool does not exist for this caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotThere {
+    /// The gate that stopped it.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Policy {
+    /// Whether the tool exists for the caller: it must pass every gate that applies.
+    pub fn admits(&self, tool: &ToolName, caller: &Caller) -> Result<(), NotThere> {
+        let agent = caller.agent.as_ref().and_then(|name| self.agents.get(name));
+        let provider = caller.provider.as_ref().and_then(|name| self.providers.get(name));
+        let own = [agent, provider];
+        let replaced = own.iter().flatten().any(|one| one.replaces_profile);
+        let profile = self.profile.iter().filter(|_| !replaced);
+        for gate in profile.chain(&self.gates).chain(own.iter().flatten().map(|one| &one.gate)) {
+            gate.rules.verdict(tool).map_err(|reason| NotThere { by: gate.by.clone(), reason })?;
+        }
+        Ok(())
+    }
+
+    /// The floor rule, if any, that forbids this tool with these arguments (as JSON text).
+    pub fn forbidden(&self, spec: &ToolSpec, args: &str) -> Option<&FloorDeny> {
+        self.floor.iter().find(|rule| {
+            rule.tool.matches(&spec.name) && rule.args.as_ref().is_none_or(|pattern| pattern.is_match(args))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(profile: &str) -> Policy {
+        let gate = Gate { by: format!("profile {profile}"), rules: shipped_profile(profile).unwrap() };
+        Policy { profile: Some(gate), ..Policy::default() }
+    }
+
+    fn there(policy: &Policy, tool: &str) -> bool {
+        policy.admits(&ToolName::new(tool).unwrap(), &Caller::default()).is_ok()
+    }
+
+    #[test]
+    fn the_shipped_profiles_are_those_of_the_document() {
+        let rows: Vec<String> = PROFILES
+            .iter()
+            .map(|(name, _, _)| {
+                let policy = policy(name);
+                let tools = ["system.info", "memory.read", "file.read", "shell.exec"];
+                format!(
+                    "{name}: {}",
+                    tools.into_iter().filter(|tool| there(&policy, tool)).collect::<Vec<_>>().join(" ")
+                )
+            })
+            .collect();
+        insta::assert_snapshot!(rows.join("\n"), @r"
+        minimal: system.info
+        messaging: system.info memory.read
+        coding: system.info memory.read file.read
+        full: system.info memory.read file.read shell.exec
+        ");
+    }
+
+    #[test]
+    fn an_override_only_narrows_unless_it_replaces_the_profile() {
+        let mut policy = policy("minimal");
+        let caller = Caller { agent: Some("a".into()), provider: None };
+        let admits = |policy: &Policy| policy.admits(&ToolName::new("file.read").unwrap(), &caller).is_ok();
+        for (replaces_profile, expected) in [(false, false), (true, true)] {
+            let gate = Gate { by: "agent a".into(), rules: shipped_profile("full").unwrap() };
+            policy.agents.insert("a".into(), Override { gate, replaces_profile });
+            assert_eq!(admits(&policy), expected);
+        }
+    }
+
+    #[test]
+    fn confirm_outranks_log_outranks_silent() {
+        let list = |text: &str| vec![ToolPattern::new(text).unwrap()];
+        let hooks = Hooks { confirm: list("file.write"), log: list("file.*"), silent: list("*") };
+        let action = |tool: &str| hooks.action(&ToolName::new(tool).unwrap()).0;
+        assert_eq!(action("file.write"), Hook::Confirm);
+        assert_eq!(action("file.read"), Hook::Log);
+        assert_eq!(action("calc.eval"), Hook::Silent);
+    }
+}

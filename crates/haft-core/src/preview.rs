@@ -1,0 +1,151 @@
+//! One line about a call, for prompts and logs. Model-written text is shown inert: no control
+//! characters, no invisible direction changes, nothing that could pretend to be part of the prompt.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Text with everything that could act on a terminal or mislead the eye made visible.
+pub fn inert(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push('↵'),
+            '\t' => shown.push(' '),
+            c if c.is_control() || is_deceptive(c) => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters that reorder or hide text: bidirectional controls, zero-width characters, tags.
+fn is_deceptive(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text, cut to `columns` of display width (CJK counts two) with `…` at the cut.
+pub fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut width = 0;
+    let mut shown = String::new();
+    for c in text.chars() {
+        width += c.width().unwrap_or(0);
+        if width > columns.saturating_sub(1) {
+            break;
+        }
+        shown.push(c);
+    }
+    shown.push('…');
+    shown
+}
+
+/// One line about a call: `file.read: src/main.rs  +100,50  # why`.
+pub fn line(spoken: &str, canonical: &str, args: &Value, note: Option<&str>, columns: usize) -> String {
+    let mut text = format!("{spoken}: {}", body(canonical, args));
+    if let Some(note) = note.filter(|note| !note.is_empty()) {
+        let _ = write!(text, "  # {note}");
+    }
+    cut(&inert(&text), columns)
+}
+
+fn body(canonical: &str, args: &Value) -> String {
+    let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+    match canonical {
+        "calc.eval" => text("expression").to_owned(),
+        "shell.exec" => format!("$ {}", text("command")),
+        "file.read" => match range(args) {
+            Some(range) => format!("{}  {range}", text("path")),
+            None => text("path").to_owned(),
+        },
+        "file.edit" => text("path").to_owned(),
+        "file.write" => format!("{} ({})", text("path"), size(text("content").len())),
+        _ => generic(args),
+    }
+}
+
+fn range(args: &Value) -> Option<String> {
+    let number = |name: &str| args.get(name).and_then(Value::as_u64);
+    let (offset, limit) = (number("offset"), number("limit"));
+    (offset.is_some() || limit.is_some()).then(|| match limit {
+        Some(limit) => format!("+{},{limit}", offset.unwrap_or(0)),
+        None => format!("+{}", offset.unwrap_or(0)),
+    })
+}
+
+/// Scalars first, in order of their names, then containers by what they hold.
+fn generic(args: &Value) -> String {
+    let Some(object) = args.as_object() else { return args.to_string() };
+    let mut entries: Vec<(&String, &Value)> = object.iter().collect();
+    entries.sort_by_key(|(name, value)| (value.is_object() || value.is_array(), name.as_str()));
+    entries.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    const KEYS_SHOWN: usize = 3;
+    match value {
+        Value::Array(items) => format!("[{} items]", items.len()),
+        Value::Object(map) => {
+            let mut keys: Vec<&str> = map.keys().take(KEYS_SHOWN).map(String::as_str).collect();
+            let more = map.len().saturating_sub(KEYS_SHOWN);
+            let rest = format!("+{more} more");
+            if more > 0 {
+                keys.push(&rest);
+            }
+            format!("{{{}}}", keys.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// A number of bytes for people: `2.3KB`.
+pub fn size(bytes: usize) -> String {
+    const UNITS: &[(&str, usize)] = &[("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
+    for (unit, scale) in UNITS {
+        if bytes >= *scale {
+            let tenths = (bytes * 10 + scale / 2) / scale;
+            return format!("{}.{}{unit}", tenths / 10, tenths % 10);
+        }
+    }
+    format!("{bytes}B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn previews_follow_the_document() {
+        let show = |canonical: &str, args: Value, note| line(canonical, canonical, &args, note, 80);
+        let lines = [
+            show("calc.eval", json!({"expression": "2 + 2"}), None),
+            show("file.read", json!({"path": "config.lua", "offset": 100, "limit": 50}), Some("reading tail")),
+            show("file.write", json!({"path": "output.txt", "content": "x".repeat(2355)}), Some("saving log")),
+            show("my.search", json!({"b": {"x": 1, "y": 2, "z": 3, "w": 4}, "a": "v", "c": [1, 2]}), None),
+        ];
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        calc.eval: 2 + 2
+        file.read: config.lua  +100,50  # reading tail
+        file.write: output.txt (2.3KB)  # saving log
+        my.search: a="v", b={x, y, z, +1 more}, c=[2 items]
+        "#);
+    }
+
+    #[test]
+    fn text_from_a_model_cannot_act() {
+        assert_eq!(inert("a\x1b[2Jb\u{202e}c\nd"), "a\\u{1b}[2Jb\\u{202e}c↵d");
+    }
+
+    #[test]
+    fn wide_characters_count_two() {
+        assert_eq!(cut("日本語テキスト", 8), "日本語…");
+        assert_eq!(cut("short", 8), "short");
+    }
+}

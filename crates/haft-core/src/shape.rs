@@ -1,0 +1,144 @@
+//! Cutting output to size without lying about it: by lines and by bytes, head, tail or both ends, never
+//! through the middle of a character.
+
+mod binary;
+
+pub use binary::{Binary, detect};
+
+/// Which part of a long output survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The beginning.
+    Head,
+    /// The end.
+    Tail,
+    /// Four fifths from the beginning, one fifth from the end.
+    HeadAndTail,
+}
+
+/// How much output may be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// At most so many lines.
+    pub lines: usize,
+    /// At most so many bytes.
+    pub bytes: usize,
+    /// Which part survives.
+    pub keep: Keep,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { lines: 2000, bytes: 51_200, keep: Keep::Head }
+    }
+}
+
+/// What is left of a text, and how much is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// What is left, with a note where something is missing.
+    pub text: String,
+    /// Bytes left out; zero means the text is whole.
+    pub hidden_bytes: usize,
+    /// Lines left out, in whole or in part.
+    pub hidden_lines: usize,
+}
+
+/// Cuts `text` to the limits.
+pub fn truncate(text: &str, limits: Limits) -> Cut {
+    let whole = || Cut { text: text.to_owned(), hidden_bytes: 0, hidden_lines: 0 };
+    if text.len() <= limits.bytes && text.lines().count() <= limits.lines {
+        return whole();
+    }
+    let (head, tail) = match limits.keep {
+        Keep::Head => (head(text, limits.lines, limits.bytes), ""),
+        Keep::Tail => ("", tail(text, limits.lines, limits.bytes)),
+        Keep::HeadAndTail => {
+            let (lines, bytes) = (limits.lines * 4 / 5, limits.bytes * 4 / 5);
+            let head = head(text, lines, bytes);
+            (head, tail(&text[head.len()..], limits.lines - lines, limits.bytes - bytes))
+        }
+    };
+    let hidden = &text[head.len()..text.len() - tail.len()];
+    if hidden.is_empty() {
+        return whole();
+    }
+    let hidden_lines = hidden.lines().count();
+    let note = format!("[Output truncated - {} bytes hidden, {hidden_lines} lines]", hidden.len());
+    let parts = [head.trim_end_matches('\n'), note.as_str(), tail.trim_start_matches('\n')];
+    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    Cut { text, hidden_bytes: hidden.len(), hidden_lines }
+}
+
+/// The longest beginning within the limits.
+fn head(text: &str, lines: usize, bytes: usize) -> &str {
+    let by_lines = text.match_indices('\n').nth(lines.wrapping_sub(1)).map_or(text.len(), |(at, _)| at + 1);
+    let by_lines = if lines == 0 { 0 } else { by_lines };
+    &text[..floor_boundary(text, by_lines.min(bytes))]
+}
+
+/// The longest end within the limits.
+fn tail(text: &str, lines: usize, bytes: usize) -> &str {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let by_lines = match lines {
+        0 => text.len(),
+        lines => body.rmatch_indices('\n').nth(lines - 1).map_or(0, |(at, _)| at + 1),
+    };
+    let mut start = by_lines.max(text.len().saturating_sub(bytes));
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// The largest character boundary that is not past `at`.
+pub fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str, lines: usize, bytes: usize, keep: Keep) -> String {
+        truncate(text, Limits { lines, bytes, keep }).text
+    }
+
+    #[test]
+    fn each_way_of_keeping() {
+        let text = (1..=10).map(|n| format!("line {n}\n")).collect::<String>();
+        insta::assert_snapshot!(cut(&text, 2, 1000, Keep::Head), @r"
+        line 1
+        line 2
+        [Output truncated - 57 bytes hidden, 8 lines]
+        ");
+        insta::assert_snapshot!(cut(&text, 2, 1000, Keep::Tail), @r"
+        [Output truncated - 56 bytes hidden, 8 lines]
+        line 9
+        line 10
+        ");
+        insta::assert_snapshot!(cut(&text, 5, 1000, Keep::HeadAndTail), @r"
+        line 1
+        line 2
+        line 3
+        line 4
+        [Output truncated - 35 bytes hidden, 5 lines]
+        line 10
+        ");
+        assert_eq!(cut(&text, 10, 1000, Keep::Head), text);
+    }
+
+    #[test]
+    fn a_character_is_never_split() {
+        let text = "日本語".repeat(10);
+        for bytes in 0..text.len() {
+            for keep in [Keep::Head, Keep::Tail, Keep::HeadAndTail] {
+                cut(&text, 100, bytes, keep);
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The declaration of a tool: everything that listing, validating, deciding and recording need to know
+//! about it without running it.
+
+use crate::name::{BadName, ToolName};
+use crate::place::{Access, Place};
+use crate::shape::Limits;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// What running a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: it only looks.
+    Reads,
+    /// It looks, and returns file changes that the runtime applies. Running it is free of side effects,
+    /// so its real effect can be shown before anybody approves it, tried, and undone.
+    Changes,
+    /// It acts by itself, and cannot be asked what it would do.
+    Acts,
+}
+
+/// What running a tool does, and how it may be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Effects {
+    /// What it does to the world.
+    pub effect: Effect,
+    /// It may destroy something for good.
+    pub destructive: bool,
+    /// Twice is as good as once.
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    pub open_world: bool,
+    /// It may run beside other such tools.
+    pub concurrency_safe: bool,
+}
+
+/// The shape of what goes in and comes out.
+#[derive(Debug, Clone)]
+pub struct Shapes {
+    /// JSON Schema 2020-12 of the arguments.
+    pub input: Value,
+    /// JSON Schema 2020-12 of the data that comes back.
+    pub output: Option<Value>,
+    /// Whether models are held to the schema exactly.
+    pub strict: bool,
+}
+
+/// A parameter that names a place in the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// The parameter.
+    pub param: &'static str,
+    /// What happens at that place.
+    pub access: Access,
+    /// The place meant when the parameter is absent.
+    pub default: Option<&'static str>,
+}
+
+/// What a tool may touch.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// Parameters that name places. What a call does not name here, it cannot reach.
+    pub touches: Vec<Touch>,
+    /// Parameters whose values are bodies: recorded as hash and size, never in clear.
+    pub bodies: Vec<&'static str>,
+    /// Whether it reaches the network.
+    pub network: bool,
+}
+
+/// How much a mistake with a call would cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing changes.
+    Low,
+    /// Something changes inside the project and can be undone.
+    Medium,
+    /// Something changes that cannot be undone, or lies outside the project.
+    High,
+    /// Credentials or haft's own state are involved.
+    Critical,
+}
+
+/// The declaration of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolSpec {
+    /// Its one canonical name.
+    pub name: ToolName,
+    /// What it does, for models and people.
+    pub description: String,
+    /// More words by which it should be found.
+    pub search_hint: &'static str,
+    /// What goes in and comes out.
+    pub shapes: Shapes,
+    /// What running it does.
+    pub effects: Effects,
+    /// What it may touch.
+    pub reach: Reach,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How its output is cut.
+    pub limits: Limits,
+}
+
+impl ToolSpec {
+    /// A read-only tool without parameters; the methods below say what differs.
+    pub fn new(name: &str, description: impl Into<String>) -> Result<Self, BadName> {
+        Ok(Self {
+            name: ToolName::new(name)?,
+            description: description.into(),
+            search_hint: "",
+            shapes: Shapes {
+                input: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+                output: None,
+                strict: true,
+            },
+            effects: Effects {
+                effect: Effect::Reads,
+                destructive: false,
+                idempotent: true,
+                open_world: false,
+                concurrency_safe: true,
+            },
+            reach: Reach::default(),
+            timeout: Duration::from_secs(30),
+            limits: Limits::default(),
+        })
+    }
+
+    /// The JSON Schema of its arguments.
+    #[must_use]
+    pub fn input(mut self, schema: Value) -> Self {
+        self.shapes.input = schema;
+        self
+    }
+
+    /// The JSON Schema of the data it gives.
+    #[must_use]
+    pub fn output(mut self, schema: Value) -> Self {
+        self.shapes.output = Some(schema);
+        self
+    }
+
+    /// More words by which it should be found.
+    #[must_use]
+    pub fn hint(mut self, words: &'static str) -> Self {
+        self.search_hint = words;
+        self
+    }
+
+    /// It returns file changes for the runtime to apply.
+    #[must_use]
+    pub fn changes_files(self) -> Self {
+        self.effectful(Effect::Changes)
+    }
+
+    /// It acts by itself.
+    #[must_use]
+    pub fn acts(self) -> Self {
+        self.effectful(Effect::Acts)
+    }
+
+    fn effectful(mut self, effect: Effect) -> Self {
+        self.effects.effect = effect;
+        self.effects.idempotent = false;
+        self.effects.concurrency_safe = false;
+        self
+    }
+
+    /// It may destroy something for good.
+    #[must_use]
+    pub fn destructive(mut self) -> Self {
+        self.effects.destructive = true;
+        self
+    }
+
+    /// A parameter names a place.
+    #[must_use]
+    pub fn touches(mut self, param: &'static str, access: Access, default: Option<&'static str>) -> Self {
+        self.reach.touches.push(Touch { param, access, default });
+        self
+    }
+
+    /// A parameter holds a body that must not be recorded in clear.
+    #[must_use]
+    pub fn body(mut self, param: &'static str) -> Self {
+        self.reach.bodies.push(param);
+        self
+    }
+
+    /// How its output is cut.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long it may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Whether it only looks.
+    pub fn read_only(&self) -> bool {
+        self.effects.effect == Effect::Reads
+    }
+
+    /// How much a mistake would cost at these places.
+    pub fn severity(&self, places: &[Place]) -> Severity {
+        if places.iter().any(|place| place.sensitive.is_some()) {
+            return Severity::Critical;
+        }
+        let outside = places.iter().any(|place| !place.inside);
+        match self.effects.effect {
+            Effect::Reads if outside => Severity::Medium,
+            Effect::Reads => Severity::Low,
+            Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,
+            Effect::Changes | Effect::Acts => Severity::High,
+        }
+    }
+}

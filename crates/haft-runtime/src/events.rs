@@ -1,0 +1,75 @@
+//! One bus of progress events that every door listens to.
+
+use haft_core::approval::Verdict;
+use haft_core::{CallId, Outcome};
+use serde::Serialize;
+use tokio::sync::broadcast;
+
+/// How many events a slow listener may fall behind before it loses the oldest.
+const BACKLOG: usize = 1024;
+
+/// What happens to a call, as it happens.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A call is about to run.
+    CallStart {
+        /// Which.
+        call_id: CallId,
+        /// The canonical tool.
+        tool: String,
+        /// One line about it.
+        preview: String,
+    },
+    /// A call waits for a person.
+    Approval {
+        /// Which.
+        call_id: CallId,
+        /// One line about it.
+        preview: String,
+        /// Why it is asked.
+        verdict: Verdict,
+    },
+    /// A call reports how far it is.
+    Progress {
+        /// Which.
+        call_id: CallId,
+        /// In its own words.
+        message: String,
+    },
+    /// A call ended.
+    CallEnd {
+        /// What it gave.
+        outcome: Box<Outcome>,
+    },
+}
+
+/// The bus. Cheap to clone; sending never waits and never fails.
+#[derive(Debug, Clone)]
+pub struct Events(broadcast::Sender<Event>);
+
+impl Default for Events {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(BACKLOG))
+    }
+}
+
+impl Events {
+    /// Tells all listeners.
+    pub fn send(&self, event: Event) {
+        // An error only says that nobody listens.
+        let _ = self.0.send(event);
+    }
+
+    /// Sends an event that is costly to make, if anybody listens.
+    pub fn send_with(&self, make: impl FnOnce() -> Event) {
+        if self.0.receiver_count() > 0 {
+            self.send(make());
+        }
+    }
+
+    /// Listens from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Event> {
+        self.0.subscribe()
+    }
+}

@@ -1,0 +1,47 @@
+//! The acting half of haft: it carries a call through every stage that `haft-core` decides about.
+
+pub mod events;
+pub mod files;
+pub mod halt;
+pub mod scene;
+pub mod seen;
+#[cfg(test)]
+mod testing;
+pub mod tool;
+pub mod tools;
+pub mod workspace;
+
+pub use events::{Event, Events};
+pub use halt::Halt;
+pub use scene::Scene;
+pub use tool::{Blocking, Reply, Tool};
+pub use workspace::Workspace;
+
+use haft_core::{CallError, CallId};
+
+/// A number nobody can guess.
+pub(crate) fn chance() -> u64 {
+    // Without a source of chance there is still the clock; ids only have to differ.
+    getrandom::u64().unwrap_or_else(|_| now_ns())
+}
+
+fn now_ns() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds of the Unix epoch.
+pub fn now_ms() -> i64 {
+    i64::try_from(now_ns() / 1_000_000).unwrap_or(i64::MAX)
+}
+
+/// A fresh name for a call.
+pub fn new_call_id() -> CallId {
+    CallId::new(now_ns() / 1_000_000, chance())
+}
+
+/// A store's failure as the caller hears it.
+pub(crate) fn store_error(error: haft_store::StoreError) -> CallError {
+    let hint = error.hint();
+    CallError::internal(error.to_string()).hint(hint)
+}

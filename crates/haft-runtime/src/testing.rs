@@ -1,0 +1,90 @@
+//! A stage for tool tests: a temporary project, a real store, and calls that are always allowed.
+
+use crate::events::Events;
+use crate::halt::Halt;
+use crate::scene::Scene;
+use crate::tool::{Reply, Tool};
+use crate::workspace::Workspace;
+use haft_core::admit::{Checked, Facts, Ruling, decide};
+use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};
+use haft_core::{Call, CallError, Policy, Schema};
+use haft_store::Store;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Says yes to everything.
+struct Anything;
+
+impl Resolver for Anything {
+    fn name(&self) -> &str {
+        "test"
+    }
+    fn resolve(&self, _: Question<'_>) -> Result<Vote, ResolverError> {
+        Ok(Some((Decision::Allow, "a test".to_owned())))
+    }
+}
+
+/// A temporary project with its own store.
+pub(crate) struct Stage {
+    dir: tempfile::TempDir,
+    workspace: Arc<Workspace>,
+    store: Store,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        let workspace = Arc::new(Workspace::new(&dir.path().join("project")).unwrap());
+        let store = Store::open(&dir.path().join("haft.db")).unwrap();
+        Self { dir, workspace, store }
+    }
+
+    /// The project's directory.
+    pub(crate) fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// A directory outside the project.
+    pub(crate) fn outside(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file of the project, with its directories.
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Validates a call, resolves its places and runs the tool. Changes are returned, not applied.
+    pub(crate) fn act(&self, tool: &Arc<dyn Tool>, args: Value) -> Result<Reply, CallError> {
+        self.act_until(tool, args, &Halt::new())
+    }
+
+    /// The same, with a way to stop it.
+    pub(crate) fn act_until(&self, tool: &Arc<dyn Tool>, args: Value, halt: &Halt) -> Result<Reply, CallError> {
+        let spec = Arc::clone(tool.spec());
+        let schema = Schema::compile(&spec.shapes.input).unwrap();
+        let call = Call::new(crate::new_call_id(), spec.name.as_str(), args.clone());
+        let checked = Checked::new(call, Arc::clone(&spec), &schema, args)?;
+        let places = self.workspace.places(&spec, checked.args())?;
+        let mut chain = Chain::default();
+        chain.add(Arc::new(Anything));
+        let facts = Facts { places, ..Facts::default() };
+        let Ruling::Admitted(admitted) = decide(checked, facts, &Policy::default(), &chain) else {
+            panic!("the test resolver allows everything")
+        };
+        let scene = Scene::new(
+            Arc::new(admitted),
+            Arc::clone(&self.workspace),
+            self.store.clone(),
+            Events::default(),
+            halt.clone(),
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(tool.act(&scene))
+    }
+}

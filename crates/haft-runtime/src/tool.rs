@@ -1,0 +1,105 @@
+//! What a tool is to the runtime: a declaration, and one function.
+
+use crate::halt::Halt;
+use crate::scene::Scene;
+use haft_core::change::Change;
+use haft_core::outcome::Label;
+use haft_core::{CallError, ToolSpec};
+use serde_json::Value;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A boxed future, so that tools of many kinds fit one registry.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something a caller may invoke.
+pub trait Tool: Send + Sync + 'static {
+    /// Its declaration. It must not change.
+    fn spec(&self) -> &Arc<ToolSpec>;
+
+    /// Does the work. A tool declared with `Effect::Changes` must only look and return its changes: the
+    /// runtime shows, applies and undoes them.
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
+}
+
+/// What a tool gives back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    /// Text for the model and the person.
+    pub text: String,
+    /// The same as data.
+    pub data: Option<Value>,
+    /// File changes for the runtime to apply.
+    pub changes: Vec<Change>,
+    /// Things worth knowing that are not failures.
+    pub warnings: Vec<String>,
+    /// Where the data came from.
+    pub labels: Vec<Label>,
+    /// Where the whole is, if the tool itself gave only a part.
+    pub whole: Option<String>,
+}
+
+impl Reply {
+    /// A reply of text alone.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Adds the result as data.
+    #[must_use]
+    pub fn data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// Adds file changes.
+    #[must_use]
+    pub fn changes(mut self, changes: Vec<Change>) -> Self {
+        self.changes = changes;
+        self
+    }
+}
+
+/// A tool whose work is a plain function on a worker thread: the usual form of everything that touches
+/// files.
+pub struct Blocking<F> {
+    spec: Arc<ToolSpec>,
+    work: F,
+}
+
+impl<F> Blocking<F>
+where
+    F: Fn(&Scene) -> Result<Reply, CallError> + Clone + Send + Sync + 'static,
+{
+    /// A tool of this declaration that does this work.
+    pub fn new(spec: ToolSpec, work: F) -> Arc<dyn Tool> {
+        Arc::new(Self { spec: Arc::new(spec), work })
+    }
+}
+
+impl<F> Tool for Blocking<F>
+where
+    F: Fn(&Scene) -> Result<Reply, CallError> + Clone + Send + Sync + 'static,
+{
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        let (work, scene) = (self.work.clone(), scene.clone());
+        Box::pin(async move { off_thread(scene.halt().clone(), move || work(&scene)).await })
+    }
+}
+
+/// Runs blocking work on a worker thread, and stops waiting for it when the call is halted. The work
+/// itself notices at its next `halt.check()`.
+pub async fn off_thread<T: Send + 'static>(
+    halt: Halt,
+    work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
+) -> Result<T, CallError> {
+    let task = tokio::task::spawn_blocking(work);
+    tokio::select! {
+        done = task => done.unwrap_or_else(|crash| Err(CallError::internal(format!("the tool crashed: {crash}")))),
+        stop = halt.stopped() => Err(stop),
+    }
+}

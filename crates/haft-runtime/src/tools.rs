@@ -1,0 +1,18 @@
+//! The tools that haft ships. One file each; a tool is a declaration and a function.
+
+pub mod file;
+
+use crate::tool::Tool;
+use haft_core::ToolSpec;
+use std::sync::Arc;
+
+/// Every shipped tool.
+pub fn all() -> Vec<Arc<dyn Tool>> {
+    file::all()
+}
+
+/// The declaration of a shipped tool.
+#[expect(clippy::expect_used, reason = "the names are literals, and a test registers every one")]
+pub(crate) fn declare(name: &str, description: &str) -> ToolSpec {
+    ToolSpec::new(name, description).expect("a shipped tool's name is well formed")
+}

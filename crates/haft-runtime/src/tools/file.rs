@@ -1,0 +1,11 @@
+//! The file tools.
+
+pub mod write;
+
+use crate::tool::Tool;
+use std::sync::Arc;
+
+/// Every file tool.
+pub fn all() -> Vec<Arc<dyn Tool>> {
+    vec![write::tool()]
+}

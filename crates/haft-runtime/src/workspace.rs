@@ -1,0 +1,210 @@
+//! The project and its surroundings: where relative paths start, which roots may be used unasked, and how
+//! a path that a caller says becomes the one place that is decided upon and opened.
+
+use haft_core::place::{Access, Place, Sensitive, sensitive};
+use haft_core::{CallError, ToolSpec};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// How many links a path may lead through.
+const MAX_LINKS: usize = 40;
+
+/// The project and its roots. All paths are absolute and free of links.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    root: PathBuf,
+    home: Option<PathBuf>,
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    own: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// A workspace rooted at `root`, where everything inside may be read, and written when asked.
+    pub fn new(root: &Path) -> std::io::Result<Self> {
+        let root = root.canonicalize()?;
+        Ok(Self { readable: vec![root.clone()], writable: vec![root.clone()], root, home: home(), own: Vec::new() })
+    }
+
+    /// The workspace around a directory: the nearest one upward with `.haft` or `.glee`, else the git
+    /// root, else the directory itself.
+    pub fn discover(from: &Path) -> std::io::Result<Self> {
+        let from = from.canonicalize()?;
+        let upward = |names: &[&str]| {
+            from.ancestors().find(|dir| names.iter().any(|name| dir.join(name).exists())).map(Path::to_owned)
+        };
+        let root = upward(&[".haft", ".glee"]).or_else(|| upward(&[".git"]));
+        Self::new(root.as_deref().unwrap_or(&from))
+    }
+
+    /// Adds a root that may be read unasked.
+    #[must_use]
+    pub fn readable(mut self, root: &Path) -> Self {
+        self.readable.extend(root.canonicalize());
+        self
+    }
+
+    /// Adds a root that counts as the project when written.
+    #[must_use]
+    pub fn writable(mut self, root: &Path) -> Self {
+        self.writable.extend(root.canonicalize());
+        self
+    }
+
+    /// Adds a directory that holds haft's own state.
+    #[must_use]
+    pub fn own(mut self, dir: &Path) -> Self {
+        self.own.push(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()));
+        self
+    }
+
+    /// The project root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path as a person would write it: relative inside the project, absolute elsewhere.
+    pub fn shown(&self, path: &Path) -> String {
+        let shown = match path.strip_prefix(&self.root) {
+            Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
+            Ok(inside) => inside,
+            Err(_) => path,
+        };
+        display(shown.as_os_str())
+    }
+
+    /// Resolves every place that a call names.
+    pub fn places(&self, spec: &ToolSpec, args: &Value) -> Result<Vec<Place>, CallError> {
+        let mut places = Vec::with_capacity(spec.reach.touches.len());
+        for touch in &spec.reach.touches {
+            let named = args.get(touch.param).and_then(Value::as_str).or(touch.default);
+            if let Some(spoken) = named {
+                places.push(self.place(touch.param, touch.access, spoken)?);
+            }
+        }
+        Ok(places)
+    }
+
+    /// Resolves one place.
+    pub fn place(&self, param: &'static str, access: Access, spoken: &str) -> Result<Place, CallError> {
+        if spoken.contains('\0') {
+            return Err(CallError::invalid(format!("`{param}` contains a NUL character, which no path can")));
+        }
+        if spoken.is_empty() {
+            return Err(CallError::invalid(format!("`{param}` is empty")));
+        }
+        let absolute = self.absolute(spoken);
+        let real = resolve(&absolute, MAX_LINKS).map_err(|why| CallError::invalid(format!("{spoken}: {why}")))?;
+        let roots = if access == Access::Read { &self.readable } else { &self.writable };
+        Ok(Place {
+            param,
+            spoken: spoken.to_owned(),
+            shown: self.shown(&real),
+            access,
+            inside: roots.iter().any(|root| real.starts_with(root)),
+            sensitive: self.judge(&absolute).or_else(|| self.judge(&real)),
+            real,
+        })
+    }
+
+    /// Judges a path: by its names inside the project (whose own location says nothing), and by whether
+    /// it is part of haft's state.
+    pub fn judge(&self, path: &Path) -> Option<Sensitive> {
+        if self.own.iter().any(|dir| path.starts_with(dir)) {
+            return Some(Sensitive::OwnState);
+        }
+        sensitive(path.strip_prefix(&self.root).unwrap_or(path))
+    }
+
+    fn absolute(&self, spoken: &str) -> PathBuf {
+        match (spoken.strip_prefix('~'), &self.home) {
+            (Some(""), Some(home)) => home.clone(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => self.root.join(spoken),
+        }
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// A name for people and JSON: bytes that are not UTF-8 are written as `\xNN`.
+pub fn display(name: &OsStr) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    name.as_bytes()
+        .utf8_chunks()
+        .flat_map(|chunk| {
+            let bad: String = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")).collect();
+            [chunk.valid().to_owned(), bad]
+        })
+        .collect()
+}
+
+/// Follows every link in a path whose end need not exist yet. A dangling link leads to where a write
+/// through it would land.
+fn resolve(path: &Path, links_left: usize) -> Result<PathBuf, String> {
+    if links_left == 0 {
+        return Err("too many symbolic links; is it a loop?".to_owned());
+    }
+    match path.canonicalize() {
+        Ok(real) => return Ok(real),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) if crate::files::is_link_loop(&error) => {
+            return Err("too many symbolic links; is it a loop?".to_owned());
+        }
+        Err(error) => return Err(error.to_string()),
+    }
+    let (Some(parent), Some(last)) = (path.parent(), path.components().next_back()) else {
+        return Err("no such path".to_owned());
+    };
+    let parent = resolve(parent, links_left - 1)?;
+    match last {
+        Component::Normal(name) => match std::fs::read_link(parent.join(name)) {
+            Ok(target) => resolve(&parent.join(target), links_left - 1),
+            Err(_) => Ok(parent.join(name)),
+        },
+        Component::ParentDir => Err("`..` after a directory that does not exist".to_owned()),
+        _ => Ok(parent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn scene() -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        std::fs::create_dir_all(dir.path().join("project/src")).unwrap();
+        let workspace = Workspace::discover(&dir.path().join("project/src")).unwrap();
+        (dir, workspace)
+    }
+
+    #[test]
+    fn the_root_is_found_upward_and_relative_paths_start_there() {
+        let (dir, workspace) = scene();
+        assert_eq!(workspace.root(), dir.path().join("project").canonicalize().unwrap());
+        let place = workspace.place("path", Access::Write, "src/new/file.rs").unwrap();
+        assert_eq!((place.shown.as_str(), place.inside), ("src/new/file.rs", true));
+    }
+
+    #[test]
+    fn links_are_followed_before_a_place_is_judged() {
+        let (dir, workspace) = scene();
+        symlink(dir.path(), workspace.root().join("out")).unwrap();
+        symlink(dir.path().join("not-yet"), workspace.root().join("dangling")).unwrap();
+        symlink(workspace.root().join(".git"), workspace.root().join("innocent")).unwrap();
+        symlink("loop", workspace.root().join("loop")).unwrap();
+        let place = |path: &str| workspace.place("path", Access::Write, path);
+        assert!(!place("out/x").unwrap().inside);
+        assert!(!place("dangling").unwrap().inside);
+        assert!(!place("../x").unwrap().inside);
+        assert_eq!(place("innocent/config").unwrap().sensitive, Some(Sensitive::VersionControl));
+        assert!(place("loop").unwrap_err().message.contains("loop"));
+        assert!(place("a\0b").unwrap_err().message.contains("NUL"));
+    }
+}

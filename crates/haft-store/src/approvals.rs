@@ -1,0 +1,170 @@
+//! Calls that wait for a person. Each is decided once, by whoever comes first, in whatever process.
+
+use crate::journal::append;
+use crate::{Entry, Mode, Store, StoreError, now_ms};
+use haft_core::record::Kind;
+use haft_core::{Call, Outcome};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Where an approval stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Pending,
+    /// Somebody said yes; the call runs or its process died.
+    Approved,
+    /// Somebody said yes and the call ended.
+    Done,
+    /// Somebody said no.
+    Rejected,
+}
+
+impl ApprovalState {
+    const ALL: [(Self, &'static str); 4] =
+        [(Self::Pending, "pending"), (Self::Approved, "approved"), (Self::Done, "done"), (Self::Rejected, "rejected")];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
+    }
+}
+
+/// A stored question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Approval {
+    /// Its name; the same as its call's.
+    pub id: String,
+    /// Where it stands.
+    pub state: ApprovalState,
+    /// The canonical tool.
+    pub tool: String,
+    /// One line about the call.
+    pub preview: String,
+    /// Why it is asked.
+    pub reason: String,
+    /// The project it is about.
+    pub root: String,
+    /// When it was asked.
+    pub asked_ms: i64,
+    /// Who decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
+}
+
+const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let (word, outcome): (String, Option<String>) = (row.get(1)?, row.get(8)?);
+    let state = ApprovalState::ALL.iter().find(|(_, known)| *known == word).map(|(state, _)| *state);
+    Ok(Approval {
+        id: row.get(0)?,
+        state: state.ok_or(rusqlite::Error::InvalidQuery)?,
+        tool: row.get(2)?,
+        preview: row.get(3)?,
+        reason: row.get(4)?,
+        root: row.get(5)?,
+        asked_ms: row.get(6)?,
+        decided_by: row.get(7)?,
+        outcome: outcome.and_then(|text| serde_json::from_str(&text).ok()),
+    })
+}
+
+fn record(connection: &Connection, id: &str, said: &str, by: Option<&str>) -> rusqlite::Result<()> {
+    let mut entry = Entry::new(Kind::Approval).with("call", id).with("said", said);
+    if let Some(by) = by {
+        entry = entry.with("by", by);
+    }
+    append(connection, &entry).map(drop)
+}
+
+impl Store {
+    /// Stores a question durably.
+    pub async fn ask(&self, approval: Approval, call: &Call) -> Result<(), StoreError> {
+        let call = serde_json::to_string(call).unwrap_or_default();
+        self.run(Mode::Durable, move |connection| {
+            connection.execute(
+                "INSERT INTO approvals (id, state, call, tool, preview, reason, root, asked_ms)
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![approval.id, call, approval.tool, approval.preview, approval.reason, approval.root, now_ms()],
+            )?;
+            record(connection, &approval.id, "asked", None)
+        })
+        .await
+    }
+
+    /// All questions, or only the undecided ones, oldest first.
+    pub async fn approvals(&self, only_pending: bool) -> Result<Vec<Approval>, StoreError> {
+        self.run(Mode::Read, move |connection| {
+            let sql =
+                format!("SELECT {COLUMNS} FROM approvals WHERE NOT ?1 OR state = 'pending' ORDER BY asked_ms, id");
+            connection.prepare(&sql)?.query_map([only_pending], read)?.collect()
+        })
+        .await
+    }
+
+    /// One question.
+    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        let id = id.to_owned();
+        self.run(Mode::Read, move |connection| {
+            let sql = format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1");
+            connection.query_row(&sql, [id], read).optional()
+        })
+        .await
+    }
+
+    /// Says yes, if nobody has decided before. Returns the call to run: exactly one caller ever gets it,
+    /// and from here on its arguments are no longer kept.
+    pub async fn approve(&self, id: &str, by: &str) -> Result<Option<Call>, StoreError> {
+        let (id, by) = (id.to_owned(), by.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            let stored: Option<String> = connection
+                .query_row("SELECT call FROM approvals WHERE id = ?1 AND state = 'pending'", [&id], |row| row.get(0))
+                .optional()?
+                .flatten();
+            let Some(call) = stored.and_then(|text| serde_json::from_str(&text).ok()) else { return Ok(None) };
+            decide(connection, &id, ApprovalState::Approved, &by)?;
+            record(connection, &id, "approved", Some(&by))?;
+            Ok(Some(call))
+        })
+        .await
+    }
+
+    /// Says no, if nobody has decided before. Returns whether it counted.
+    pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<bool, StoreError> {
+        let (id, by, message) = (id.to_owned(), by.to_owned(), message.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            if decide(connection, &id, ApprovalState::Rejected, &by)? == 0 {
+                return Ok(false);
+            }
+            let outcome = serde_json::json!({ "rejected": message }).to_string();
+            connection.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", params![id, outcome])?;
+            record(connection, &id, "rejected", Some(&by))?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Keeps what came of an approved call.
+    pub async fn finish_approval(&self, id: &str, outcome: &Outcome) -> Result<(), StoreError> {
+        let (id, outcome) = (id.to_owned(), serde_json::to_string(outcome).unwrap_or_default());
+        self.run(Mode::Durable, move |connection| {
+            connection
+                .execute("UPDATE approvals SET state = 'done', outcome = ?2 WHERE id = ?1", params![id, outcome])
+                .map(drop)
+        })
+        .await
+    }
+}
+
+fn decide(connection: &Connection, id: &str, state: ApprovalState, by: &str) -> rusqlite::Result<usize> {
+    connection.execute(
+        "UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'",
+        params![id, state.as_str(), by, now_ms()],
+    )
+}

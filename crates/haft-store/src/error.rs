@@ -1,0 +1,82 @@
+//! Why the store could not do what it was asked.
+
+use std::path::PathBuf;
+
+/// A failure of the store. Each says which file it is about, and has a hint.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The directory or file cannot be made.
+    #[error("the store {path} cannot be opened: {why}")]
+    Open {
+        /// The database file.
+        path: PathBuf,
+        /// The system's complaint.
+        why: String,
+    },
+    /// Another process holds it for too long.
+    #[error("the store {path} is locked by another process")]
+    Locked {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// A newer haft wrote it.
+    #[error("the store {path} was written by a newer haft (format {found}; this one knows up to {known})")]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// It is not a database, or a damaged one.
+    #[error("the store {path} is damaged: {why}")]
+    Damaged {
+        /// The database file.
+        path: PathBuf,
+        /// The database's complaint.
+        why: String,
+    },
+    /// The disk is full.
+    #[error("the store {path} cannot grow: the disk is full")]
+    Full {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// Anything else.
+    #[error("the store {path} failed: {why}")]
+    Failed {
+        /// The database file.
+        path: PathBuf,
+        /// The database's complaint.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Open { .. } => {
+                "check that the directory can be written, or choose another with --store or HAFT_STORE"
+            }
+            Self::Locked { .. } => "wait for the other process to finish, and call again; nothing was run",
+            Self::Newer { .. } => "upgrade haft, or choose another store with --store or HAFT_STORE",
+            Self::Damaged { .. } => "move the file aside (keep it: it is your audit log) and let haft make a new one",
+            Self::Full { .. } => "free some space; a call that cannot be recorded is not run",
+            Self::Failed { .. } => "`haft doctor` checks the store",
+        }
+    }
+
+    pub(crate) fn from_sqlite(path: &std::path::Path, error: &rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let (path, why) = (path.to_owned(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Locked { path },
+            Some(Code::NotADatabase | Code::DatabaseCorrupt) => Self::Damaged { path, why },
+            Some(Code::DiskFull) => Self::Full { path },
+            Some(Code::CannotOpen | Code::ReadOnly | Code::PermissionDenied) => Self::Open { path, why },
+            _ => Self::Failed { path, why },
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The audit log: numbered records, each hashed over the one before, and the calls that are still open.
+
+use crate::{Mode, Store, StoreError, now_ms};
+use haft_core::CallId;
+use haft_core::record::{Digest, Kind, link};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What is to be recorded.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    kind: Kind,
+    call: Option<CallId>,
+    fields: Map<String, Value>,
+}
+
+impl Entry {
+    /// A record of this kind.
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, call: None, fields: Map::new() }
+    }
+
+    /// About this call.
+    #[must_use]
+    pub fn call(mut self, id: &CallId) -> Self {
+        self.call = Some(id.clone());
+        self
+    }
+
+    /// With this particular.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn text(&self) -> String {
+        let mut object = Map::new();
+        object.insert("at".to_owned(), json!(now_ms()));
+        object.insert("kind".to_owned(), json!(self.kind.as_str()));
+        if let Some(call) = &self.call {
+            object.insert("call".to_owned(), json!(call.as_str()));
+        }
+        object.extend(self.fields.clone());
+        Value::Object(object).to_string()
+    }
+}
+
+/// A record as it stands in the log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Record {
+    /// Its number; the first is 1 and none is left out.
+    pub seq: i64,
+    /// Its hash.
+    pub hash: Digest,
+    /// What it says.
+    pub body: Value,
+}
+
+/// The end of the chain. Written down elsewhere, it also betrays a log that was cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// The last record's number; 0 when there is none.
+    pub seq: i64,
+    /// The last record's hash.
+    pub hash: Digest,
+}
+
+/// The chain holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// How far it goes.
+    pub head: Head,
+}
+
+/// The chain does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Broken {
+    /// The first record that is wrong.
+    pub seq: i64,
+    /// In what way.
+    pub why: String,
+}
+
+/// A call whose process died between intent and outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unclosed {
+    /// Which.
+    pub call_id: CallId,
+    /// Its tool.
+    pub tool: String,
+    /// When it began.
+    pub at_ms: i64,
+}
+
+/// Adds a record inside a transaction.
+pub(crate) fn append(connection: &Connection, entry: &Entry) -> rusqlite::Result<Head> {
+    let last = head(connection)?;
+    let (seq, text) = (last.seq + 1, entry.text());
+    let hash = link(&last.hash, seq, &text);
+    connection.prepare_cached("INSERT INTO journal (seq, text, hash) VALUES (?1, ?2, ?3)")?.execute(params![
+        seq,
+        text,
+        hash.as_bytes()
+    ])?;
+    Ok(Head { seq, hash })
+}
+
+fn head(connection: &Connection) -> rusqlite::Result<Head> {
+    let row = connection
+        .prepare_cached("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))
+        .optional()?;
+    let (seq, hash) = row.unwrap_or((0, Vec::new()));
+    Ok(Head { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO) })
+}
+
+impl Store {
+    /// Adds a record and waits for its commit.
+    pub async fn record(&self, entry: Entry, mode: Mode) -> Result<Head, StoreError> {
+        self.run(mode, move |connection| append(connection, &entry)).await
+    }
+
+    /// Adds a record without waiting.
+    pub fn record_later(&self, entry: Entry) {
+        self.later(move |connection| append(connection, &entry).map(drop));
+    }
+
+    /// Records an intent durably and marks its call as open, for this process.
+    pub async fn open_call(&self, id: &CallId, tool: &str, entry: Entry) -> Result<(), StoreError> {
+        let (id, tool) = (id.clone(), tool.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            append(connection, &entry)?;
+            let (pid, born) = myself();
+            connection
+                .prepare_cached("INSERT INTO open_calls (call_id, tool, at_ms, pid, born) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                .execute(params![id.as_str(), tool, now_ms(), pid, born])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Records an outcome and marks its call as closed.
+    pub fn close_call(&self, id: &CallId, entry: Entry) {
+        let id = id.clone();
+        self.later(move |connection| {
+            append(connection, &entry)?;
+            connection.prepare_cached("DELETE FROM open_calls WHERE call_id = ?1")?.execute([id.as_str()])?;
+            Ok(())
+        });
+    }
+
+    /// Finds calls whose process is gone, records each as interrupted (once), and returns them.
+    pub async fn take_interrupted(&self) -> Result<Vec<Unclosed>, StoreError> {
+        let open = self.run(Mode::Read, open_calls).await?;
+        let dead: Vec<Unclosed> =
+            open.into_iter().filter(|(_, pid, born)| !is_alive(*pid, born)).map(|(call, _, _)| call).collect();
+        if dead.is_empty() {
+            return Ok(dead);
+        }
+        self.run(Mode::Durable, move |connection| {
+            let mut taken = Vec::new();
+            for call in dead {
+                let gone = connection.execute("DELETE FROM open_calls WHERE call_id = ?1", [call.call_id.as_str()])?;
+                if gone == 1 {
+                    append(
+                        connection,
+                        &Entry::new(Kind::Interrupted).call(&call.call_id).with("tool", call.tool.as_str()),
+                    )?;
+                    taken.push(call);
+                }
+            }
+            Ok(taken)
+        })
+        .await
+    }
+
+    /// Records after `after`, oldest first, at most `limit`; of one call only, if named.
+    pub async fn records(&self, after: i64, limit: u32, call: Option<CallId>) -> Result<Vec<Record>, StoreError> {
+        self.run(Mode::Read, move |connection| {
+            let call = call.as_ref().map(CallId::as_str);
+            connection
+                .prepare_cached(
+                    "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2",
+                )?
+                .query_map(params![after, limit, call], |row| {
+                    let (seq, hash, text): (i64, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                    Ok(Record { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO), body })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    /// The end of the chain.
+    pub async fn head(&self) -> Result<Head, StoreError> {
+        self.run(Mode::Read, head).await
+    }
+
+    /// Recomputes the whole chain. `expected` is a head that was written down earlier.
+    pub async fn verify(&self, expected: Option<Head>) -> Result<Result<Verified, Broken>, StoreError> {
+        self.run(Mode::Read, move |connection| verify(connection, expected)).await
+    }
+}
+
+fn verify(connection: &Connection, expected: Option<Head>) -> rusqlite::Result<Result<Verified, Broken>> {
+    let mut last = Head { seq: 0, hash: Digest::ZERO };
+    let mut statement = connection.prepare("SELECT seq, text, hash FROM journal ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (seq, text, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if seq != last.seq + 1 {
+            return Ok(Err(Broken { seq: last.seq + 1, why: format!("it is missing; the next one is {seq}") }));
+        }
+        let computed = link(&last.hash, seq, &text);
+        if hash != computed.as_bytes() {
+            return Ok(Err(Broken {
+                seq,
+                why: "its text does not give its hash: it, or the one before, was changed".to_owned(),
+            }));
+        }
+        last = Head { seq, hash: computed };
+        if let Some(known) = expected.filter(|known| known.seq == seq && known.hash != computed) {
+            return Ok(Err(Broken { seq, why: format!("its hash was {} when it was written down", known.hash) }));
+        }
+    }
+    match expected {
+        Some(known) if known.seq > last.seq => {
+            let why = format!("it is missing: the log ends at {}, but went on to {}", last.seq, known.seq);
+            Ok(Err(Broken { seq: last.seq + 1, why }))
+        }
+        _ => Ok(Ok(Verified { head: last })),
+    }
+}
+
+fn open_calls(connection: &Connection) -> rusqlite::Result<Vec<(Unclosed, i64, String)>> {
+    connection
+        .prepare_cached("SELECT call_id, tool, at_ms, pid, born FROM open_calls ORDER BY at_ms")?
+        .query_map([], |row| {
+            let id: String = row.get(0)?;
+            let call_id = CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?;
+            Ok((Unclosed { call_id, tool: row.get(1)?, at_ms: row.get(2)? }, row.get(3)?, row.get(4)?))
+        })?
+        .collect()
+}
+
+/// This process, told apart from any later one that gets the same number.
+fn myself() -> (i64, String) {
+    let pid = i64::from(std::process::id());
+    (pid, birth(pid).unwrap_or_default())
+}
+
+fn is_alive(pid: i64, born: &str) -> bool {
+    birth(pid).is_some_and(|birth| birth == born)
+}
+
+/// When a process began, in the kernel's own units since this boot, with the boot's id.
+fn birth(pid: i64) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name stands in parentheses and may contain anything; the 22nd field counts from there.
+    let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("{start}@{}", boot.trim()))
+}

@@ -1,0 +1,29 @@
+//! What haft remembers: the journal, sessions, approvals, grants, trust and undo, in one embedded
+//! `SQLite` file.
+//!
+//! All access goes through one thread that owns the connection and commits what has queued up together.
+//! A caller chooses per write whether to wait until it is on disk ([`Store::run`] with
+//! [`Mode::Durable`]) or to go on at once ([`Store::later`]); nothing is acknowledged before its commit.
+
+mod approvals;
+mod error;
+mod grants;
+mod journal;
+mod migrate;
+mod sessions;
+mod trust;
+mod undo;
+mod worker;
+
+pub use approvals::{Approval, ApprovalState};
+pub use error::StoreError;
+pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified};
+pub use sessions::{Session, Sighting};
+pub use undo::{UndoCall, UndoStep};
+pub use worker::{Mode, Store};
+
+/// Milliseconds of the Unix epoch.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

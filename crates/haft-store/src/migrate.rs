@@ -1,0 +1,75 @@
+//! The store's format, step by step. A step, once released, never changes.
+
+use crate::StoreError;
+use rusqlite::Connection;
+use std::path::Path;
+
+const STEPS: &[&str] = &[
+    // 1: everything that the first version remembers. `journal.text` is what is hashed; `call_id` is
+    // computed from it, so that it cannot say anything else.
+    "CREATE TABLE journal (
+        seq INTEGER PRIMARY KEY,
+        text TEXT NOT NULL,
+        hash BLOB NOT NULL,
+        call_id TEXT GENERATED ALWAYS AS (text ->> 'call') VIRTUAL
+    ) STRICT;
+    CREATE INDEX journal_by_call ON journal (call_id);
+    CREATE TABLE open_calls (
+        call_id TEXT PRIMARY KEY, tool TEXT NOT NULL, at_ms INTEGER NOT NULL, pid INTEGER NOT NULL, born TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL, calls INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE sightings (
+        session TEXT NOT NULL, path BLOB NOT NULL, digest BLOB, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+        whole INTEGER NOT NULL, PRIMARY KEY (session, path)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY, state TEXT NOT NULL, call TEXT, tool TEXT NOT NULL, preview TEXT NOT NULL,
+        reason TEXT NOT NULL, root TEXT NOT NULL, asked_ms INTEGER NOT NULL, decided_ms INTEGER, decided_by TEXT,
+        outcome TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE grants (
+        id TEXT PRIMARY KEY, root TEXT NOT NULL, tool TEXT NOT NULL, pattern TEXT NOT NULL, session TEXT,
+        uses_left INTEGER, expires_ms INTEGER
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE trust (root TEXT PRIMARY KEY, digest BLOB NOT NULL, at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE undo_calls (
+        call_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, root TEXT NOT NULL, bytes INTEGER NOT NULL,
+        dirs TEXT NOT NULL, gap TEXT, undone_by TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE undo_steps (
+        call_id TEXT NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, path BLOB NOT NULL, target BLOB,
+        before TEXT NOT NULL, after TEXT NOT NULL, image TEXT, PRIMARY KEY (call_id, step)
+    ) STRICT, WITHOUT ROWID;",
+];
+
+/// The newest format known here.
+pub(crate) const KNOWN: i64 = STEPS.len() as i64;
+
+/// Brings the store to the newest format, one committed step at a time.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let version = |connection: &Connection| connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let found = version(connection).map_err(fail)?;
+    if found == KNOWN {
+        return Ok(());
+    }
+    if found > KNOWN {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
+    }
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
+    for (step, sql) in STEPS.iter().enumerate() {
+        let transaction =
+            connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fail)?;
+        // Another process may have taken this step while we waited for the lock.
+        if version(&transaction).map_err(fail)? <= i64::try_from(step).unwrap_or(i64::MAX) {
+            transaction.execute_batch(sql).map_err(fail)?;
+            transaction
+                .pragma_update(None, "user_version", i64::try_from(step + 1).unwrap_or(i64::MAX))
+                .map_err(fail)?;
+        }
+        transaction.commit().map_err(fail)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Sessions, and what each has seen of the file system.
+
+use crate::journal::append;
+use crate::{Entry, Mode, Store, StoreError, now_ms};
+use haft_core::SessionId;
+use haft_core::record::{Digest, Kind};
+use rusqlite::{OptionalExtension, params};
+use serde::Serialize;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A conversation, as far as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// Its name.
+    pub id: String,
+    /// First call.
+    pub created_ms: i64,
+    /// Latest call.
+    pub used_ms: i64,
+    /// How many calls it made.
+    pub calls: i64,
+}
+
+/// What a session knows of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// Of its content, unless it was too large to hash.
+    pub digest: Option<Digest>,
+    /// Its size in bytes.
+    pub size: i64,
+    /// Its modification time.
+    pub mtime_ns: i64,
+    /// Whether all of it was seen.
+    pub whole: bool,
+}
+
+impl Store {
+    /// Notes that a session made a call, without waiting.
+    pub fn touch_session(&self, session: &SessionId) {
+        let session = session.clone();
+        self.later(move |connection| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 1)
+                     ON CONFLICT (id) DO UPDATE SET used_ms = ?2, calls = calls + 1",
+                )?
+                .execute(params![session.as_str(), now_ms()])
+                .map(drop)
+        });
+    }
+
+    /// All sessions, latest first.
+    pub async fn sessions(&self) -> Result<Vec<Session>, StoreError> {
+        self.run(Mode::Read, |connection| {
+            connection
+                .prepare_cached("SELECT id, created_ms, used_ms, calls FROM sessions ORDER BY used_ms DESC, id")?
+                .query_map([], |row| {
+                    Ok(Session { id: row.get(0)?, created_ms: row.get(1)?, used_ms: row.get(2)?, calls: row.get(3)? })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    /// Forgets a session: what it has seen and what it was granted. Its records stay. Returns whether
+    /// there was one.
+    pub async fn delete_session(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.run(Mode::Durable, move |connection| {
+            let gone = connection.execute("DELETE FROM sessions WHERE id = ?1", [session.as_str()])? > 0;
+            connection.execute("DELETE FROM sightings WHERE session = ?1", [session.as_str()])?;
+            connection.execute("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+            if gone {
+                append(connection, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
+            }
+            Ok(gone)
+        })
+        .await
+    }
+
+    /// Notes what a session has seen, without waiting. A part does not make one forget the whole.
+    pub fn note_sighting(&self, session: SessionId, path: PathBuf, sighting: Sighting) {
+        self.later(move |connection| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO sightings (session, path, digest, size, mtime_ns, whole) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                     ON CONFLICT (session, path) DO UPDATE SET
+                        whole = max(excluded.whole, whole AND digest IS NOT NULL AND digest IS excluded.digest),
+                        digest = excluded.digest, size = excluded.size, mtime_ns = excluded.mtime_ns",
+                )?
+                .execute(params![
+                    session.as_str(),
+                    path.as_os_str().as_bytes(),
+                    sighting.digest.as_ref().map(Digest::as_bytes),
+                    sighting.size,
+                    sighting.mtime_ns,
+                    sighting.whole,
+                ])
+                .map(drop)
+        });
+    }
+
+    /// What a session knows of a file. For threads that may block.
+    pub fn sighting_blocking(&self, session: &SessionId, path: &Path) -> Result<Option<Sighting>, StoreError> {
+        let (session, path) = (session.clone(), path.to_owned());
+        self.run_blocking(Mode::Read, move |connection| {
+            connection
+                .prepare_cached("SELECT digest, size, mtime_ns, whole FROM sightings WHERE session = ?1 AND path = ?2")?
+                .query_row(params![session.as_str(), path.as_os_str().as_bytes()], |row| {
+                    let digest: Option<Vec<u8>> = row.get(0)?;
+                    Ok(Sighting {
+                        digest: digest.and_then(|bytes| Digest::from_bytes(&bytes)),
+                        size: row.get(1)?,
+                        mtime_ns: row.get(2)?,
+                        whole: row.get(3)?,
+                    })
+                })
+                .optional()
+        })
+    }
+}

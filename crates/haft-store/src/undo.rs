@@ -1,0 +1,177 @@
+//! What it takes to undo a call: written before the call changes anything.
+
+use crate::{Mode, Store, StoreError, now_ms};
+use haft_core::CallId;
+use haft_core::change::State;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// A call that changed files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoCall {
+    /// Which.
+    pub call_id: CallId,
+    /// When.
+    pub at_ms: i64,
+    /// In which project.
+    pub root: String,
+    /// How much its before-images take.
+    pub bytes: i64,
+    /// Directories that it made, outermost first.
+    pub dirs: Vec<PathBuf>,
+    /// What could not be captured, and why: then it cannot be undone.
+    pub gap: Option<String>,
+    /// The call that took it back.
+    pub undone_by: Option<String>,
+}
+
+/// One step of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoStep {
+    /// `write`, `move` or `remove`.
+    pub action: String,
+    /// Where.
+    pub path: PathBuf,
+    /// Where to, for a move.
+    pub target: Option<PathBuf>,
+    /// What was there.
+    pub before: State,
+    /// What is there afterwards.
+    pub after: State,
+    /// The file that keeps what was there.
+    pub image: Option<String>,
+}
+
+fn path(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+fn read_call(row: &Row<'_>) -> rusqlite::Result<UndoCall> {
+    let (id, dirs): (String, String) = (row.get(0)?, row.get(4)?);
+    Ok(UndoCall {
+        call_id: CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
+        at_ms: row.get(1)?,
+        root: row.get(2)?,
+        bytes: row.get(3)?,
+        dirs: serde_json::from_str(&dirs).unwrap_or_default(),
+        gap: row.get(5)?,
+        undone_by: row.get(6)?,
+    })
+}
+
+fn read_step(row: &Row<'_>) -> rusqlite::Result<UndoStep> {
+    let state = |text: String| serde_json::from_str(&text).map_err(|_| rusqlite::Error::InvalidQuery);
+    let target: Option<Vec<u8>> = row.get(2)?;
+    Ok(UndoStep {
+        action: row.get(0)?,
+        path: path(row.get(1)?),
+        target: target.map(path),
+        before: state(row.get(3)?)?,
+        after: state(row.get(4)?)?,
+        image: row.get(5)?,
+    })
+}
+
+fn insert_step(connection: &Connection, call: &CallId, number: usize, step: &UndoStep) -> rusqlite::Result<()> {
+    let state = |state: &State| serde_json::to_string(state).unwrap_or_default();
+    connection
+        .prepare_cached(
+            "INSERT INTO undo_steps (call_id, step, action, path, target, before, after, image)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            call.as_str(),
+            i64::try_from(number).unwrap_or(i64::MAX),
+            step.action,
+            step.path.as_os_str().as_bytes(),
+            step.target.as_ref().map(|path| path.as_os_str().as_bytes()),
+            state(&step.before),
+            state(&step.after),
+            step.image,
+        ])
+        .map(drop)
+}
+
+const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undone_by";
+
+impl Store {
+    /// Keeps what it takes to undo a call, durably, before the call acts. For threads that may block.
+    pub fn keep_undo_blocking(&self, call: UndoCall, steps: Vec<UndoStep>) -> Result<(), StoreError> {
+        self.run_blocking(Mode::Durable, move |connection| {
+            connection.execute(
+                "INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    call.call_id.as_str(),
+                    now_ms(),
+                    call.root,
+                    call.bytes,
+                    serde_json::to_string(&call.dirs).unwrap_or_default(),
+                    call.gap,
+                ],
+            )?;
+            steps.iter().enumerate().try_for_each(|(number, step)| insert_step(connection, &call.call_id, number, step))
+        })
+    }
+
+    /// A call and its steps, in the order in which they were done.
+    pub async fn undo_of(&self, call: &CallId) -> Result<Option<(UndoCall, Vec<UndoStep>)>, StoreError> {
+        let call = call.clone();
+        self.run(Mode::Read, move |connection| {
+            let sql = format!("SELECT {COLUMNS} FROM undo_calls WHERE call_id = ?1");
+            let Some(found) = connection.query_row(&sql, [call.as_str()], read_call).optional()? else { return Ok(None) };
+            let steps: rusqlite::Result<Vec<UndoStep>> = connection
+                .prepare_cached(
+                    "SELECT action, path, target, before, after, image FROM undo_steps WHERE call_id = ?1 ORDER BY step",
+                )?
+                .query_map([call.as_str()], read_step)?
+                .collect();
+            Ok(Some((found, steps?)))
+        })
+        .await
+    }
+
+    /// Calls that changed files in a project, latest first.
+    pub async fn undoable(&self, root: &Path, limit: u32) -> Result<Vec<UndoCall>, StoreError> {
+        let root = root.to_string_lossy().into_owned();
+        self.run(Mode::Read, move |connection| {
+            let sql =
+                format!("SELECT {COLUMNS} FROM undo_calls WHERE root = ?1 ORDER BY at_ms DESC, call_id DESC LIMIT ?2");
+            connection.prepare(&sql)?.query_map(params![root, limit], read_call)?.collect()
+        })
+        .await
+    }
+
+    /// Notes that a call was taken back by another.
+    pub async fn mark_undone(&self, call: &CallId, by: &CallId) -> Result<(), StoreError> {
+        let (call, by) = (call.clone(), by.clone());
+        self.run(Mode::Durable, move |connection| {
+            let sql = "UPDATE undo_calls SET undone_by = ?2 WHERE call_id = ?1";
+            connection.execute(sql, params![call.as_str(), by.as_str()]).map(drop)
+        })
+        .await
+    }
+
+    /// Forgets the oldest undo data until all of it is younger than `since_ms` and together not larger
+    /// than `max_bytes`. Returns the calls that can no longer be undone. For threads that may block.
+    pub fn forget_undo_blocking(&self, since_ms: i64, max_bytes: i64) -> Result<Vec<CallId>, StoreError> {
+        self.run_blocking(Mode::Write, move |connection| {
+            let all: Vec<(String, i64, i64)> = connection
+                .prepare_cached("SELECT call_id, at_ms, bytes FROM undo_calls ORDER BY at_ms DESC, call_id DESC")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            let mut total = 0_i64;
+            let mut gone = Vec::new();
+            for (id, at_ms, bytes) in all {
+                total = total.saturating_add(bytes);
+                if at_ms < since_ms || (total > max_bytes && bytes > 0) {
+                    connection.execute("DELETE FROM undo_steps WHERE call_id = ?1", [&id])?;
+                    connection.execute("DELETE FROM undo_calls WHERE call_id = ?1", [&id])?;
+                    gone.extend(CallId::parse(&id));
+                }
+            }
+            Ok(gone)
+        })
+    }
+}

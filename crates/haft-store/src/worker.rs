@@ -1,0 +1,234 @@
+//! The thread that owns the connection: jobs queue up and are committed together.
+
+use crate::{StoreError, migrate};
+use rusqlite::Connection;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a write waits for other processes.
+const BUSY: Duration = Duration::from_secs(5);
+/// How many jobs may wait; then callers do.
+const QUEUE: usize = 4096;
+/// How many jobs share one commit at the most.
+const TOGETHER: usize = 256;
+
+/// What a job needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// It only looks.
+    Read,
+    /// It writes; a power cut may lose it, a crash of the process may not.
+    Write,
+    /// It writes, and is on disk when it is acknowledged.
+    Durable,
+}
+
+/// Does the work inside the transaction (or hears why there is none), and returns how to tell the caller
+/// once the commit is known. An error rolls this job back and leaves the others alone.
+type Work = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Result<Tell, StoreError> + Send>;
+type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// A failure of a write that nobody waited for.
+type Unheard = Arc<Mutex<Option<StoreError>>>;
+
+struct Job {
+    mode: Mode,
+    work: Work,
+}
+
+/// The store. Cheap to clone; the last clone to go waits until everything is written.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    queue: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    unheard: Unheard,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Store {
+    /// Opens the store at `path`, making it (private to the user) and bringing it up to date if needed.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
+        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+        let mut connection = Connection::open(path).map_err(fail)?;
+        connection.busy_timeout(BUSY).map_err(fail)?;
+        migrate::migrate(&mut connection, path)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        let (queue, jobs) = sync_channel(QUEUE);
+        let file = path.to_owned();
+        let thread = std::thread::Builder::new()
+            .name("haft-store".to_owned())
+            .spawn(move || serve(&connection, &file, &jobs))
+            .map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
+        let unheard = Unheard::default();
+        let inner = Inner { path: path.to_owned(), queue: Some(queue), thread: Some(thread), unheard };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Runs a job and waits for its commit.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.submit(mode, job).await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// The same for threads that may block. Panics inside an async context.
+    pub fn run_blocking<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.submit(mode, job).blocking_recv().unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// Queues a write and goes on. A failure shows at the next [`Self::flush`].
+    pub fn later(&self, job: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static) {
+        let (path, unheard) = (self.inner.path.clone(), Arc::clone(&self.inner.unheard));
+        let note = move |error: &StoreError| {
+            if let Ok(mut slot) = unheard.lock() {
+                slot.get_or_insert_with(|| error.clone());
+            }
+        };
+        let work: Work = Box::new(move |connection| {
+            let done = connection.and_then(|open| job(open).map_err(|error| StoreError::from_sqlite(&path, &error)));
+            match done {
+                Ok(()) => Ok(Box::new(move |commit| commit.as_ref().err().into_iter().for_each(note))),
+                Err(error) => {
+                    note(&error);
+                    Err(error)
+                }
+            }
+        });
+        self.send(Job { mode: Mode::Write, work });
+    }
+
+    /// Waits until everything queued before is committed, and reports what failed unheard.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        self.run(Mode::Read, |_| Ok(())).await?;
+        self.inner.unheard.lock().ok().and_then(|mut slot| slot.take()).map_or(Ok(()), Err)
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> oneshot::Receiver<Result<T, StoreError>> {
+        let (sender, receiver) = oneshot::channel();
+        let path = self.inner.path.clone();
+        let work: Work = Box::new(move |connection| {
+            let done = connection.and_then(|open| job(open).map_err(|error| StoreError::from_sqlite(&path, &error)));
+            match done {
+                Ok(value) => Ok(Box::new(move |commit| drop(sender.send(commit.map(|()| value))))),
+                Err(error) => {
+                    let _ = sender.send(Err(error.clone()));
+                    Err(error)
+                }
+            }
+        });
+        self.send(Job { mode, work });
+        receiver
+    }
+
+    fn send(&self, job: Job) {
+        if let Some(queue) = &self.inner.queue {
+            // A dead worker drops the job, and with it the caller's channel: the caller hears of it there.
+            let _ = queue.send(job);
+        }
+    }
+
+    fn gone(&self) -> StoreError {
+        StoreError::Failed { path: self.inner.path.clone(), why: "its thread has ended".to_owned() }
+    }
+}
+
+/// Makes the file before the database does, so that it is never readable by others.
+fn prepare_file(path: &Path) -> std::io::Result<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn serve(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
+        let mut batch = vec![first];
+        while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {
+            batch.push(job);
+        }
+        commit(connection, path, batch);
+    }
+}
+
+/// Runs a batch in one transaction, each job in its own savepoint, and tells everyone what became of it.
+fn commit(connection: &Connection, path: &Path, batch: Vec<Job>) {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
+    let mut broken = begin(connection, mode).map_err(fail).err();
+    let mut tells: Vec<Tell> = Vec::with_capacity(batch.len());
+    for job in batch {
+        let connection = broken.clone().map_or(Ok(connection), Err);
+        match in_savepoint(connection, job.work) {
+            Ok(tell) => tells.extend(tell),
+            Err(error) => broken = Some(broken.unwrap_or_else(|| fail(error))),
+        }
+    }
+    let done = match broken {
+        None => connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([])).map(drop).map_err(fail),
+        Some(error) => Err(error),
+    };
+    if done.is_err() && !connection.is_autocommit() {
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    tells.into_iter().for_each(|tell| tell(done.clone()));
+}
+
+/// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.
+fn in_savepoint(connection: Result<&Connection, StoreError>, work: Work) -> rusqlite::Result<Option<Tell>> {
+    let Ok(open) = connection else {
+        return Ok(work(connection).ok());
+    };
+    open.prepare_cached("SAVEPOINT job")?.execute([])?;
+    let tell = work(Ok(open)).ok();
+    if tell.is_none() {
+        open.prepare_cached("ROLLBACK TO job")?.execute([])?;
+    }
+    open.prepare_cached("RELEASE job")?.execute([])?;
+    Ok(tell)
+}
+
+fn begin(connection: &Connection, mode: Mode) -> rusqlite::Result<()> {
+    let (synchronous, begin) = match mode {
+        Mode::Read => return connection.prepare_cached("BEGIN")?.execute([]).map(drop),
+        Mode::Write => ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"),
+        Mode::Durable => ("PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"),
+    };
+    connection.execute_batch(synchronous)?;
+    connection.prepare_cached(begin)?.execute([]).map(drop)
+}
