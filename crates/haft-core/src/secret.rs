@@ -90,7 +90,7 @@ mod tests {
     fn known_shapes_are_masked_and_prose_is_not() {
         for secret in [
             "AKIAIOSFODNN7EXAMPLE",
-            "sk-ant-REDACTED",
+            &format!("sk-ant-{}", "a1".repeat(15)),
             "Authorization: Bearer abcdefghijklmnop123456",
             "postgres://user:hunter2@db/x",
             "-----BEGIN RSA PRIVATE KEY-----",
