@@ -10,10 +10,12 @@
 
 use crate::approval::{Cast, Chain, Decision, Question, Verdict, settle};
 use crate::call::Call;
+use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
 use crate::grant::{Grant, subjects};
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
+use crate::preview;
 use crate::schema::Schema;
 use crate::tool::ToolSpec;
 use serde_json::Value;
@@ -25,14 +27,16 @@ pub struct Checked {
     call: Call,
     spec: Arc<ToolSpec>,
     args: Value,
+    note: Option<String>,
 }
 
 impl Checked {
     /// Validates canonical arguments. Defaults are filled first; every violation is reported.
-    pub fn new(call: Call, spec: Arc<ToolSpec>, schema: &Schema, mut args: Value) -> Result<Self, CallError> {
+    pub fn new(call: Call, spec: Arc<ToolSpec>, schema: &Schema, meant: Translated) -> Result<Self, CallError> {
+        let Translated { mut args, note } = meant;
         schema.prepare(&mut args);
         schema.check(&spec.name, &args)?;
-        Ok(Self { call, spec, args })
+        Ok(Self { call, spec, args, note })
     }
 
     /// The call as it came.
@@ -48,6 +52,11 @@ impl Checked {
     /// The arguments: canonical names, defaults filled.
     pub fn args(&self) -> &Value {
         &self.args
+    }
+
+    /// One line about the call, at most `columns` wide.
+    pub fn preview(&self, columns: usize) -> String {
+        preview::line(&self.call.spoken, self.spec.name.as_str(), &self.args, self.note.as_deref(), columns)
     }
 }
 
@@ -145,6 +154,12 @@ impl Pending {
                 Err(Refused { checked: self.checked, verdict, error: CallError::new(ErrorKind::Rejected, said) })
             }
         }
+    }
+
+    /// Decides again, now that these grants are known.
+    pub fn with_grants(self, grants: Vec<Grant>, policy: &Policy, chain: &Chain) -> Ruling {
+        let facts = Facts { grants, ..self.facts };
+        decide(self.checked, facts, policy, chain)
     }
 
     /// Gives the call up: nobody could be asked now.
