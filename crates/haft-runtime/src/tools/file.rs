@@ -1,5 +1,6 @@
 //! The file tools.
 
+pub mod read;
 pub mod write;
 
 use crate::tool::Tool;
@@ -7,5 +8,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![write::tool()]
+    vec![read::tool(), write::tool()]
 }
