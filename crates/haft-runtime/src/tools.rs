@@ -1,5 +1,6 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
+pub mod calc;
 pub mod file;
 
 use crate::tool::Tool;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 
 /// Every shipped tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    file::all()
+    let mut tools = file::all();
+    tools.push(calc::tool());
+    tools
 }
 
 /// The declaration of a shipped tool.
