@@ -2,6 +2,7 @@
 
 pub mod calc;
 pub mod file;
+pub mod system;
 
 use crate::tool::Tool;
 use haft_core::ToolSpec;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 pub fn all() -> Vec<Arc<dyn Tool>> {
     let mut tools = file::all();
     tools.push(calc::tool());
+    tools.push(system::tool());
     tools
 }
 
