@@ -2,6 +2,7 @@
 
 pub mod calc;
 pub mod file;
+pub mod session;
 pub mod system;
 
 use crate::tool::Tool;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub fn all() -> Vec<Arc<dyn Tool>> {
     let mut tools = file::all();
     tools.push(calc::tool());
+    tools.push(session::list());
+    tools.push(session::delete());
     tools.push(system::tool());
     tools
 }
