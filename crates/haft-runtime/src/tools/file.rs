@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod edit;
+pub mod read;
 pub mod write;
 
 use crate::tool::Tool;
@@ -9,5 +10,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![batch::tool(), edit::tool(), write::tool()]
+    vec![batch::tool(), edit::tool(), read::tool(), write::tool()]
 }
