@@ -1,1 +1,53 @@
-fn main() {}
+//! The project's chores: one command each, nothing needed but the toolchain.
+//!
+//! `cargo xtask help` lists them. What a chore could not do for want of a program it says, and goes on.
+
+mod bench;
+mod ci;
+mod docs;
+mod fuzz;
+mod needs;
+mod sh;
+mod test;
+mod tidy;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test                          everything that must hold: tests, doc tests, examples, fuzz targets, tidy
+cargo xtask tidy                          the conventions that a compiler does not check
+cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
+cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
+cargo xtask fuzz build                    only compile them
+cargo xtask docs [--check]                write docs/reference, or say what is stale
+cargo xtask ci                            what .ci/run does";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<()> {
+    match args {
+        ["test"] => test::run(),
+        ["tidy"] => tidy::run(),
+        ["bench"] => bench::run(),
+        ["fuzz", "build"] => fuzz::build(),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["ci"] => ci::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => bail!("no such chore: {}\n{HELP}", other.join(" ")),
+    }
+}

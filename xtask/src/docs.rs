@@ -1,0 +1,59 @@
+//! `cargo xtask docs`: the reference pages, written by the program they describe, so that they cannot
+//! drift from it unnoticed.
+
+use crate::sh;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::PathBuf;
+
+/// A page is what `haft docs KIND` prints, kept in `docs/reference/KIND.md`.
+const KINDS: &[&str] = &["tools", "config", "cli"];
+
+/// What to do about a stale page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Rewrite it.
+    Write,
+    /// Fail.
+    Check,
+}
+
+pub(crate) fn run(mode: Mode) -> Result<()> {
+    if !generator_exists() {
+        println!("docs: skipped, `haft docs` does not exist yet");
+        return Ok(());
+    }
+    let mut stale = Vec::new();
+    for kind in KINDS {
+        let page = sh::capture(&mut sh::cargo(&["run", "--quiet", "--package", "haft", "--", "docs", kind]))?;
+        let path = path(kind);
+        if fs::read_to_string(&path).is_ok_and(|old| old == page) {
+            continue;
+        }
+        match mode {
+            Mode::Check => stale.push(*kind),
+            Mode::Write => {
+                fs::create_dir_all(path.parent().context("a page lies in a directory")?)?;
+                fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+                println!("docs: wrote docs/reference/{kind}.md");
+            }
+        }
+    }
+    if !stale.is_empty() {
+        bail!("docs/reference is stale: {}; run `cargo xtask docs`", stale.join(", "));
+    }
+    Ok(())
+}
+
+fn path(kind: &str) -> PathBuf {
+    sh::root().join("docs/reference").join(kind).with_extension("md")
+}
+
+/// Pages that exist prove that the generator did: then its absence is a failure, not a reason to skip.
+fn generator_exists() -> bool {
+    let written = KINDS.iter().any(|kind| path(kind).is_file());
+    let binary = sh::root().join("crates/haft/src/main.rs").is_file();
+    let answers =
+        || sh::capture(&mut sh::cargo(&["run", "--quiet", "--package", "haft", "--", "docs", "tools"])).is_ok();
+    written || (binary && answers())
+}

@@ -1,0 +1,142 @@
+//! What chores need beyond the toolchain. A new need is one row.
+
+use crate::sh;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A program that some part of a chore cannot do without.
+pub(crate) struct Need {
+    /// Its names; any will do.
+    pub(crate) programs: &'static [&'static str],
+    /// Arguments with which it succeeds if it works here, where being there is not enough.
+    pub(crate) probe: Option<&'static [&'static str]>,
+    /// The Debian package that brings it.
+    pub(crate) apt: Option<&'static str>,
+    /// The crate that brings it, for want of a package.
+    pub(crate) cargo: Option<&'static str>,
+    /// What is skipped without it.
+    pub(crate) without: &'static str,
+}
+
+/// Compiles the fuzzing engine.
+pub(crate) const CXX: Need = Need {
+    programs: &["c++", "g++", "clang++"],
+    probe: None,
+    apt: Some("g++"),
+    cargo: None,
+    without: "the fuzz targets are not built",
+};
+
+/// Gives a test a small file system of its own.
+pub(crate) const UNSHARE: Need = Need {
+    programs: &["unshare"],
+    probe: Some(&["--user", "--map-root-user", "--mount", "true"]),
+    apt: Some("util-linux"),
+    cargo: None,
+    without: "the tests of a full disk are skipped",
+};
+
+/// The peer of file.grep.
+pub(crate) const RG: Need = Need {
+    programs: &["rg"],
+    probe: Some(&["--version"]),
+    apt: Some("ripgrep"),
+    cargo: Some("ripgrep"),
+    without: "file.grep has no peer to be measured beside",
+};
+
+/// The peer of file.glob.
+pub(crate) const FD: Need = Need {
+    programs: &["fd", "fdfind"],
+    probe: Some(&["--version"]),
+    apt: Some("fd-find"),
+    cargo: Some("fd-find"),
+    without: "file.glob has no peer to be measured beside",
+};
+
+impl Need {
+    /// The program, installed if it has to be and can be. Without it, a sentence that says so.
+    pub(crate) fn meet(&self) -> Result<PathBuf, String> {
+        self.found().or_else(|| self.install()).ok_or_else(|| self.regret())
+    }
+
+    fn regret(&self) -> String {
+        let name = self.programs.first().copied().unwrap_or_default();
+        let how = match (sh::find(self.programs), self.apt) {
+            (Some(_), _) => format!("`{name}` is here but is not allowed to work"),
+            (None, Some(package)) => format!("`{name}` is missing (Debian: apt-get install {package})"),
+            (None, None) => format!("`{name}` is missing"),
+        };
+        format!("could not: {how}; {}", self.without)
+    }
+
+    fn found(&self) -> Option<PathBuf> {
+        let program = sh::find(self.programs)?;
+        let Some(args) = self.probe else { return Some(program) };
+        let status = sh::command(&program, args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success()).then_some(program)
+    }
+
+    fn install(&self) -> Option<PathBuf> {
+        // A program that is there and fails its probe would fail it again.
+        if sh::find(self.programs).is_some() {
+            return None;
+        }
+        self.apt.is_some_and(by_apt).then(|| self.found()).flatten().or_else(|| {
+            let name = self.cargo?;
+            sh::run(&mut sh::cargo(&["install", "--quiet", "--locked", name])).ok()?;
+            self.found()
+        })
+    }
+}
+
+/// Installs a Debian package, for who may. A machine that is fresh has no package lists yet.
+fn by_apt(package: &str) -> bool {
+    if !sh::is_root() || sh::find(&["apt-get"]).is_none() {
+        return false;
+    }
+    let apt = |args: &[&str]| {
+        let patience = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10"];
+        let mut command = sh::command("apt-get", &patience);
+        sh::run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive")).is_ok()
+    };
+    let install = ["install", "-y", "-q", "--no-install-recommends", package];
+    apt(&install) || (apt(&["update", "-q"]) && apt(&install))
+}
+
+/// Prints what was missing, so that a pass with gaps does not look like a whole one.
+pub(crate) fn confess(missing: &[String]) {
+    for sentence in missing {
+        println!("{sentence}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_what_it_costs() {
+        let need = Need {
+            programs: &["no-such-program-anywhere"],
+            probe: None,
+            apt: None,
+            cargo: None,
+            without: "nothing happens",
+        };
+        let said = need.meet().unwrap_err();
+        assert_eq!(said, "could not: `no-such-program-anywhere` is missing; nothing happens");
+    }
+
+    #[test]
+    fn a_program_that_fails_its_probe_is_not_there() {
+        let need = Need {
+            programs: &["sh"],
+            probe: Some(&["-c", "exit 3"]),
+            apt: None,
+            cargo: None,
+            without: "nothing happens",
+        };
+        assert_eq!(need.meet().unwrap_err(), "could not: `sh` is here but is not allowed to work; nothing happens");
+    }
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask test`: everything that must hold, in one command. Each step runs even if one before it
+//! failed, so that one run tells all.
+
+use crate::needs::{self, CXX, Need, UNSHARE};
+use crate::{fuzz, sh, tidy};
+use anyhow::{Result, bail};
+
+/// What tests use beyond the toolchain.
+const NEEDS: &[Need] = &[UNSHARE];
+
+/// The fuzz crate needs a C++ compiler, so no step but its own may touch it.
+const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "haft-fuzz"];
+
+pub(crate) fn run() -> Result<()> {
+    let mut missing: Vec<String> = NEEDS.iter().filter_map(|need| need.meet().err()).collect();
+    let (mut passed, mut failed) = (Vec::new(), Vec::new());
+    let mut step = |name, result: Result<()>| match result {
+        Ok(()) => passed.push(name),
+        Err(error) => {
+            eprintln!("{error:#}");
+            failed.push(name);
+        }
+    };
+
+    step("tidy", tidy::run());
+    step("examples", cargo(&["build"], &["--examples"]));
+    match CXX.meet() {
+        Ok(_) => step("fuzz targets", fuzz::build()),
+        Err(sentence) => missing.push(sentence),
+    }
+    step("doc tests", cargo(&["test", "--doc"], &[]));
+    step("tests", runner());
+
+    needs::confess(&missing);
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    println!("passed: {}", passed.join(", "));
+    Ok(())
+}
+
+/// The tests themselves, last, so that the runner's own closing lines are what one sees.
+fn runner() -> Result<()> {
+    if sh::find(&["cargo-nextest"]).is_some() {
+        cargo(&["nextest", "run"], &["--no-fail-fast"])
+    } else {
+        cargo(&["test"], &["--lib", "--bins", "--tests", "--no-fail-fast"])
+    }
+}
+
+fn cargo(verb: &[&str], options: &[&str]) -> Result<()> {
+    sh::run(sh::cargo(verb).args(ALL_BUT_FUZZ).args(options))
+}
