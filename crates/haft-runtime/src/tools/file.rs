@@ -1,5 +1,7 @@
 //! The file tools.
 
+pub mod glob;
+mod walk;
 pub mod write;
 
 use crate::tool::Tool;
@@ -7,5 +9,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![write::tool()]
+    vec![glob::tool(), write::tool()]
 }
