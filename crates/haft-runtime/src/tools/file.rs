@@ -1,6 +1,7 @@
 //! The file tools.
 
 pub mod glob;
+pub mod grep;
 mod walk;
 pub mod write;
 
@@ -9,5 +10,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![glob::tool(), write::tool()]
+    vec![glob::tool(), grep::tool(), write::tool()]
 }
