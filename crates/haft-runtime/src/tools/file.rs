@@ -2,6 +2,7 @@
 
 pub mod glob;
 pub mod grep;
+pub mod list;
 mod walk;
 pub mod write;
 
@@ -10,5 +11,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![glob::tool(), grep::tool(), write::tool()]
+    vec![glob::tool(), grep::tool(), list::tool(), write::tool()]
 }
