@@ -2,6 +2,7 @@
 
 pub mod glob;
 pub mod grep;
+pub mod ignore;
 pub mod list;
 mod walk;
 pub mod write;
@@ -11,5 +12,5 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![glob::tool(), grep::tool(), list::tool(), write::tool()]
+    vec![glob::tool(), grep::tool(), ignore::tool(), list::tool(), write::tool()]
 }
