@@ -2,7 +2,12 @@
 
 pub mod batch;
 pub mod edit;
+pub mod glob;
+pub mod grep;
+pub mod ignore;
+pub mod list;
 pub mod read;
+mod walk;
 pub mod write;
 
 use crate::tool::Tool;
@@ -10,5 +15,14 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![batch::tool(), edit::tool(), read::tool(), write::tool()]
+    vec![
+        batch::tool(),
+        edit::tool(),
+        glob::tool(),
+        grep::tool(),
+        ignore::tool(),
+        list::tool(),
+        read::tool(),
+        write::tool(),
+    ]
 }
