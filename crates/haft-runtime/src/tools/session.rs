@@ -81,7 +81,7 @@ impl Tool for Delete {
                     .hint("session.list shows those there are")
             };
             let session = SessionId::new(&args.session).ok_or_else(unknown)?;
-            if session == scene.admitted().checked().call().session {
+            if session == scene.call().session {
                 return Err(CallError::conflict(format!("`{shown}` is the session that makes this call"))
                     .hint("delete it from another session"));
             }
@@ -122,7 +122,7 @@ mod tests {
 
     /// Makes a call in each of these sessions.
     fn remember(stage: &Stage, ids: &'static [&'static str]) {
-        let touch = Blocking::new(declare("test.touch", "Remembers sessions."), move |scene: &Scene| {
+        let touch = Blocking::tool(declare("test.touch", "Remembers sessions."), move |scene: &Scene| {
             for id in ids {
                 scene.store().touch_session(&SessionId::new(id).unwrap());
             }

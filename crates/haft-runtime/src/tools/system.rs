@@ -16,7 +16,7 @@ pub fn tool() -> Arc<dyn Tool> {
         "Tell what machine this is: operating system, kernel, processors, memory, project root, local time and time zone.",
     )
     .hint("os platform kernel cpu memory time date timezone version");
-    Blocking::new(spec, |scene| Ok(info(scene)))
+    Blocking::tool(spec, |scene| Ok(info(scene)))
 }
 
 /// One thing known about the machine. What cannot be found out is not there.

@@ -67,7 +67,7 @@ pub fn tool() -> Arc<dyn Tool> {
         .touches("destination", Access::Write, None)
         .body("find")
         .body("replace");
-    Blocking::new(spec, batch)
+    Blocking::tool(spec, batch)
 }
 
 fn batch(scene: &Scene) -> Result<Reply, CallError> {

@@ -43,7 +43,7 @@ pub fn tool() -> Arc<dyn Tool> {
         .touches("path", Access::Write, None)
         .body("old_string")
         .body("new_string");
-    Blocking::new(spec, edit)
+    Blocking::tool(spec, edit)
 }
 
 fn edit(scene: &Scene) -> Result<Reply, CallError> {

@@ -47,7 +47,7 @@ pub fn tool() -> Arc<dyn Tool> {
         .output(output())
         .touches("path", Access::Read, Some("."))
         .limits(Limits { lines: MAX_FILES + 1, bytes: 102_400, ..Limits::default() });
-    Blocking::new(spec, glob)
+    Blocking::tool(spec, glob)
 }
 
 fn output() -> Value {

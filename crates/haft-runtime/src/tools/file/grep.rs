@@ -31,7 +31,7 @@ pub fn tool() -> Arc<dyn Tool> {
         .output(output())
         .touches("path", Access::Read, Some("."))
         .limits(Limits { lines: MAX_LINES * 2, ..Limits::default() });
-    Blocking::new(spec, grep)
+    Blocking::tool(spec, grep)
 }
 
 fn input() -> Value {

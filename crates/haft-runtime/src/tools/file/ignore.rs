@@ -58,7 +58,7 @@ pub fn tool() -> Arc<dyn Tool> {
         }))
         .changes_files()
         .touches("dir", Access::Write, Some("."));
-    Blocking::new(spec, act)
+    Blocking::tool(spec, act)
 }
 
 fn act(scene: &Scene) -> Result<Reply, CallError> {

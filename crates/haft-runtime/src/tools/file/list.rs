@@ -54,7 +54,7 @@ pub fn tool() -> Arc<dyn Tool> {
             "required": ["entries", "total"]
         }))
         .touches("path", Access::Read, Some("."));
-    Blocking::new(spec, list)
+    Blocking::tool(spec, list)
 }
 
 fn list(scene: &Scene) -> Result<Reply, CallError> {

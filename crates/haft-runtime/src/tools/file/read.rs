@@ -53,7 +53,7 @@ enum Encoding {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    Blocking::new(spec(), read)
+    Blocking::tool(spec(), read)
 }
 
 fn spec() -> ToolSpec {
