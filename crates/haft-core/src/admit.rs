@@ -202,15 +202,21 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }
     let votes = chain.poll(Question { checked, facts });
-    let verdict = adjust(settle(&votes), policy.autonomy, &checked.spec);
+    let verdict = adjust(settle(&votes), &votes, policy.autonomy, &checked.spec);
     (votes, verdict)
 }
 
 /// Autonomy only ever makes a verdict stricter.
-fn adjust(verdict: Verdict, autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
+fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
     match (autonomy, verdict.decision) {
-        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() && verdict.by != "grant" => {
-            Verdict::new(Decision::Ask, "autonomy", "conservative: everything that writes or runs is asked")
+        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() => {
+            // A person's grant holds, also where a list spoke before it: else a list that approves less
+            // would end up allowing more.
+            let grant = votes.iter().find(|cast| cast.by == "grant" && cast.decision == Some(Decision::Allow));
+            grant.map_or_else(
+                || Verdict::new(Decision::Ask, "autonomy", "conservative: everything that writes or runs is asked"),
+                |cast| Verdict::new(Decision::Allow, &cast.by, &cast.reason),
+            )
         }
         (Autonomy::Autonomous, Decision::Ask) => {
             let reason = format!("autonomous: nobody is asked, and this would be ({})", verdict.reason);
