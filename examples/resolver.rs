@@ -1,6 +1,8 @@
 //! A custom resolver: a voice of your own in the approval chain. `cargo run --example resolver`.
 
-use haft::{Call, ChainQuestion, Decision, Haft, Nobody, Resolver, ResolverError, Settings, Store, Vote, Workspace, new_call_id};
+use haft::{
+    Call, ChainQuestion, Decision, Haft, Nobody, Resolver, ResolverError, Settings, Store, Vote, Workspace, new_call_id,
+};
 use serde_json::json;
 use std::sync::Arc;
 

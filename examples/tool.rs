@@ -1,6 +1,8 @@
 //! Write a tool in Rust: `cargo run --example tool`.
 
-use haft::{Blocking, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, ToolSpec, Workspace, new_call_id};
+use haft::{
+    Blocking, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, ToolSpec, Workspace, new_call_id,
+};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -1,7 +1,10 @@
 //! What the whole path costs around a tool that does nothing: resolve, validate, decide, record, run,
 //! shape, record. Prints one JSON object. `cargo bench -p haft --bench overhead -- --json`
 
-use haft::{BoxFuture, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, Tool, ToolSpec, Workspace, Yes, new_call_id};
+use haft::{
+    BoxFuture, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, Tool, ToolSpec, Workspace, Yes,
+    new_call_id,
+};
 use serde_json::json;
 use std::io::Write;
 use std::sync::Arc;

@@ -118,11 +118,13 @@ impl Ground {
 }
 
 fn gone(error: &std::io::Error) -> CallError {
-    CallError::invalid(format!("the working directory cannot be used: {error}")).hint("name the project with --root DIR")
+    CallError::invalid(format!("the working directory cannot be used: {error}"))
+        .hint("name the project with --root DIR")
 }
 
 fn flags(common: &Common) -> Choices {
-    let text = |value: &Option<String>, flag: &'static str| value.clone().map(|value| Text::new(value, Spot::Flag(flag)));
+    let text =
+        |value: &Option<String>, flag: &'static str| value.clone().map(|value| Text::new(value, Spot::Flag(flag)));
     Choices {
         profile: text(&common.profile, "--profile"),
         store: text(&common.store, "--store"),
@@ -232,7 +234,11 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         policy: loaded.policy,
         chain: loaded.chain,
         data_dir: ground.data_dir(store.path()),
-        undo: UndoLimits { keep: undo.keep, max_file_bytes: undo.max_file_bytes, max_total_bytes: undo.max_total_bytes },
+        undo: UndoLimits {
+            keep: undo.keep,
+            max_file_bytes: undo.max_file_bytes,
+            max_total_bytes: undo.max_total_bytes,
+        },
         grant_uses,
     };
     Haft::new(workspace, store, settings)

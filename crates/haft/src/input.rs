@@ -8,7 +8,7 @@ use std::io::Read;
 const INPUT_MAX: u64 = 32 << 20;
 
 /// Reads the arguments of a call.
-pub fn arguments(words: &[String]) -> Result<Value, CallError> {
+pub(crate) fn arguments(words: &[String]) -> Result<Value, CallError> {
     match words {
         [] => Ok(Value::Object(Map::new())),
         [one] if one == "-" => parse(&read(std::io::stdin(), "stdin")?, "stdin"),
@@ -23,20 +23,19 @@ pub fn arguments(words: &[String]) -> Result<Value, CallError> {
 }
 
 /// Reads a source that has to be UTF-8.
-pub fn read(source: impl Read, name: &str) -> Result<String, CallError> {
+pub(crate) fn read(source: impl Read, name: &str) -> Result<String, CallError> {
     let mut bytes = Vec::new();
     let read = source.take(INPUT_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| CallError::invalid(format!("{name}: {error}")))?;
     if bytes.len() as u64 > INPUT_MAX {
         return Err(CallError::invalid(format!("{name} is larger than {} MiB", INPUT_MAX >> 20)));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        CallError::invalid(format!("{name} is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| CallError::invalid(format!("{name} is not UTF-8 (byte {})", error.utf8_error().valid_up_to())))
 }
 
 /// Parses JSON, saying where it goes wrong.
-pub fn parse(text: &str, name: &str) -> Result<Value, CallError> {
+pub(crate) fn parse(text: &str, name: &str) -> Result<Value, CallError> {
     serde_json::from_str(text).map_err(|error| {
         let why = error.to_string();
         let why = if why.starts_with("recursion limit") { format!("it nests too deeply ({why})") } else { why };
@@ -59,7 +58,7 @@ fn pair(word: &str) -> Result<(String, Value), CallError> {
 }
 
 /// A length of time such as `30s`, `5m`, `1h`, `1d`, in milliseconds.
-pub fn duration_ms(text: &str) -> Option<i64> {
+pub(crate) fn duration_ms(text: &str) -> Option<i64> {
     let unit = text.chars().next_back()?;
     let scale = match unit {
         's' => 1_000,

@@ -29,9 +29,11 @@ mod time;
 
 pub use haft_core as core;
 pub use haft_core::approval::{Chain, Decision, Question as ChainQuestion, Resolver, ResolverError, Verdict, Vote};
-pub use haft_core::{Call, CallError, CallId, Caller, Dialect, ErrorKind, Origin, Outcome, Policy, SessionId, ToolSpec};
+pub use haft_core::{
+    Call, CallError, CallId, Caller, Dialect, ErrorKind, Origin, Outcome, Policy, SessionId, ToolSpec,
+};
 pub use haft_runtime::{
-    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Nobody, Question, Registry, Reply, Said, Scene,
-    Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
+    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Nobody, Question, Registry, Reply, Said,
+    Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
 };
 pub use haft_store::{Record, Store, StoreError};

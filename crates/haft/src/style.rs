@@ -8,20 +8,20 @@ use serde::Serialize;
 use std::io::Write;
 
 /// For what went well.
-pub const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// For what did not.
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// For what deserves a look.
-pub const CARE: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CARE: Style = AnsiColor::Yellow.on_default();
 /// For names.
-pub const NAME: Style = AnsiColor::Cyan.on_default();
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 /// For what is said beside.
-pub const FAINT: Style = Style::new().dimmed();
+pub(crate) const FAINT: Style = Style::new().dimmed();
 /// For headings.
-pub const BOLD: Style = Style::new().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
 
 /// Decides once for the process whether colours are used.
-pub fn choose(color: Color) {
+pub(crate) fn choose(color: Color) {
     let choice = match color {
         Color::Auto => ColorChoice::Auto,
         Color::Always => ColorChoice::Always,
@@ -31,12 +31,12 @@ pub fn choose(color: Color) {
 }
 
 /// Text in a style.
-pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// Prints text on stdout. A reader that went away is no error worth a word.
-pub fn out(text: &str) {
+pub(crate) fn out(text: &str) {
     let mut stdout = anstream::stdout().lock();
     let _ = stdout.write_all(text.as_bytes());
     if !text.ends_with('\n') && !text.is_empty() {
@@ -46,27 +46,27 @@ pub fn out(text: &str) {
 }
 
 /// Prints a value as JSON on stdout.
-pub fn json(value: &impl Serialize) {
+pub(crate) fn json(value: &impl Serialize) {
     out(&serde_json::to_string(value).unwrap_or_default());
 }
 
 /// Prints a value as indented JSON on stdout.
-pub fn pretty(value: &impl Serialize) {
+pub(crate) fn pretty(value: &impl Serialize) {
     out(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
 /// Prints a line on stderr.
-pub fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// Prints a warning on stderr.
-pub fn warn(text: &str) {
+pub(crate) fn warn(text: &str) {
     note(&format!("{} {text}", paint(CARE, "warning:")));
 }
 
 /// Prints an error and what to do about it on stderr.
-pub fn error(error: &CallError) {
+pub(crate) fn error(error: &CallError) {
     note(&format!("{} {}", paint(BAD, "error:"), error.message));
     if let Some(hint) = &error.hint {
         note(&format!("{} {hint}", paint(FAINT, "hint:")));
@@ -74,7 +74,7 @@ pub fn error(error: &CallError) {
 }
 
 /// A unified diff with its usual colours; each line made inert, so that file content cannot act.
-pub fn diff(text: &str) -> String {
+pub(crate) fn diff(text: &str) -> String {
     let line = |line: &str| {
         let shown = haft_core::preview::inert(line);
         let style = match line.as_bytes().first() {

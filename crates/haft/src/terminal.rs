@@ -12,11 +12,11 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 const DIFF_LINES: usize = 60;
 
 /// Asks on the controlling terminal, whatever stdin is used for.
-pub struct Terminal;
+pub(crate) struct Terminal;
 
 impl Terminal {
     /// Whether somebody seems to be there.
-    pub fn present() -> bool {
+    pub(crate) fn present() -> bool {
         std::io::stderr().is_terminal() && File::options().read(true).write(true).open("/dev/tty").is_ok()
     }
 }
@@ -65,7 +65,7 @@ fn converse(question: &Question) -> std::io::Result<Said> {
 }
 
 /// What is asked, as text. The diff is cut at `lines`.
-pub fn present(question: &Question, lines: usize) -> String {
+pub(crate) fn present(question: &Question, lines: usize) -> String {
     let severity = match question.severity {
         Severity::Low => paint(FAINT, "low"),
         Severity::Medium => paint(FAINT, "medium"),
@@ -127,7 +127,9 @@ fn always(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Optio
 
 fn edit(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
     style::note(&serde_json::to_string(&question.args).unwrap_or_default());
-    let Some(typed) = prompt(keys, "new arguments as JSON (enter to leave them) ")? else { return Ok(Some(Said::Nobody)) };
+    let Some(typed) = prompt(keys, "new arguments as JSON (enter to leave them) ")? else {
+        return Ok(Some(Said::Nobody));
+    };
     if typed.is_empty() {
         return Ok(None);
     }

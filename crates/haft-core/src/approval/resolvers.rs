@@ -70,15 +70,13 @@ impl Resolver for Listed {
         if let Some(pattern) = self.list.denies(tool) {
             return Ok(Some((Decision::Deny, format!("its deny list holds `{pattern}`"))));
         }
-        // A list approves a tool where it is at home. Elsewhere on the machine is another question, and
-        // stays one for a tool that was taken out: else taking it out could hand it to a laxer voice.
-        let held = self.list.approves(tool).is_some() || self.list.excludes(tool);
-        let outside = question.facts.places.iter().find(|place| held && !place.inside);
-        Ok(match (self.list.approves(tool), outside) {
-            (_, Some(place)) => Some((Decision::Ask, format!("{} lies outside the project", place.shown))),
-            (Some(pattern), None) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
-            (None, _) if self.document => Some((Decision::Ask, "the document's list does not hold it".to_owned())),
-            (None, _) => None,
+        // A list approves a tool where it is at home. Elsewhere on the machine it has no opinion, so that
+        // a grant for just that place still counts.
+        let home = question.facts.places.iter().all(|place| place.inside);
+        Ok(match self.list.approves(tool).filter(|_| home) {
+            Some(pattern) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
+            None if self.document => Some((Decision::Ask, "the document's list does not hold it here".to_owned())),
+            None => None,
         })
     }
 }

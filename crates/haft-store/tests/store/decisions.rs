@@ -68,7 +68,11 @@ fn a_grant_is_used_up_and_every_use_is_recorded() {
     wait(scene.store.grant(root, grant(Some(2), None))).unwrap();
     let used: Vec<bool> = (0..3).map(|n| wait(scene.store.use_grant("g-1", &CallId::new(n, 0))).unwrap()).collect();
     assert_eq!(used, [true, true, false]);
-    let said: Vec<String> = wait(scene.store.records(0, 10, None)).unwrap().iter().map(|r| r.body["said"].as_str().unwrap().to_owned()).collect();
+    let said: Vec<String> = wait(scene.store.records(0, 10, None))
+        .unwrap()
+        .iter()
+        .map(|r| r.body["said"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(said, ["given", "approved", "approved", "exhausted"]);
     assert!(wait(scene.store.grants(Path::new("/other"), None)).unwrap().is_empty(), "a grant belongs to a project");
 }

@@ -32,7 +32,10 @@ fn an_untouched_chain_holds() {
 #[test]
 fn the_first_broken_record_is_named() {
     let cases = [
-        ("UPDATE journal SET text = replace(text, '\"n\":4', '\"n\":5') WHERE seq = 5", "5: its text does not give its hash"),
+        (
+            "UPDATE journal SET text = replace(text, '\"n\":4', '\"n\":5') WHERE seq = 5",
+            "5: its text does not give its hash",
+        ),
         ("UPDATE journal SET hash = zeroblob(32) WHERE seq = 7", "7: its text does not give its hash"),
         ("DELETE FROM journal WHERE seq = 3", "3: it is missing; the next one is 4"),
         ("DELETE FROM journal WHERE seq = 1", "1: it is missing; the next one is 2"),

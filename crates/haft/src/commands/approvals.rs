@@ -18,7 +18,9 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
         ApprovalsAction::Show { id } => show(app, &id),
         ApprovalsAction::Approve { id } => approve(app, &id),
         ApprovalsAction::Reject { id, message } => reject(app, &id, &message),
-        ApprovalsAction::Grant { tool, pattern, uses, duration } => grant(app, &tool, pattern, uses, duration.as_deref()),
+        ApprovalsAction::Grant { tool, pattern, uses, duration } => {
+            grant(app, &tool, pattern, uses, duration.as_deref())
+        }
         ApprovalsAction::Grants => grants(app),
         ApprovalsAction::Revoke { id } => revoke(app, &id),
     }
@@ -26,7 +28,10 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
 
 /// Who decides at this door.
 fn person() -> String {
-    std::env::var("USER").ok().filter(|name| !name.is_empty()).map_or_else(|| "cli".to_owned(), |name| format!("cli ({name})"))
+    std::env::var("USER")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| "cli".to_owned(), |name| format!("cli ({name})"))
 }
 
 fn list(app: &App, all: bool) -> Result<u8, Failure> {
@@ -75,17 +80,28 @@ fn approve(app: &App, id: &str) -> Result<u8, Failure> {
 
 fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
     app.block_on(app.haft.reject(id, &person(), message))?;
-    if app.json { style::json(&json!({"id": id, "state": "rejected"})) } else { style::note(&format!("rejected {id}")) }
+    if app.json {
+        style::json(&json!({"id": id, "state": "rejected"}))
+    } else {
+        style::note(&format!("rejected {id}"))
+    }
     Ok(0)
 }
 
 fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Option<&str>) -> Result<u8, Failure> {
     let name = ToolName::new(tool).map_err(|error| CallError::invalid(error.to_string()))?;
     if !app.haft.registry().has(tool) {
-        return Err(CallError::invalid(format!("there is no tool `{tool}`")).hint("`haft tools` lists what there is").into());
+        return Err(CallError::invalid(format!("there is no tool `{tool}`"))
+            .hint("`haft tools` lists what there is")
+            .into());
     }
-    Grant::check_pattern(&name, &pattern).map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower place"))?;
-    let lasts = duration.map(|text| duration_ms(text).ok_or_else(|| CallError::invalid(format!("`{text}` is not a length of time")).hint("write 30s, 5m, 1h or 1d")));
+    Grant::check_pattern(&name, &pattern)
+        .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower place"))?;
+    let lasts = duration.map(|text| {
+        duration_ms(text).ok_or_else(|| {
+            CallError::invalid(format!("`{text}` is not a length of time")).hint("write 30s, 5m, 1h or 1d")
+        })
+    });
     let lasts = lasts.transpose()?;
     let grant = Grant {
         id: format!("g-{}", new_call_id()),
@@ -96,7 +112,11 @@ fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Op
         expires_ms: lasts.map(|ms| now_ms().saturating_add(ms)),
     };
     app.block_on(app.store().grant(app.haft.workspace().root(), grant.clone())).map_err(Failure::store)?;
-    if app.json { style::json(&grant) } else { style::note(&format!("{} {}", paint(GOOD, "granted"), grant.id)) }
+    if app.json {
+        style::json(&grant)
+    } else {
+        style::note(&format!("{} {}", paint(GOOD, "granted"), grant.id))
+    }
     Ok(0)
 }
 
@@ -113,7 +133,12 @@ fn grants(app: &App) -> Result<u8, Failure> {
         let uses = grant.uses_left.map_or_else(|| "any number of times".to_owned(), |uses| format!("{uses} times"));
         let session = grant.session.as_ref().map(|session| format!(", in session {session}")).unwrap_or_default();
         let until = grant.expires_ms.map(|end| format!(", until {}", crate::time::shown(end))).unwrap_or_default();
-        style::out(&format!("{}  {} {}  {uses}{session}{until}", paint(NAME, &grant.id), paint(BOLD, &grant.tool), grant.pattern));
+        style::out(&format!(
+            "{}  {} {}  {uses}{session}{until}",
+            paint(NAME, &grant.id),
+            paint(BOLD, &grant.tool),
+            grant.pattern
+        ));
     }
     Ok(0)
 }
@@ -122,6 +147,10 @@ fn revoke(app: &App, id: &str) -> Result<u8, Failure> {
     if !app.block_on(app.store().revoke(id)).map_err(Failure::store)? {
         return Err(CallError::not_found(format!("there is no grant `{id}`")).into());
     }
-    if app.json { style::json(&json!({"id": id, "revoked": true})) } else { style::note(&format!("revoked {id}")) }
+    if app.json {
+        style::json(&json!({"id": id, "revoked": true}))
+    } else {
+        style::note(&format!("revoked {id}"))
+    }
     Ok(0)
 }

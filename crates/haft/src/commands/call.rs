@@ -2,9 +2,9 @@
 
 use crate::app::{App, Failure, unrun};
 use crate::cli::{Asking, BatchArgs, CallArgs};
+use crate::input;
 use crate::style::{self, FAINT, paint};
 use crate::terminal::Terminal;
-use crate::input;
 use haft_core::{Call, CallError, Dialect, Outcome};
 use haft_runtime::{Approver, Event, Halt, Nobody, Yes, new_call_id};
 use serde::Deserialize;
@@ -25,7 +25,8 @@ fn approver(asking: &Asking) -> Box<dyn Approver> {
 
 /// Calls one tool.
 pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
-    let call = match input::arguments(&args.args).and_then(|input| app.call(&args.name, input, args.dialect.as_deref())) {
+    let call = match input::arguments(&args.args).and_then(|input| app.call(&args.name, input, args.dialect.as_deref()))
+    {
         Ok(call) => call,
         Err(error) => return Ok(report(app, &unrun(new_call_id(), &args.name, error))),
     };
@@ -47,7 +48,11 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
 
 /// Prints an outcome in the form that was asked for, and returns its exit code.
 pub(super) fn report(app: &App, outcome: &Outcome) -> u8 {
-    if app.json { style::json(outcome) } else { show(outcome) }
+    if app.json {
+        style::json(outcome)
+    } else {
+        show(outcome)
+    }
     outcome.exit_code()
 }
 

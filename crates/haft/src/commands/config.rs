@@ -20,7 +20,11 @@ fn show(common: &Common) -> Result<(), Failure> {
     let ground = Ground::find(common)?;
     let loaded = ground.resolve(&ground.store()?)?;
     loaded.warnings.iter().for_each(|warning| style::warn(warning));
-    if common.json { style::pretty(&config::show(&loaded)) } else { style::out(&config::show_text(&loaded)) }
+    if common.json {
+        style::pretty(&config::show(&loaded))
+    } else {
+        style::out(&config::show_text(&loaded))
+    }
     Ok(())
 }
 
@@ -29,7 +33,9 @@ fn paths(common: &Common) -> Result<(), Failure> {
     let store = ground.layers.store()?;
     let (user, project) = (ground.paths.user_config(), ground.paths.project_config());
     if common.json {
-        style::json(&json!({"user": user, "project": project, "store": store, "data": ground.paths.data_dir(), "root": ground.paths.root()}));
+        style::json(
+            &json!({"user": user, "project": project, "store": store, "data": ground.paths.data_dir(), "root": ground.paths.root()}),
+        );
         return Ok(());
     }
     let missing = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };

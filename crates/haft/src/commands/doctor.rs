@@ -46,7 +46,11 @@ pub(super) fn run(common: &Common) -> Result<u8, Failure> {
         }
     }
     findings.extend(kernel());
-    if common.json { style::json(&findings) } else { findings.iter().for_each(show) }
+    if common.json {
+        style::json(&findings)
+    } else {
+        findings.iter().for_each(show)
+    }
     Ok(u8::from(findings.iter().any(|finding| finding.health == Health::Bad)))
 }
 
@@ -84,7 +88,12 @@ fn chain(store: &Store) -> Finding {
     };
     match runtime.block_on(store.verify(None)) {
         Ok(Ok(verified)) => good("log", format!("{} records, the chain holds", verified.head.seq)),
-        Ok(Err(broken)) => finding("log", Health::Bad, format!("broken at record {}: {}", broken.seq, broken.why), "somebody changed the log; keep the file and look at that record"),
+        Ok(Err(broken)) => finding(
+            "log",
+            Health::Bad,
+            format!("broken at record {}: {}", broken.seq, broken.why),
+            "somebody changed the log; keep the file and look at that record",
+        ),
         Err(error) => finding("log", Health::Bad, error.to_string(), error.hint()),
     }
 }
@@ -101,7 +110,9 @@ fn private(path: &Path) -> Finding {
 fn configuration(ground: &Ground, store: &Store) -> Finding {
     match ground.resolve(store) {
         Ok(loaded) if loaded.warnings.is_empty() => good("config", "valid"),
-        Ok(loaded) => finding("config", Health::Care, loaded.warnings.join("; "), "`haft config show` shows what is in force"),
+        Ok(loaded) => {
+            finding("config", Health::Care, loaded.warnings.join("; "), "`haft config show` shows what is in force")
+        }
         Err(failure) => finding("config", Health::Bad, failure.message(), "mend the file it names"),
     }
 }
@@ -112,7 +123,8 @@ fn kernel() -> Vec<Finding> {
     let modules = read("/sys/kernel/security/lsm");
     let landlock = if modules.contains("landlock") { "landlock" } else { "no landlock (or securityfs is not mounted)" };
     let namespaces = read("/proc/sys/user/max_user_namespaces");
-    let namespaces = if namespaces.trim().parse::<u64>().unwrap_or(0) > 0 { "user namespaces" } else { "no user namespaces" };
+    let namespaces =
+        if namespaces.trim().parse::<u64>().unwrap_or(0) > 0 { "user namespaces" } else { "no user namespaces" };
     vec![
         good("kernel", format!("{}; {landlock}; {namespaces}", read("/proc/sys/kernel/osrelease").trim())),
         good("confinement", "none in force, and none needed: no tool of this version starts a process"),

@@ -27,7 +27,11 @@ pub(super) fn run(app: &App, args: &LogArgs) -> Result<u8, Failure> {
 
 fn head(app: &App) -> Result<u8, Failure> {
     let head = app.block_on(app.store().head()).map_err(Failure::store)?;
-    if app.json { style::json(&head) } else { style::out(&format!("{}:{}", head.seq, head.hash)) }
+    if app.json {
+        style::json(&head)
+    } else {
+        style::out(&format!("{}:{}", head.seq, head.hash))
+    }
     Ok(0)
 }
 
@@ -37,26 +41,38 @@ fn verify(app: &App, expect: Option<&str>) -> Result<u8, Failure> {
         Ok(verified) => {
             let (seq, hash) = (verified.head.seq, verified.head.hash);
             let text = format!("{} {seq} records, head {seq}:{hash}", paint(GOOD, "the chain holds:"));
-            if app.json { style::json(&json!({"ok": true, "head": verified.head})) } else { style::out(&text) }
+            if app.json {
+                style::json(&json!({"ok": true, "head": verified.head}))
+            } else {
+                style::out(&text)
+            }
             Ok(0)
         }
         Err(broken) => {
             let text = format!("{} record {}: {}", paint(BAD, "the chain is broken at"), broken.seq, broken.why);
-            if app.json { style::json(&json!({"ok": false, "broken": broken})) } else { style::out(&text) }
+            if app.json {
+                style::json(&json!({"ok": false, "broken": broken}))
+            } else {
+                style::out(&text)
+            }
             Ok(1)
         }
     }
 }
 
 fn read_head(text: &str) -> Result<Head, Failure> {
-    let parsed = text.split_once(':').and_then(|(seq, hash)| {
-        Some(Head { seq: seq.parse().ok()?, hash: Digest::try_from(hash.to_owned()).ok()? })
-    });
-    Ok(parsed.ok_or_else(|| CallError::invalid(format!("`{text}` is not SEQ:HASH")).hint("`haft log head` prints one"))?)
+    let parsed = text
+        .split_once(':')
+        .and_then(|(seq, hash)| Some(Head { seq: seq.parse().ok()?, hash: Digest::try_from(hash.to_owned()).ok()? }));
+    Ok(parsed
+        .ok_or_else(|| CallError::invalid(format!("`{text}` is not SEQ:HASH")).hint("`haft log head` prints one"))?)
 }
 
 fn of_call(app: &App, id: &str) -> Result<u8, Failure> {
-    let unknown = || CallError::not_found(format!("the log has no call `{}`", haft_core::preview::inert(id))).hint("`haft log` shows the latest");
+    let unknown = || {
+        CallError::not_found(format!("the log has no call `{}`", haft_core::preview::inert(id)))
+            .hint("`haft log` shows the latest")
+    };
     let call = CallId::parse(id).ok_or_else(unknown)?;
     let records = app.block_on(app.store().records(0, PAGE, Some(call))).map_err(Failure::store)?;
     if records.is_empty() {
@@ -80,7 +96,11 @@ fn latest(app: &App, args: &LogArgs) -> Result<u8, Failure> {
         loop {
             let records = app.store().records(after, PAGE, None).await.map_err(Failure::store)?;
             for record in &records {
-                if app.json { style::json(record) } else { show(record) }
+                if app.json {
+                    style::json(record)
+                } else {
+                    show(record)
+                }
                 after = record.seq;
             }
             if records.is_empty() && !args.follow {
@@ -107,8 +127,19 @@ fn show(record: &Record) {
         (_, Some(true)) => paint(GOOD, format!("{kind:<11}")),
         _ => format!("{kind:<11}"),
     };
-    let what = ["tool", "spoken", "said", "root"].iter().map(|name| text(name)).find(|word| !word.is_empty()).unwrap_or_default();
-    let line = format!("{:>6}  {}  {painted}  {}  {}  {}", record.seq, paint(FAINT, at), paint(NAME, text("call")), what, summary(body));
+    let what = ["tool", "spoken", "said", "root"]
+        .iter()
+        .map(|name| text(name))
+        .find(|word| !word.is_empty())
+        .unwrap_or_default();
+    let line = format!(
+        "{:>6}  {}  {painted}  {}  {}  {}",
+        record.seq,
+        paint(FAINT, at),
+        paint(NAME, text("call")),
+        what,
+        summary(body)
+    );
     style::out(line.trim_end());
 }
 

@@ -11,7 +11,8 @@ use serde_json::json;
 const LISTED: u32 = 30;
 
 fn read_id(text: &str) -> Result<CallId, CallError> {
-    CallId::parse(text).ok_or_else(|| CallError::invalid(format!("`{}` is not a call id", haft_core::preview::inert(text))))
+    CallId::parse(text)
+        .ok_or_else(|| CallError::invalid(format!("`{}` is not a call id", haft_core::preview::inert(text))))
 }
 
 /// Takes a call back.

@@ -47,7 +47,13 @@ fn tools() -> String {
             Keep::Tail => "the end",
             Keep::HeadAndTail => "both ends",
         };
-        let _ = write!(text, "\n## {}\n\n{}\n\n{effect} At most {} s. Long output keeps {keep}.\n\n", spec.name, spec.description, spec.timeout.as_secs());
+        let _ = write!(
+            text,
+            "\n## {}\n\n{}\n\n{effect} At most {} s. Long output keeps {keep}.\n\n",
+            spec.name,
+            spec.description,
+            spec.timeout.as_secs()
+        );
         text.push_str(&parameters(&spec.shapes.input));
     }
     text

@@ -13,7 +13,9 @@ use std::path::Path;
 pub(super) fn init(common: &Common) -> Result<u8, Failure> {
     let root = match &common.root {
         Some(root) => root.clone(),
-        None => std::env::current_dir().map_err(|error| CallError::invalid(format!("no working directory: {error}")))?,
+        None => {
+            std::env::current_dir().map_err(|error| CallError::invalid(format!("no working directory: {error}")))?
+        }
     };
     let file = root.join(".haft/config.yml");
     let fail = |error: std::io::Error| match error.kind() {
@@ -42,7 +44,9 @@ pub(super) fn trust(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
         if args.revoke {
             return decide(common, &store, &ground, None, "withdrawn");
         }
-        return Err(CallError::not_found(format!("{} is not there, so there is nothing to trust", file.display())).hint("`haft init` makes one").into());
+        return Err(CallError::not_found(format!("{} is not there, so there is nothing to trust", file.display()))
+            .hint("`haft init` makes one")
+            .into());
     };
     let before = ground.layers.trust_in(&store)?;
     // What cannot be understood cannot be trusted.
@@ -78,7 +82,8 @@ fn decide(
 
 /// Shows the file and asks.
 fn confirmed(file: &Path, before: Trust) -> Result<bool, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| CallError::failed(format!("{}: {error}", file.display())))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| CallError::failed(format!("{}: {error}", file.display())))?;
     for line in text.lines() {
         style::note(&haft_core::preview::inert(line));
     }

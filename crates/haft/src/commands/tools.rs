@@ -21,7 +21,8 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
         declared = only(declared, name, dialect)?;
     }
     if let Some(provider) = provider {
-        let list: Vec<Value> = declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
+        let list: Vec<Value> =
+            declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
         style::pretty(&list);
     } else if app.json {
         let tools: Vec<&Value> = declared.iter().map(|(_, value)| value).collect();
@@ -61,17 +62,28 @@ fn only(declared: Vec<(Arc<Entry>, Value)>, name: &str, dialect: Dialect) -> Res
         value["name"] == name || tool.as_str() == name || tool.api_name() == name
     };
     let foreign = haft_core::dialect::elsewhere(name);
-    let known: Vec<String> = declared.iter().filter_map(|(_, value)| value["name"].as_str().map(str::to_owned)).collect();
+    let known: Vec<String> =
+        declared.iter().filter_map(|(_, value)| value["name"].as_str().map(str::to_owned)).collect();
     let found: Vec<_> = declared
         .into_iter()
-        .filter(|(entry, value)| means(entry, value) || foreign.iter().any(|said| said.canonical() == entry.spec().name.as_str()))
+        .filter(|(entry, value)| {
+            means(entry, value) || foreign.iter().any(|said| said.canonical() == entry.spec().name.as_str())
+        })
         .collect();
     if !found.is_empty() {
         return Ok(found);
     }
     let shown = haft_core::preview::inert(name);
-    let error = CallError::new(ErrorKind::UnknownTool, format!("there is no tool `{shown}` for you in dialect {}", dialect.name()));
-    Err(error.hint(did_you_mean(name, known.iter().map(String::as_str)).unwrap_or_else(|| "`haft tools` lists what there is".into())).into())
+    let error = CallError::new(
+        ErrorKind::UnknownTool,
+        format!("there is no tool `{shown}` for you in dialect {}", dialect.name()),
+    );
+    Err(error
+        .hint(
+            did_you_mean(name, known.iter().map(String::as_str))
+                .unwrap_or_else(|| "`haft tools` lists what there is".into()),
+        )
+        .into())
 }
 
 fn provider_form(provider: Provider, entry: &Entry, value: &Value, dialect: Dialect) -> Value {
@@ -88,7 +100,12 @@ fn overview(declared: &[(Arc<Entry>, Value)]) {
     for (entry, value) in declared {
         let name = value["name"].as_str().unwrap_or_default();
         let first = entry.spec().description.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        style::out(&format!("{}{}  {}", paint(NAME, name), " ".repeat(width - name.len()), haft_core::preview::cut(first, 90)));
+        style::out(&format!(
+            "{}{}  {}",
+            paint(NAME, name),
+            " ".repeat(width - name.len()),
+            haft_core::preview::cut(first, 90)
+        ));
     }
     style::note(&paint(FAINT, format!("{} tools; `haft tools NAME` shows one in full", declared.len())));
 }
@@ -120,7 +137,11 @@ fn parameters(schema: &Value) -> String {
         };
         let default = property.get("default").map(|value| format!(" (default {value})")).unwrap_or_default();
         let mark = if required(name) { "" } else { "?" };
-        format!("  {}{mark}: {kind}{default}  {}", paint(NAME, name), property["description"].as_str().unwrap_or_default())
+        format!(
+            "  {}{mark}: {kind}{default}  {}",
+            paint(NAME, name),
+            property["description"].as_str().unwrap_or_default()
+        )
     };
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties.map(|(name, property)| line(name, property)).collect::<Vec<_>>().join("\n")

@@ -36,7 +36,7 @@ fn checked(tool: &str, caller: Caller) -> Checked {
     let schema = Schema::compile(&spec.shapes.input).unwrap();
     let mut call = Call::new(CallId::new(0, 0), tool, json!({}));
     call.caller = caller;
-    Checked::new(call, Arc::new(spec), &schema, json!({})).unwrap()
+    Checked::new(call, Arc::new(spec), &schema, json!({}).into()).unwrap()
 }
 
 fn place(access: Access, inside: bool, sensitive: Option<Sensitive>) -> Place {
