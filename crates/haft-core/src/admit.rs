@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
 use crate::preview;
 use crate::schema::Schema;
-use crate::tool::ToolSpec;
+use crate::tool::{Effect, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -202,8 +202,17 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }
     let votes = chain.poll(Question { checked, facts });
-    let verdict = adjust(settle(&votes), &votes, policy.autonomy, &checked.spec);
+    let verdict = adjust(settle(&votes, silence(&checked.spec)), &votes, policy.autonomy, &checked.spec);
     (votes, verdict)
+}
+
+/// Why a call is asked that nobody has an opinion about.
+fn silence(spec: &ToolSpec) -> &'static str {
+    match spec.effects.effect {
+        Effect::Reads => "no rule allows it unasked",
+        Effect::Changes => "it changes files, and no rule allows that unasked",
+        Effect::Acts => "it acts, and no rule allows that unasked",
+    }
 }
 
 /// Autonomy only ever makes a verdict stricter.

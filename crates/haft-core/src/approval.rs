@@ -120,14 +120,15 @@ fn cast(voice: &dyn Resolver, question: Question<'_>) -> Cast {
     Cast { by: voice.name().to_owned(), priority: voice.priority(), decision, reason, erred }
 }
 
-/// The verdict that follows from all votes, in speaking order.
-pub fn settle(votes: &[Cast]) -> Verdict {
+/// The verdict that follows from all votes, in speaking order. `silence` is why it is asked when nobody
+/// has an opinion.
+pub fn settle(votes: &[Cast], silence: &str) -> Verdict {
     let opinions = || votes.iter().filter_map(|cast| cast.decision.map(|decision| (decision, cast)));
     let first = opinions().find(|(decision, _)| *decision == Decision::Deny).or_else(|| opinions().next());
     let (decision, cast) = match first {
         Some((Decision::Allow, cast)) => opinions().find(|(_, cast)| cast.erred).unwrap_or((Decision::Allow, cast)),
         Some(strict) => strict,
-        None => return Verdict::new(Decision::Ask, "default", "nobody has an opinion, so a person decides"),
+        None => return Verdict::new(Decision::Ask, "default", silence),
     };
     Verdict::new(decision, &cast.by, &cast.reason)
 }

@@ -154,7 +154,7 @@ mod tests {
             call_id: CallId::new(0, 0),
             tool: ToolName::new("file.edit").unwrap(),
             preview: "file.edit: a.txt".to_owned(),
-            verdict: Verdict::new(Decision::Ask, "default", "nobody has an opinion, so a person decides"),
+            verdict: Verdict::new(Decision::Ask, "default", "it changes files, and no rule allows that unasked"),
             severity: Severity::Medium,
             args: serde_json::json!({"path": "a.txt"}),
             diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
@@ -165,7 +165,7 @@ mod tests {
         insta::assert_snapshot!(plain, @r"
 
         haft: file.edit: a.txt  (severity medium)
-        asked because nobody has an opinion, so a person decides
+        asked because it changes files, and no rule allows that unasked
 
         --- a/a.txt
         +++ b/a.txt

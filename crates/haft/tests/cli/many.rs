@@ -1,0 +1,92 @@
+//! Many calls at once: in one batch, and from many processes.
+
+use crate::{Env, Ran};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Instant;
+
+fn batch(env: &Env, lines: &[Value]) -> (Vec<Value>, i32) {
+    let mut child = env
+        .command(&["batch", "-", "--yes"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    (ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), ran.code)
+}
+
+#[test]
+fn outcomes_come_in_call_order_whatever_finished_first() {
+    let env = Env::new();
+    let wait = |ms: u64| json!({"tool": "calc.eval", "args": {"expression": ms.to_string(), "delay_ms": ms}});
+    let begun = Instant::now();
+    let (outcomes, code) = batch(&env, &[wait(600), wait(1), wait(300)]);
+    assert_eq!(code, 0);
+    let said: Vec<&str> = outcomes.iter().map(|outcome| outcome["output"].as_str().unwrap()).collect();
+    assert_eq!(said, ["600", "1", "300"]);
+    assert!(begun.elapsed().as_millis() < 880, "they ran together: {:?}", begun.elapsed());
+}
+
+#[test]
+fn calls_with_effects_run_alone_and_in_order() {
+    let env = Env::new();
+    let (outcomes, code) = batch(
+        &env,
+        &[
+            json!({"tool": "file.write", "args": {"path": "a.txt", "content": "1"}}),
+            json!({"tool": "file.read", "args": {"path": "a.txt"}}),
+            json!({"tool": "file.edit", "args": {"path": "a.txt", "old_string": "1", "new_string": "2"}}),
+            json!({"tool": "Read", "dialect": "flyto", "args": {"file_path": env.root().join("a.txt")}}),
+            json!({"tool": "file.read", "args": {"path": "missing"}}),
+        ],
+    );
+    let said: Vec<&str> = outcomes.iter().map(|outcome| outcome["output"].as_str().unwrap().trim()).collect();
+    assert_eq!(said, ["Created a.txt (1B, 1 lines)", "1\t1", "Edited a.txt: 1 replacement at line 1", "1\t2", ""]);
+    assert_eq!(outcomes[4]["error"]["kind"], "not_found");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn ten_processes_at_once_make_one_unbroken_log() {
+    let env = Env::new();
+    std::thread::scope(|scope| {
+        for number in 0..10 {
+            let env = &env;
+            scope.spawn(move || {
+                for turn in 0..3 {
+                    env.ok("file.write", json!({"path": format!("{number}-{turn}.txt"), "content": "x"}));
+                }
+            });
+        }
+    });
+    assert_eq!(std::fs::read_dir(env.root()).unwrap().count(), 31);
+    let verified = env.run(&["log", "verify", "--json"]).json();
+    assert_eq!((verified["ok"].as_bool(), verified["head"]["seq"].as_i64()), (Some(true), Some(60)));
+}
+
+#[test]
+fn a_call_that_takes_too_long_times_out() {
+    let env = Env::new();
+    let (kind, message, code) =
+        env.err("calc.eval", json!({"expression": "1", "delay_ms": 30_000}), &["--timeout-ms", "200"]);
+    assert_eq!((kind.as_str(), code), ("timeout", 6));
+    assert!(message.contains("200 ms"), "{message}");
+}
+
+#[test]
+fn an_interrupt_cancels_the_call_and_closes_its_record() {
+    let env = Env::new();
+    let args = json!({"expression": "1", "delay_ms": 30_000}).to_string();
+    let child = env.command(&["call", "calc.eval", &args, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.json()["error"]["kind"].as_str().unwrap(), ran.code), ("cancelled", 1));
+    assert_eq!(env.records().last().unwrap()["body"]["error"]["kind"], "cancelled");
+}

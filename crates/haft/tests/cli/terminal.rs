@@ -1,0 +1,74 @@
+//! The prompt on a real terminal, driven through a pseudo-terminal by `script`.
+
+use crate::Env;
+use serde_json::json;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// Types `keys` at the prompt of a call and returns the screen and the exit code.
+fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
+    let command = format!("{} call {call} --color never", env!("CARGO_BIN_EXE_haft"));
+    let mut child = Command::new("script")
+        .args(["-q", "-e", "-c", &command, "/dev/null"])
+        .current_dir(env.root())
+        .env_clear()
+        .env("HOME", env.dir.path().join("home"))
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("`script` (bsdutils) gives the test its terminal");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(keys.as_bytes()).unwrap();
+    // The input stays open until the program ends: its end would type a Ctrl-D.
+    let output = child.wait_with_output().unwrap();
+    drop(input);
+    (String::from_utf8_lossy(&output.stdout).replace('\r', ""), output.status.code().unwrap_or(-1))
+}
+
+const WRITE: &str = "file.write path=a.txt content=hello";
+
+#[test]
+fn the_prompt_shows_the_effect_and_once_runs_it() {
+    let env = Env::new();
+    let (screen, code) = typed(&env, WRITE, "o\n");
+    assert_eq!((code, env.read("a.txt").as_str()), (0, "hello"), "{screen}");
+    assert!(screen.contains("haft: file.write: a.txt (5B)  (severity medium)"), "{screen}");
+    assert!(screen.contains("+hello"), "{screen}");
+    assert!(screen.contains("[o]nce [s]ession [a]lways [r]eject [e]dit"), "{screen}");
+}
+
+#[test]
+fn a_rejection_reaches_the_model_with_its_message() {
+    let env = Env::new();
+    let (screen, code) = typed(&env, WRITE, "r\nplease use notes/\n");
+    assert_eq!(code, 5, "{screen}");
+    assert!(screen.contains("error: please use notes/"), "{screen}");
+    assert!(!env.root().join("a.txt").exists());
+}
+
+#[test]
+fn session_and_always_are_remembered() {
+    let env = Env::new();
+    let again = |session: &str| env.call("file.write", json!({"path": "a.txt", "content": "2"}), &["--no-input", "--session", session]).1;
+    typed(&env, WRITE, "s\n");
+    assert_eq!(again("default"), 0);
+    assert_eq!(again("other"), 4, "another session is asked");
+    let (screen, code) = typed(&env, "file.write path=docs/x.md content=hi", "a\n**\na\ndocs/*\n");
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("`**` is too broad"), "{screen}");
+    assert_eq!(env.call("file.write", json!({"path": "docs/y.md", "content": "y"}), &["--no-input", "--session", "third"]).1, 0);
+}
+
+#[test]
+fn edited_arguments_are_checked_and_asked_again() {
+    let env = Env::new();
+    let (screen, code) = typed(&env, WRITE, "e\n{\"path\": 5}\n");
+    assert_eq!(code, 2, "bad arguments are bad input: {screen}");
+    let (screen, code) = typed(&env, WRITE, "e\n{\"path\": \"b.txt\", \"content\": \"edited\"}\no\n");
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(env.read("b.txt"), "edited");
+    assert!(!env.root().join("a.txt").exists());
+}
