@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 /// How many events a slow listener may fall behind before it loses the oldest.
-const BACKLOG: usize = 1024;
+const BACKLOG: usize = 128;
 
 /// What happens to a call, as it happens.
 #[derive(Debug, Clone, Serialize)]

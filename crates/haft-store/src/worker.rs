@@ -2,6 +2,7 @@
 
 use crate::{StoreError, migrate};
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,9 +14,12 @@ use tokio::sync::oneshot;
 /// How long a write waits for other processes.
 const BUSY: Duration = Duration::from_secs(5);
 /// How many jobs may wait; then callers do.
-const QUEUE: usize = 4096;
+const QUEUE: usize = 512;
 /// How many jobs share one commit at the most.
 const TOGETHER: usize = 256;
+
+/// How long the write-ahead log may be when a process ends.
+const LOG_MAX: u64 = 256 << 10;
 
 /// What a job needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +75,9 @@ impl Store {
         connection.busy_timeout(BUSY).map_err(fail)?;
         migrate::migrate(&mut connection, path)?;
         connection.set_prepared_statement_cache_capacity(64);
+        // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
+        // The write-ahead log is carried over by whoever finds it too long.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
         let (queue, jobs) = sync_channel(QUEUE);
         let file = path.to_owned();
         let thread = std::thread::Builder::new()
@@ -183,6 +190,17 @@ fn serve(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
             batch.push(job);
         }
         commit(connection, path, batch);
+    }
+    shorten(connection, path);
+}
+
+/// Carries the write-ahead log over when it has grown. The next process to open the store reads all that
+/// is left of it, so a short one keeps start-up short; most processes find nothing to do here.
+fn shorten(connection: &Connection, path: &Path) {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_MAX) {
+        let _ = connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);");
     }
 }
 

@@ -12,12 +12,12 @@ fn every_violation_is_listed_with_its_pointer() {
     let env = Env::new();
     let (kind, message, code) = env.err("file.edit", json!({"path": 5, "old_string": "a", "newstring": "b"}), &[]);
     assert_eq!((kind.as_str(), code), ("invalid_input", 2));
-    insta::assert_snapshot!(message, @r"
+    insta::assert_snapshot!(message, @r#"
     the arguments of `file.edit` do not fit its schema:
-      /newstring: expected no such property (did you mean `new_string`?), got string \"b\"
-      /path: expected string, got number 5
       /new_string: expected string, got nothing
-    ");
+      /path: expected string, got number 5
+      /newstring: expected no such property (did you mean `new_string`?), got string "b"
+    "#);
 }
 
 #[test]
