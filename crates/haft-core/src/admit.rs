@@ -10,10 +10,12 @@
 
 use crate::approval::{Cast, Chain, Decision, Question, Verdict, settle};
 use crate::call::Call;
+use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
 use crate::grant::{Grant, subjects};
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
+use crate::preview;
 use crate::schema::Schema;
 use crate::tool::ToolSpec;
 use serde_json::Value;
@@ -25,14 +27,16 @@ pub struct Checked {
     call: Call,
     spec: Arc<ToolSpec>,
     args: Value,
+    note: Option<String>,
 }
 
 impl Checked {
     /// Validates canonical arguments. Defaults are filled first; every violation is reported.
-    pub fn new(call: Call, spec: Arc<ToolSpec>, schema: &Schema, mut args: Value) -> Result<Self, CallError> {
+    pub fn new(call: Call, spec: Arc<ToolSpec>, schema: &Schema, meant: Translated) -> Result<Self, CallError> {
+        let Translated { mut args, note } = meant;
         schema.prepare(&mut args);
         schema.check(&spec.name, &args)?;
-        Ok(Self { call, spec, args })
+        Ok(Self { call, spec, args, note })
     }
 
     /// The call as it came.
@@ -48,6 +52,11 @@ impl Checked {
     /// The arguments: canonical names, defaults filled.
     pub fn args(&self) -> &Value {
         &self.args
+    }
+
+    /// One line about the call, at most `columns` wide.
+    pub fn preview(&self, columns: usize) -> String {
+        preview::line(&self.call.spoken, self.spec.name.as_str(), &self.args, self.note.as_deref(), columns)
     }
 }
 
@@ -147,6 +156,12 @@ impl Pending {
         }
     }
 
+    /// Decides again, now that these grants are known.
+    pub fn with_grants(self, grants: Vec<Grant>, policy: &Policy, chain: &Chain) -> Ruling {
+        let facts = Facts { grants, ..self.facts };
+        decide(self.checked, facts, policy, chain)
+    }
+
     /// Gives the call up: nobody could be asked now.
     pub fn defer(self, error: CallError) -> Refused {
         Refused { checked: self.checked, verdict: self.verdict, error }
@@ -187,15 +202,21 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }
     let votes = chain.poll(Question { checked, facts });
-    let verdict = adjust(settle(&votes), policy.autonomy, &checked.spec);
+    let verdict = adjust(settle(&votes), &votes, policy.autonomy, &checked.spec);
     (votes, verdict)
 }
 
 /// Autonomy only ever makes a verdict stricter.
-fn adjust(verdict: Verdict, autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
+fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
     match (autonomy, verdict.decision) {
-        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() && verdict.by != "grant" => {
-            Verdict::new(Decision::Ask, "autonomy", "conservative: everything that writes or runs is asked")
+        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() => {
+            // A person's grant holds, also where a list spoke before it: else a list that approves less
+            // would end up allowing more.
+            let grant = votes.iter().find(|cast| cast.by == "grant" && cast.decision == Some(Decision::Allow));
+            grant.map_or_else(
+                || Verdict::new(Decision::Ask, "autonomy", "conservative: everything that writes or runs is asked"),
+                |cast| Verdict::new(Decision::Allow, &cast.by, &cast.reason),
+            )
         }
         (Autonomy::Autonomous, Decision::Ask) => {
             let reason = format!("autonomous: nobody is asked, and this would be ({})", verdict.reason);

@@ -123,6 +123,13 @@ pub struct Translated {
     pub note: Option<String>,
 }
 
+impl From<Value> for Translated {
+    /// Arguments that need no translation.
+    fn from(args: Value) -> Self {
+        Self { args, note: None }
+    }
+}
+
 impl Entry {
     /// The canonical tool.
     pub fn canonical(&self) -> &'static str {

@@ -129,10 +129,10 @@ pub struct Policy {
     pub profile: Option<Gate>,
     /// Every tool passes all of these as well.
     pub gates: Vec<Gate>,
-    /// Rules for one agent.
-    pub agents: BTreeMap<String, Override>,
-    /// Rules for one provider.
-    pub providers: BTreeMap<String, Override>,
+    /// Rules for one agent; all of them hold.
+    pub agents: BTreeMap<String, Vec<Override>>,
+    /// Rules for one provider; all of them hold.
+    pub providers: BTreeMap<String, Vec<Override>>,
     /// Confirm, log, silent.
     pub hooks: Hooks,
     /// How much happens unasked.
@@ -155,10 +155,10 @@ impl Policy {
     pub fn admits(&self, tool: &ToolName, caller: &Caller) -> Result<(), NotThere> {
         let agent = caller.agent.as_ref().and_then(|name| self.agents.get(name));
         let provider = caller.provider.as_ref().and_then(|name| self.providers.get(name));
-        let own = [agent, provider];
-        let replaced = own.iter().flatten().any(|one| one.replaces_profile);
+        let own = || agent.into_iter().chain(provider).flatten();
+        let replaced = own().any(|one| one.replaces_profile);
         let profile = self.profile.iter().filter(|_| !replaced);
-        for gate in profile.chain(&self.gates).chain(own.iter().flatten().map(|one| &one.gate)) {
+        for gate in profile.chain(&self.gates).chain(own().map(|one| &one.gate)) {
             gate.rules.verdict(tool).map_err(|reason| NotThere { by: gate.by.clone(), reason })?;
         }
         Ok(())
@@ -213,7 +213,7 @@ mod tests {
         let admits = |policy: &Policy| policy.admits(&ToolName::new("file.read").unwrap(), &caller).is_ok();
         for (replaces_profile, expected) in [(false, false), (true, true)] {
             let gate = Gate { by: "agent a".into(), rules: shipped_profile("full").unwrap() };
-            policy.agents.insert("a".into(), Override { gate, replaces_profile });
+            policy.agents.insert("a".into(), vec![Override { gate, replaces_profile }]);
             assert_eq!(admits(&policy), expected);
         }
     }

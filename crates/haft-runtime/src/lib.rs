@@ -1,20 +1,37 @@
 //! The acting half of haft: it carries a call through every stage that `haft-core` decides about.
 
+mod admit;
+mod apply;
+pub mod approver;
+mod dry;
 pub mod events;
 pub mod files;
 pub mod halt;
+mod journal;
+mod orchestrate;
+pub mod pipeline;
+mod recall;
+pub mod registry;
+mod run;
 pub mod scene;
 pub mod seen;
 #[cfg(test)]
 mod testing;
 pub mod tool;
 pub mod tools;
+pub mod undo;
 pub mod workspace;
 
+pub use admit::Explained;
+pub use approver::{Approver, Nobody, Question, Said, Yes};
 pub use events::{Event, Events};
 pub use halt::Halt;
+pub use pipeline::{Haft, Settings};
+pub use recall::Changed;
+pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
-pub use tool::{Blocking, Reply, Tool};
+pub use tool::{Blocking, BoxFuture, Reply, Tool};
+pub use undo::UndoLimits;
 pub use workspace::Workspace;
 
 use haft_core::{CallError, CallId};
@@ -45,3 +62,15 @@ pub(crate) fn store_error(error: haft_store::StoreError) -> CallError {
     let hint = error.hint();
     CallError::internal(error.to_string()).hint(hint)
 }
+
+/// A place where a test may kill the process, to show that nothing is lost there. Absent from release
+/// builds.
+#[cfg(debug_assertions)]
+pub(crate) fn crash_point(stage: &str) {
+    if std::env::var_os("HAFT_CRASH_AT").is_some_and(|wanted| wanted == stage) {
+        std::process::abort();
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn crash_point(_: &str) {}

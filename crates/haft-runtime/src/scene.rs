@@ -6,17 +6,38 @@ use crate::halt::Halt;
 use crate::seen::Seen;
 use crate::workspace::Workspace;
 use haft_core::place::Place;
-use haft_core::{Admitted, CallError};
+use haft_core::tool::Effect;
+use haft_core::{Admitted, Call, CallError, Checked, Facts};
 use haft_store::Store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The call that a scene is about, and the facts it was decided on.
+pub(crate) struct Basis {
+    checked: Checked,
+    facts: Facts,
+}
+
+impl Basis {
+    /// To run a call that was let through.
+    pub(crate) fn of(admitted: &Admitted) -> Arc<Self> {
+        Arc::new(Self { checked: admitted.checked().clone(), facts: admitted.facts().clone() })
+    }
+
+    /// To look what a call would do, before anybody lets it through. Only for tools whose running has no
+    /// side effects.
+    pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
+        let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
+        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone() }))
+    }
+}
+
 /// A tool's view of one call. Cheap to clone.
 #[derive(Clone)]
 pub struct Scene {
-    admitted: Arc<Admitted>,
+    basis: Arc<Basis>,
     workspace: Arc<Workspace>,
     store: Store,
     events: Events,
@@ -24,19 +45,13 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(
-        admitted: Arc<Admitted>,
-        workspace: Arc<Workspace>,
-        store: Store,
-        events: Events,
-        halt: Halt,
-    ) -> Self {
-        Self { admitted, workspace, store, events, halt }
+    pub(crate) fn new(basis: Arc<Basis>, workspace: Arc<Workspace>, store: Store, events: Events, halt: Halt) -> Self {
+        Self { basis, workspace, store, events, halt }
     }
 
     /// The arguments: canonical, valid, defaults filled.
     pub fn args(&self) -> &Value {
-        self.admitted.checked().args()
+        self.basis.checked.args()
     }
 
     /// The arguments as a type.
@@ -47,16 +62,16 @@ impl Scene {
 
     /// The place that a parameter names, as it was decided upon.
     pub fn place(&self, param: &str) -> Result<&Place, CallError> {
-        let places = &self.admitted.facts().places;
+        let places = &self.basis.facts.places;
         places
             .iter()
             .find(|place| place.param == param)
             .ok_or_else(|| CallError::invalid(format!("`{param}` is missing")))
     }
 
-    /// The validated, permitted call.
-    pub fn admitted(&self) -> &Admitted {
-        &self.admitted
+    /// The call as it came.
+    pub fn call(&self) -> &Call {
+        self.basis.checked.call()
     }
 
     /// The project and its roots.
@@ -71,7 +86,7 @@ impl Scene {
 
     /// What this session has read.
     pub fn seen(&self) -> Seen<'_> {
-        Seen::new(&self.store, &self.admitted.checked().call().session)
+        Seen::new(&self.store, &self.call().session)
     }
 
     /// The call's end before its end.
@@ -86,7 +101,7 @@ impl Scene {
 
     /// Tells whoever listens how far the work is.
     pub fn progress(&self, message: impl Into<String>) {
-        let call_id = self.admitted.checked().call().id.clone();
+        let call_id = self.call().id.clone();
         self.events.send(Event::Progress { call_id, message: message.into() });
     }
 }

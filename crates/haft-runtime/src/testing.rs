@@ -2,7 +2,7 @@
 
 use crate::events::Events;
 use crate::halt::Halt;
-use crate::scene::Scene;
+use crate::scene::{Basis, Scene};
 use crate::tool::{Reply, Tool};
 use crate::workspace::Workspace;
 use haft_core::admit::{Checked, Facts, Ruling, decide};
@@ -59,6 +59,11 @@ impl Stage {
         path
     }
 
+    /// Lets the default session know a file.
+    pub(crate) fn seen(&self, path: &Path, sighting: haft_store::Sighting) {
+        self.store.note_sighting(haft_core::SessionId::default(), path.to_owned(), sighting);
+    }
+
     /// Validates a call, resolves its places and runs the tool. Changes are returned, not applied.
     pub(crate) fn act(&self, tool: &Arc<dyn Tool>, args: Value) -> Result<Reply, CallError> {
         self.act_until(tool, args, &Halt::new())
@@ -69,7 +74,7 @@ impl Stage {
         let spec = Arc::clone(tool.spec());
         let schema = Schema::compile(&spec.shapes.input).unwrap();
         let call = Call::new(crate::new_call_id(), spec.name.as_str(), args.clone());
-        let checked = Checked::new(call, Arc::clone(&spec), &schema, args)?;
+        let checked = Checked::new(call, Arc::clone(&spec), &schema, args.into())?;
         let places = self.workspace.places(&spec, checked.args())?;
         let mut chain = Chain::default();
         chain.add(Arc::new(Anything));
@@ -78,7 +83,7 @@ impl Stage {
             panic!("the test resolver allows everything")
         };
         let scene = Scene::new(
-            Arc::new(admitted),
+            Basis::of(&admitted),
             Arc::clone(&self.workspace),
             self.store.clone(),
             Events::default(),

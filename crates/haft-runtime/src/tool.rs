@@ -72,7 +72,7 @@ where
     F: Fn(&Scene) -> Result<Reply, CallError> + Clone + Send + Sync + 'static,
 {
     /// A tool of this declaration that does this work.
-    pub fn new(spec: ToolSpec, work: F) -> Arc<dyn Tool> {
+    pub fn tool(spec: ToolSpec, work: F) -> Arc<dyn Tool> {
         Arc::new(Self { spec: Arc::new(spec), work })
     }
 }

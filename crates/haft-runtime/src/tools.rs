@@ -1,6 +1,9 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
+pub mod calc;
 pub mod file;
+pub mod session;
+pub mod system;
 
 use crate::tool::Tool;
 use haft_core::ToolSpec;
@@ -8,7 +11,12 @@ use std::sync::Arc;
 
 /// Every shipped tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    file::all()
+    let mut tools = file::all();
+    tools.push(calc::tool());
+    tools.push(session::list());
+    tools.push(session::delete());
+    tools.push(system::tool());
+    tools
 }
 
 /// The declaration of a shipped tool.

@@ -1,1 +1,39 @@
-//! tmp
+//! haft: the handle that AI agents hold the world by.
+//!
+//! Every call is validated, decided, recorded and undoable. An embedder needs four things: a
+//! [`Workspace`] (the project), a [`Store`] (what is remembered), [`Settings`] (who may do what) and an
+//! [`Approver`] (who is asked).
+//!
+//! ```
+//! use haft::{Call, Haft, Halt, Nobody, Settings, Store, Workspace, new_call_id};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let store = Store::open(&dir.path().join("haft.db"))?;
+//! let haft = Haft::new(Workspace::new(dir.path())?, store, Settings::new(dir.path().join("data")));
+//! let call = Call::new(new_call_id(), "calc.eval", serde_json::json!({"expression": "6 * 7"}));
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! let outcome = runtime.block_on(haft.call(call, &Nobody, &Halt::new()));
+//! assert_eq!(outcome.output, "42");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod app;
+pub mod cli;
+pub mod commands;
+pub mod config;
+mod input;
+mod style;
+mod terminal;
+mod time;
+
+pub use haft_core as core;
+pub use haft_core::approval::{Chain, Decision, Question as ChainQuestion, Resolver, ResolverError, Verdict, Vote};
+pub use haft_core::{
+    Call, CallError, CallId, Caller, Dialect, ErrorKind, Origin, Outcome, Policy, SessionId, ToolSpec,
+};
+pub use haft_runtime::{
+    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Nobody, Question, Registry, Reply, Said,
+    Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
+};
+pub use haft_store::{Record, Store, StoreError};

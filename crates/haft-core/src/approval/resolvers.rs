@@ -33,7 +33,7 @@ impl Resolver for Floor {
     }
 }
 
-/// 100: tools that the policy's hooks hold for confirmation.
+/// 1000: tools that the policy's hooks hold for confirmation. No list, grant or level lifts that.
 pub struct Confirmed(pub Arc<Policy>);
 
 impl Resolver for Confirmed {
@@ -41,7 +41,7 @@ impl Resolver for Confirmed {
         "confirm hook"
     }
     fn priority(&self) -> i32 {
-        100
+        1000
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
         let (hook, pattern) = self.0.hooks.action(&question.checked.spec().name);
@@ -70,13 +70,13 @@ impl Resolver for Listed {
         if let Some(pattern) = self.list.denies(tool) {
             return Ok(Some((Decision::Deny, format!("its deny list holds `{pattern}`"))));
         }
-        // A list approves a tool where it is at home. Elsewhere on the machine is another question.
-        let outside = question.facts.places.iter().find(|place| !place.inside);
-        Ok(match (self.list.approves(tool), outside) {
-            (Some(_), Some(place)) => Some((Decision::Ask, format!("{} lies outside the project", place.shown))),
-            (Some(pattern), None) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
-            (None, _) if self.document => Some((Decision::Ask, "the document's list does not hold it".to_owned())),
-            (None, _) => None,
+        // A list approves a tool where it is at home. Elsewhere on the machine it has no opinion, so that
+        // a grant for just that place still counts.
+        let home = question.facts.places.iter().all(|place| place.inside);
+        Ok(match self.list.approves(tool).filter(|_| home) {
+            Some(pattern) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
+            None if self.document => Some((Decision::Ask, "the document's list does not hold it here".to_owned())),
+            None => None,
         })
     }
 }

@@ -1,5 +1,13 @@
 //! The file tools.
 
+pub mod batch;
+pub mod edit;
+pub mod glob;
+pub mod grep;
+pub mod ignore;
+pub mod list;
+pub mod read;
+mod walk;
 pub mod write;
 
 use crate::tool::Tool;
@@ -7,5 +15,14 @@ use std::sync::Arc;
 
 /// Every file tool.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![write::tool()]
+    vec![
+        batch::tool(),
+        edit::tool(),
+        glob::tool(),
+        grep::tool(),
+        ignore::tool(),
+        list::tool(),
+        read::tool(),
+        write::tool(),
+    ]
 }

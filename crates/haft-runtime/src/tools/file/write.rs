@@ -34,7 +34,7 @@ pub fn tool() -> Arc<dyn Tool> {
         .changes_files()
         .touches("path", Access::Write, None)
         .body("content");
-    Blocking::new(spec, write)
+    Blocking::tool(spec, write)
 }
 
 fn write(scene: &Scene) -> Result<Reply, CallError> {

@@ -1,0 +1,257 @@
+//! Admission: gathering the facts that the pure decision needs, and asking whoever has to be asked.
+
+use crate::approver::{Approver, Question, Said};
+use crate::events::Event;
+use crate::halt::Halt;
+use crate::pipeline::{Haft, Stop};
+use crate::run::PREVIEW_COLUMNS;
+use crate::scene::{Basis, Scene};
+use crate::{apply, now_ms, store_error};
+use haft_core::admit::{decide, judge};
+use haft_core::approval::{Cast, Decision, Verdict};
+use haft_core::grant::{Grant, literal, subjects};
+use haft_core::place::Place;
+use haft_core::tool::Effect;
+use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Pending, Refused, Ruling};
+use haft_store::{Approval, ApprovalState};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What would happen to a call, and why. Nothing runs to find out.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explained {
+    /// The canonical tool.
+    pub tool: String,
+    /// The canonical arguments, defaults filled.
+    pub args: Value,
+    /// One line about it.
+    pub preview: String,
+    /// The places it names.
+    pub places: Vec<Place>,
+    /// Every voice and what it said.
+    pub votes: Vec<Cast>,
+    /// What follows.
+    pub verdict: Verdict,
+    /// What it would change, for tools that can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Why it would fail even if it were let through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Self {
+        Self { tool: refused.checked.spec().name.to_string(), verdict: refused.verdict, error: refused.error }
+    }
+}
+
+/// What consulting a person led to.
+enum Consulted {
+    Admitted(Admitted),
+    Again(Call),
+}
+
+impl Haft {
+    /// Decides about a call, asking a person where the verdict is Ask.
+    pub(crate) async fn admit(
+        &self,
+        mut checked: Checked,
+        approver: &dyn Approver,
+        halt: &Halt,
+    ) -> Result<Admitted, Stop> {
+        loop {
+            let pending = match self.rule(checked).await? {
+                Ruling::Admitted(admitted) => return Ok(admitted),
+                Ruling::Refused(refused) => return Err(refused.into()),
+                Ruling::Ask(pending) => pending,
+            };
+            match self.consult(pending, approver, halt).await? {
+                Consulted::Admitted(admitted) => return Ok(admitted),
+                Consulted::Again(call) => checked = self.check(call, halt)?,
+            }
+        }
+    }
+
+    /// The decision. Grants are only looked up when there would be a question without them, and a grant
+    /// that somebody else used up in the meantime leads to the question after all.
+    async fn rule(&self, checked: Checked) -> Result<Ruling, Stop> {
+        let (policy, chain) = (&self.settings.policy, &self.settings.chain);
+        let facts = self.facts(&checked)?;
+        let pending = match decide(checked, facts, policy, chain) {
+            Ruling::Ask(pending) => pending,
+            decided => return Ok(decided),
+        };
+        let tool = pending.checked().spec().name.clone();
+        let stop = |verdict: &Verdict, error| Stop { tool: tool.to_string(), verdict: verdict.clone(), error };
+        let found = self.store.grants(self.workspace.root(), Some(&tool)).await;
+        let mut grants = found.map_err(|error| stop(pending.verdict(), store_error(error)))?;
+        loop {
+            let Ruling::Admitted(admitted) = pending.clone().with_grants(grants.clone(), policy, chain) else {
+                return Ok(Ruling::Ask(pending));
+            };
+            let Some(grant) = admitted.facts().grant_for(admitted.checked()).cloned() else {
+                return Ok(Ruling::Admitted(admitted));
+            };
+            let used = self.store.use_grant(&grant.id, &admitted.checked().call().id).await;
+            if used.map_err(|error| stop(admitted.verdict(), store_error(error)))? {
+                return Ok(Ruling::Admitted(admitted));
+            }
+            grants.retain(|other| other.id != grant.id);
+        }
+    }
+
+    pub(crate) fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
+        let places = self.workspace.places(checked.spec(), checked.args()).map_err(|error| Stop {
+            tool: checked.spec().name.to_string(),
+            verdict: crate::registry::undecided("a path could not be resolved, so nothing was decided"),
+            error,
+        })?;
+        Ok(Facts { places, grants: Vec::new(), confined: false, now_ms: now_ms() })
+    }
+
+    async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
+        let question = self.question(&pending, halt).await;
+        self.events.send_with(|| Event::Approval {
+            call_id: question.call_id.clone(),
+            preview: question.preview.clone(),
+            verdict: question.verdict.clone(),
+        });
+        let said = tokio::select! {
+            said = approver.ask(&question) => said,
+            error = halt.stopped() => return Err(pending.defer(error).into()),
+        };
+        let yes = || Answer::Yes(approver.name().to_owned());
+        let answer = match said {
+            Said::Once => yes(),
+            Said::Session => self.remember(&pending, None).await.map(|()| yes())?,
+            Said::Always(pattern) => self.remember(&pending, Some(pattern)).await.map(|()| yes())?,
+            Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
+            Said::Edit(args) => {
+                let mut call = pending.into_call();
+                // The edited arguments are canonical, whatever dialect the call came in.
+                call.spoken = question.tool.to_string();
+                call.dialect = haft_core::Dialect::Haft;
+                call.args = args;
+                return Ok(Consulted::Again(call));
+            }
+            Said::Nobody => return Err(self.store_question(pending, &question).await),
+        };
+        Ok(Consulted::Admitted(pending.answer(answer)?))
+    }
+
+    /// What a person is shown: for a tool that can tell, its real effect.
+    async fn question(&self, pending: &Pending, halt: &Halt) -> Question {
+        let (checked, facts) = (pending.checked(), pending.facts());
+        let (diff, problem) = self.effect(checked, facts, halt).await;
+        let subjects = subjects(checked, &facts.places);
+        Question {
+            call_id: checked.call().id.clone(),
+            tool: checked.spec().name.clone(),
+            preview: checked.preview(PREVIEW_COLUMNS),
+            verdict: pending.verdict().clone(),
+            severity: checked.spec().severity(&facts.places),
+            args: checked.args().clone(),
+            diff,
+            problem,
+            pattern: (subjects.len() == 1).then(|| literal(&subjects[0])),
+        }
+    }
+
+    /// What a call would change, or why it would fail. Only tools without side effects are asked.
+    async fn effect(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> (Option<String>, Option<String>) {
+        if checked.spec().effects.effect != Effect::Changes {
+            return (None, None);
+        }
+        let (Some(basis), Some(entry)) = (Basis::look(checked, facts), self.registry.get(checked.spec().name.as_str()))
+        else {
+            return (None, None);
+        };
+        let scene = self.scene(basis, &halt.within(checked.spec().timeout));
+        match entry.tool().act(&scene).await {
+            Ok(reply) => (Some(apply::diff(&reply.changes, &|path| self.workspace.shown(path))), None),
+            Err(error) => (None, Some(error.message)),
+        }
+    }
+
+    pub(crate) fn scene(&self, basis: std::sync::Arc<Basis>, halt: &Halt) -> Scene {
+        Scene::new(basis, std::sync::Arc::clone(&self.workspace), self.store.clone(), self.events.clone(), halt.clone())
+    }
+
+    /// Remembers a yes: for the session and exactly this, or for a pattern and a number of uses.
+    async fn remember(&self, pending: &Pending, pattern: Option<String>) -> Result<(), Stop> {
+        let checked = pending.checked();
+        let name = &checked.spec().name;
+        let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };
+        let subjects = subjects(checked, &pending.facts().places);
+        let patterns = match &pattern {
+            Some(pattern) => vec![pattern.clone()],
+            None => subjects.iter().map(|subject| literal(subject)).collect(),
+        };
+        for text in patterns {
+            Grant::check_pattern(name, &text).map_err(|error| stop(CallError::invalid(error.to_string())))?;
+            let lasting = pattern.is_some();
+            let grant = Grant {
+                id: format!("g-{}", crate::new_call_id()),
+                tool: name.clone(),
+                pattern: text,
+                session: (!lasting).then(|| checked.call().session.clone()),
+                uses_left: lasting.then_some(self.settings.grant_uses),
+                expires_ms: None,
+            };
+            let stored = self.store.grant(self.workspace.root(), grant).await;
+            stored.map_err(|error| stop(store_error(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Stores a question that nobody could answer now.
+    async fn store_question(&self, pending: Pending, question: &Question) -> Stop {
+        let checked = pending.checked();
+        let id = checked.call().id.to_string();
+        let approval = Approval {
+            id: id.clone(),
+            state: ApprovalState::Pending,
+            tool: question.tool.to_string(),
+            preview: question.preview.clone(),
+            reason: question.verdict.reason.clone(),
+            root: self.workspace.root().to_string_lossy().into_owned(),
+            asked_ms: 0,
+            decided_by: None,
+            outcome: None,
+        };
+        let error = match self.store.ask(approval, checked.call()).await {
+            Ok(()) => CallError::new(
+                ErrorKind::ApprovalRequired,
+                format!("a person has to decide: {}", question.verdict.reason),
+            )
+            .hint(format!("`haft approvals approve {id}` runs it, `haft approvals reject {id}` does not"))
+            .details(json!({ "approval_id": id })),
+            Err(error) => store_error(error),
+        };
+        pending.defer(error).into()
+    }
+
+    /// Says what would happen to a call and why, without running it or asking anybody.
+    pub async fn explain(&self, call: Call) -> Result<Explained, CallError> {
+        let halt = Halt::new();
+        let checked = self.check(call, &halt).map_err(|stop| stop.error)?;
+        let mut facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
+        facts.grants = grants.map_err(store_error)?;
+        let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
+        // What a read would have to ask for is not given away by explaining, either.
+        let look = crate::dry::may_look(&facts.places) && verdict.decision != Decision::Deny;
+        let (diff, problem) = if look { self.effect(&checked, &facts, &halt).await } else { (None, None) };
+        Ok(Explained {
+            tool: checked.spec().name.to_string(),
+            args: checked.args().clone(),
+            preview: checked.preview(PREVIEW_COLUMNS),
+            places: facts.places,
+            votes,
+            verdict,
+            diff,
+            problem,
+        })
+    }
+}

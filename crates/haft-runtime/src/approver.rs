@@ -1,0 +1,79 @@
+//! Who answers an Ask.
+
+use crate::tool::BoxFuture;
+use haft_core::approval::Verdict;
+use haft_core::tool::Severity;
+use haft_core::{CallId, ToolName};
+use serde_json::Value;
+
+/// What a person is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Which call.
+    pub call_id: CallId,
+    /// Its tool.
+    pub tool: ToolName,
+    /// One line about it, made inert.
+    pub preview: String,
+    /// Why it is asked.
+    pub verdict: Verdict,
+    /// What a mistake would cost.
+    pub severity: Severity,
+    /// The canonical arguments.
+    pub args: Value,
+    /// What it would really do, as a unified diff, for tools that can tell.
+    pub diff: Option<String>,
+    /// Why the diff could not be made; then running it would fail the same way.
+    pub problem: Option<String>,
+    /// A pattern that would cover this and nothing else, for "always".
+    pub pattern: Option<String>,
+}
+
+/// What a person said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// Yes, this once.
+    Once,
+    /// Yes, and for this pattern until the session ends.
+    Session,
+    /// Yes, and for this pattern from now on, a limited number of times.
+    Always(String),
+    /// No, with a message for the model.
+    Reject(String),
+    /// Not like this: with these arguments (in canonical words), which are checked and decided anew.
+    Edit(Value),
+    /// Nobody is there. The question is stored, and can be answered later from another process.
+    Nobody,
+}
+
+/// Somebody who can be asked.
+pub trait Approver: Send + Sync {
+    /// The name under which answers are recorded.
+    fn name(&self) -> &str;
+    /// Asks, and waits for the answer.
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said>;
+}
+
+/// Says yes to everything that is not denied: `--yes`.
+pub struct Yes;
+
+impl Approver for Yes {
+    fn name(&self) -> &str {
+        "--yes"
+    }
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Once))
+    }
+}
+
+/// Is not there: `--no-input`, and every program without somebody to ask.
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn name(&self) -> &str {
+        "nobody"
+    }
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Nobody))
+    }
+}

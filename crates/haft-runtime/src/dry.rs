@@ -1,0 +1,87 @@
+//! Dry runs: what a call would do, found out without doing it.
+
+use crate::halt::Halt;
+use crate::pipeline::{Haft, Stop};
+use crate::scene::Basis;
+use crate::{apply, journal};
+use haft_core::admit::judge;
+use haft_core::approval::{Decision, Verdict};
+use haft_core::place::Place;
+use haft_core::tool::Effect;
+use haft_core::{Call, CallError, Checked, ErrorKind, Facts, Outcome};
+use serde_json::json;
+
+/// Whether looking at these places gives nothing away that a read would have to ask for.
+pub(crate) fn may_look(places: &[Place]) -> bool {
+    places.iter().all(|place| place.inside && place.sensitive.is_none())
+}
+
+impl Haft {
+    /// Runs a call as far as it can be run without changing anything, and shows the changes it would make.
+    /// Nobody is asked; what is denied stays denied.
+    pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
+        let (id, begun) = (call.id.clone(), std::time::Instant::now());
+        let mut outcome = match self.rehearse(call.clone(), halt).await {
+            Ok(outcome) => outcome,
+            Err(stop) => Outcome::failure(id, stop.tool, stop.error, stop.verdict),
+        };
+        outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        journal::rehearsed(&self.store, &call, &outcome);
+        outcome
+    }
+
+    async fn rehearse(&self, call: Call, halt: &Halt) -> Result<Outcome, Stop> {
+        let checked = self.check(call, halt)?;
+        let facts = self.facts(&checked)?;
+        let (_, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
+        let name = checked.spec().name.to_string();
+        let refuse = |kind, message: String| Stop {
+            tool: name.clone(),
+            verdict: verdict.clone(),
+            error: CallError::new(kind, message),
+        };
+        if verdict.decision == Decision::Deny {
+            return Err(refuse(ErrorKind::Denied, format!("{} (by {})", verdict.reason, verdict.by)));
+        }
+        if !may_look(&facts.places) {
+            return Err(refuse(
+                ErrorKind::ApprovalRequired,
+                format!("even looking has to be asked: {}", verdict.reason),
+            ));
+        }
+        if checked.spec().effects.effect == Effect::Acts {
+            return Err(refuse(
+                ErrorKind::Failed,
+                format!("`{name}` acts by itself, so it cannot be tried without acting"),
+            ));
+        }
+        self.look(&checked, &facts, verdict.clone(), halt).await.map_err(|error| Stop {
+            tool: name.clone(),
+            verdict,
+            error,
+        })
+    }
+
+    async fn look(
+        &self,
+        checked: &Checked,
+        facts: &Facts,
+        verdict: Verdict,
+        halt: &Halt,
+    ) -> Result<Outcome, CallError> {
+        let name = &checked.spec().name;
+        let gone = || CallError::new(ErrorKind::UnknownTool, format!("`{name}` was just unregistered"));
+        let entry = self.registry.get(name.as_str()).ok_or_else(gone)?;
+        let basis = Basis::look(checked, facts).ok_or_else(|| CallError::failed("it cannot be tried"))?;
+        let scene = self.scene(basis, &halt.within(checked.spec().timeout));
+        let reply = entry.tool().act(&scene).await?;
+        let diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+        let files: Vec<String> = reply.changes.iter().map(|change| self.workspace.shown(change.path())).collect();
+        let text = if files.is_empty() { reply.text } else { format!("{}\n{diff}", reply.text) };
+        let mut outcome = Outcome::success(checked.call().id.clone(), name, text, verdict);
+        outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
+        outcome.warnings = reply.warnings;
+        outcome.labels = reply.labels;
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,91 @@
+//! What of a call is written down, and when: its intent before anything happens, its outcome after.
+
+use haft_core::record::{Digest, Kind, redact};
+use haft_core::{Admitted, Call, Checked, Outcome};
+use haft_store::{Entry, Store, StoreError};
+use serde_json::{Value, json};
+
+/// A call whose intent is written. Only this can be run.
+pub(crate) struct Opened {
+    admitted: Admitted,
+}
+
+impl Opened {
+    pub(crate) fn admitted(&self) -> &Admitted {
+        &self.admitted
+    }
+}
+
+/// Writes the intent. A call with effects waits until it is on disk; if that fails, it does not run. A
+/// call that only reads need not wait.
+pub(crate) async fn open(store: &Store, admitted: Admitted) -> Result<Opened, (Box<Admitted>, StoreError)> {
+    let checked = admitted.checked();
+    let (id, tool) = (checked.call().id.clone(), checked.spec().name.to_string());
+    let entry = describe(Kind::Intent, checked)
+        .with("verdict", serde_json::to_value(admitted.verdict()).unwrap_or_default())
+        .with("places", places(&admitted));
+    if checked.spec().read_only() {
+        store.record_later(entry);
+    } else if let Err(error) = store.open_call(&id, &tool, entry).await {
+        return Err((Box::new(admitted), error));
+    }
+    Ok(Opened { admitted })
+}
+
+/// Closes the record.
+pub(crate) fn close(store: &Store, opened: &Opened, outcome: &Outcome) {
+    let checked = opened.admitted.checked();
+    let entry = ended(Kind::Outcome, checked.call(), outcome);
+    if checked.spec().read_only() {
+        store.record_later(entry);
+    } else {
+        store.close_call(&checked.call().id, entry);
+    }
+}
+
+/// Records a call that was stopped before it ran.
+pub(crate) fn refuse(store: &Store, call: &Call, outcome: &Outcome) {
+    let entry = ended(Kind::Refused, call, outcome)
+        .with("spoken", haft_core::secret::mask(&haft_core::preview::cut(&call.spoken, 120)).into_owned())
+        .with("session", call.session.as_str())
+        .with("verdict", serde_json::to_value(&outcome.verdict).unwrap_or_default());
+    store.record_later(entry);
+}
+
+/// Records that a call was tried and nothing happened.
+pub(crate) fn rehearsed(store: &Store, call: &Call, outcome: &Outcome) {
+    store
+        .record_later(ended(Kind::Outcome, call, outcome).with("dry_run", true).with("session", call.session.as_str()));
+}
+
+fn describe(kind: Kind, checked: &Checked) -> Entry {
+    let (call, spec) = (checked.call(), checked.spec());
+    Entry::new(kind)
+        .call(&call.id)
+        .with("tool", spec.name.as_str())
+        .with("args", redact(checked.args(), &spec.reach.bodies))
+        .with("session", call.session.as_str())
+        .with("origin", serde_json::to_value(call.origin).unwrap_or_default())
+        .with("caller", serde_json::to_value(&call.caller).unwrap_or_default())
+}
+
+fn places(admitted: &Admitted) -> Value {
+    admitted.facts().places.iter().map(|place| json!({"path": place.shown, "access": place.access})).collect()
+}
+
+/// The outcome without its content: what came out is kept as hash and size.
+fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
+    let mut entry = Entry::new(kind)
+        .call(&call.id)
+        .with("tool", outcome.tool.as_str())
+        .with("success", outcome.success)
+        .with("duration_ms", outcome.duration_ms)
+        .with("output", json!({"sha256": Digest::of(outcome.output.as_bytes()), "bytes": outcome.output.len()}));
+    if let Some(error) = &outcome.error {
+        entry = entry.with("error", json!({"kind": error.kind, "message": haft_core::secret::mask(&error.message)}));
+    }
+    if let Some(undo) = &outcome.undo {
+        entry = entry.with("undo", serde_json::to_value(undo).unwrap_or_default());
+    }
+    entry
+}

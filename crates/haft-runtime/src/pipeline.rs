@@ -1,0 +1,218 @@
+//! The path of one call, from a door to an outcome.
+//!
+//! [`Haft::call`] names the stages and does nothing else. Each stage takes what only the one before it can
+//! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
+
+use crate::approver::Approver;
+use crate::events::{Event, Events};
+use crate::halt::Halt;
+use crate::registry::{self, Meant, Registry};
+use crate::undo::{UndoLimits, Vault};
+use crate::workspace::Workspace;
+use crate::{journal, run, tools};
+use haft_core::approval::{Chain, Floor, Granted, Reading, Verdict};
+use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
+use haft_store::Store;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Arguments larger than this are refused unread.
+const ARGS_MAX: usize = 16 << 20;
+
+/// What a [`Haft`] goes by.
+#[derive(Clone)]
+pub struct Settings {
+    /// Which tools exist for whom.
+    pub policy: Arc<Policy>,
+    /// Who has a say about a call.
+    pub chain: Chain,
+    /// Where outputs and before-images are kept.
+    pub data_dir: PathBuf,
+    /// How much undo keeps.
+    pub undo: UndoLimits,
+    /// How often a grant may be used.
+    pub grant_uses: u32,
+}
+
+impl Settings {
+    /// The careful defaults: reading inside the project is free, everything else is asked.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        let policy = Arc::new(Policy::default());
+        let mut chain = Chain::default();
+        chain.add(Arc::new(Floor(Arc::clone(&policy))));
+        chain.add(Arc::new(Granted));
+        chain.add(Arc::new(Reading));
+        let grant_uses = haft_core::grant::DEFAULT_USES;
+        Self { policy, chain, data_dir: data_dir.into(), undo: UndoLimits::default(), grant_uses }
+    }
+}
+
+/// A tool layer: tools, policy, record and undo around one project. Share it by reference.
+pub struct Haft {
+    pub(crate) registry: Registry,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) store: Store,
+    pub(crate) settings: Settings,
+    pub(crate) events: Events,
+    pub(crate) vault: Vault,
+    lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// A call that ended before it ran.
+pub(crate) struct Stop {
+    pub(crate) tool: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) error: CallError,
+}
+
+impl Haft {
+    /// A tool layer with the shipped tools.
+    pub fn new(workspace: Workspace, store: Store, settings: Settings) -> Self {
+        let registry = Registry::default();
+        for tool in tools::all() {
+            // Shipped names are distinct; a test registers them all.
+            let _ = registry.register_shipped(tool);
+        }
+        let vault = Vault::new(&settings.data_dir, settings.undo);
+        let workspace = Arc::new(workspace.own(&settings.data_dir));
+        Self { registry, workspace, store, settings, events: Events::default(), vault, lanes: Mutex::default() }
+    }
+
+    /// The tools there are. Register your own here.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The project.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The bus of progress events.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// What it goes by.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Carries a call through every stage.
+    pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
+        let begun = Instant::now();
+        let mut outcome = match self.pass(call.clone(), approver, halt).await {
+            Ok(outcome) => outcome,
+            Err(stop) => {
+                let outcome = Outcome::failure(call.id.clone(), stop.tool, stop.error, stop.verdict);
+                journal::refuse(&self.store, &call, &outcome);
+                outcome
+            }
+        };
+        outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.store.touch_session(&call.session);
+        self.events.send_with(|| Event::CallEnd { outcome: Box::new(outcome.clone()) });
+        outcome
+    }
+
+    async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Result<Outcome, Stop> {
+        let checked = self.check(call, halt)?;
+        let admitted = self.admit(checked, approver, halt).await?;
+        let _turn = self.turn(&admitted, halt).await?;
+        let opened = self.open(admitted).await?;
+        let raw = self.run(&opened, halt).await;
+        let outcome = self.shape(&opened, raw);
+        journal::close(&self.store, &opened, &outcome);
+        Ok(outcome)
+    }
+
+    /// Finds the tool, translates and validates the arguments.
+    pub(crate) fn check(&self, call: Call, halt: &Halt) -> Result<Checked, Stop> {
+        let spoken = haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
+        let stop = |tool: &str, error: CallError| {
+            let verdict = registry::undecided("the call was not well formed, so nothing was decided");
+            Stop { tool: tool.to_owned(), verdict, error }
+        };
+        halt.check().map_err(|error| stop(&spoken, error))?;
+        if too_large(&call.args) {
+            let message = format!("the arguments are larger than {} MiB", ARGS_MAX >> 20);
+            return Err(stop(&spoken, CallError::invalid(message).hint("pass large content by file")));
+        }
+        let Meant { entry, args } = self.registry.resolve(&call).map_err(|error| stop(&spoken, error))?;
+        let name = entry.spec().name.to_string();
+        let schema = entry.input().map_err(|error| stop(&name, error))?;
+        Checked::new(call, Arc::clone(entry.spec()), schema, args).map_err(|error| stop(&name, error))
+    }
+
+    /// Writes the intent before anything happens.
+    async fn open(&self, admitted: haft_core::Admitted) -> Result<journal::Opened, Stop> {
+        crate::crash_point("admitted");
+        let opened = journal::open(&self.store, admitted).await.map_err(|(admitted, error)| {
+            let error = crate::store_error(error);
+            let tool = admitted.checked().spec().name.to_string();
+            Stop { tool, verdict: admitted.verdict().clone(), error }
+        })?;
+        crate::crash_point("opened");
+        let checked = opened.admitted().checked();
+        self.events.send_with(|| Event::CallStart {
+            call_id: checked.call().id.clone(),
+            tool: checked.spec().name.to_string(),
+            preview: checked.preview(run::PREVIEW_COLUMNS),
+        });
+        Ok(opened)
+    }
+
+    /// Waits for this session's turn: calls with effects run one after the other, in the order they came.
+    async fn turn(&self, admitted: &haft_core::Admitted, halt: &Halt) -> Result<Option<Turn>, Stop> {
+        let checked = admitted.checked();
+        if checked.spec().read_only() {
+            return Ok(None);
+        }
+        let lane = {
+            let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+            Arc::clone(lanes.entry(checked.call().session.clone()).or_default())
+        };
+        tokio::select! {
+            turn = lane.lock_owned() => Ok(Some(turn)),
+            error = halt.stopped() => {
+                Err(Stop { tool: checked.spec().name.to_string(), verdict: admitted.verdict().clone(), error })
+            }
+        }
+    }
+}
+
+type Turn = tokio::sync::OwnedMutexGuard<()>;
+
+/// Whether arguments are too large, found out without writing them down.
+fn too_large(args: &serde_json::Value) -> bool {
+    use serde_json::Value;
+    fn weigh(value: &Value, left: &mut usize) -> bool {
+        let weight = match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => return items.iter().any(|item| weigh(item, left)),
+            Value::Object(map) => {
+                return map.iter().any(|(name, item)| take(name.len(), left) || weigh(item, left));
+            }
+            _ => 8,
+        };
+        take(weight, left)
+    }
+    fn take(weight: usize, left: &mut usize) -> bool {
+        match left.checked_sub(weight + 1) {
+            Some(rest) => {
+                *left = rest;
+                false
+            }
+            None => true,
+        }
+    }
+    weigh(args, &mut { ARGS_MAX })
+}

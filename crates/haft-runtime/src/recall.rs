@@ -1,0 +1,150 @@
+//! Looking back: what a call changed, taking it back, and running what a person approved later.
+
+use crate::approver::Yes;
+use crate::halt::Halt;
+use crate::pipeline::Haft;
+use crate::tool::BoxFuture;
+use crate::{Approver, Question, Said, apply, new_call_id, store_error, undo};
+use haft_core::change::Change;
+use haft_core::outcome::Undo;
+use haft_core::record::Kind;
+use haft_core::{CallError, CallId, Origin, Outcome};
+use haft_store::{Entry, UndoCall, UndoStep};
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a call changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Changed {
+    /// Which call.
+    pub call_id: CallId,
+    /// When, in milliseconds of the Unix epoch.
+    pub at_ms: i64,
+    /// The files.
+    pub files: Vec<String>,
+    /// From what was there before to what is there now.
+    pub diff: String,
+    /// Whether and by whom it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone_by: Option<String>,
+    /// Why it cannot be taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
+}
+
+/// The person who approved a stored call. What was asked then is not asked again; a deny still stands.
+struct Earlier(String);
+
+impl Approver for Earlier {
+    fn name(&self) -> &str {
+        &self.0
+    }
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        Yes.ask(question)
+    }
+}
+
+impl Haft {
+    /// Approves a stored call and runs it: once, whoever else tries at the same time.
+    pub async fn approve(&self, id: &str, by: &str, halt: &Halt) -> Result<Outcome, CallError> {
+        self.belongs_here(id).await?;
+        let Some(mut call) = self.store.approve(id, by).await.map_err(store_error)? else {
+            return Err(CallError::conflict(format!("{id} has been decided already"))
+                .hint(format!("`haft approvals show {id}` shows what came of it")));
+        };
+        call.origin = Origin::Approval;
+        crate::crash_point("approved");
+        let outcome = self.call(call, &Earlier(by.to_owned()), halt).await;
+        self.store.finish_approval(id, &outcome).await.map_err(store_error)?;
+        Ok(outcome)
+    }
+
+    /// Rejects a stored call.
+    pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
+        self.belongs_here(id).await?;
+        match self.store.reject(id, by, message).await.map_err(store_error)? {
+            true => Ok(()),
+            false => Err(CallError::conflict(format!("{id} has been decided already"))),
+        }
+    }
+
+    /// A call runs in the project it was made in.
+    async fn belongs_here(&self, id: &str) -> Result<(), CallError> {
+        let found = self.store.approval(id).await.map_err(store_error)?;
+        let approval = found.ok_or_else(|| {
+            CallError::not_found(format!("there is no approval `{}`", haft_core::preview::inert(id)))
+                .hint("`haft approvals` lists what waits")
+        })?;
+        if Path::new(&approval.root) == self.workspace.root() {
+            return Ok(());
+        }
+        Err(CallError::conflict(format!("{id} belongs to the project {}", approval.root))
+            .hint(format!("decide it there: cd {}", approval.root)))
+    }
+
+    /// What a call changed.
+    pub async fn changes(&self, call: &CallId) -> Result<Changed, CallError> {
+        let (found, steps) = self.undo_data(call).await?;
+        let shown = |path: &Path| self.workspace.shown(path);
+        Ok(Changed {
+            call_id: found.call_id.clone(),
+            at_ms: found.at_ms,
+            files: steps.iter().map(|step| shown(&step.path)).collect(),
+            diff: undo::changes(&self.vault, &found, &steps, &shown),
+            undone_by: found.undone_by,
+            gap: found.gap,
+        })
+    }
+
+    /// The latest call in this project that changed files and was not taken back.
+    pub async fn last_change(&self) -> Result<CallId, CallError> {
+        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
+        let last = recent.into_iter().find(|call| call.undone_by.is_none());
+        last.map(|call| call.call_id).ok_or_else(|| CallError::not_found("no call in this project can be undone"))
+    }
+
+    async fn undo_data(&self, call: &CallId) -> Result<(UndoCall, Vec<UndoStep>), CallError> {
+        let found = self.store.undo_of(call).await.map_err(store_error)?;
+        found.ok_or_else(|| {
+            CallError::not_found(format!("call {call} changed no files, or its undo data is gone"))
+                .hint("`haft changes` lists the calls that did")
+        })
+    }
+
+    /// Takes a call back, exactly, or refuses and says why. Taking back is itself a call that can be
+    /// taken back.
+    pub async fn undo(&self, call: &CallId) -> Result<(CallId, Undo), CallError> {
+        let (found, steps) = self.undo_data(call).await?;
+        let shown = |path: &Path| self.workspace.shown(path);
+        let changes = self.vault.inverse(&found, &steps, &shown)?;
+        let id = new_call_id();
+        let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
+        self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
+        let done = self.take_back(&id, changes, found.dirs).await;
+        self.store.close_call(&id, about(if done.is_ok() { "done" } else { "failed" }));
+        let undo = done?;
+        self.store.mark_undone(call, &id).await.map_err(store_error)?;
+        Ok((id, undo))
+    }
+
+    async fn take_back(
+        &self,
+        id: &CallId,
+        changes: Vec<Change>,
+        dirs: Vec<std::path::PathBuf>,
+    ) -> Result<Undo, CallError> {
+        let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
+        let id = id.clone();
+        let work = move || {
+            let shown = |path: &Path| workspace.shown(path);
+            let kept = vault.keep(&store, &id, workspace.root(), &changes)?;
+            apply::apply(&changes, &kept, &shown)?;
+            undo::remove_dirs(&dirs);
+            let files = changes.iter().map(|change| shown(change.path())).collect();
+            Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))
+    }
+}

@@ -1,0 +1,283 @@
+//! The tools there are, by their canonical names.
+
+use crate::tool::{BoxFuture, Tool};
+use haft_core::approval::Decision;
+use haft_core::dialect::{Translated, elsewhere};
+use haft_core::pattern::{ToolPattern, first_match};
+use haft_core::schema::BadSchema;
+use haft_core::suggest::did_you_mean;
+use haft_core::{Call, CallError, Dialect, ErrorKind, Schema, ToolName, ToolSpec};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+/// How long a source of tools may take unless it says otherwise.
+pub const SOURCE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A registered tool with its compiled schemas.
+pub struct Entry {
+    tool: Arc<dyn Tool>,
+    input: OnceLock<Result<Schema, BadSchema>>,
+    output: OnceLock<Option<Schema>>,
+}
+
+impl Entry {
+    fn new(tool: Arc<dyn Tool>) -> Self {
+        Self { tool, input: OnceLock::new(), output: OnceLock::new() }
+    }
+
+    /// The tool.
+    pub fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
+    }
+
+    /// Its declaration.
+    pub fn spec(&self) -> &Arc<ToolSpec> {
+        self.tool.spec()
+    }
+
+    /// Its input schema, compiled at the first call: a process that makes one call pays for one.
+    pub fn input(&self) -> Result<&Schema, CallError> {
+        let compiled = self.input.get_or_init(|| Schema::compile(&self.spec().shapes.input));
+        compiled.as_ref().map_err(|error| CallError::internal(format!("{}: {error}", self.spec().name)))
+    }
+
+    /// Its output schema, where it has one.
+    pub fn output(&self) -> Option<&Schema> {
+        let declared = self.spec().shapes.output.as_ref();
+        self.output.get_or_init(|| declared.and_then(|schema| Schema::compile(schema).ok())).as_ref()
+    }
+}
+
+/// Why a tool cannot be registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// Its name is taken. Replacing is a separate, explicit act.
+    #[error("a tool named `{0}` is registered already; use `replace` if that is meant")]
+    Taken(ToolName),
+    /// Its name towards providers is taken by another tool.
+    #[error("`{name}` would be called `{spoken}` by models, which is what `{other}` is called")]
+    Clash {
+        /// The new tool.
+        name: ToolName,
+        /// What models would say.
+        spoken: String,
+        /// The tool that is called so already.
+        other: ToolName,
+    },
+    /// Its input schema does not compile.
+    #[error("{0}: {1}")]
+    Schema(ToolName, BadSchema),
+}
+
+/// Which tools somebody sees: roles and children get less than their parent, never more.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Only these; none means all.
+    pub allow: Option<Vec<ToolPattern>>,
+    /// Not these.
+    pub deny: Vec<ToolPattern>,
+}
+
+impl Scope {
+    /// Whether the tool is in it.
+    pub fn holds(&self, tool: &ToolName) -> bool {
+        let allowed = self.allow.as_ref().is_none_or(|list| first_match(list, tool).is_some());
+        allowed && first_match(&self.deny, tool).is_none()
+    }
+}
+
+/// Where tools come from that are not known at the start: a folder of manifests, an MCP server.
+pub trait Source: Send + Sync {
+    /// For messages.
+    fn name(&self) -> &str;
+    /// How long it may take.
+    fn timeout(&self) -> Duration {
+        SOURCE_TIMEOUT
+    }
+    /// Finds its tools.
+    fn load(&self) -> BoxFuture<'_, Result<Vec<Arc<dyn Tool>>, CallError>>;
+}
+
+/// What a spoken name and spoken arguments mean.
+pub struct Meant {
+    /// The tool.
+    pub entry: Arc<Entry>,
+    /// Its canonical arguments, not yet validated.
+    pub args: Translated,
+}
+
+type Tools = BTreeMap<ToolName, Arc<Entry>>;
+
+/// The tools there are. Shared by reference; changes are seen by the next call.
+#[derive(Default)]
+pub struct Registry {
+    tools: RwLock<Tools>,
+}
+
+impl Registry {
+    /// Adds a tool. A name that is taken is an error, and so is a schema that does not compile.
+    pub fn register(&self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
+        let entry = Entry::new(tool);
+        if let Err(error) = entry.input.get_or_init(|| Schema::compile(&entry.spec().shapes.input)) {
+            return Err(RegisterError::Schema(entry.spec().name.clone(), error.clone()));
+        }
+        self.add(entry)
+    }
+
+    /// Adds a shipped tool. Its schema is known to compile, and compiling is left to its first call.
+    pub(crate) fn register_shipped(&self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
+        self.add(Entry::new(tool))
+    }
+
+    fn add(&self, entry: Entry) -> Result<(), RegisterError> {
+        let name = entry.spec().name.clone();
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        if tools.contains_key(&name) {
+            return Err(RegisterError::Taken(name));
+        }
+        let spoken = name.api_name();
+        if let Some(other) = tools.keys().find(|other| other.api_name() == spoken) {
+            return Err(RegisterError::Clash { name, spoken, other: other.clone() });
+        }
+        tools.insert(name, Arc::new(entry));
+        Ok(())
+    }
+
+    /// Puts a tool in the place of the one of that name, and returns the old one.
+    pub fn replace(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
+        let name = tool.spec().name.clone();
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        tools.insert(name, Arc::new(Entry::new(tool))).map(|old| Arc::clone(&old.tool))
+    }
+
+    /// Takes a tool out. Returns whether it was there.
+    pub fn unregister(&self, name: &ToolName) -> bool {
+        self.tools.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+    }
+
+    /// The tool of this canonical name.
+    pub fn get(&self, name: &str) -> Option<Arc<Entry>> {
+        let name = ToolName::new(name).ok()?;
+        self.read(|tools| tools.get(&name).cloned())
+    }
+
+    /// The tool that providers call so.
+    pub fn get_by_api_name(&self, spoken: &str) -> Option<Arc<Entry>> {
+        self.read(|tools| tools.iter().find(|(name, _)| name.api_name() == spoken).map(|(_, entry)| Arc::clone(entry)))
+    }
+
+    /// Whether there is such a tool.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All tools, sorted by name.
+    pub fn list(&self) -> Vec<Arc<Entry>> {
+        self.scoped(&Scope::default())
+    }
+
+    /// The tools that a scope shows, sorted by name.
+    pub fn scoped(&self, scope: &Scope) -> Vec<Arc<Entry>> {
+        self.read(|tools| {
+            tools.iter().filter(|(name, _)| scope.holds(name)).map(|(_, entry)| Arc::clone(entry)).collect()
+        })
+    }
+
+    /// The names of all tools.
+    pub fn names(&self) -> Vec<ToolName> {
+        self.read(|tools| tools.keys().cloned().collect())
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Tools) -> T) -> T {
+        look(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Loads tools from all sources at once. A source that is late, fails or brings a name that is taken
+    /// is a warning; it never keeps the others waiting for ever.
+    pub async fn load(&self, sources: &[Arc<dyn Source>]) -> Vec<String> {
+        let loads = sources.iter().map(|source| async move {
+            let found = tokio::time::timeout(source.timeout(), source.load()).await;
+            (source.name(), source.timeout(), found)
+        });
+        let mut warnings = Vec::new();
+        for (name, limit, found) in futures_util::future::join_all(loads).await {
+            match found {
+                Err(_) => warnings.push(format!(
+                    "tool source `{name}` did not answer within {} s; its tools are missing",
+                    limit.as_secs()
+                )),
+                Ok(Err(error)) => warnings.push(format!("tool source `{name}` failed: {error}")),
+                Ok(Ok(tools)) => {
+                    let failed = tools.into_iter().filter_map(|tool| self.register(tool).err());
+                    warnings.extend(failed.map(|error| format!("tool source `{name}`: {error}")));
+                }
+            }
+        }
+        warnings
+    }
+
+    /// What a call means: its own dialect first, then canonical names, then what providers say, then any
+    /// dialect's name that is unambiguous.
+    pub fn resolve(&self, call: &Call) -> Result<Meant, CallError> {
+        if let Some(said) = call.dialect.entry(&call.spoken) {
+            if let Some(entry) = self.get(said.canonical()) {
+                return Ok(Meant { entry, args: said.to_canonical(call.args.clone())? });
+            }
+        }
+        if let Some(entry) = self.get(&call.spoken).or_else(|| self.get_by_api_name(&call.spoken)) {
+            return Ok(Meant { entry, args: call.args.clone().into() });
+        }
+        let foreign = elsewhere(&call.spoken);
+        if let Some(entry) = foreign.first().and_then(|said| self.get(said.canonical())) {
+            // A model may say a foreign name with canonical parameters: then they need no translation.
+            let args = match foreign.iter().find(|said| said.fits(&call.args)) {
+                Some(said) => said.to_canonical(call.args.clone())?,
+                None => call.args.clone().into(),
+            };
+            return Ok(Meant { entry, args });
+        }
+        Err(self.unknown(call))
+    }
+
+    fn unknown(&self, call: &Call) -> CallError {
+        let names = self.names();
+        let known = names.iter().map(ToolName::as_str).chain(call.dialect.entries().map(|entry| entry.spoken()));
+        let shown = haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
+        let error = CallError::new(ErrorKind::UnknownTool, format!("there is no tool `{shown}`"));
+        let hint = did_you_mean(&call.spoken, known).unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
+        error.hint(hint)
+    }
+}
+
+/// The tools that a caller is told about: those the policy has for them, in the words of a dialect.
+pub fn visible(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
+    registry.list().into_iter().filter(|entry| policy.admits(&entry.spec().name, caller).is_ok()).collect()
+}
+
+/// A tool's declaration as JSON, in the words of a dialect. `None` if the dialect has no word for it.
+pub fn declaration(entry: &Entry, dialect: Dialect) -> Vec<serde_json::Value> {
+    if dialect == Dialect::Haft {
+        return vec![canonical(entry.spec())];
+    }
+    let said = dialect.entries().filter(|said| said.canonical() == entry.spec().name.as_str());
+    said.map(|said| said.declaration.clone()).collect()
+}
+
+fn canonical(spec: &ToolSpec) -> serde_json::Value {
+    let mut value = serde_json::json!({
+        "name": spec.name, "description": spec.description, "input_schema": spec.shapes.input,
+        "read_only": spec.read_only(), "destructive": spec.effects.destructive, "idempotent": spec.effects.idempotent,
+        "open_world": spec.effects.open_world, "concurrency_safe": spec.effects.concurrency_safe,
+        "strict": spec.shapes.strict, "search_hint": spec.search_hint, "timeout_ms": spec.timeout.as_millis() as u64,
+    });
+    if let Some(output) = &spec.shapes.output {
+        value["output_schema"] = output.clone();
+    }
+    value
+}
+
+/// The verdict of a call that never came to a decision.
+pub(crate) fn undecided(reason: &str) -> haft_core::approval::Verdict {
+    haft_core::approval::Verdict::new(Decision::Deny, "validation", reason)
+}

@@ -1,0 +1,132 @@
+//! Running an admitted, recorded call, and cutting what it gives to size.
+
+use crate::halt::Halt;
+use crate::journal::Opened;
+use crate::pipeline::Haft;
+use crate::scene::Basis;
+use crate::tool::Reply;
+use crate::{apply, store_error};
+use haft_core::change::Change;
+use haft_core::outcome::Undo;
+use haft_core::shape::{Cut, truncate};
+use haft_core::tool::Effect;
+use haft_core::{Call, CallError, ErrorKind, Outcome};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::sync::Arc;
+
+/// How wide one line about a call may be where nobody says otherwise.
+pub(crate) const PREVIEW_COLUMNS: usize = 120;
+
+/// What a run gave, not yet cut to size.
+pub(crate) struct Raw {
+    reply: Result<Reply, CallError>,
+    undo: Option<Undo>,
+}
+
+impl Haft {
+    /// Runs the tool within its deadline and applies the changes it asks for.
+    pub(crate) async fn run(&self, opened: &Opened, halt: &Halt) -> Raw {
+        let checked = opened.admitted().checked();
+        let halt = halt.within(checked.spec().timeout);
+        let Some(entry) = self.registry.get(checked.spec().name.as_str()) else {
+            let error =
+                CallError::new(ErrorKind::UnknownTool, format!("`{}` was just unregistered", checked.spec().name));
+            return Raw { reply: Err(error), undo: None };
+        };
+        let scene = self.scene(Basis::of(opened.admitted()), &halt);
+        let reply = tokio::select! {
+            reply = entry.tool().act(&scene) => reply,
+            error = halt.stopped() => Err(error),
+        };
+        match reply {
+            Ok(reply) if checked.spec().effects.effect == Effect::Changes && !reply.changes.is_empty() => {
+                self.change(checked.call(), reply, &halt).await
+            }
+            reply => Raw { reply, undo: None },
+        }
+    }
+
+    /// Keeps what is there, then makes the changes. Once begun, this is carried to its end.
+    async fn change(&self, call: &Call, mut reply: Reply, halt: &Halt) -> Raw {
+        if let Err(error) = halt.check() {
+            return Raw { reply: Err(error), undo: None };
+        }
+        let changes = std::mem::take(&mut reply.changes);
+        let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
+        let (id, session) = (call.id.clone(), call.session.clone());
+        let work = move || {
+            let shown = |path: &std::path::Path| workspace.shown(path);
+            apply::expect(&changes, &shown)?;
+            let kept = vault.keep(&store, &id, workspace.root(), &changes)?;
+            crate::crash_point("kept");
+            apply::apply(&changes, &kept, &shown)?;
+            for (path, sighting) in apply::sightings(&changes) {
+                store.note_sighting(session.clone(), path, sighting);
+            }
+            let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
+            Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        match done.unwrap_or_else(|crash| Err(CallError::internal(format!("applying the changes crashed: {crash}")))) {
+            Ok(undo) => Raw { reply: Ok(reply), undo: Some(undo) },
+            Err(error) => Raw { reply: Err(error), undo: None },
+        }
+    }
+
+    /// Cuts the output to size, keeps what is cut, and checks the data against the declared shape.
+    pub(crate) fn shape(&self, opened: &Opened, raw: Raw) -> Outcome {
+        crate::crash_point("ran");
+        let admitted = opened.admitted();
+        let checked = admitted.checked();
+        let (id, name) = (checked.call().id.clone(), &checked.spec().name);
+        let reply = match raw.reply {
+            Ok(reply) => reply,
+            Err(error) => return Outcome::failure(id, name.as_str(), error, admitted.verdict().clone()),
+        };
+        let limits = checked.call().dialect.limits().unwrap_or(checked.spec().limits);
+        let Cut { text, hidden_bytes, .. } = truncate(&reply.text, limits);
+        let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
+        outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
+        outcome.full_output = reply.whole;
+        outcome.warnings = reply.warnings;
+        if hidden_bytes > 0 && outcome.full_output.is_none() {
+            match self.keep_output(checked.call(), &reply.text) {
+                Ok(path) => {
+                    outcome.output.push_str(&format!("\n[the whole output is in {path}]"));
+                    outcome.full_output = Some(path);
+                }
+                Err(error) => outcome.warnings.push(format!("the whole output could not be kept: {error}")),
+            }
+        }
+        outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
+        outcome.data = reply.data;
+        outcome.labels = reply.labels;
+        outcome.undo = raw.undo;
+        outcome
+    }
+
+    fn keep_output(&self, call: &Call, text: &str) -> std::io::Result<String> {
+        let dir = self.settings.data_dir.join("outputs");
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let path = dir.join(format!("{}.txt", call.id));
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(path.to_string_lossy().into_owned())
+    }
+
+    /// Where the data does not have the shape that the tool declares. The data is passed on all the same.
+    fn mismatches(&self, tool: &str, data: Option<&serde_json::Value>) -> Vec<String> {
+        let (Some(data), Some(entry)) = (data, self.registry.get(tool)) else { return Vec::new() };
+        let violations = entry.output().map(|schema| schema.violations(data)).unwrap_or_default();
+        let line = |v: &haft_core::schema::Violation| {
+            format!("output does not fit its schema: {}: expected {}, got {}", v.pointer, v.expected, v.found)
+        };
+        violations.iter().map(line).collect()
+    }
+
+    /// Waits until everything is written, and says what could not be.
+    pub async fn flush(&self) -> Result<(), CallError> {
+        self.store.flush().await.map_err(store_error)
+    }
+}

@@ -1,0 +1,144 @@
+//! file.glob: finds files by the shape of their paths, newest first.
+
+mod newest;
+mod pattern;
+
+use super::walk::{self, Share, Skip, Tree, Troubles};
+use crate::scene::Scene;
+use crate::tool::{Blocking, Reply, Tool};
+use crate::tools::declare;
+use globset::{Candidate, GlobSet};
+use haft_core::CallError;
+use haft_core::place::Access;
+use haft_core::preview::size;
+use haft_core::shape::Limits;
+use ignore::DirEntry;
+use newest::{Found, Newest};
+use pattern::Pattern;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// More files than this are counted, not named.
+const MAX_FILES: usize = 10_000;
+
+#[derive(Deserialize)]
+struct Args {
+    pattern: String,
+    include_ignored: bool,
+}
+
+/// The tool.
+pub fn tool() -> Arc<dyn Tool> {
+    let spec = declare("file.glob", "Find files by a glob pattern, newest first, with their sizes. `*` and `?` stay within one directory, `**` crosses directories: `*.rs` finds files directly in `path`, `**/*.rs` at any depth, `src/**/*.{ts,tsx}` below src. Hidden files are found. What .gitignore names and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc are left out unless include_ignored is set.")
+        .hint("find files by name pattern wildcard search path")
+        .input(json!({
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "minLength": 1, "description": "Glob pattern relative to `path`, e.g. `**/*.go` or `src/**/*.ts`"},
+                "path": {"type": "string", "default": ".", "description": "Directory to search, absolute or relative to the project root"},
+                "include_ignored": {"type": "boolean", "default": false, "description": "Also find ignored files and build results; version control directories stay out"}
+            },
+            "required": ["pattern"],
+            "additionalProperties": false
+        }))
+        .output(output())
+        .touches("path", Access::Read, Some("."))
+        .limits(Limits { lines: MAX_FILES + 1, bytes: 102_400, ..Limits::default() });
+    Blocking::tool(spec, glob)
+}
+
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "files": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "size": {"type": "integer"},
+                    "mtime_ms": {"type": "integer"}
+                },
+                "required": ["path", "size", "mtime_ms"]
+            }},
+            "total": {"type": "integer", "description": "How many files match, named or not"},
+            "truncated": {"type": "boolean"}
+        },
+        "required": ["files", "total", "truncated"]
+    })
+}
+
+fn glob(scene: &Scene) -> Result<Reply, CallError> {
+    let args: Args = scene.parse()?;
+    let place = scene.place("path")?;
+    walk::require_dir(place, "give its directory as `path` and its name as `pattern`")?;
+    let pattern = Pattern::parse(&args.pattern, &place.real)?;
+    let skip = if args.include_ignored { Skip::Nothing } else { Skip::IgnoredAndMade };
+    let tree = Tree { start: &place.real, skip, within: pattern.within, depth: pattern.depth };
+    let share = || Matching { scene, start: &place.real, set: &pattern.set, newest: Newest::new(MAX_FILES) };
+    let (shares, troubles) = walk::share_out(scene, place, &tree, share)?;
+    let mut newest = Newest::new(MAX_FILES);
+    for share in shares {
+        newest.merge(share.newest);
+    }
+    let (found, total) = newest.finish();
+    let mut reply = tell(scene, &found, total);
+    if found.is_empty() {
+        reply.text = nothing(&args, &place.shown);
+    }
+    reply.warnings = troubles.warnings();
+    Ok(reply)
+}
+
+/// One thread's matches.
+struct Matching<'a> {
+    scene: &'a Scene,
+    start: &'a Path,
+    set: &'a GlobSet,
+    newest: Newest,
+}
+
+impl Share for Matching<'_> {
+    fn wants(&self, path: &Path) -> bool {
+        self.set.is_match_candidate(&Candidate::new(walk::below(self.start, path)))
+    }
+
+    fn take(&mut self, entry: DirEntry, troubles: &mut Troubles) {
+        match std::fs::symlink_metadata(entry.path()) {
+            Ok(meta) => self.newest.push(Found::new(entry.into_path(), &meta)),
+            Err(error) => troubles.file(self.scene, entry.path(), &error),
+        }
+    }
+}
+
+fn tell(scene: &Scene, found: &[Found], total: usize) -> Reply {
+    let mut text = String::with_capacity(found.len() * 64);
+    let mut files = Vec::with_capacity(found.len());
+    for file in found {
+        let path = scene.shown(&file.path);
+        let _ = writeln!(text, "{path}  {}", size(usize::try_from(file.size).unwrap_or(usize::MAX)));
+        files.push(json!({"path": path, "size": file.size, "mtime_ms": file.mtime_ns.div_euclid(1_000_000)}));
+    }
+    let truncated = total > found.len();
+    if truncated {
+        let _ = writeln!(text, "[the newest {} of {total} files; narrow the pattern to see the others]", found.len());
+    }
+    text.truncate(text.trim_end().len());
+    Reply::text(text).data(json!({"files": files, "total": total, "truncated": truncated}))
+}
+
+fn nothing(args: &Args, shown: &str) -> String {
+    let mut text = format!("No files match {} in {shown}", args.pattern);
+    if !args.pattern.contains(['/', '*']) || (args.pattern.starts_with('*') && !args.pattern.contains('/')) {
+        let _ = write!(text, " itself; **/{} searches its subdirectories too", args.pattern);
+    }
+    if !args.include_ignored {
+        text.push_str(" (ignored files were not searched; include_ignored adds them)");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

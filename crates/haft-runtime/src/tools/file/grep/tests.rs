@@ -1,0 +1,201 @@
+use super::*;
+use crate::halt::Halt;
+use crate::testing::Stage;
+use haft_core::ErrorKind;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+fn stage(files: &[(&str, &str)]) -> Stage {
+    let stage = Stage::new();
+    for (path, content) in files {
+        stage.file(path, content);
+    }
+    stage
+}
+
+fn text(stage: &Stage, args: Value) -> String {
+    stage.act(&tool(), args).unwrap().text
+}
+
+#[test]
+fn matches_are_marked_and_sorted_by_path_then_line() {
+    let stage = stage(&[("b.txt", "a fox and a fox\nnone\nfox\n"), ("a/z.txt", "the fox\n"), ("a.txt", "Fox\n")]);
+    let reply = stage.act(&tool(), json!({"pattern": "fox"})).unwrap();
+    insta::assert_snapshot!(reply.text, @r"
+    a/z.txt:1:the >>fox<<
+    b.txt:1:a >>fox<< and a >>fox<<
+    b.txt:3:>>fox<<
+    ");
+    let lines = json!([
+        {"path": "a/z.txt", "line": 1, "text": "the fox"},
+        {"path": "b.txt", "line": 1, "text": "a fox and a fox"},
+        {"path": "b.txt", "line": 3, "text": "fox"},
+    ]);
+    assert_eq!(reply.data, Some(json!({"matches": 3, "files": 2, "truncated": false, "lines": lines})));
+    assert_eq!(text(&stage, json!({"pattern": "^fox", "case_insensitive": true})), "a.txt:1:>>Fox<<\nb.txt:3:>>fox<<");
+}
+
+#[test]
+fn context_comes_in_groups() {
+    let stage = stage(&[("a.txt", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n"), ("b.txt", "x\n")]);
+    insta::assert_snapshot!(text(&stage, json!({"pattern": "x", "context": 1})), @r"
+    a.txt-1-1
+    a.txt:2:2 >>x<<
+    a.txt-3-3
+    a.txt:4:4 >>x<<
+    a.txt-5-5
+    --
+    a.txt-7-7
+    a.txt:8:8 >>x<<
+    --
+    b.txt:1:>>x<<
+    ");
+}
+
+#[test]
+fn counts_and_paths_are_modes_of_their_own() {
+    let stage = stage(&[("a.txt", "x\nx x\n"), ("b.txt", "x\n"), ("c.txt", "y\n")]);
+    let reply = stage.act(&tool(), json!({"pattern": "x", "output_mode": "count"})).unwrap();
+    assert_eq!(reply.text, "a.txt:2\nb.txt:1");
+    assert_eq!(reply.data, Some(json!({"matches": 3, "files": 2, "truncated": false})));
+    let paths = json!({"pattern": "x", "output_mode": "files_with_matches"});
+    assert_eq!(text(&stage, paths), "a.txt\nb.txt");
+    let first = json!({"pattern": "x", "output_mode": "files_with_matches", "head_limit": 1});
+    let reply = stage.act(&tool(), first).unwrap();
+    assert_eq!(reply.text, "a.txt\n[1 files shown, 1 more; raise head_limit or narrow the search]");
+    assert_eq!(reply.data, Some(json!({"matches": 2, "files": 2, "truncated": true})));
+}
+
+#[test]
+fn only_the_first_lines_are_shown_but_all_are_counted() {
+    let stage = Stage::new();
+    for n in 0..200 {
+        stage.file(&format!("{:02}/{n:03}.txt", n % 7), "x\n".repeat(3));
+    }
+    let reply = stage.act(&tool(), json!({"pattern": "x", "head_limit": 4})).unwrap();
+    insta::assert_snapshot!(reply.text, @r"
+    00/000.txt:1:>>x<<
+    00/000.txt:2:>>x<<
+    00/000.txt:3:>>x<<
+    00/007.txt:1:>>x<<
+    [4 lines shown, 596 more matches; raise head_limit or narrow the search]
+    ");
+    let data = reply.data.unwrap();
+    assert_eq!((&data["matches"], &data["files"], &data["truncated"]), (&json!(600), &json!(200), &json!(true)));
+}
+
+#[test]
+fn a_long_line_is_cut_around_its_first_match() {
+    let stage = stage(&[("a.txt", &format!("{}needle{}\n", "草".repeat(600), "堆".repeat(600)))]);
+    let told = text(&stage, json!({"pattern": "needle"}));
+    assert!(told.starts_with("a.txt:1:…草") && told.contains("草>>needle<<堆") && told.ends_with("堆…"), "{told}");
+    assert_eq!(told.chars().count(), "a.txt:1:…>><<…".chars().count() + 500);
+}
+
+#[test]
+fn ignored_and_binary_files_are_skipped_but_hidden_ones_are_not() {
+    let stage = stage(&[
+        ("a.log", "x"),
+        (".github/b.yml", "x"),
+        (".git/c", "x"),
+        ("binary", "x\n\0"),
+        ("node_modules/d.js", "x"),
+    ]);
+    stage.file(".gitignore", "*.log\n");
+    assert_eq!(text(&stage, json!({"pattern": "x"})), ".github/b.yml:1:>>x<<\nnode_modules/d.js:1:>>x<<");
+    assert_eq!(text(&stage, json!({"pattern": "x", "path": "a.log"})), "a.log:1:>>x<<");
+    let binary = stage.act(&tool(), json!({"pattern": "x", "path": "binary"})).unwrap();
+    assert_eq!(binary.text, "No matches for x in binary");
+    assert_eq!(binary.warnings, ["binary is a binary file and was not searched"]);
+}
+
+#[test]
+fn binary_data_late_in_a_file_ends_its_search() {
+    let stage = stage(&[("late", &format!("x\n{}\0\nx\n", "y\n".repeat(100_000)))]);
+    let reply = stage.act(&tool(), json!({"pattern": "x"})).unwrap();
+    assert_eq!(reply.text, "late:1:>>x<<");
+    assert_eq!(reply.warnings, ["late: binary data after the first matches; the rest was not searched"]);
+}
+
+#[test]
+fn a_glob_narrows_the_search() {
+    let stage = stage(&[("a.rs", "x"), ("src/b.rs", "x"), ("src/c.ts", "x"), ("src/d.min.ts", "x"), ("no.rs", "x")]);
+    stage.file(".gitignore", "no.rs\n");
+    let found = |glob: &str| text(&stage, json!({"pattern": "x", "glob": glob, "output_mode": "files_with_matches"}));
+    assert_eq!(found("*.rs"), "a.rs\nsrc/b.rs");
+    assert_eq!(found("src/**/*.{rs,ts}"), "src/b.rs\nsrc/c.ts\nsrc/d.min.ts");
+    assert_eq!(found("!*.ts"), "a.rs\nsrc/b.rs");
+    assert_eq!(found("/*.rs"), "a.rs");
+    let error = stage.act(&tool(), json!({"pattern": "x", "glob": "a["})).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_pattern_with_a_line_end_spans_lines() {
+    let stage = stage(&[("a.txt", "one\nfoo\nbar baz\nfour\n")]);
+    let reply = stage.act(&tool(), json!({"pattern": r"foo\nbar", "context": 1})).unwrap();
+    insta::assert_snapshot!(reply.text, @r"
+    a.txt-1-one
+    a.txt:2:>>foo<<
+    a.txt:3:>>bar<< baz
+    a.txt-4-four
+    ");
+    assert_eq!(reply.data.unwrap()["matches"], 2);
+    assert_eq!(text(&stage, json!({"pattern": r"o\s+b", "output_mode": "count"})), r"No matches for o\s+b in .");
+}
+
+#[test]
+fn line_ends_and_empty_matches_do_not_show() {
+    let stage = stage(&[("a.txt", "ab\r\n"), ("utf16.txt", "")]);
+    stage.file("utf16.txt", b"\xff\xfea\0b\0\n\0");
+    assert_eq!(text(&stage, json!({"pattern": "x*b|^"})), "a.txt:1:a>>b<<\nutf16.txt:1:a>>b<<");
+}
+
+#[test]
+fn sensitive_files_are_not_searched_unless_named() {
+    // Whether a secret matches must not show either: one could guess it letter by letter.
+    let stage = stage(&[(".env", "TOKEN=abc\n"), ("a.txt", "TOKEN\n")]);
+    for pattern in ["TOKEN", "no such text"] {
+        let reply = stage.act(&tool(), json!({"pattern": pattern})).unwrap();
+        assert!(!reply.text.contains(".env"));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(reply.warnings.join("\n"), @"1 sensitive file (credentials or haft's own state) skipped; name it in `path` to ask for it");
+        }
+    }
+    assert_eq!(text(&stage, json!({"pattern": "TOKEN", "path": ".env"})), ".env:1:>>TOKEN<<=abc");
+}
+
+#[test]
+fn links_are_not_followed_and_odd_names_are_shown() {
+    let stage = stage(&[("a.txt", "x")]);
+    symlink(".", stage.root().join("loop")).unwrap();
+    symlink("a.txt", stage.root().join("link.txt")).unwrap();
+    std::fs::write(stage.root().join(OsStr::from_bytes(b"\xff.txt")), "x").unwrap();
+    assert_eq!(text(&stage, json!({"pattern": "x"})), "a.txt:1:>>x<<\n\\xff.txt:1:>>x<<");
+}
+
+#[test]
+fn what_cannot_be_searched_is_an_error() {
+    let stage = stage(&[("a.txt", "x")]);
+    let error = |args: Value| stage.act(&tool(), args).unwrap_err();
+    let missing = error(json!({"pattern": "x", "path": "nowhere"}));
+    assert_eq!((missing.kind, missing.message.as_str()), (ErrorKind::NotFound, "nowhere does not exist"));
+    let bad = error(json!({"pattern": "foo("}));
+    assert_eq!(bad.kind, ErrorKind::InvalidInput);
+    insta::assert_snapshot!(bad.message, @r"
+    `pattern` is not a regular expression: regex parse error:
+        (?:foo()
+        ^
+    error: unclosed group
+    ");
+}
+
+#[test]
+fn a_cancelled_call_ends() {
+    let stage = stage(&[("a.txt", "x")]);
+    let halt = Halt::new();
+    halt.cancel();
+    let error = stage.act_until(&tool(), json!({"pattern": "x"}), &halt).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+}

@@ -1,0 +1,167 @@
+//! file.list: what is in a directory.
+
+use super::walk::{self, Skip, Tree};
+use crate::scene::Scene;
+use crate::tool::{Blocking, Reply, Tool};
+use crate::tools::declare;
+use crate::workspace::display;
+use haft_core::CallError;
+use haft_core::place::{Access, Place};
+use haft_core::preview::size;
+use ignore::DirEntry;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// More entries than this are counted, not named.
+const MAX_ENTRIES: usize = 2000;
+/// How many entries are taken between two looks at the halt.
+const ENTRIES_PER_LOOK: usize = 128;
+
+#[derive(Deserialize)]
+struct Args {
+    recursive: bool,
+}
+
+/// The tool.
+pub fn tool() -> Arc<dyn Tool> {
+    let spec = declare("file.list", "List the files and directories in a directory, with sizes. Directories end in `/`, links show their target. With recursive set, everything below it too, except what .gitignore names and version control directories.")
+        .hint("ls directory contents tree dir folder")
+        .input(json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "default": ".", "description": "Directory to list, absolute or relative to the project root"},
+                "recursive": {"type": "boolean", "default": false, "description": "Also list subdirectories, without ignored files"}
+            },
+            "additionalProperties": false
+        }))
+        .output(json!({
+            "type": "object",
+            "properties": {
+                "entries": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string", "description": "Relative to the directory listed"},
+                        "kind": {"type": "string", "enum": ["file", "directory", "symlink", "other"]},
+                        "size": {"type": "integer", "description": "In bytes, for files"}
+                    },
+                    "required": ["name", "kind"]
+                }},
+                "total": {"type": "integer", "description": "How many entries there are, named or not"}
+            },
+            "required": ["entries", "total"]
+        }))
+        .touches("path", Access::Read, Some("."));
+    Blocking::tool(spec, list)
+}
+
+fn list(scene: &Scene) -> Result<Reply, CallError> {
+    let args: Args = scene.parse()?;
+    let place = scene.place("path")?;
+    walk::require_dir(place, "read it with file.read")?;
+    let mut listing = Listing::default();
+    let mut troubles = walk::Troubles::default();
+    for (index, entry) in entries(place, args.recursive).enumerate() {
+        if index % ENTRIES_PER_LOOK == 0 {
+            scene.halt().check()?;
+        }
+        match entry {
+            Ok(entry) if entry.depth() == 0 => {}
+            Ok(entry) => listing.add(&place.real, &entry),
+            Err(error) => troubles.walk(scene, &error),
+        }
+    }
+    let mut reply = listing.tell(&place.shown, args.recursive);
+    reply.warnings = troubles.warnings();
+    Ok(reply)
+}
+
+/// The entries in order: a directory before what is in it. One level is listed as it is; only a whole
+/// tree needs something left out to be readable.
+fn entries(place: &Place, recursive: bool) -> ignore::Walk {
+    let mut walker = if recursive {
+        Tree::new(&place.real, Skip::Ignored).walker()
+    } else {
+        let mut plain = ignore::WalkBuilder::new(&place.real);
+        plain.standard_filters(false).max_depth(Some(1));
+        plain
+    };
+    walker.sort_by_file_name(std::ffi::OsStr::cmp).build()
+}
+
+/// What an entry is. A link is a link, wherever it leads.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    File,
+    Directory,
+    Symlink,
+    Other,
+}
+
+impl Kind {
+    fn of(entry: &DirEntry) -> Self {
+        match entry.file_type() {
+            Some(kind) if kind.is_file() => Self::File,
+            Some(kind) if kind.is_dir() => Self::Directory,
+            Some(kind) if kind.is_symlink() => Self::Symlink,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Listing {
+    text: String,
+    entries: Vec<Value>,
+    total: usize,
+}
+
+impl Listing {
+    fn add(&mut self, start: &Path, entry: &DirEntry) {
+        self.total += 1;
+        if self.entries.len() == MAX_ENTRIES {
+            return;
+        }
+        let name = display(walk::below(start, entry.path()).as_os_str());
+        let kind = Kind::of(entry);
+        let mut data = json!({"name": name, "kind": kind});
+        self.text.push_str(&name);
+        match kind {
+            Kind::Directory => self.text.push('/'),
+            Kind::Symlink => {
+                let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                let _ = write!(self.text, " -> {}", display(target.as_os_str()));
+            }
+            Kind::File => {
+                // A file that has just vanished is listed without a size.
+                if let Ok(meta) = entry.metadata() {
+                    let _ = write!(self.text, "  {}", size(usize::try_from(meta.len()).unwrap_or(usize::MAX)));
+                    data["size"] = meta.len().into();
+                }
+            }
+            Kind::Other => {}
+        }
+        self.text.push('\n');
+        self.entries.push(data);
+    }
+
+    fn tell(mut self, shown: &str, recursive: bool) -> Reply {
+        if self.total == 0 {
+            let but = if recursive { ", except for ignored files" } else { "" };
+            self.text = format!("{shown} is empty{but}");
+        }
+        if self.total > self.entries.len() {
+            let (named, total) = (self.entries.len(), self.total);
+            let _ = writeln!(self.text, "[{named} of {total} entries; list a subdirectory, or use file.glob]");
+        }
+        self.text.truncate(self.text.trim_end().len());
+        Reply::text(self.text).data(json!({"entries": self.entries, "total": self.total}))
+    }
+}
+
+#[cfg(test)]
+mod tests;

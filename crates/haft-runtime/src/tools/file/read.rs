@@ -1,0 +1,245 @@
+//! file.read: shows a file: text by lines, images as images, anything as base64.
+//!
+//! The tool cuts its own output, because only it can say at which line to go on.
+
+mod image;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use crate::files;
+use crate::scene::Scene;
+use crate::tool::{Blocking, Reply, Tool};
+use crate::tools::declare;
+use base64::Engine as _;
+use haft_core::outcome::Label;
+use haft_core::place::{Access, Place};
+use haft_core::preview::size;
+use haft_core::shape::{Binary, Keep, Limits, detect};
+use haft_core::{CallError, ToolSpec};
+use haft_store::Sighting;
+use lines::{Form, Page, Window};
+use serde::Deserialize;
+use serde_json::json;
+use std::fs::{File, Metadata};
+use std::io::Read as _;
+use std::sync::Arc;
+
+/// Files up to this size are taken in whole, so that what is shown and what is hashed are the same bytes.
+const HASH_MAX: u64 = 16 << 20;
+/// How much of a larger file is looked at to tell what it is.
+const START: u64 = 512;
+/// Larger files are not given as base64.
+const BASE64_MAX: u64 = 10 << 20;
+/// More than any reply that this tool gives.
+const OUTPUT_MAX: usize = 16 << 20;
+
+#[derive(Deserialize)]
+struct Args {
+    offset: Option<u64>,
+    limit: Option<u64>,
+    #[serde(default)]
+    encoding: Encoding,
+    line_numbers: bool,
+}
+
+#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Encoding {
+    #[default]
+    Utf8,
+    Base64,
+}
+
+/// The tool.
+pub fn tool() -> Arc<dyn Tool> {
+    Blocking::tool(spec(), read)
+}
+
+fn spec() -> ToolSpec {
+    declare(
+        "file.read",
+        "Read a file. Text comes with numbered lines, at most 2000 lines or 50 KB at a time; when more follows, the \
+         last line says with which offset to continue. PNG, JPEG, GIF, WebP, TIFF and BMP files come as upright \
+         images. A file has to be read before it can be edited or overwritten.",
+    )
+    .hint("cat view show open head lines text image photo")
+    .input(json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "File to read, absolute or relative to the project root"},
+            "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1"},
+            "limit": {"type": "integer", "minimum": 1, "description": "How many lines to show (default 2000)"},
+            "encoding": {
+                "type": "string",
+                "enum": ["utf8", "base64"],
+                "description": "base64 gives the whole file, whatever it holds, up to 10 MB (default utf8)"
+            },
+            "line_numbers": {"type": "boolean", "default": true, "description": "Number the lines as cat -n does"}
+        },
+        "required": ["path"],
+        "additionalProperties": false
+    }))
+    .touches("path", Access::Read, None)
+    .limits(Limits { lines: usize::MAX, bytes: OUTPUT_MAX, keep: Keep::Head })
+}
+
+/// The file that a call is about, opened once: everything said about it is said about the same file.
+struct Subject<'s> {
+    scene: &'s Scene,
+    place: &'s Place,
+    meta: Metadata,
+}
+
+impl<'s> Subject<'s> {
+    fn open(scene: &'s Scene) -> Result<(Self, File), CallError> {
+        let place = scene.place("path")?;
+        let explain = |error| files::explain(&place.shown, &error);
+        let file = files::open(&place.real).map_err(explain)?;
+        let meta = file.metadata().map_err(explain)?;
+        Ok((Self { scene, place, meta }, file))
+    }
+
+    fn explain(&self, error: &std::io::Error) -> CallError {
+        files::explain(&self.place.shown, error)
+    }
+
+    /// Takes in the next bytes of the file, at most `max`.
+    fn take(&self, file: &mut File, max: u64, into: &mut Vec<u8>) -> Result<(), CallError> {
+        self.scene.halt().check()?;
+        file.take(max).read_to_end(into).map(drop).map_err(|error| self.explain(&error))
+    }
+
+    /// Takes in the whole file, of which `content` is the beginning, unless it is larger than `max`.
+    fn take_all(&self, file: &mut File, mut content: Vec<u8>, max: u64) -> Result<Vec<u8>, CallError> {
+        let missing = (max + 1).saturating_sub(content.len() as u64);
+        if self.meta.len() <= max {
+            self.take(file, missing, &mut content)?;
+        }
+        if self.meta.len() > max || content.len() as u64 > max {
+            let limit = size(usize::try_from(max).unwrap_or(usize::MAX));
+            return Err(CallError::failed(format!(
+                "{} is larger than {limit}, the limit for this way of reading",
+                self.place.shown
+            )));
+        }
+        Ok(content)
+    }
+
+    /// The file's size, for people.
+    fn size(&self) -> String {
+        size(usize::try_from(self.meta.len()).unwrap_or(usize::MAX))
+    }
+
+    /// Notes that the session has seen all of this content.
+    fn note_whole(&self, content: &[u8]) -> Result<(), CallError> {
+        self.scene.seen().note(&self.place.real, crate::seen::whole(content, files::mtime_ns(&self.meta)))
+    }
+
+    /// Notes that the session has seen a part of a file that was too large to hash.
+    fn note_part(&self) -> Result<(), CallError> {
+        let size = i64::try_from(self.meta.len()).unwrap_or(i64::MAX);
+        let sighting = Sighting { digest: None, size, mtime_ns: files::mtime_ns(&self.meta), whole: false };
+        self.scene.seen().note(&self.place.real, sighting)
+    }
+}
+
+fn read(scene: &Scene) -> Result<Reply, CallError> {
+    let args: Args = scene.parse()?;
+    let (subject, file) = Subject::open(scene)?;
+    let mut reply = match args.encoding {
+        Encoding::Base64 => base64(&subject, file, &args)?,
+        Encoding::Utf8 => shown(&subject, file, &args)?,
+    };
+    if !subject.place.inside {
+        reply.labels.push(Label::Outside);
+    }
+    if subject.place.sensitive.is_some() {
+        reply.labels.push(Label::Sensitive);
+    }
+    Ok(reply)
+}
+
+fn base64(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, CallError> {
+    if args.offset.is_some() || args.limit.is_some() {
+        return Err(CallError::invalid("`offset` and `limit` count lines, and base64 has none; leave them out"));
+    }
+    let content = subject.take_all(&mut file, Vec::new(), BASE64_MAX)?;
+    subject.note_whole(&content)?;
+    let text = base64::prelude::BASE64_STANDARD.encode(&content);
+    Ok(Reply::text(text).data(json!({"path": subject.place.shown, "encoding": "base64", "bytes": content.len()})))
+}
+
+/// The file as what it is, judged by its first bytes.
+fn shown(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, CallError> {
+    let mut start = Vec::new();
+    subject.take(&mut file, if subject.meta.len() > HASH_MAX { START } else { HASH_MAX }, &mut start)?;
+    match detect(&start) {
+        None if start.is_empty() => empty(subject),
+        None => text(subject, file, &start, args),
+        Some(found) if found.mime.starts_with("image/") => image::reply(subject, file, start, found),
+        Some(found) if found.name == "PDF" => Ok(pdf(subject, found)),
+        Some(found) => Err(binary(subject, found)),
+    }
+}
+
+fn empty(subject: &Subject<'_>) -> Result<Reply, CallError> {
+    subject.note_whole(&[])?;
+    Ok(Reply::text("File exists but is empty").data(json!({"path": subject.place.shown, "total_lines": 0})))
+}
+
+fn pdf(subject: &Subject<'_>, found: Binary) -> Reply {
+    let text = format!(
+        "PDF document, {}; its text cannot be shown here: extract it in a shell with pdftotext, or read the file with encoding base64",
+        subject.size()
+    );
+    Reply::text(text).data(json!({"type": found.mime, "bytes": subject.meta.len()}))
+}
+
+fn binary(subject: &Subject<'_>, found: Binary) -> CallError {
+    let kind = if found.name == "binary" { String::new() } else { format!("{}, ", found.name) };
+    CallError::failed(format!("{} is a binary file ({kind}{})", subject.place.shown, subject.size()))
+        .hint("read it with encoding base64")
+}
+
+fn text(subject: &Subject<'_>, mut file: File, start: &[u8], args: &Args) -> Result<Reply, CallError> {
+    let window = Window {
+        first: args.offset.unwrap_or(1),
+        limit: args.limit.unwrap_or(lines::LINES_DEFAULT),
+        form: if args.line_numbers { Form::Numbered } else { Form::Plain },
+    };
+    // A size may lie (in /proc it is 0) or be outgrown, so the file's own end decides what is all of it.
+    let mut beyond = Vec::new();
+    subject.take(&mut file, 1, &mut beyond)?;
+    let complete = beyond.is_empty();
+    let page = lines::page(start.chain(beyond.as_slice()).chain(file), subject, window)?;
+    if complete {
+        let whole = page.is_whole();
+        let sighting = Sighting { whole, ..crate::seen::whole(start, files::mtime_ns(&subject.meta)) };
+        subject.scene.seen().note(&subject.place.real, sighting)?;
+    } else {
+        subject.note_part()?;
+    }
+    Ok(leaf(subject, page))
+}
+
+/// The reply that shows a page.
+fn leaf(subject: &Subject<'_>, page: Page) -> Reply {
+    let shown = &subject.place.shown;
+    let mut data = json!({"path": shown, "first_line": page.first, "last_line": page.last});
+    match page.rest {
+        lines::Rest::Nothing => data["total_lines"] = page.last.into(),
+        lines::Rest::Counted(total) => data["total_lines"] = total.into(),
+        lines::Rest::Uncounted => {}
+    }
+    let note = page.note();
+    let mut text = page.text;
+    if let Some(note) = &note {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(note);
+    }
+    let whole = note.is_some().then(|| shown.clone());
+    Reply { whole, ..Reply::text(text).data(data) }
+}

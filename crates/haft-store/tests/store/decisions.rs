@@ -1,0 +1,114 @@
+//! What people decide is kept, and counts once.
+
+use crate::{Scene, wait};
+use haft_core::grant::Grant;
+use haft_core::{Call, CallId, SessionId, ToolName};
+use haft_store::{Approval, ApprovalState, Sighting, Store};
+use std::path::Path;
+
+fn ask(scene: &Scene) -> String {
+    let call = Call::new(CallId::new(7, 7), "file.write", serde_json::json!({"path": "a"}));
+    let approval = Approval {
+        id: call.id.to_string(),
+        state: ApprovalState::Pending,
+        tool: "file.write".into(),
+        preview: "file.write: a".into(),
+        reason: "it writes".into(),
+        root: "/p".into(),
+        asked_ms: 0,
+        decided_by: None,
+        outcome: None,
+    };
+    wait(scene.store.ask(approval, &call)).unwrap();
+    call.id.to_string()
+}
+
+#[test]
+fn an_approval_is_given_exactly_once_however_many_try() {
+    let scene = Scene::new();
+    let id = ask(&scene);
+    let path = scene.path();
+    let calls: Vec<_> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..10)
+            .map(|number| {
+                let (path, id) = (&path, &id);
+                scope.spawn(move || wait(Store::open(path).unwrap().approve(id, &format!("p{number}"))).unwrap())
+            })
+            .collect();
+        tries.into_iter().filter_map(|attempt| attempt.join().unwrap()).collect()
+    });
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0].args["path"], "a");
+    assert!(!wait(scene.store.reject(&id, "late", "")).unwrap());
+    // Once decided, the arguments are no longer kept.
+    let kept: Option<String> = scene.raw().query_row("SELECT call FROM approvals", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, None);
+}
+
+#[test]
+fn a_question_survives_a_restart() {
+    let scene = Scene::new();
+    let id = ask(&scene);
+    let Scene { dir, store } = scene;
+    drop(store);
+    let store = Store::open(&dir.path().join("data/haft.db")).unwrap();
+    let waiting = wait(store.approvals(true)).unwrap();
+    assert_eq!(waiting.iter().map(|approval| approval.id.as_str()).collect::<Vec<_>>(), [id.as_str()]);
+}
+
+fn grant(uses_left: Option<u32>, expires_ms: Option<i64>) -> Grant {
+    let tool = ToolName::new("file.write").unwrap();
+    Grant { id: "g-1".into(), tool, pattern: "a".into(), session: None, uses_left, expires_ms }
+}
+
+#[test]
+fn a_grant_is_used_up_and_every_use_is_recorded() {
+    let scene = Scene::new();
+    let root = Path::new("/p");
+    wait(scene.store.grant(root, grant(Some(2), None))).unwrap();
+    let used: Vec<bool> = (0..3).map(|n| wait(scene.store.use_grant("g-1", &CallId::new(n, 0))).unwrap()).collect();
+    assert_eq!(used, [true, true, false]);
+    let said: Vec<String> = wait(scene.store.records(0, 10, None))
+        .unwrap()
+        .iter()
+        .map(|r| r.body["said"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(said, ["given", "approved", "approved", "exhausted"]);
+    assert!(wait(scene.store.grants(Path::new("/other"), None)).unwrap().is_empty(), "a grant belongs to a project");
+}
+
+#[test]
+fn an_expired_grant_is_no_grant() {
+    let scene = Scene::new();
+    wait(scene.store.grant(Path::new("/p"), grant(None, Some(1)))).unwrap();
+    assert!(!wait(scene.store.use_grant("g-1", &CallId::new(0, 0))).unwrap());
+    assert!(wait(scene.store.revoke("g-1")).unwrap());
+    assert!(!wait(scene.store.revoke("g-1")).unwrap());
+}
+
+#[test]
+fn a_partial_look_does_not_make_one_forget_the_whole() {
+    let scene = Scene::new();
+    let (session, path) = (SessionId::default(), Path::new("/p/a"));
+    let digest = Some(haft_core::record::Digest::of(b"x"));
+    let note = |digest, whole| {
+        scene.store.note_sighting(session.clone(), path.to_owned(), Sighting { digest, size: 1, mtime_ns: 1, whole });
+    };
+    let whole = || scene.store.sighting_blocking(&session, path).unwrap().unwrap().whole;
+    note(digest, true);
+    note(digest, false);
+    assert!(whole(), "the same content, seen in part, is still known whole");
+    note(Some(haft_core::record::Digest::of(b"y")), false);
+    assert!(!whole(), "other content, seen in part, is not");
+}
+
+#[test]
+fn a_deleted_session_is_forgotten_but_its_records_stay() {
+    let scene = Scene::new();
+    scene.store.touch_session(&SessionId::default());
+    wait(scene.store.flush()).unwrap();
+    assert_eq!(wait(scene.store.sessions()).unwrap()[0].calls, 1);
+    assert!(wait(scene.store.delete_session(SessionId::default())).unwrap());
+    assert!(wait(scene.store.sessions()).unwrap().is_empty());
+    assert_eq!(wait(scene.store.head()).unwrap().seq, 1);
+}

@@ -1,0 +1,35 @@
+//! The store's contract, on a real database file. Every later kind of store passes the same stories.
+
+mod decisions;
+mod journal;
+mod opening;
+
+use haft_store::Store;
+use std::path::PathBuf;
+
+/// A store in a directory of its own.
+struct Scene {
+    dir: tempfile::TempDir,
+    store: Store,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("data/haft.db")).unwrap();
+        Self { dir, store }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("data/haft.db")
+    }
+
+    /// The file as somebody else would open it.
+    fn raw(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path()).unwrap()
+    }
+}
+
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+}

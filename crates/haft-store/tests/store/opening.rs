@@ -1,0 +1,65 @@
+//! Opening: private, patient, and honest about what it cannot read.
+
+use crate::{Scene, wait};
+use haft_core::record::Kind;
+use haft_store::{Entry, Mode, Store, StoreError};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Instant;
+
+#[test]
+fn the_file_is_the_users_alone() {
+    let scene = Scene::new();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&scene.path()), 0o600);
+    assert_eq!(mode(scene.path().parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_left_alone() {
+    let scene = Scene::new();
+    scene.raw().pragma_update(None, "user_version", 99).unwrap();
+    let error = Store::open(&scene.path()).err().unwrap();
+    assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+    assert!(error.hint().contains("upgrade haft"));
+}
+
+#[test]
+fn what_is_no_database_is_called_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("haft.db");
+    std::fs::write(&path, "this is not a database, but it is long enough to look like one".repeat(100)).unwrap();
+    let error = Store::open(&path).err().unwrap();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn a_locked_store_fails_after_a_while_and_says_so() {
+    let scene = Scene::new();
+    let other = scene.raw();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Instant::now();
+    let error = wait(scene.store.record(Entry::new(Kind::Intent), Mode::Durable)).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert!(begun.elapsed().as_secs() >= 4, "it waited {:?}", begun.elapsed());
+    other.execute_batch("ROLLBACK").unwrap();
+    wait(scene.store.record(Entry::new(Kind::Intent), Mode::Durable)).unwrap();
+}
+
+#[test]
+fn a_write_that_nobody_waited_for_is_reported_at_the_next_flush() {
+    let scene = Scene::new();
+    scene.store.later(|connection| connection.execute("INSERT INTO nowhere VALUES (1)", []).map(drop));
+    let error = wait(scene.store.flush()).unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+    wait(scene.store.flush()).unwrap();
+}
+
+#[test]
+fn one_failing_job_leaves_its_neighbours_alone() {
+    let scene = Scene::new();
+    scene.store.record_later(Entry::new(Kind::Intent));
+    scene.store.later(|connection| connection.execute("INSERT INTO nowhere VALUES (1)", []).map(drop));
+    scene.store.record_later(Entry::new(Kind::Outcome));
+    wait(scene.store.flush()).unwrap_err();
+    assert_eq!(wait(scene.store.head()).unwrap().seq, 2);
+}

@@ -1,0 +1,245 @@
+//! A running haft as a command finds it: configuration read, store open, tools registered.
+
+use crate::cli::Common;
+use crate::config::{self, Choices, ConfigError, Layers, Loaded, Paths, Spot, Text};
+use crate::style;
+use haft_core::approval::{Decision, Verdict};
+use haft_core::suggest::did_you_mean;
+use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
+use haft_runtime::{Haft, Settings, UndoLimits, Workspace, new_call_id};
+use haft_store::{Store, StoreError};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Why a command could not do what was asked, before or beside any call.
+#[derive(Debug)]
+pub struct Failure(CallError);
+
+impl Failure {
+    /// A failure of the store.
+    pub fn store(error: StoreError) -> Self {
+        let hint = error.hint();
+        Self(CallError::internal(error.to_string()).hint(hint))
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The exit code that the command line promises.
+    pub fn exit_code(&self) -> u8 {
+        self.0.kind.exit_code()
+    }
+
+    /// Says it: as an outcome on stdout, or as text on stderr.
+    pub fn print(&self, json: bool) {
+        if json {
+            style::json(&unrun(new_call_id(), "", self.0.clone()));
+        } else {
+            style::error(&self.0);
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = CallError::invalid(error.to_string());
+        Self(match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        })
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::store(error)
+    }
+}
+
+/// The outcome of a call that was never understood.
+pub fn unrun(id: CallId, tool: &str, error: CallError) -> Outcome {
+    let verdict = Verdict::new(Decision::Deny, "validation", "the call was not well formed, so nothing was decided");
+    Outcome::failure(id, tool, error, verdict)
+}
+
+/// Configuration and store, before anything is decided by them.
+pub struct Ground {
+    /// Where things are.
+    pub paths: Paths,
+    /// What was said, layer by layer.
+    pub layers: Layers,
+    /// The project.
+    pub workspace: Workspace,
+}
+
+impl Ground {
+    /// Finds the project and reads the configuration.
+    pub fn find(common: &Common) -> Result<Self, Failure> {
+        let here = match &common.root {
+            Some(dir) => dir.clone(),
+            None => std::env::current_dir().map_err(|error| gone(&error))?,
+        };
+        let fail = |error: std::io::Error| CallError::invalid(format!("{}: {error}", here.display()));
+        let workspace = if common.root.is_some() { Workspace::new(&here) } else { Workspace::discover(&here) };
+        let workspace = workspace.map_err(fail)?;
+        let paths = Paths::from_env(workspace.root())?;
+        let layers = config::load(&paths, Choices::from_env()?, flags(common))?;
+        Ok(Self { paths, layers, workspace })
+    }
+
+    /// Opens the store.
+    pub fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.layers.store()?)?)
+    }
+
+    /// Joins the layers, looking up in the store whether the project's counts.
+    pub fn resolve(&self, store: &Store) -> Result<Loaded, Failure> {
+        let known: Vec<_> = haft_runtime::tools::all().iter().map(|tool| tool.spec().name.clone()).collect();
+        Ok(self.layers.resolve(&known, self.layers.trust_in(store)?)?)
+    }
+
+    /// Where undo and outputs are kept: beside the store they belong to.
+    fn data_dir(&self, store: &Path) -> PathBuf {
+        if store == self.paths.default_store() {
+            return self.paths.data_dir().to_owned();
+        }
+        let mut dir = store.as_os_str().to_owned();
+        dir.push(".d");
+        PathBuf::from(dir)
+    }
+}
+
+fn gone(error: &std::io::Error) -> CallError {
+    CallError::invalid(format!("the working directory cannot be used: {error}"))
+        .hint("name the project with --root DIR")
+}
+
+fn flags(common: &Common) -> Choices {
+    let text =
+        |value: &Option<String>, flag: &'static str| value.clone().map(|value| Text::new(value, Spot::Flag(flag)));
+    Choices {
+        profile: text(&common.profile, "--profile"),
+        store: text(&common.store, "--store"),
+        agent: common.agent.clone(),
+        ..Choices::default()
+    }
+}
+
+/// A running haft.
+pub struct App {
+    /// The tool layer.
+    pub haft: Haft,
+    /// Whether stdout is for JSON alone.
+    pub json: bool,
+    /// On whose behalf calls are made.
+    pub caller: Caller,
+    session: SessionId,
+    dialect: Dialect,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl App {
+    /// Reads the configuration, opens the store and says what is worth knowing about both.
+    pub fn open(common: &Common) -> Result<Self, Failure> {
+        let ground = Ground::find(common)?;
+        let store = ground.store()?;
+        let loaded = ground.resolve(&store)?;
+        loaded.warnings.iter().for_each(|warning| style::warn(warning));
+        let session = SessionId::new(&common.session)
+            .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
+        let app = Self {
+            json: common.json,
+            caller: loaded.settings.caller.clone(),
+            dialect: loaded.settings.dialect,
+            haft: build(&ground, store, loaded),
+            session,
+            runtime,
+        };
+        app.report_interrupted()?;
+        Ok(app)
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        self.haft.store()
+    }
+
+    /// Runs async work to its end.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// The dialect that was named, or the configured one.
+    pub fn dialect(&self, name: Option<&str>) -> Result<Dialect, CallError> {
+        let Some(name) = name else { return Ok(self.dialect) };
+        Dialect::parse(name).ok_or_else(|| {
+            let known = Dialect::ALL.map(Dialect::name);
+            let error = CallError::invalid(format!("there is no dialect `{}`", haft_core::preview::inert(name)));
+            error.hint(did_you_mean(name, known).unwrap_or_else(|| format!("the dialects are {}", known.join(", "))))
+        })
+    }
+
+    /// A call from this door.
+    pub fn call(&self, name: &str, args: Value, dialect: Option<&str>) -> Result<Call, CallError> {
+        Ok(Call {
+            id: new_call_id(),
+            spoken: name.to_owned(),
+            args,
+            dialect: self.dialect(dialect)?,
+            session: self.session.clone(),
+            caller: self.caller.clone(),
+            origin: Origin::Cli,
+        })
+    }
+
+    /// Says which calls died between intent and outcome. Each is reported once.
+    fn report_interrupted(&self) -> Result<(), Failure> {
+        for call in self.block_on(self.store().take_interrupted())? {
+            style::warn(&format!(
+                "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
+                call.call_id,
+                call.tool,
+                crate::time::shown(call.at_ms),
+                call.call_id,
+                call.call_id,
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
+    let config::Settings { roots, undo, grant_uses, .. } = loaded.settings;
+    let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
+    for suffix in ["", "-wal", "-shm"] {
+        let mut file = store.path().as_os_str().to_owned();
+        file.push(suffix);
+        workspace = workspace.own(Path::new(&file));
+    }
+    workspace = roots.read.iter().fold(workspace, |workspace, root| workspace.readable(root));
+    workspace = roots.write.iter().fold(workspace, |workspace, root| workspace.writable(root));
+    let settings = Settings {
+        policy: loaded.policy,
+        chain: loaded.chain,
+        data_dir: ground.data_dir(store.path()),
+        undo: UndoLimits {
+            keep: undo.keep,
+            max_file_bytes: undo.max_file_bytes,
+            max_total_bytes: undo.max_total_bytes,
+        },
+        grant_uses,
+    };
+    Haft::new(workspace, store, settings)
+}

@@ -1,0 +1,305 @@
+//! What can be typed. One type a command; what it means is decided in `commands`.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// The handle that AI agents hold the world by: every call validated, decided, recorded and undoable.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit codes: 0 success, 1 the tool failed, 2 bad usage or input, 3 denied, 4 needs approval,\n5 rejected by a person, 6 timed out, 7 internal."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options that every command knows.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Options that every command knows.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print JSON on stdout and nothing else there.
+    #[arg(long, global = true, help_heading = "Common")]
+    pub json: bool,
+    /// Project directory [default: found from the working directory].
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
+    pub root: Option<PathBuf>,
+    /// Where the log and everything else is kept [default: haft.db in the data directory].
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Common")]
+    pub store: Option<String>,
+    /// Session that calls belong to.
+    #[arg(long, global = true, env = "HAFT_SESSION", default_value = "default", help_heading = "Common")]
+    pub session: String,
+    /// Policy profile: minimal, messaging, coding, full or your own.
+    #[arg(long, global = true, help_heading = "Common")]
+    pub profile: Option<String>,
+    /// Agent on whose behalf calls are made.
+    #[arg(long, global = true, env = "HAFT_AGENT", help_heading = "Common")]
+    pub agent: Option<String>,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Common")]
+    pub color: Color,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List the tools, or show one.
+    Tools(ToolsArgs),
+    /// Call a tool.
+    Call(CallArgs),
+    /// Call many tools: JSON lines in, JSON lines of outcomes out, in call order.
+    Batch(BatchArgs),
+    /// Say what would happen to a call, and why. Nothing runs.
+    Explain(ExplainArgs),
+    /// List, decide and remember approvals.
+    Approvals(ApprovalsArgs),
+    /// Show or verify the audit log.
+    Log(LogArgs),
+    /// Take back what a call changed.
+    Undo(UndoArgs),
+    /// Show what a call changed, or which calls changed something.
+    Changes(ChangesArgs),
+    /// Show the configuration, its schema or its files.
+    Config(ConfigArgs),
+    /// Make a .haft directory with a commented configuration.
+    Init,
+    /// Accept this project's configuration after looking at it.
+    Trust(TrustArgs),
+    /// Check the machine, the store and the configuration.
+    Doctor,
+    /// Print a completion script.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+    /// Print reference documentation as Markdown.
+    #[command(hide = true)]
+    Docs {
+        /// Which.
+        #[arg(value_enum)]
+        kind: Reference,
+    },
+}
+
+/// Reference documentation that is made from the program itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Reference {
+    /// The tools and their parameters.
+    Tools,
+    /// The configuration.
+    Config,
+    /// The command line.
+    Cli,
+}
+
+/// List the tools, or show one.
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    /// Only this one, in full.
+    pub name: Option<String>,
+    /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+    /// As a model provider takes them: anthropic, openai or gemini.
+    #[arg(long, value_name = "P")]
+    pub provider: Option<String>,
+}
+
+/// How questions are answered.
+#[derive(Debug, Clone, Args)]
+pub struct Asking {
+    /// Say yes to every question. What is denied stays denied.
+    #[arg(long, short = 'y', conflicts_with = "no_input")]
+    pub yes: bool,
+    /// Never ask: a call that needs a person is stored and exits with 4.
+    #[arg(long)]
+    pub no_input: bool,
+}
+
+/// Call a tool.
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// The tool, in any vocabulary.
+    pub name: String,
+    /// Arguments: a JSON object, @FILE, - for stdin, or words like path=a.txt limit:=5.
+    #[arg(value_name = "JSON|@FILE|-|KEY=VALUE")]
+    pub args: Vec<String>,
+    /// Vocabulary of the name and the arguments.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+    /// Only show what would change.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Give up after so many milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub timeout_ms: Option<u64>,
+    /// How questions are answered.
+    #[command(flatten)]
+    pub asking: Asking,
+}
+
+/// Call many tools.
+#[derive(Debug, Args)]
+pub struct BatchArgs {
+    /// A file of JSON lines {"tool", "args"}, or - for stdin.
+    #[arg(default_value = "-")]
+    pub file: String,
+    /// Vocabulary of the names and arguments.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+    /// How questions are answered.
+    #[command(flatten)]
+    pub asking: Asking,
+}
+
+/// Say what would happen to a call.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The tool, in any vocabulary.
+    pub name: String,
+    /// Arguments, as for `haft call`.
+    #[arg(value_name = "JSON|@FILE|-|KEY=VALUE")]
+    pub args: Vec<String>,
+    /// Vocabulary of the name and the arguments.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+}
+
+/// List, decide and remember approvals.
+#[derive(Debug, Args)]
+pub struct ApprovalsArgs {
+    /// What to do [default: list].
+    #[command(subcommand)]
+    pub action: Option<ApprovalsAction>,
+}
+
+/// What to do with approvals.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsAction {
+    /// List the calls that wait.
+    List {
+        /// Decided ones, too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show one, and what came of it.
+    Show {
+        /// Which.
+        id: String,
+    },
+    /// Approve one and run it.
+    Approve {
+        /// Which.
+        id: String,
+    },
+    /// Reject one.
+    Reject {
+        /// Which.
+        id: String,
+        /// What to tell the model.
+        #[arg(long, short = 'm', default_value = "")]
+        message: String,
+    },
+    /// Allow a pattern beforehand.
+    Grant {
+        /// For this tool.
+        tool: String,
+        /// Over its path, command or arguments: * stays within a path segment, ** does not.
+        pattern: String,
+        /// How often.
+        #[arg(long)]
+        uses: Option<u32>,
+        /// For how long: 30s, 5m, 1h, 1d.
+        #[arg(long = "for", value_name = "TIME")]
+        duration: Option<String>,
+    },
+    /// List what was allowed beforehand.
+    Grants,
+    /// Withdraw what was allowed beforehand.
+    Revoke {
+        /// Which grant.
+        id: String,
+    },
+}
+
+/// Show or verify the audit log.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// `verify` checks the chain, `head` prints its end, a call id shows that call.
+    #[arg(value_name = "verify|head|CALL-ID")]
+    pub what: Option<String>,
+    /// Go on as records come.
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+    /// How many of the latest.
+    #[arg(long, short = 'n', default_value_t = 40)]
+    pub last: u32,
+    /// With verify: a head that was written down earlier, as SEQ:HASH.
+    #[arg(long, value_name = "SEQ:HASH")]
+    pub expect: Option<String>,
+}
+
+/// Take back what a call changed.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// Which call.
+    #[arg(required_unless_present = "last", conflicts_with = "last")]
+    pub call_id: Option<String>,
+    /// The latest one in this project.
+    #[arg(long)]
+    pub last: bool,
+}
+
+/// Show what a call changed.
+#[derive(Debug, Args)]
+pub struct ChangesArgs {
+    /// Which call [default: list the calls that changed something].
+    pub call_id: Option<String>,
+}
+
+/// Show the configuration.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// What to show [default: show].
+    #[arg(value_enum, default_value_t = ConfigView::Show)]
+    pub view: ConfigView,
+}
+
+/// What to show of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConfigView {
+    /// What is in force, and where it comes from.
+    Show,
+    /// The JSON Schema of the file.
+    Schema,
+    /// Where the files are.
+    Path,
+}
+
+/// Accept this project's configuration.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Withdraw trust.
+    #[arg(long, conflicts_with = "yes")]
+    pub revoke: bool,
+}

@@ -1,0 +1,50 @@
+//! What each command means. `run` is the whole program on one screen.
+
+mod approvals;
+mod call;
+mod config;
+mod doctor;
+mod explain;
+mod log;
+mod recall;
+mod reference;
+mod setup;
+mod tools;
+
+use crate::app::{App, Failure};
+use crate::cli::{Cli, Command};
+use std::process::ExitCode;
+
+/// Does what was typed, and says how it went.
+pub fn run(cli: Cli) -> ExitCode {
+    crate::style::choose(cli.common.color);
+    let json = cli.common.json;
+    match dispatch(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.print(json);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<u8, Failure> {
+    let common = &cli.common;
+    match cli.command {
+        Command::Tools(args) => tools::run(&App::open(common)?, &args),
+        Command::Call(args) => call::one(&App::open(common)?, &args),
+        Command::Batch(args) => call::batch(&App::open(common)?, &args),
+        Command::Explain(args) => explain::run(&App::open(common)?, &args),
+        Command::Approvals(args) => approvals::run(&App::open(common)?, args.action),
+        Command::Log(args) => log::run(&App::open(common)?, &args),
+        Command::Undo(args) => recall::undo(&App::open(common)?, &args),
+        Command::Changes(args) => recall::changes(&App::open(common)?, &args),
+        Command::Config(args) => config::run(common, args.view),
+        Command::Init => setup::init(common),
+        Command::Trust(args) => setup::trust(common, &args),
+        Command::Doctor => doctor::run(common),
+        Command::Completions { shell } => reference::completions(shell),
+        Command::Man => reference::man(),
+        Command::Docs { kind } => reference::docs(kind),
+    }
+}

@@ -1,0 +1,156 @@
+//! `haft approvals`: the inbox of calls that wait for a person, and what was allowed beforehand.
+
+use crate::app::{App, Failure};
+use crate::cli::ApprovalsAction;
+use crate::commands::call;
+use crate::input::duration_ms;
+use crate::style::{self, BOLD, FAINT, GOOD, NAME, paint};
+use haft_core::grant::Grant;
+use haft_core::{CallError, ToolName};
+use haft_runtime::{Halt, new_call_id, now_ms};
+use haft_store::Approval;
+use serde_json::json;
+
+/// Does one thing with approvals.
+pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Failure> {
+    match action.unwrap_or(ApprovalsAction::List { all: false }) {
+        ApprovalsAction::List { all } => list(app, all),
+        ApprovalsAction::Show { id } => show(app, &id),
+        ApprovalsAction::Approve { id } => approve(app, &id),
+        ApprovalsAction::Reject { id, message } => reject(app, &id, &message),
+        ApprovalsAction::Grant { tool, pattern, uses, duration } => {
+            grant(app, &tool, pattern, uses, duration.as_deref())
+        }
+        ApprovalsAction::Grants => grants(app),
+        ApprovalsAction::Revoke { id } => revoke(app, &id),
+    }
+}
+
+/// Who decides at this door.
+fn person() -> String {
+    std::env::var("USER")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .map_or_else(|| "cli".to_owned(), |name| format!("cli ({name})"))
+}
+
+fn list(app: &App, all: bool) -> Result<u8, Failure> {
+    let waiting = app.block_on(app.store().approvals(!all)).map_err(Failure::store)?;
+    if app.json {
+        style::json(&waiting);
+        return Ok(0);
+    }
+    if waiting.is_empty() {
+        style::note("nothing waits for approval");
+    }
+    waiting.iter().for_each(line);
+    Ok(0)
+}
+
+fn line(approval: &Approval) {
+    let state = approval.state.as_str();
+    style::out(&format!("{}  {state:<8}  {}", paint(NAME, &approval.id), approval.preview));
+    style::out(&paint(FAINT, format!("    {}; in {}", haft_core::preview::inert(&approval.reason), approval.root)));
+}
+
+fn show(app: &App, id: &str) -> Result<u8, Failure> {
+    let found = app.block_on(app.store().approval(id)).map_err(Failure::store)?;
+    let approval = found.ok_or_else(|| CallError::not_found(format!("there is no approval `{id}`")))?;
+    if app.json {
+        style::json(&approval);
+        return Ok(0);
+    }
+    line(&approval);
+    if let Some(by) = &approval.decided_by {
+        style::out(&format!("    decided by {by}"));
+    }
+    if let Some(outcome) = &approval.outcome {
+        style::pretty(outcome);
+    }
+    Ok(0)
+}
+
+fn approve(app: &App, id: &str) -> Result<u8, Failure> {
+    let outcome = app.block_on(async {
+        let outcome = app.haft.approve(id, &person(), &Halt::new()).await?;
+        app.haft.flush().await.map(|()| outcome)
+    })?;
+    Ok(call::report(app, &outcome))
+}
+
+fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
+    app.block_on(app.haft.reject(id, &person(), message))?;
+    if app.json {
+        style::json(&json!({"id": id, "state": "rejected"}))
+    } else {
+        style::note(&format!("rejected {id}"))
+    }
+    Ok(0)
+}
+
+fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Option<&str>) -> Result<u8, Failure> {
+    let name = ToolName::new(tool).map_err(|error| CallError::invalid(error.to_string()))?;
+    if !app.haft.registry().has(tool) {
+        return Err(CallError::invalid(format!("there is no tool `{tool}`"))
+            .hint("`haft tools` lists what there is")
+            .into());
+    }
+    Grant::check_pattern(&name, &pattern)
+        .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower place"))?;
+    let lasts = duration.map(|text| {
+        duration_ms(text).ok_or_else(|| {
+            CallError::invalid(format!("`{text}` is not a length of time")).hint("write 30s, 5m, 1h or 1d")
+        })
+    });
+    let lasts = lasts.transpose()?;
+    let grant = Grant {
+        id: format!("g-{}", new_call_id()),
+        tool: name,
+        pattern,
+        session: None,
+        uses_left: Some(uses.unwrap_or(app.haft.settings().grant_uses)),
+        expires_ms: lasts.map(|ms| now_ms().saturating_add(ms)),
+    };
+    app.block_on(app.store().grant(app.haft.workspace().root(), grant.clone())).map_err(Failure::store)?;
+    if app.json {
+        style::json(&grant)
+    } else {
+        style::note(&format!("{} {}", paint(GOOD, "granted"), grant.id))
+    }
+    Ok(0)
+}
+
+fn grants(app: &App) -> Result<u8, Failure> {
+    let grants = app.block_on(app.store().grants(app.haft.workspace().root(), None)).map_err(Failure::store)?;
+    if app.json {
+        style::json(&grants);
+        return Ok(0);
+    }
+    if grants.is_empty() {
+        style::note("nothing is allowed beforehand in this project");
+    }
+    for grant in &grants {
+        let uses = grant.uses_left.map_or_else(|| "any number of times".to_owned(), |uses| format!("{uses} times"));
+        let session = grant.session.as_ref().map(|session| format!(", in session {session}")).unwrap_or_default();
+        let until = grant.expires_ms.map(|end| format!(", until {}", crate::time::shown(end))).unwrap_or_default();
+        style::out(&format!(
+            "{}  {} {}  {uses}{session}{until}",
+            paint(NAME, &grant.id),
+            paint(BOLD, &grant.tool),
+            grant.pattern
+        ));
+    }
+    Ok(0)
+}
+
+fn revoke(app: &App, id: &str) -> Result<u8, Failure> {
+    if !app.block_on(app.store().revoke(id)).map_err(Failure::store)? {
+        return Err(CallError::not_found(format!("there is no grant `{id}`")).into());
+    }
+    if app.json {
+        style::json(&json!({"id": id, "revoked": true}))
+    } else {
+        style::note(&format!("revoked {id}"))
+    }
+    Ok(0)
+}

@@ -1,0 +1,46 @@
+//! `haft config`.
+
+use crate::app::{Failure, Ground};
+use crate::cli::{Common, ConfigView};
+use crate::config;
+use crate::style::{self, FAINT, paint};
+use serde_json::json;
+
+/// Shows the configuration, its schema, or its files.
+pub(super) fn run(common: &Common, view: ConfigView) -> Result<u8, Failure> {
+    match view {
+        ConfigView::Schema => style::pretty(&config::schema()),
+        ConfigView::Path => paths(common)?,
+        ConfigView::Show => show(common)?,
+    }
+    Ok(0)
+}
+
+fn show(common: &Common) -> Result<(), Failure> {
+    let ground = Ground::find(common)?;
+    let loaded = ground.resolve(&ground.store()?)?;
+    loaded.warnings.iter().for_each(|warning| style::warn(warning));
+    if common.json {
+        style::pretty(&config::show(&loaded))
+    } else {
+        style::out(&config::show_text(&loaded))
+    }
+    Ok(())
+}
+
+fn paths(common: &Common) -> Result<(), Failure> {
+    let ground = Ground::find(common)?;
+    let store = ground.layers.store()?;
+    let (user, project) = (ground.paths.user_config(), ground.paths.project_config());
+    if common.json {
+        style::json(
+            &json!({"user": user, "project": project, "store": store, "data": ground.paths.data_dir(), "root": ground.paths.root()}),
+        );
+        return Ok(());
+    }
+    let missing = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
+    for (name, path) in [("user", &user), ("project", &project), ("store", &store)] {
+        style::out(&format!("{name:<8} {}{}", path.display(), paint(FAINT, missing(path))));
+    }
+    Ok(())
+}

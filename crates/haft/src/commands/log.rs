@@ -1,0 +1,156 @@
+//! `haft log`: the audit log, its end, and whether it holds.
+
+use crate::app::{App, Failure};
+use crate::cli::LogArgs;
+use crate::style::{self, BAD, FAINT, GOOD, NAME, paint};
+use crate::time;
+use haft_core::record::Digest;
+use haft_core::{CallError, CallId};
+use haft_store::{Head, Record};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How often a followed log is looked at.
+const POLL: Duration = Duration::from_millis(250);
+/// How many records are read at once.
+const PAGE: u32 = 1000;
+
+/// Shows or checks the log.
+pub(super) fn run(app: &App, args: &LogArgs) -> Result<u8, Failure> {
+    match args.what.as_deref() {
+        Some("verify") => verify(app, args.expect.as_deref()),
+        Some("head") => head(app),
+        Some(id) => of_call(app, id),
+        None => latest(app, args),
+    }
+}
+
+fn head(app: &App) -> Result<u8, Failure> {
+    let head = app.block_on(app.store().head()).map_err(Failure::store)?;
+    if app.json {
+        style::json(&head)
+    } else {
+        style::out(&format!("{}:{}", head.seq, head.hash))
+    }
+    Ok(0)
+}
+
+fn verify(app: &App, expect: Option<&str>) -> Result<u8, Failure> {
+    let expected = expect.map(read_head).transpose()?;
+    match app.block_on(app.store().verify(expected)).map_err(Failure::store)? {
+        Ok(verified) => {
+            let (seq, hash) = (verified.head.seq, verified.head.hash);
+            let text = format!("{} {seq} records, head {seq}:{hash}", paint(GOOD, "the chain holds:"));
+            if app.json {
+                style::json(&json!({"ok": true, "head": verified.head}))
+            } else {
+                style::out(&text)
+            }
+            Ok(0)
+        }
+        Err(broken) => {
+            let text = format!("{} record {}: {}", paint(BAD, "the chain is broken at"), broken.seq, broken.why);
+            if app.json {
+                style::json(&json!({"ok": false, "broken": broken}))
+            } else {
+                style::out(&text)
+            }
+            Ok(1)
+        }
+    }
+}
+
+fn read_head(text: &str) -> Result<Head, Failure> {
+    let parsed = text
+        .split_once(':')
+        .and_then(|(seq, hash)| Some(Head { seq: seq.parse().ok()?, hash: Digest::try_from(hash.to_owned()).ok()? }));
+    Ok(parsed
+        .ok_or_else(|| CallError::invalid(format!("`{text}` is not SEQ:HASH")).hint("`haft log head` prints one"))?)
+}
+
+fn of_call(app: &App, id: &str) -> Result<u8, Failure> {
+    let unknown = || {
+        CallError::not_found(format!("the log has no call `{}`", haft_core::preview::inert(id)))
+            .hint("`haft log` shows the latest")
+    };
+    let call = CallId::parse(id).ok_or_else(unknown)?;
+    let records = app.block_on(app.store().records(0, PAGE, Some(call))).map_err(Failure::store)?;
+    if records.is_empty() {
+        return Err(unknown().into());
+    }
+    for record in &records {
+        if app.json {
+            style::json(record);
+        } else {
+            show(record);
+            style::out(&paint(FAINT, serde_json::to_string_pretty(&record.body).unwrap_or_default()));
+        }
+    }
+    Ok(0)
+}
+
+fn latest(app: &App, args: &LogArgs) -> Result<u8, Failure> {
+    app.block_on(async {
+        let head = app.store().head().await.map_err(Failure::store)?;
+        let mut after = head.seq.saturating_sub(i64::from(args.last)).max(0);
+        loop {
+            let records = app.store().records(after, PAGE, None).await.map_err(Failure::store)?;
+            for record in &records {
+                if app.json {
+                    style::json(record)
+                } else {
+                    show(record)
+                }
+                after = record.seq;
+            }
+            if records.is_empty() && !args.follow {
+                return Ok(0);
+            }
+            if records.is_empty() {
+                tokio::select! {
+                    () = tokio::time::sleep(POLL) => {}
+                    _ = tokio::signal::ctrl_c() => return Ok(0),
+                }
+            }
+        }
+    })
+}
+
+/// One line: number, time, kind, call, and what matters of it.
+fn show(record: &Record) {
+    let body = &record.body;
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let at = body.get("at").and_then(Value::as_i64).map(time::shown).unwrap_or_default();
+    let kind = text("kind");
+    let painted = match (kind, body.get("success").and_then(Value::as_bool)) {
+        ("interrupted" | "refused", _) | (_, Some(false)) => paint(BAD, format!("{kind:<11}")),
+        (_, Some(true)) => paint(GOOD, format!("{kind:<11}")),
+        _ => format!("{kind:<11}"),
+    };
+    let what = ["tool", "spoken", "said", "root"]
+        .iter()
+        .map(|name| text(name))
+        .find(|word| !word.is_empty())
+        .unwrap_or_default();
+    let line = format!(
+        "{:>6}  {}  {painted}  {}  {}  {}",
+        record.seq,
+        paint(FAINT, at),
+        paint(NAME, text("call")),
+        what,
+        summary(body)
+    );
+    style::out(line.trim_end());
+}
+
+fn summary(body: &Value) -> String {
+    let places = body["places"].as_array().into_iter().flatten().filter_map(|place| place["path"].as_str());
+    let places: Vec<&str> = places.collect();
+    if !places.is_empty() {
+        return haft_core::preview::inert(&places.join(", "));
+    }
+    if let Some(message) = body["error"]["message"].as_str() {
+        return haft_core::preview::cut(&haft_core::preview::inert(message), 100);
+    }
+    body["duration_ms"].as_u64().map(|ms| format!("{ms} ms")).unwrap_or_default()
+}

@@ -1,0 +1,79 @@
+//! `haft undo` and `haft changes`.
+
+use crate::app::{App, Failure};
+use crate::cli::{ChangesArgs, UndoArgs};
+use crate::style::{self, FAINT, GOOD, NAME, paint};
+use crate::time;
+use haft_core::{CallError, CallId};
+use serde_json::json;
+
+/// How many calls are listed.
+const LISTED: u32 = 30;
+
+fn read_id(text: &str) -> Result<CallId, CallError> {
+    CallId::parse(text)
+        .ok_or_else(|| CallError::invalid(format!("`{}` is not a call id", haft_core::preview::inert(text))))
+}
+
+/// Takes a call back.
+pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
+    let (call, id, undo) = app.block_on(async {
+        let call = match &args.call_id {
+            Some(text) => read_id(text)?,
+            None => app.haft.last_change().await?,
+        };
+        let (id, undo) = app.haft.undo(&call).await?;
+        app.haft.flush().await?;
+        Ok::<_, CallError>((call, id, undo))
+    })?;
+    if app.json {
+        style::json(&json!({"undone": call, "call_id": id, "files": undo.files}));
+        return Ok(0);
+    }
+    style::out(&format!("{} {call}: {}", paint(GOOD, "undid"), undo.files.join(", ")));
+    style::note(&paint(FAINT, format!("take that back with: haft undo {id}")));
+    Ok(0)
+}
+
+/// Shows what a call changed, or which calls changed something.
+pub(super) fn changes(app: &App, args: &ChangesArgs) -> Result<u8, Failure> {
+    let Some(text) = &args.call_id else { return list(app) };
+    let call = read_id(text)?;
+    let changed = app.block_on(app.haft.changes(&call))?;
+    if app.json {
+        style::json(&changed);
+        return Ok(0);
+    }
+    if let Some(by) = &changed.undone_by {
+        style::note(&format!("this was undone by {by}"));
+    }
+    if let Some(gap) = &changed.gap {
+        style::warn(&format!("this cannot be undone: {gap}"));
+    }
+    style::out(&style::diff(&changed.diff));
+    Ok(0)
+}
+
+fn list(app: &App) -> Result<u8, Failure> {
+    let calls = app.block_on(app.store().undoable(app.haft.workspace().root(), LISTED)).map_err(Failure::store)?;
+    if app.json {
+        let list: Vec<_> = calls
+            .iter()
+            .map(|call| json!({"call_id": call.call_id, "at_ms": call.at_ms, "bytes": call.bytes, "undone_by": call.undone_by, "gap": call.gap}))
+            .collect();
+        style::json(&list);
+        return Ok(0);
+    }
+    if calls.is_empty() {
+        style::note("no call has changed files in this project");
+    }
+    for call in &calls {
+        let state = match (&call.undone_by, &call.gap) {
+            (Some(by), _) => format!("undone by {by}"),
+            (None, Some(gap)) => format!("cannot be undone: {gap}"),
+            (None, None) => String::new(),
+        };
+        style::out(format!("{}  {}  {state}", paint(NAME, &call.call_id), time::shown(call.at_ms)).trim_end());
+    }
+    Ok(0)
+}

@@ -1,0 +1,148 @@
+//! `haft tools`.
+
+use crate::app::{App, Failure};
+use crate::cli::ToolsArgs;
+use crate::style::{self, BOLD, FAINT, NAME, paint};
+use haft_core::provider::Provider;
+use haft_core::suggest::did_you_mean;
+use haft_core::{CallError, Caller, Dialect, ErrorKind};
+use haft_runtime::registry::{Entry, declaration, visible};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Lists the tools that exist for this caller, in the words they speak.
+pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
+    let dialect = app.dialect(args.dialect.as_deref())?;
+    let provider = args.provider.as_deref().map(read_provider).transpose()?;
+    let caller = Caller { provider: args.provider.clone(), ..app.caller.clone() };
+    let entries = visible(app.haft.registry(), &app.haft.settings().policy, &caller);
+    let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
+    if let Some(name) = &args.name {
+        declared = only(declared, name, dialect)?;
+    }
+    if let Some(provider) = provider {
+        let list: Vec<Value> =
+            declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
+        style::pretty(&list);
+    } else if app.json {
+        let tools: Vec<&Value> = declared.iter().map(|(_, value)| value).collect();
+        match (&args.name, tools.as_slice()) {
+            (Some(_), [one]) => style::pretty(one),
+            _ => style::pretty(&json!({ "dialect": dialect.name(), "tools": tools })),
+        }
+    } else if args.name.is_some() {
+        declared.iter().for_each(|(entry, value)| detail(entry, value));
+    } else {
+        overview(&declared);
+    }
+    Ok(0)
+}
+
+fn read_provider(name: &str) -> Result<Provider, Failure> {
+    Provider::parse(name).ok_or_else(|| {
+        CallError::invalid(format!("there is no provider `{name}`")).hint("use anthropic, openai or gemini").into()
+    })
+}
+
+/// Canonical tools by name; a dialect's in its document's order.
+fn in_order(entries: &[Arc<Entry>], dialect: Dialect) -> Vec<(Arc<Entry>, Value)> {
+    if dialect == Dialect::Haft {
+        return entries
+            .iter()
+            .flat_map(|entry| declaration(entry, dialect).into_iter().map(|value| (Arc::clone(entry), value)))
+            .collect();
+    }
+    let find = |canonical: &str| entries.iter().find(|entry| entry.spec().name.as_str() == canonical).cloned();
+    dialect.entries().filter_map(|said| Some((find(said.canonical())?, said.declaration.clone()))).collect()
+}
+
+fn only(declared: Vec<(Arc<Entry>, Value)>, name: &str, dialect: Dialect) -> Result<Vec<(Arc<Entry>, Value)>, Failure> {
+    let means = |entry: &Entry, value: &Value| {
+        let tool = &entry.spec().name;
+        value["name"] == name || tool.as_str() == name || tool.api_name() == name
+    };
+    let foreign = haft_core::dialect::elsewhere(name);
+    let known: Vec<String> =
+        declared.iter().filter_map(|(_, value)| value["name"].as_str().map(str::to_owned)).collect();
+    let found: Vec<_> = declared
+        .into_iter()
+        .filter(|(entry, value)| {
+            means(entry, value) || foreign.iter().any(|said| said.canonical() == entry.spec().name.as_str())
+        })
+        .collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let shown = haft_core::preview::inert(name);
+    let error = CallError::new(
+        ErrorKind::UnknownTool,
+        format!("there is no tool `{shown}` for you in dialect {}", dialect.name()),
+    );
+    Err(error
+        .hint(
+            did_you_mean(name, known.iter().map(String::as_str))
+                .unwrap_or_else(|| "`haft tools` lists what there is".into()),
+        )
+        .into())
+}
+
+fn provider_form(provider: Provider, entry: &Entry, value: &Value, dialect: Dialect) -> Value {
+    let spec = entry.spec();
+    let name = match dialect {
+        Dialect::Haft => spec.name.api_name(),
+        _ => value["name"].as_str().unwrap_or_default().replace('.', "_"),
+    };
+    provider.declare(&name, spec, &value["input_schema"])
+}
+
+fn overview(declared: &[(Arc<Entry>, Value)]) {
+    let width = declared.iter().filter_map(|(_, value)| value["name"].as_str().map(str::len)).max().unwrap_or(0);
+    for (entry, value) in declared {
+        let name = value["name"].as_str().unwrap_or_default();
+        let first = entry.spec().description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+        style::out(&format!(
+            "{}{}  {}",
+            paint(NAME, name),
+            " ".repeat(width - name.len()),
+            haft_core::preview::cut(first, 90)
+        ));
+    }
+    style::note(&paint(FAINT, format!("{} tools; `haft tools NAME` shows one in full", declared.len())));
+}
+
+fn detail(entry: &Entry, value: &Value) {
+    let spec = entry.spec();
+    let flags = [
+        (spec.read_only(), "only reads"),
+        (!spec.read_only(), "has effects"),
+        (spec.effects.destructive, "may destroy"),
+        (spec.effects.concurrency_safe, "runs beside others"),
+        (spec.effects.open_world, "reaches out"),
+    ];
+    let flags: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
+    style::out(&paint(BOLD, value["name"].as_str().unwrap_or_default()));
+    style::out(&spec.description);
+    style::out(&format!("{} {}; at most {} s", paint(FAINT, "it"), flags.join(", "), spec.timeout.as_secs()));
+    style::out(&parameters(&value["input_schema"]));
+}
+
+/// One line a parameter.
+fn parameters(schema: &Value) -> String {
+    let required = |name: &str| schema["required"].as_array().is_some_and(|list| list.iter().any(|item| item == name));
+    let line = |name: &String, property: &Value| {
+        let kind = match (&property["enum"], &property["type"]) {
+            (Value::Array(options), _) => options.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
+            (_, Value::String(kind)) => kind.clone(),
+            (_, kinds) => kinds.to_string(),
+        };
+        let default = property.get("default").map(|value| format!(" (default {value})")).unwrap_or_default();
+        let mark = if required(name) { "" } else { "?" };
+        format!(
+            "  {}{mark}: {kind}{default}  {}",
+            paint(NAME, name),
+            property["description"].as_str().unwrap_or_default()
+        )
+    };
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(|(name, property)| line(name, property)).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,40 @@
+//! What a person has decided in advance: which tools exist, what runs unasked, and where things are kept.
+//!
+//! Settings come in layers: built in, the user's file, the project's file, the environment, flags. Two
+//! rules join them. Lists add up, so nobody can take away what somebody else denies; of single values
+//! the nearest counts. A project's file is written by whoever wrote the project, so until the user trusts
+//! its exact content it can only tighten.
+//!
+//! Reading ([`load`]) and deciding ([`Layers::resolve`]) are two steps, because whether a project is
+//! trusted is written in the store, and where the store is, is written in the configuration.
+
+mod approval;
+mod choices;
+mod error;
+mod file;
+mod layers;
+mod merge;
+mod names;
+mod paths;
+mod placed;
+mod policy;
+mod read;
+mod resolve;
+mod settings;
+mod show;
+mod untrusted;
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;
+
+pub use choices::{BadWord, Choices};
+pub use error::ConfigError;
+pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};
+pub use layers::{Layers, Trust, load};
+pub use paths::Paths;
+pub use placed::{Placed, Spot, Text};
+pub use resolve::{Loaded, Source};
+pub use settings::{Roots, Settings, UndoLimits};
+pub use show::{example, schema, show, show_text};

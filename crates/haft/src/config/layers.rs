@@ -1,0 +1,135 @@
+//! The layers, read but not yet joined: what each says, and whether the project's counts.
+
+use super::choices::Choices;
+use super::error::ConfigError;
+use super::file::{Approval, Autonomy, Config, Undo};
+use super::paths::Paths;
+use super::placed::{Placed, Spot, Text};
+use super::read::{Layer, read};
+use super::settings;
+use super::untrusted::{Tightened, tighten};
+use haft_core::Dialect;
+use haft_core::grant::DEFAULT_USES;
+use haft_core::record::Digest;
+use haft_store::{Store, StoreError};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Whether a project's configuration counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// There is none.
+    Absent,
+    /// The user has accepted exactly this content.
+    Trusted,
+    /// The user has not looked at it.
+    Untrusted,
+    /// The user has accepted other content. It counts as untrusted.
+    Changed,
+}
+
+impl Trust {
+    /// The state in one word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Trusted => "trusted",
+            Self::Untrusted => "untrusted",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// Everything that was said, layer by layer.
+#[derive(Debug, Clone)]
+pub struct Layers {
+    pub(super) paths: Paths,
+    pub(super) user: Option<Layer>,
+    pub(super) project: Option<Layer>,
+    pub(super) environment: Choices,
+    pub(super) flags: Choices,
+}
+
+/// Reads the user's and the project's file. Nothing is decided yet.
+pub fn load(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layers, ConfigError> {
+    Ok(Layers {
+        user: read(&paths.user_config(), paths)?,
+        project: read(&paths.project_config(), paths)?,
+        paths: paths.clone(),
+        environment,
+        flags,
+    })
+}
+
+/// The files' settings as far as they count.
+pub(super) struct Stack {
+    /// The user's.
+    pub(super) user: Config,
+    /// The project's; of an untrusted one, what can only tighten.
+    pub(super) project: Config,
+    /// Whether the project may loosen.
+    pub(super) trusted: bool,
+    /// Keys of the project's file that do not count.
+    pub(super) ignored: Vec<&'static str>,
+}
+
+impl Layers {
+    /// The content of the project's file, to be trusted or compared.
+    pub fn project_digest(&self) -> Option<Digest> {
+        self.project.as_ref().map(|layer| layer.digest)
+    }
+
+    /// The file of the store: the user's to say, never a project's.
+    pub fn store(&self) -> Result<PathBuf, ConfigError> {
+        let user = self.user.as_ref().and_then(|layer| layer.config.store.as_ref());
+        let said = self.flags.store.as_ref().or(self.environment.store.as_ref()).or(user);
+        said.map_or_else(|| Ok(self.paths.default_store()), |text| settings::store(text, &self.paths))
+    }
+
+    /// Whether the project's file counts, given the content that was accepted earlier.
+    pub fn trust(&self, accepted: Option<Digest>) -> Trust {
+        match (self.project_digest(), accepted) {
+            (None, _) => Trust::Absent,
+            (Some(_), None) => Trust::Untrusted,
+            (Some(content), Some(accepted)) if content == accepted => Trust::Trusted,
+            (Some(_), Some(_)) => Trust::Changed,
+        }
+    }
+
+    /// The same, looked up in the store. For threads that may block.
+    pub fn trust_in(&self, store: &Store) -> Result<Trust, StoreError> {
+        if self.project.is_none() {
+            return Ok(Trust::Absent);
+        }
+        Ok(self.trust(store.trusted_blocking(self.paths.root())?))
+    }
+
+    /// What holds when nobody says anything.
+    pub(super) fn built_in(&self) -> Config {
+        let grant_uses = Some(Placed::new(DEFAULT_USES, Spot::BuiltIn));
+        Config {
+            profile: Some(Text::new("full", Spot::BuiltIn)),
+            autonomy: Some(Autonomy::Standard),
+            approval: Approval { grant_uses, ..Approval::default() },
+            undo: Undo::built_in(),
+            dialect: Some(Dialect::Haft),
+            store: Some(Text::new(self.paths.default_store().to_string_lossy(), Spot::BuiltIn)),
+            ..Config::default()
+        }
+    }
+
+    /// The two files as far as they count.
+    pub(super) fn stack(&self, trust: Trust) -> Stack {
+        let config = |layer: &Option<Layer>| layer.as_ref().map(|layer| layer.config.clone()).unwrap_or_default();
+        let (user, mut project) = (config(&self.user), config(&self.project));
+        if trust == Trust::Trusted {
+            let ignored = project.store.take().map(|_| "store").into_iter().collect();
+            return Stack { user, project, trusted: true, ignored };
+        }
+        let mut base = self.built_in();
+        base.add(user.clone());
+        let Tightened { config, ignored } = tighten(&project, &base);
+        Stack { user, project: config, trusted: false, ignored }
+    }
+}

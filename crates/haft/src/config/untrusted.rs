@@ -1,0 +1,75 @@
+//! What remains of a project's file that the user has not trusted: only what can make a verdict stricter.
+//!
+//! Its deny lists, floor rules and confirm hooks add up with the user's. Its profile and its rules for
+//! agents become gates beside the user's, which can only narrow. All the rest is ignored and named.
+
+use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
+
+/// A project's file with everything taken out that could loosen, and the keys that were.
+pub(super) struct Tightened {
+    /// What counts.
+    pub(super) config: Config,
+    /// What does not.
+    pub(super) ignored: Vec<&'static str>,
+}
+
+/// Takes out what could loosen. `base` is what holds without the project.
+pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
+    let project = project.clone();
+    // Every field is named, so that a new setting cannot slip through here.
+    let Config {
+        profile,
+        profiles,
+        deny,
+        agents,
+        providers,
+        hooks: Hooks { confirm, log, silent },
+        autonomy,
+        floor,
+        approval,
+        files,
+        undo,
+        dialect,
+        store,
+    } = project;
+    let stricter_autonomy = autonomy.filter(|said| autonomy_is_stricter(*said, base.autonomy));
+    let mut ignored = Vec::new();
+    let mut note = |key: &'static str, is_said: bool| ignored.extend(is_said.then_some(key));
+    note("hooks.log", !log.is_empty());
+    note("hooks.silent", !silent.is_empty());
+    note("autonomy", stricter_autonomy != autonomy);
+    note("files", files != Files::default());
+    note("undo", undo != Undo::default());
+    note("dialect", dialect.is_some());
+    note("store", store.is_some());
+    let approval = tighten_approval(approval, base.approval.level, &mut ignored);
+    let hooks = Hooks { confirm, ..Hooks::default() };
+    let autonomy = stricter_autonomy;
+    let config =
+        Config { profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, ..Config::default() };
+    Tightened { config, ignored }
+}
+
+fn tighten_approval(approval: Approval, base: Option<Level>, ignored: &mut Vec<&'static str>) -> Approval {
+    let Approval { auto_approve, remove, deny, presets, level, grant_uses } = approval;
+    let stricter_level = level.filter(|said| level_is_stricter(*said, base));
+    let mut note = |key: &'static str, is_said: bool| ignored.extend(is_said.then_some(key));
+    note("approval.auto_approve", auto_approve.is_some());
+    note("approval.presets.*.approve", presets.values().any(|preset| !preset.approve.is_empty()));
+    note("approval.level", stricter_level != level);
+    note("approval.grant_uses", grant_uses.is_some());
+    let denying = |preset: Preset| Preset { approve: Vec::new(), deny: preset.deny };
+    let presets = presets.into_iter().map(|(name, preset)| (name, denying(preset))).collect();
+    Approval { remove, deny, presets, level: stricter_level, ..Approval::default() }
+}
+
+/// Conservative asks more and autonomous refuses more than standard; neither is stricter than the other.
+fn autonomy_is_stricter(said: Autonomy, base: Option<Autonomy>) -> bool {
+    base.is_none_or(|base| base == Autonomy::Standard || base == said)
+}
+
+/// Without a level everything that nobody decides is asked, and so it is at yolo where nothing confines:
+/// next to these only hitl is stricter.
+fn level_is_stricter(said: Level, base: Option<Level>) -> bool {
+    said == Level::Hitl || base == Some(said) || (said, base) == (Level::Supervised, Some(Level::Autonomous))
+}

@@ -1,0 +1,99 @@
+//! Arguments as people type them: JSON, a file, stdin, or `key=value` words.
+
+use haft_core::CallError;
+use serde_json::{Map, Value};
+use std::io::Read;
+
+/// More than this is not read.
+const INPUT_MAX: u64 = 32 << 20;
+
+/// Reads the arguments of a call.
+pub(crate) fn arguments(words: &[String]) -> Result<Value, CallError> {
+    match words {
+        [] => Ok(Value::Object(Map::new())),
+        [one] if one == "-" => parse(&read(std::io::stdin(), "stdin")?, "stdin"),
+        [one] if one.starts_with('@') => {
+            let path = &one[1..];
+            let file = std::fs::File::open(path).map_err(|error| CallError::invalid(format!("{path}: {error}")))?;
+            parse(&read(file, path)?, path)
+        }
+        [one] if one.trim_start().starts_with(['{', '[', '"']) => parse(one, "the arguments"),
+        pairs => pairs.iter().map(|word| pair(word)).collect::<Result<Map<_, _>, _>>().map(Value::Object),
+    }
+}
+
+/// Reads a source that has to be UTF-8.
+pub(crate) fn read(source: impl Read, name: &str) -> Result<String, CallError> {
+    let mut bytes = Vec::new();
+    let read = source.take(INPUT_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| CallError::invalid(format!("{name}: {error}")))?;
+    if bytes.len() as u64 > INPUT_MAX {
+        return Err(CallError::invalid(format!("{name} is larger than {} MiB", INPUT_MAX >> 20)));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| CallError::invalid(format!("{name} is not UTF-8 (byte {})", error.utf8_error().valid_up_to())))
+}
+
+/// Parses JSON, saying where it goes wrong.
+pub(crate) fn parse(text: &str, name: &str) -> Result<Value, CallError> {
+    serde_json::from_str(text).map_err(|error| {
+        let why = error.to_string();
+        let why = if why.starts_with("recursion limit") { format!("it nests too deeply ({why})") } else { why };
+        CallError::invalid(format!("{name}: not valid JSON: {why}"))
+    })
+}
+
+/// `key=text` or `key:=json`.
+fn pair(word: &str) -> Result<(String, Value), CallError> {
+    let usage = || {
+        CallError::invalid(format!("`{}` is neither JSON nor KEY=VALUE", haft_core::preview::inert(word)))
+            .hint("write path=a.txt for text, limit:=5 for JSON values, or one JSON object in quotes")
+    };
+    let (key, value) = word.split_once('=').ok_or_else(usage)?;
+    match key.strip_suffix(':') {
+        Some(key) if !key.is_empty() => Ok((key.to_owned(), parse(value, key)?)),
+        None if !key.is_empty() => Ok((key.to_owned(), Value::String(value.to_owned()))),
+        _ => Err(usage()),
+    }
+}
+
+/// A length of time such as `30s`, `5m`, `1h`, `1d`, in milliseconds.
+pub(crate) fn duration_ms(text: &str) -> Option<i64> {
+    let unit = text.chars().next_back()?;
+    let scale = match unit {
+        's' => 1_000,
+        'm' => 60_000,
+        'h' => 3_600_000,
+        'd' => 86_400_000,
+        _ => return None,
+    };
+    text[..text.len() - 1].parse::<i64>().ok().filter(|n| *n > 0)?.checked_mul(scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn words(list: &[&str]) -> Result<Value, CallError> {
+        arguments(&list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_and_json() {
+        assert_eq!(words(&["path=a=b", "limit:=5"]).unwrap(), json!({"path": "a=b", "limit": 5}));
+        assert_eq!(words(&[r#"{"a": 1}"#]).unwrap(), json!({"a": 1}));
+        assert_eq!(words(&[]).unwrap(), json!({}));
+        assert!(words(&["nonsense"]).unwrap_err().message.contains("neither JSON nor KEY=VALUE"));
+        assert!(words(&[&"[".repeat(1000)]).unwrap_err().message.contains("nests too deeply"));
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        assert_eq!(duration_ms("90s"), Some(90_000));
+        assert_eq!(duration_ms("1d"), Some(86_400_000));
+        for bad in ["", "d", "-1s", "5", "é"] {
+            assert_eq!(duration_ms(bad), None, "{bad}");
+        }
+    }
+}

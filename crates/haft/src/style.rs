@@ -1,0 +1,91 @@
+//! What is printed and how: colours only where a terminal shows them, JSON alone on stdout.
+
+use crate::cli::Color;
+use anstream::ColorChoice;
+use anstyle::{AnsiColor, Style};
+use haft_core::CallError;
+use serde::Serialize;
+use std::io::Write;
+
+/// For what went well.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// For what did not.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// For what deserves a look.
+pub(crate) const CARE: Style = AnsiColor::Yellow.on_default();
+/// For names.
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
+/// For what is said beside.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// For headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+
+/// Decides once for the process whether colours are used.
+pub(crate) fn choose(color: Color) {
+    let choice = match color {
+        Color::Auto => ColorChoice::Auto,
+        Color::Always => ColorChoice::Always,
+        Color::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+/// Text in a style.
+pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Prints text on stdout. A reader that went away is no error worth a word.
+pub(crate) fn out(text: &str) {
+    let mut stdout = anstream::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes());
+    if !text.ends_with('\n') && !text.is_empty() {
+        let _ = stdout.write_all(b"\n");
+    }
+    let _ = stdout.flush();
+}
+
+/// Prints a value as JSON on stdout.
+pub(crate) fn json(value: &impl Serialize) {
+    out(&serde_json::to_string(value).unwrap_or_default());
+}
+
+/// Prints a value as indented JSON on stdout.
+pub(crate) fn pretty(value: &impl Serialize) {
+    out(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// Prints a line on stderr.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Prints a warning on stderr.
+pub(crate) fn warn(text: &str) {
+    note(&format!("{} {text}", paint(CARE, "warning:")));
+}
+
+/// Prints an error and what to do about it on stderr.
+pub(crate) fn error(error: &CallError) {
+    note(&format!("{} {}", paint(BAD, "error:"), error.message));
+    if let Some(hint) = &error.hint {
+        note(&format!("{} {hint}", paint(FAINT, "hint:")));
+    }
+}
+
+/// A unified diff with its usual colours; each line made inert, so that file content cannot act.
+pub(crate) fn diff(text: &str) -> String {
+    let line = |line: &str| {
+        let shown = haft_core::preview::inert(line);
+        let style = match line.as_bytes().first() {
+            Some(b'+') if line.starts_with("+++") => BOLD,
+            Some(b'-') if line.starts_with("---") => BOLD,
+            Some(b'+') => GOOD,
+            Some(b'-') => AnsiColor::Red.on_default(),
+            Some(b'@') => NAME,
+            _ => Style::new(),
+        };
+        paint(style, shown)
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}

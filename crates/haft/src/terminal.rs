@@ -1,0 +1,179 @@
+//! The person at the terminal: shows what a call would really do, and takes the answer.
+
+use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, paint};
+use haft_core::grant::Grant;
+use haft_core::preview::inert;
+use haft_core::tool::Severity;
+use haft_runtime::{Approver, BoxFuture, Question, Said};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+
+/// How much of a diff is shown before it is asked for.
+const DIFF_LINES: usize = 60;
+
+/// Asks on the controlling terminal, whatever stdin is used for.
+pub(crate) struct Terminal;
+
+impl Terminal {
+    /// Whether somebody seems to be there.
+    pub(crate) fn present() -> bool {
+        std::io::stderr().is_terminal() && File::options().read(true).write(true).open("/dev/tty").is_ok()
+    }
+}
+
+impl Approver for Terminal {
+    fn name(&self) -> &str {
+        "terminal"
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        let question = question.clone();
+        Box::pin(async move {
+            // Reading a terminal blocks; the worker thread ends with the answer or with the process.
+            let asked = tokio::task::spawn_blocking(move || converse(&question)).await;
+            asked.ok().and_then(Result::ok).unwrap_or(Said::Nobody)
+        })
+    }
+}
+
+fn converse(question: &Question) -> std::io::Result<Said> {
+    let mut keys = BufReader::new(File::open("/dev/tty")?);
+    style::note(&present(question, DIFF_LINES));
+    loop {
+        let Some(answer) = prompt(&mut keys, &choices(question))? else { return Ok(Said::Nobody) };
+        match answer.to_lowercase().as_str() {
+            "o" | "once" | "y" | "yes" => return Ok(Said::Once),
+            "s" | "session" => return Ok(Said::Session),
+            "r" | "reject" | "n" | "no" => {
+                let message = prompt(&mut keys, "what should the model be told? (enter for nothing) ")?;
+                return Ok(Said::Reject(message.unwrap_or_default()));
+            }
+            "a" | "always" => {
+                if let Some(said) = always(&mut keys, question)? {
+                    return Ok(said);
+                }
+            }
+            "e" | "edit" => {
+                if let Some(said) = edit(&mut keys, question)? {
+                    return Ok(said);
+                }
+            }
+            "d" | "diff" => style::note(&present(question, usize::MAX)),
+            _ => style::note("type o, s, a, r, e or d"),
+        }
+    }
+}
+
+/// What is asked, as text. The diff is cut at `lines`.
+pub(crate) fn present(question: &Question, lines: usize) -> String {
+    let severity = match question.severity {
+        Severity::Low => paint(FAINT, "low"),
+        Severity::Medium => paint(FAINT, "medium"),
+        Severity::High => paint(CARE, "high"),
+        Severity::Critical => paint(BAD, "critical"),
+    };
+    let mut text = vec![
+        String::new(),
+        format!("{} {}  (severity {severity})", paint(BOLD, "haft:"), paint(NAME, &question.preview)),
+        format!("{} {}", paint(FAINT, "asked because"), inert(&question.verdict.reason)),
+    ];
+    if let Some(problem) = &question.problem {
+        text.push(format!("{} {}", paint(CARE, "it would fail:"), inert(problem)));
+    }
+    if let Some(diff) = question.diff.as_ref().filter(|diff| !diff.is_empty()) {
+        let total = diff.lines().count();
+        let shown: String = diff.lines().take(lines).flat_map(|line| [line, "\n"]).collect();
+        text.push(String::new());
+        text.push(style::diff(&shown));
+        if total > lines {
+            text.push(paint(FAINT, format!("… {} more lines: d shows all", total - lines)));
+        }
+    }
+    text.push(String::new());
+    text.join("\n")
+}
+
+fn choices(question: &Question) -> String {
+    let pattern = question.pattern.as_ref().map(|pattern| format!(" {}", inert(pattern))).unwrap_or_default();
+    let keys = [("o", "nce"), ("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit")];
+    let list: Vec<String> = keys.iter().map(|(key, rest)| format!("[{}]{rest}", paint(BOLD, key))).collect();
+    format!("{}{} > ", list.join(" "), paint(FAINT, pattern))
+}
+
+/// Asks one line. `None` means the terminal is gone.
+fn prompt(keys: &mut impl BufRead, text: &str) -> std::io::Result<Option<String>> {
+    let mut stderr = anstream::stderr().lock();
+    write!(stderr, "{text}")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    let read = keys.read_line(&mut line)?;
+    Ok((read > 0).then(|| line.trim().to_owned()))
+}
+
+fn always(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
+    let offered = question.pattern.clone().unwrap_or_default();
+    let text = format!("for which pattern? (enter for {}) ", inert(&offered));
+    let Some(typed) = prompt(keys, &text)? else { return Ok(Some(Said::Nobody)) };
+    let pattern = if typed.is_empty() { offered } else { typed };
+    match Grant::check_pattern(&question.tool, &pattern) {
+        Ok(()) if !pattern.is_empty() => Ok(Some(Said::Always(pattern))),
+        Ok(()) => Ok(None),
+        Err(error) => {
+            style::warn(&error.to_string());
+            Ok(None)
+        }
+    }
+}
+
+fn edit(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
+    style::note(&serde_json::to_string(&question.args).unwrap_or_default());
+    let Some(typed) = prompt(keys, "new arguments as JSON (enter to leave them) ")? else {
+        return Ok(Some(Said::Nobody));
+    };
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_str(&typed) {
+        Ok(args) => Ok(Some(Said::Edit(args))),
+        Err(error) => {
+            style::warn(&format!("that is not JSON: {error}"));
+            Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::approval::{Decision, Verdict};
+    use haft_core::{CallId, ToolName};
+
+    #[test]
+    fn a_question_shows_the_effect_and_nothing_that_acts() {
+        let question = Question {
+            call_id: CallId::new(0, 0),
+            tool: ToolName::new("file.edit").unwrap(),
+            preview: "file.edit: a.txt".to_owned(),
+            verdict: Verdict::new(Decision::Ask, "default", "nobody has an opinion, so a person decides"),
+            severity: Severity::Medium,
+            args: serde_json::json!({"path": "a.txt"}),
+            diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
+            problem: None,
+            pattern: Some("a.txt".to_owned()),
+        };
+        let plain = anstream::adapter::strip_str(&present(&question, 4)).to_string();
+        insta::assert_snapshot!(plain, @r"
+
+        haft: file.edit: a.txt  (severity medium)
+        asked because nobody has an opinion, so a person decides
+
+        --- a/a.txt
+        +++ b/a.txt
+        @@ -1 +1 @@
+        -one
+        … 1 more lines: d shows all
+        ");
+        let whole = present(&question, 99);
+        assert!(whole.contains("t\\u{1b}[2Jwo"), "{whole:?}");
+    }
+}

@@ -1,0 +1,41 @@
+//! Replay the audit log: `cargo run --example replay [PATH-TO-haft.db]`. Without a path it makes a log first.
+
+use haft::{Call, Haft, Halt, Nobody, Settings, Store, Workspace, Yes, new_call_id};
+use serde_json::json;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let (store, made) = match std::env::args_os().nth(1) {
+        Some(path) => (Store::open(&PathBuf::from(path))?, None),
+        None => {
+            let dir = std::env::temp_dir().join(format!("haft-example-replay-{}", std::process::id()));
+            std::fs::create_dir_all(dir.join("project"))?;
+            let store = Store::open(&dir.join("haft.db"))?;
+            let haft = Haft::new(Workspace::new(&dir.join("project"))?, store.clone(), Settings::new(dir.join("data")));
+            let write = Call::new(new_call_id(), "file.write", json!({"path": "a.txt", "content": "secret plans"}));
+            let read = Call::new(new_call_id(), "file.read", json!({"path": "/etc/hostname"}));
+            runtime.block_on(haft.call(write, &Yes, &Halt::new()));
+            runtime.block_on(haft.call(read, &Nobody, &Halt::new()));
+            (store, Some(dir))
+        }
+    };
+    // First make sure that nobody has touched it, then read it from the beginning.
+    match runtime.block_on(store.verify(None))? {
+        Ok(verified) => println!("the chain holds up to record {}\n", verified.head.seq),
+        Err(broken) => println!("the chain is broken at record {}: {}\n", broken.seq, broken.why),
+    }
+    let mut after = 0;
+    loop {
+        let records = runtime.block_on(store.records(after, 100, None))?;
+        let Some(last) = records.last() else { break };
+        after = last.seq;
+        for record in &records {
+            println!("{:>4} {}", record.seq, record.body);
+        }
+    }
+    if let Some(dir) = made {
+        std::fs::remove_dir_all(dir)?;
+    }
+    Ok(())
+}
