@@ -73,7 +73,7 @@ impl Search {
         peer.args(self.peer).current_dir(dir);
 
         let theirs = (self.found)(dir, &sh::capture(&mut peer)?);
-        let ours = (self.found)(dir, &haft.output(dir, self.tool, &self.args)?);
+        let ours = (self.found)(dir, &haft.whole(dir, self.tool, &self.args)?);
         same(self.what, &theirs, &ours)?;
         println!("{}: both find the same {} things", self.what, ours.len());
         let (theirs, ours) = interleaved(ROUNDS, &mut peer, &mut haft.call(dir, self.tool, &self.args))?;
