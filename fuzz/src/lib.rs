@@ -25,9 +25,15 @@ pub fn arguments(schema: &Value, u: &mut Unstructured<'_>) -> Result<Value> {
         }
     }
     if u.ratio(1, 8)? {
-        args.insert(text(u)?, any_json(u)?);
+        args.insert(stray(u)?, any_json(u)?);
     }
     Ok(Value::Object(args))
+}
+
+/// A name that the schema does not know: another vocabulary's, or nobody's.
+fn stray(u: &mut Unstructured<'_>) -> Result<String> {
+    const FOREIGN: &[&str] = &["path", "file_path", "old_string", "oldText", "session", "delay_ms", "line_numbers", ""];
+    if u.ratio(1, 2)? { Ok((*u.choose(FOREIGN)?).to_owned()) } else { text(u) }
 }
 
 fn value_for(property: &Value, u: &mut Unstructured<'_>) -> Result<Value> {

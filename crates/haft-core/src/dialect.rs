@@ -185,6 +185,7 @@ impl Entry {
                     canonical.insert(param.canonical.to_owned(), param.unit.inward(spoken, value)?);
                 }
                 None => {
+                    self.refuse_shadow(spoken)?;
                     canonical.insert(spoken.clone(), value.clone());
                 }
             }
@@ -193,6 +194,17 @@ impl Entry {
             canonical.insert((*name).to_owned(), value.value());
         }
         Ok(Translated { args: Value::Object(canonical), note })
+    }
+
+    /// A canonical name for what the dialect calls differently would slip past what the dialect demands of it.
+    fn refuse_shadow(&self, name: &str) -> Result<(), CallError> {
+        match self.row.params.iter().find(|param| param.canonical == name && param.unit != Unit::Note) {
+            Some(Param { spoken, .. }) => {
+                Err(CallError::invalid(format!("`{}` has no parameter `{name}`", self.row.spoken))
+                    .hint(format!("it is called `{spoken}` here")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Says canonical arguments in the dialect's words. The inverse of [`Self::to_canonical`], but for
@@ -209,6 +221,13 @@ impl Entry {
                 None => {
                     spoken.insert(name.clone(), value.clone());
                 }
+            }
+        }
+        // Where a dialect demands every property, what is left out is said as null.
+        for name in self.input_schema()["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let kinds = self.input_schema()["properties"][name]["type"].as_array();
+            if kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind == "null")) && !spoken.contains_key(name) {
+                spoken.insert(name.to_owned(), Value::Null);
             }
         }
         if let (Some(note), Some(param)) =
@@ -251,6 +270,8 @@ mod tests {
         let meant = read.to_canonical(json!({"label": "why", "path": "a", "offset": null, "limit": null})).unwrap();
         assert_eq!((meant.args["path"].as_str(), meant.note.as_deref()), (Some("a"), Some("why")));
         assert!(meant.args.get("offset").is_none());
+        let again = json!({"path": "a", "offset": null, "limit": null, "label": "why"});
+        assert_eq!(read.to_spoken(&meant), again);
     }
 
     #[test]
@@ -259,6 +280,9 @@ mod tests {
         assert!(error.message.contains("/file_path: expected string, got nothing"), "{}", error.message);
         let error = Dialect::Flyto.entry("Read").unwrap().to_canonical(json!({"file_path": "a"})).unwrap_err();
         assert!(error.message.contains("absolute"), "{}", error.message);
+        let smuggled = json!({"file_path": "/a", "path": "../b"});
+        let error = Dialect::Flyto.entry("Read").unwrap().to_canonical(smuggled).unwrap_err();
+        assert_eq!(error.message, "`Read` has no parameter `path`");
     }
 
     #[test]

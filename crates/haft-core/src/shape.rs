@@ -54,7 +54,7 @@ pub fn truncate(text: &str, limits: Limits) -> Cut {
         Keep::Head => (head(text, limits.lines, limits.bytes), ""),
         Keep::Tail => ("", tail(text, limits.lines, limits.bytes)),
         Keep::HeadAndTail => {
-            let (lines, bytes) = (limits.lines * 4 / 5, limits.bytes * 4 / 5);
+            let (lines, bytes) = (four_fifths(limits.lines), four_fifths(limits.bytes));
             let head = head(text, lines, bytes);
             (head, tail(&text[head.len()..], limits.lines - lines, limits.bytes - bytes))
         }
@@ -68,6 +68,11 @@ pub fn truncate(text: &str, limits: Limits) -> Cut {
     let parts = [head.trim_end_matches('\n'), note.as_str(), tail.trim_start_matches('\n')];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     Cut { text, hidden_bytes: hidden.len(), hidden_lines }
+}
+
+/// Rounded down, and safe for the largest number, which is how "no limit" is written.
+fn four_fifths(whole: usize) -> usize {
+    whole - whole.div_ceil(5)
 }
 
 /// The longest beginning within the limits.
@@ -130,6 +135,16 @@ mod tests {
         line 10
         ");
         assert_eq!(cut(&text, 10, 1000, Keep::Head), text);
+    }
+
+    #[test]
+    fn no_limit_is_no_overflow() {
+        assert_eq!((0..=6).map(four_fifths).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 4, 4]);
+        assert_eq!(
+            cut("a\nb\nc", 2, usize::MAX, Keep::HeadAndTail),
+            "a\n[Output truncated - 2 bytes hidden, 1 lines]\nc"
+        );
+        assert_eq!(cut("abc", usize::MAX, 1, Keep::HeadAndTail), "[Output truncated - 2 bytes hidden, 1 lines]\nc");
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narro
 pub use layers::{Layers, Trust, load};
 pub use paths::Paths;
 pub use placed::{Placed, Spot, Text};
+pub use read::parse;
 pub use resolve::{Loaded, Source};
 pub use settings::{Roots, Settings, UndoLimits};
 pub use show::{example, schema, show, show_text};

@@ -37,15 +37,28 @@ impl Haft {
         command
     }
 
-    /// All that a call says: the whole of its output, even where the reply only names it.
-    pub(super) fn output(&self, dir: &Path, tool: &str, args: &Value) -> Result<String> {
-        let outcome = sh::capture(self.call(dir, tool, args).stdin(Stdio::null()))?;
-        let outcome: Value = serde_json::from_str(&outcome).context("haft does not print an outcome")?;
+    /// What a call replies.
+    pub(super) fn reply(&self, dir: &Path, tool: &str, args: &Value) -> Result<String> {
+        Ok(text(&self.outcome(dir, tool, args)?))
+    }
+
+    /// All that a call found, even where the reply was cut and only names the rest.
+    pub(super) fn whole(&self, dir: &Path, tool: &str, args: &Value) -> Result<String> {
+        let outcome = self.outcome(dir, tool, args)?;
         match outcome["full_output"].as_str() {
-            Some(path) => fs::read_to_string(path).with_context(|| format!("cannot read {path}")),
-            None => Ok(outcome["output"].as_str().unwrap_or_default().to_owned()),
+            Some(path) => fs::read_to_string(dir.join(path)).with_context(|| format!("cannot read {path}")),
+            None => Ok(text(&outcome)),
         }
     }
+
+    fn outcome(&self, dir: &Path, tool: &str, args: &Value) -> Result<Value> {
+        let said = sh::capture(self.call(dir, tool, args).stdin(Stdio::null()))?;
+        serde_json::from_str(&said).context("haft does not print an outcome")
+    }
+}
+
+fn text(outcome: &Value) -> String {
+    outcome["output"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The most memory that a process held, in MB. The kernel keeps count in a file that is gone when the

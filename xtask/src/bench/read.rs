@@ -23,7 +23,7 @@ pub(super) fn rows(haft: &Haft) -> Result<Vec<Row>> {
     peer.args(["-n", &script, file]).current_dir(&dir);
     let args = json!({"path": file, "offset": FIRST, "limit": LAST - FIRST + 1});
 
-    let said = haft.output(&dir, "file.read", &args)?;
+    let said = haft.reply(&dir, "file.read", &args)?;
     for number in [FIRST, LAST] {
         ensure!(said.contains(&tree::line_mark(number)), "file.read does not give line {number}");
     }

@@ -73,7 +73,7 @@ impl Search {
         peer.args(self.peer).current_dir(dir);
 
         let theirs = (self.found)(dir, &sh::capture(&mut peer)?);
-        let ours = (self.found)(dir, &haft.output(dir, self.tool, &self.args)?);
+        let ours = (self.found)(dir, &haft.whole(dir, self.tool, &self.args)?);
         same(self.what, &theirs, &ours)?;
         println!("{}: both find the same {} things", self.what, ours.len());
         let (theirs, ours) = interleaved(ROUNDS, &mut peer, &mut haft.call(dir, self.tool, &self.args))?;
@@ -81,10 +81,11 @@ impl Search {
     }
 }
 
-/// Lines that name files of the tree, however they are decorated with its root.
+/// Lines that name files of the tree, with or without its root, and whatever columns follow.
 fn paths(dir: &Path, text: &str) -> BTreeSet<String> {
     let root = format!("{}/", dir.display());
-    let names = text.lines().map(|line| line.strip_prefix(&root).or_else(|| line.strip_prefix("./")).unwrap_or(line));
+    let names = text.lines().map(|line| line.split("  ").next().unwrap_or_default());
+    let names = names.map(|line| line.strip_prefix(&root).or_else(|| line.strip_prefix("./")).unwrap_or(line));
     names.filter(|name| !name.is_empty() && dir.join(name).is_file()).map(str::to_owned).collect()
 }
 
@@ -116,6 +117,7 @@ mod tests {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
         let said = format!("Found 1 file\n{}/Cargo.toml\n", dir.display());
         assert_eq!(paths(dir, &said), paths(dir, "./Cargo.toml\nsrc\n"));
+        assert_eq!(paths(dir, &said), paths(dir, "Cargo.toml  1.1KB\n"));
         assert_eq!(needles(dir, "a:3:x needle-000012 y"), needles(dir, "  3 | x >>needle-000012<< y"));
     }
 

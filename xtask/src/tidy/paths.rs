@@ -6,7 +6,9 @@ use super::{Finding, Tree};
 
 /// Written in halves, so that this file does not find itself.
 const TELLTALES: &[&str] = &[
-    concat!("/wo", "rk/"),
+    concat!("/wo", "rk/main"),
+    concat!("/wo", "rk/shared"),
+    concat!("/wo", "rk/h"),
     concat!("/ro", "ot/.cargo"),
     concat!("/ro", "ot/.rustup"),
     concat!("[source.", "crates-io]"),

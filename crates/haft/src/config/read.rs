@@ -61,7 +61,7 @@ fn bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ConfigError> {
 }
 
 /// Reads settings from bytes. `file` is the name that errors use.
-pub(super) fn parse(bytes: &[u8], file: &Arc<str>) -> Result<Config, ConfigError> {
+pub fn parse(bytes: &[u8], file: &Arc<str>) -> Result<Config, ConfigError> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         ConfigError::malformed(&spot_after(&before, file), "a byte that is not UTF-8")

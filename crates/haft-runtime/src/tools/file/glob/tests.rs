@@ -1,3 +1,5 @@
+//! file.glob, as a caller meets it: patterns and what they find.
+
 use super::*;
 use crate::halt::Halt;
 use crate::testing::Stage;

@@ -1,3 +1,5 @@
+//! file.grep, as a caller meets it: searches and how their results are shown.
+
 use super::*;
 use crate::halt::Halt;
 use crate::testing::Stage;

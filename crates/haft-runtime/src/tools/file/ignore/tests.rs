@@ -1,3 +1,5 @@
+//! file.ignore, as a caller meets it: what is ignored, and why.
+
 use super::*;
 use crate::testing::Stage;
 use haft_core::ErrorKind;

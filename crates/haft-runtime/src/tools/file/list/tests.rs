@@ -1,3 +1,5 @@
+//! file.list, as a caller meets it: how a directory is listed.
+
 use super::*;
 use crate::halt::Halt;
 use crate::testing::Stage;
