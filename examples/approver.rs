@@ -1,5 +1,7 @@
 //! A custom approver: who is asked, and how, is yours to say. `cargo run --example approver`.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use haft::{Approver, BoxFuture, Call, Haft, Halt, Question, Said, Settings, Store, Workspace, new_call_id};
 use serde_json::json;
 
@@ -7,7 +9,7 @@ use serde_json::json;
 struct OnlyAdditions;
 
 impl Approver for OnlyAdditions {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "only-additions"
     }
 

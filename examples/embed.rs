@@ -1,5 +1,7 @@
 //! Embed haft and make a call: `cargo run --example embed`.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use haft::{Call, Haft, Halt, Nobody, Settings, Store, Workspace, new_call_id};
 use serde_json::json;
 

@@ -1,5 +1,7 @@
 //! Replay the audit log: `cargo run --example replay [PATH-TO-haft.db]`. Without a path it makes a log first.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use haft::{Call, Haft, Halt, Nobody, Settings, Store, Workspace, Yes, new_call_id};
 use serde_json::json;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! A custom resolver: a voice of your own in the approval chain. `cargo run --example resolver`.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use haft::{
     Call, ChainQuestion, Decision, Haft, Nobody, Resolver, ResolverError, Settings, Store, Vote, Workspace, new_call_id,
 };
@@ -10,7 +12,7 @@ use std::sync::Arc;
 struct HouseRules;
 
 impl Resolver for HouseRules {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "house rules"
     }
 

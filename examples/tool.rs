@@ -1,5 +1,7 @@
 //! Write a tool in Rust: `cargo run --example tool`.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use haft::{
     Blocking, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, ToolSpec, Workspace, new_call_id,
 };

@@ -140,7 +140,7 @@ impl Pending {
     }
 
     /// Turns the answer into an admission or a refusal.
-    pub fn answer(self, answer: Answer) -> Result<Admitted, Refused> {
+    pub fn answer(self, answer: Answer) -> Result<Admitted, Box<Refused>> {
         match answer {
             Answer::Yes(by) => {
                 let reason = format!("approved; asked because {}", self.verdict.reason);
@@ -151,7 +151,11 @@ impl Pending {
                 let said =
                     if message.is_empty() { "This tool has been rejected by the user.".to_owned() } else { message };
                 let verdict = Verdict::new(Decision::Deny, by, "rejected by a person");
-                Err(Refused { checked: self.checked, verdict, error: CallError::new(ErrorKind::Rejected, said) })
+                Err(Box::new(Refused {
+                    checked: self.checked,
+                    verdict,
+                    error: CallError::new(ErrorKind::Rejected, said),
+                }))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Vocabularies: the same tools under the names, parameters and units that five other systems use.
 //!
 //! A dialect is data. `dialects/NAME.json` holds what is spoken (names and schemas, verbatim); a row in
-//! [`table`] says which canonical tool a spoken name means and where its parameters differ. Adding a tool
+//! `table` says which canonical tool a spoken name means and where its parameters differ. Adding a tool
 //! to a dialect is one row.
 
 use crate::error::CallError;

@@ -1,7 +1,7 @@
 //! Tool names: the canonical dotted form, and the form that model providers accept.
 
+use crate::record::Digest;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl ToolName {
         if spoken.len() <= API_NAME_MAX {
             return spoken;
         }
-        let digest = Sha256::digest(self.0.as_bytes());
-        let tail: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest = Digest::of(self.0.as_bytes()).to_string();
+        let tail = &digest[..8];
         format!("{}_{tail}", &spoken[..API_NAME_MAX - tail.len() - 1])
     }
 }

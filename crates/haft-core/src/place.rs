@@ -79,13 +79,13 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 /// Judges a path by its names alone. Call it on the path as spoken and again on the path as resolved:
 /// a link may hide either.
 pub fn sensitive(path: &Path) -> Option<Sensitive> {
-    let mut names = path.components().filter_map(|part| match part {
+    let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => name.to_str().map(str::to_lowercase),
         _ => None,
     });
     let mut found = None;
     let mut previous = String::new();
-    while let Some(name) = names.next() {
+    for name in names {
         found = found.or_else(|| judge_name(&previous, &name));
         previous = name;
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 pub enum Provider {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Responses.
+    /// `OpenAI` Responses.
     OpenAi,
     /// Google Gemini.
     Gemini,

@@ -68,7 +68,7 @@ impl Schema {
             *args = Value::Object(Map::new());
         }
         drop_nulls(&self.source, args);
-        fill(&self.source, &self.source, args, 0);
+        Filler { root: &self.source, left: FILL_MAX }.fill(&self.source, args, 0);
     }
 
     /// Everything wrong with `value`, worst paths first come.
@@ -229,43 +229,82 @@ fn drop_nulls(schema: &Value, args: &mut Value) {
 #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 are turned into integers")]
 fn whole_number(schema: &Value, value: &mut Value) {
     let wanted = schema.get("type").is_some_and(|kind| kind == "integer");
-    if let (true, Some(number)) = (wanted && value.is_f64(), value.as_f64()) {
-        if number.fract() == 0.0 && number.abs() < 9e15 {
-            *value = Value::from(number as i64);
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
+    if let (true, Some(number)) = (wanted && value.is_f64(), number) {
+        *value = Value::from(number as i64);
+    }
+}
+
+/// How many values defaults may be filled into: a schema that refers to itself could otherwise grow
+/// without end.
+const FILL_MAX: usize = 10_000;
+
+/// Fills defaults, through properties, items, `allOf` and local references.
+struct Filler<'s> {
+    root: &'s Value,
+    left: usize,
+}
+
+impl Filler<'_> {
+    fn fill(&mut self, schema: &Value, value: &mut Value, depth: usize) {
+        if depth > MAX_DEPTH || self.left == 0 {
+            return;
+        }
+        self.left -= 1;
+        let local = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#'));
+        if let Some(target) = local.and_then(|path| self.root.pointer(path)) {
+            self.fill(target, value, depth + 1);
+        }
+        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.fill(part, value, depth + 1);
+        }
+        match value {
+            Value::Object(object) => self.fill_object(schema, object, depth),
+            Value::Array(items) => {
+                let Some(each) = schema.get("items") else { return };
+                for item in items {
+                    self.fill(each, item, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fill_object(&mut self, schema: &Value, object: &mut Map<String, Value>, depth: usize) {
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if let (None, Some(default)) = (object.get(name), property.get("default")) {
+                object.insert(name.clone(), default.clone());
+            }
+            if let Some(inner) = object.get_mut(name) {
+                whole_number(property, inner);
+                self.fill(property, inner, depth + 1);
+            }
         }
     }
 }
 
-/// Fills defaults, through properties, items, `allOf` and local references.
-fn fill(root: &Value, schema: &Value, value: &mut Value, depth: usize) {
-    if depth > MAX_DEPTH {
-        return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_schema_that_refers_to_itself_does_not_grow_for_ever() {
+        let bomb = json!({"type": "object", "properties": {
+            "a": {"$ref": "#", "default": {}}, "b": {"$ref": "#", "default": {}}}});
+        let mut args = json!({});
+        Schema::compile(&bomb).unwrap().prepare(&mut args);
+        assert!(args["a"]["b"].is_object());
     }
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix('#')) {
-        if let Some(target) = root.pointer(target) {
-            fill(root, target, value, depth + 1);
-        }
-    }
-    for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        fill(root, part, value, depth + 1);
-    }
-    match value {
-        Value::Object(object) => {
-            for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                if let (None, Some(default)) = (object.get(name), property.get("default")) {
-                    object.insert(name.clone(), default.clone());
-                }
-                if let Some(inner) = object.get_mut(name) {
-                    whole_number(property, inner);
-                    fill(root, property, inner, depth + 1);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| fill(root, schema, item, depth + 1));
-            }
-        }
-        _ => {}
+
+    #[test]
+    fn defaults_are_filled_everywhere_and_null_counts_as_absent() {
+        let schema = json!({"type": "object", "properties": {
+            "n": {"type": "integer", "default": 3},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"default": 1}}}},
+            "ref": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"properties": {"y": {"default": 2}}}}});
+        let mut args = json!({"n": null, "list": [{}, {"x": 5}], "ref": {}});
+        Schema::compile(&schema).unwrap().prepare(&mut args);
+        assert_eq!(args, json!({"list": [{"x": 1}, {"x": 5}], "ref": {"y": 2}, "n": 3}));
     }
 }

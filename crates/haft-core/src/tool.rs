@@ -21,6 +21,7 @@ pub enum Effect {
 
 /// What running a tool does, and how it may be run.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a tool, each declared by name")]
 pub struct Effects {
     /// What it does to the world.
     pub effect: Effect,

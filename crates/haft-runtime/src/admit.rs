@@ -40,6 +40,12 @@ pub struct Explained {
     pub problem: Option<String>,
 }
 
+impl From<Box<Refused>> for Stop {
+    fn from(refused: Box<Refused>) -> Self {
+        (*refused).into()
+    }
+}
+
 impl From<Refused> for Stop {
     fn from(refused: Refused) -> Self {
         Self { tool: refused.checked.spec().name.to_string(), verdict: refused.verdict, error: refused.error }
@@ -48,7 +54,7 @@ impl From<Refused> for Stop {
 
 /// What consulting a person led to.
 enum Consulted {
-    Admitted(Admitted),
+    Admitted(Box<Admitted>),
     Again(Call),
 }
 
@@ -67,7 +73,7 @@ impl Haft {
                 Ruling::Ask(pending) => pending,
             };
             match self.consult(pending, approver, halt).await? {
-                Consulted::Admitted(admitted) => return Ok(admitted),
+                Consulted::Admitted(admitted) => return Ok(*admitted),
                 Consulted::Again(call) => checked = self.check(call, halt)?,
             }
         }
@@ -137,7 +143,7 @@ impl Haft {
             }
             Said::Nobody => return Err(self.store_question(pending, &question).await),
         };
-        Ok(Consulted::Admitted(pending.answer(answer)?))
+        Ok(Consulted::Admitted(Box::new(pending.answer(answer)?)))
     }
 
     /// What a person is shown: for a tool that can tell, its real effect.

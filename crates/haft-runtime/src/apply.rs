@@ -98,10 +98,10 @@ fn one_diff(change: &Change, shown: &dyn Fn(&Path) -> String) -> String {
         Change::Write { path, content, before, mode } => {
             let name = shown(path);
             let mut text = text_diff(&old(path, before), content, &name, *before == State::Absent, false);
-            if let (State::File { mode: was, .. }, Some(mode)) = (before, mode) {
-                if was != mode {
-                    text.push_str(&format!("mode of {name}: {was:o} -> {mode:o}\n"));
-                }
+            if let (State::File { mode: was, .. }, Some(mode)) = (before, mode)
+                && was != mode
+            {
+                text.push_str(&format!("mode of {name}: {was:o} -> {mode:o}\n"));
             }
             text
         }

@@ -58,7 +58,7 @@ pub trait Approver: Send + Sync {
 pub struct Yes;
 
 impl Approver for Yes {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "--yes"
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
@@ -70,7 +70,7 @@ impl Approver for Yes {
 pub struct Nobody;
 
 impl Approver for Nobody {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "nobody"
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {

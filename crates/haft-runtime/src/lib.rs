@@ -58,6 +58,7 @@ pub fn new_call_id() -> CallId {
 }
 
 /// A store's failure as the caller hears it.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(crate) fn store_error(error: haft_store::StoreError) -> CallError {
     let hint = error.hint();
     CallError::internal(error.to_string()).hint(hint)

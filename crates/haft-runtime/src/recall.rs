@@ -63,9 +63,10 @@ impl Haft {
     /// Rejects a stored call.
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
         self.belongs_here(id).await?;
-        match self.store.reject(id, by, message).await.map_err(store_error)? {
-            true => Ok(()),
-            false => Err(CallError::conflict(format!("{id} has been decided already"))),
+        if self.store.reject(id, by, message).await.map_err(store_error)? {
+            Ok(())
+        } else {
+            Err(CallError::conflict(format!("{id} has been decided already")))
         }
     }
 

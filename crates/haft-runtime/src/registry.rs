@@ -220,10 +220,10 @@ impl Registry {
     /// What a call means: its own dialect first, then canonical names, then what providers say, then any
     /// dialect's name that is unambiguous.
     pub fn resolve(&self, call: &Call) -> Result<Meant, CallError> {
-        if let Some(said) = call.dialect.entry(&call.spoken) {
-            if let Some(entry) = self.get(said.canonical()) {
-                return Ok(Meant { entry, args: said.to_canonical(call.args.clone())? });
-            }
+        if let Some(said) = call.dialect.entry(&call.spoken)
+            && let Some(entry) = self.get(said.canonical())
+        {
+            return Ok(Meant { entry, args: said.to_canonical(call.args.clone())? });
         }
         if let Some(entry) = self.get(&call.spoken).or_else(|| self.get_by_api_name(&call.spoken)) {
             return Ok(Meant { entry, args: call.args.clone().into() });
@@ -242,7 +242,10 @@ impl Registry {
 
     fn unknown(&self, call: &Call) -> CallError {
         let names = self.names();
-        let known = names.iter().map(ToolName::as_str).chain(call.dialect.entries().map(|entry| entry.spoken()));
+        let mut known: Vec<&str> = names.iter().map(ToolName::as_str).collect();
+        for said in call.dialect.entries() {
+            known.push(said.spoken());
+        }
         let shown = haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
         let error = CallError::new(ErrorKind::UnknownTool, format!("there is no tool `{shown}`"));
         let hint = did_you_mean(&call.spoken, known).unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
@@ -269,7 +272,7 @@ fn canonical(spec: &ToolSpec) -> serde_json::Value {
         "name": spec.name, "description": spec.description, "input_schema": spec.shapes.input,
         "read_only": spec.read_only(), "destructive": spec.effects.destructive, "idempotent": spec.effects.idempotent,
         "open_world": spec.effects.open_world, "concurrency_safe": spec.effects.concurrency_safe,
-        "strict": spec.shapes.strict, "search_hint": spec.search_hint, "timeout_ms": spec.timeout.as_millis() as u64,
+        "strict": spec.shapes.strict, "search_hint": spec.search_hint, "timeout_ms": u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
     });
     if let Some(output) = &spec.shapes.output {
         value["output_schema"] = output.clone();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 struct Anything;
 
 impl Resolver for Anything {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test"
     }
     fn resolve(&self, _: Question<'_>) -> Result<Vote, ResolverError> {

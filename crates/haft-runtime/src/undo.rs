@@ -25,7 +25,7 @@ pub struct UndoLimits {
 
 impl Default for UndoLimits {
     fn default() -> Self {
-        Self { max_file_bytes: 64 << 20, max_total_bytes: 1 << 30, keep: Duration::from_secs(30 * 24 * 3600) }
+        Self { max_file_bytes: 64 << 20, max_total_bytes: 1 << 30, keep: Duration::from_hours(30 * 24) }
     }
 }
 
@@ -135,20 +135,20 @@ impl Vault {
         }
         let dir = self.of(&call.call_id);
         let mut changes = Vec::new();
-        let mut changed = Vec::new();
+        let mut touched = Vec::new();
         for step in steps.iter().rev() {
             match invert(step, &dir) {
                 Ok(change) => changes.extend(change),
-                Err(Stuck::Changed(path)) => changed.push(shown(&path)),
+                Err(Stuck::Changed(path)) => touched.push(shown(&path)),
                 Err(Stuck::Lost(why)) => {
                     return Err(CallError::internal(format!("{} cannot be undone: {why}", call.call_id)));
                 }
             }
         }
-        if changed.is_empty() {
+        if touched.is_empty() {
             return Ok(changes);
         }
-        let list = changed.join(", ");
+        let list = touched.join(", ");
         Err(CallError::conflict(format!("{} cannot be undone: changed since: {list}", call.call_id))
             .hint(format!("`haft changes {}` shows what the call did", call.call_id)))
     }

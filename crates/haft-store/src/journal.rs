@@ -260,7 +260,7 @@ fn is_alive(pid: i64, born: &str) -> bool {
 fn birth(pid: i64) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name stands in parentheses and may contain anything; the 22nd field counts from there.
-    let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
+    let began = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Some(format!("{start}@{}", boot.trim()))
+    Some(format!("{began}@{}", boot.trim()))
 }

@@ -23,7 +23,7 @@ pub struct Session {
 }
 
 /// What a session knows of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
     /// Of its content, unless it was too large to hash.
     pub digest: Option<Digest>,

@@ -224,7 +224,9 @@ fn commit(connection: &Connection, path: &Path, batch: Vec<Job>) {
     if done.is_err() && !connection.is_autocommit() {
         let _ = connection.execute_batch("ROLLBACK");
     }
-    tells.into_iter().for_each(|tell| tell(done.clone()));
+    for tell in tells {
+        tell(done.clone());
+    }
 }
 
 /// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.

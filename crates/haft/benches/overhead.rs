@@ -1,6 +1,8 @@
 //! What the whole path costs around a tool that does nothing: resolve, validate, decide, record, run,
 //! shape, record. Prints one JSON object. `cargo bench -p haft --bench overhead -- --json`
 
+#![expect(clippy::print_stdout, reason = "the numbers are its output")]
+
 use haft::{
     BoxFuture, Call, CallError, Haft, Halt, Nobody, Reply, Scene, Settings, Store, Tool, ToolSpec, Workspace, Yes,
     new_call_id,

@@ -22,7 +22,7 @@ impl Terminal {
 }
 
 impl Approver for Terminal {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "terminal"
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Floor(pub Arc<Policy>);
 
 impl Resolver for Floor {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "floor"
     }
     fn priority(&self) -> i32 {
@@ -37,7 +37,7 @@ impl Resolver for Floor {
 pub struct Confirmed(pub Arc<Policy>);
 
 impl Resolver for Confirmed {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "confirm hook"
     }
     fn priority(&self) -> i32 {
@@ -59,7 +59,7 @@ pub struct Listed {
 }
 
 impl Resolver for Listed {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         if self.document { "document list" } else { "config list" }
     }
     fn priority(&self) -> i32 {
@@ -85,7 +85,7 @@ impl Resolver for Listed {
 pub struct Granted;
 
 impl Resolver for Granted {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "grant"
     }
     fn priority(&self) -> i32 {
@@ -104,7 +104,7 @@ pub struct Sandboxed {
 }
 
 impl Resolver for Sandboxed {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "sandbox"
     }
     fn priority(&self) -> i32 {
@@ -122,7 +122,7 @@ impl Resolver for Sandboxed {
 pub struct Reading;
 
 impl Resolver for Reading {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "reading"
     }
     fn priority(&self) -> i32 {
@@ -158,7 +158,7 @@ pub enum Level {
 pub struct Leveled(pub Level);
 
 impl Resolver for Leveled {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "level"
     }
     fn priority(&self) -> i32 {

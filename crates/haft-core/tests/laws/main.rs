@@ -1,5 +1,7 @@
 //! Laws that hold for every input: verdicts, truncation, dialects, schemas.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
 use haft_core::admit::{Checked, Facts, judge};
 use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};
 use haft_core::dialect::Dialect;
@@ -57,7 +59,9 @@ fn decision(voices: &[Fixed]) -> Decision {
     let call = Call::new(CallId::new(0, 0), "test.tool", json!({}));
     let checked = Checked::new(call, Arc::new(spec), &schema, json!({}).into()).unwrap();
     let mut chain = Chain::default();
-    voices.iter().for_each(|voice| chain.add(Arc::new(voice.clone())));
+    for voice in voices {
+        chain.add(Arc::new(voice.clone()));
+    }
     judge(&checked, &Facts::default(), &Policy::default(), &chain).1.decision
 }
 

@@ -1,5 +1,7 @@
 //! Laws of the acting half: undo, links, sources, lanes and deadlines, on real files and a real store.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
 mod registry;
 
 use haft_core::{Call, ErrorKind};
@@ -88,15 +90,19 @@ fn perform(stage: &Stage, deed: &Deed) -> haft_core::Outcome {
         }
         Deed::Edit(file, text) => {
             stage.call("file.read", json!({"path": FILES[*file]}));
-            stage.call("file.edit", json!({"path": FILES[*file], "old_string": "a", "new_string": text, "replace_all": true}))
+            stage.call(
+                "file.edit",
+                json!({"path": FILES[*file], "old_string": "a", "new_string": text, "replace_all": true}),
+            )
         }
         Deed::Rename(file, name) => {
             stage.call("file.batch", json!({"pattern": FILES[*file], "operation": "rename", "rename_to": name}))
         }
-        Deed::Move(to) => stage.call("file.batch", json!({"pattern": "**/*.txt", "operation": "move", "destination": to})),
-        Deed::Transform(find, replace) => {
-            stage.call("file.batch", json!({"pattern": "**/*", "operation": "transform", "find": find, "replace": replace}))
+        Deed::Move(to) => {
+            stage.call("file.batch", json!({"pattern": "**/*.txt", "operation": "move", "destination": to}))
         }
+        Deed::Transform(find, replace) => stage
+            .call("file.batch", json!({"pattern": "**/*", "operation": "transform", "find": find, "replace": replace})),
         Deed::Ignore(pattern) => stage.call("file.ignore", json!({"action": "add", "patterns": [pattern]})),
     }
 }
@@ -178,15 +184,23 @@ fn a_halted_call_stops_at_every_stage() {
     let outcome = stage.runtime.block_on(stage.haft.call(call, &Nobody, &halt));
     assert_eq!(outcome.error.unwrap().kind, ErrorKind::Cancelled);
     let call = Call::new(new_call_id(), "file.write", json!({"path": "a", "content": "x"}));
-    let outcome = stage.runtime.block_on(stage.haft.call(call, &Never, &Halt::new().within(std::time::Duration::from_millis(50))));
-    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Timeout, "a person who does not answer does not hold the call for ever");
+    let outcome = stage.runtime.block_on(stage.haft.call(
+        call,
+        &Never,
+        &Halt::new().within(std::time::Duration::from_millis(50)),
+    ));
+    assert_eq!(
+        outcome.error.unwrap().kind,
+        ErrorKind::Timeout,
+        "a person who does not answer does not hold the call for ever"
+    );
 }
 
 /// Somebody who never answers.
 struct Never;
 
 impl haft_runtime::Approver for Never {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "never"
     }
     fn ask<'a>(&'a self, _: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {

@@ -20,7 +20,10 @@ fn a_name_is_taken_once_and_replaced_only_on_purpose() {
     let registry = stage.haft.registry();
     registry.register(tool("my.tool")).unwrap();
     assert!(matches!(registry.register(tool("my.tool")), Err(RegisterError::Taken(_))));
-    assert!(matches!(registry.register(tool("my_tool")), Err(RegisterError::Clash { .. })), "models could not tell them apart");
+    assert!(
+        matches!(registry.register(tool("my_tool")), Err(RegisterError::Clash { .. })),
+        "models could not tell them apart"
+    );
     assert!(registry.replace(tool("my.tool")).is_some());
     assert!(registry.get_by_api_name("my_tool").is_some() && registry.has("my.tool"));
     assert!(registry.unregister(&ToolName::new("my.tool").unwrap()));
@@ -35,7 +38,8 @@ fn a_scope_shows_less_and_never_more() {
     let stage = Stage::new();
     let patterns = |list: &[&str]| list.iter().map(|text| ToolPattern::new(text).unwrap()).collect::<Vec<_>>();
     let scope = Scope { allow: Some(patterns(&["file.*"])), deny: patterns(&["file.write"]) };
-    let names: Vec<String> = stage.haft.registry().scoped(&scope).iter().map(|entry| entry.spec().name.to_string()).collect();
+    let names: Vec<String> =
+        stage.haft.registry().scoped(&scope).iter().map(|entry| entry.spec().name.to_string()).collect();
     assert!(names.contains(&"file.read".to_owned()));
     assert!(!names.contains(&"file.write".to_owned()) && !names.contains(&"calc.eval".to_owned()));
 }
@@ -54,7 +58,7 @@ fn output_that_does_not_fit_its_schema_is_a_warning() {
 struct Slow(Duration, bool);
 
 impl Source for Slow {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "slow"
     }
     fn timeout(&self) -> Duration {

@@ -18,7 +18,8 @@ fn an_unanswered_question_is_approved_later_by_another_process_exactly_once() {
     let listed = env.run(&["approvals", "--json"]).json();
     assert_eq!(listed[0]["id"], id.as_str());
     let tries: Vec<i32> = std::thread::scope(|scope| {
-        let tries: Vec<_> = (0..5).map(|_| scope.spawn(|| env.run(&["approvals", "approve", &id, "--json"]).code)).collect();
+        let tries: Vec<_> =
+            (0..5).map(|_| scope.spawn(|| env.run(&["approvals", "approve", &id, "--json"]).code)).collect();
         tries.into_iter().map(|attempt| attempt.join().unwrap()).collect()
     });
     assert_eq!(tries.iter().filter(|code| **code == 0).count(), 1, "{tries:?}");

@@ -86,7 +86,12 @@ fn a_working_directory_that_vanished() {
     let gone = env.root().join("gone");
     std::fs::create_dir(&gone).unwrap();
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("cd {} && rmdir {} && exec {} tools", gone.display(), gone.display(), env!("CARGO_BIN_EXE_haft")));
+    command.arg("-c").arg(format!(
+        "cd {} && rmdir {} && exec {} tools",
+        gone.display(),
+        gone.display(),
+        env!("CARGO_BIN_EXE_haft")
+    ));
     let ran = Ran::from(command.env("HOME", env.dir.path()).output().unwrap());
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("--root"), "{}", ran.stderr);
@@ -129,17 +134,19 @@ fn a_two_gigabyte_file_is_read_in_little_memory() {
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(2 << 30).unwrap();
     // A bound on the address space that reading it whole would break through at once.
-    let script = format!(
-        "ulimit -v 1000000; exec {} call file.read path=huge.txt limit:=1 --json",
-        env!("CARGO_BIN_EXE_haft")
-    );
+    let script =
+        format!("ulimit -v 1000000; exec {} call file.read path=huge.txt limit:=1 --json", env!("CARGO_BIN_EXE_haft"));
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).current_dir(env.root()).env("HOME", env.dir.path().join("home"));
     let ran = Ran::from(command.output().unwrap());
     let outcome = ran.json();
     // A sparse file is full of NUL bytes, so it is either shown to its first line or called binary.
-    assert!(outcome["success"] == true || outcome["error"]["message"].as_str().unwrap().contains("binary"), "{outcome:#}");
-    let (_, message, _) = env.err("file.edit", json!({"path": "huge.txt", "old_string": "a", "new_string": "b"}), &["--yes"]);
+    assert!(
+        outcome["success"] == true || outcome["error"]["message"].as_str().unwrap().contains("binary"),
+        "{outcome:#}"
+    );
+    let (_, message, _) =
+        env.err("file.edit", json!({"path": "huge.txt", "old_string": "a", "new_string": "b"}), &["--yes"]);
     assert!(message.contains("larger than 64.0MB"), "{message}");
 }
 
@@ -167,7 +174,8 @@ fn a_full_disk_leaves_the_old_content() {
         return;
     }
     let (outcome, rest) = ran.stdout.split_once('\n').unwrap_or_else(|| panic!("{}", ran.stderr));
-    let outcome: serde_json::Value = serde_json::from_str(outcome).unwrap_or_else(|_| panic!("{} {}", ran.stdout, ran.stderr));
+    let outcome: serde_json::Value =
+        serde_json::from_str(outcome).unwrap_or_else(|_| panic!("{} {}", ran.stdout, ran.stderr));
     assert_eq!(outcome["error"]["kind"], "failed", "{outcome:#}");
     assert!(outcome["error"]["message"].as_str().unwrap().contains("nothing was changed"), "{outcome:#}");
     assert_eq!(rest, "preciousa.txt\n", "the old content, and no draft left behind");

@@ -54,14 +54,22 @@ fn a_call_in_a_dialect_behaves_as_its_document_says() {
     let read = said(&env, "flemma", "read", json!({"label": "why", "path": "a.txt", "offset": 2, "limit": 1}));
     assert!(read["output"].as_str().unwrap().starts_with("two\n"), "{read:#}");
     let missing = said(&env, "flemma", "read", json!({"path": "a.txt"}));
-    assert!(missing["error"]["message"].as_str().unwrap().contains("/label: expected string, got nothing"), "{missing:#}");
+    assert!(
+        missing["error"]["message"].as_str().unwrap().contains("/label: expected string, got nothing"),
+        "{missing:#}"
+    );
     // Each dialect's words for an edit.
     said(&env, "flynn", "file.edit", json!({"path": "a.txt", "search": "one", "replace": "1"}));
     said(&env, "flemma", "edit", json!({"label": "", "path": "a.txt", "oldText": "two", "newText": "2"}));
     said(&env, "flyto", "Edit", json!({"file_path": path, "old_string": "three", "new_string": "3"}));
     assert_eq!(env.read("a.txt"), "1\n2\n3\n");
     // nodyn renames in bulk.
-    said(&env, "nodyn", "batch_files", json!({"pattern": "*.txt", "directory": ".", "operation": "rename", "rename_to": "$1.md"}));
+    said(
+        &env,
+        "nodyn",
+        "batch_files",
+        json!({"pattern": "*.txt", "directory": ".", "operation": "rename", "rename_to": "$1.md"}),
+    );
     assert_eq!(env.read("a.md"), "1\n2\n3\n");
     assert_eq!(said(&env, "flemma", "calculator", json!({"expression": "6*7"}))["output"], "42");
 }

@@ -38,7 +38,8 @@ fn after_the_intent_the_next_start_says_so_and_the_change_can_be_taken_back() {
         assert_eq!(next.code, 0, "{stage}: {}", next.stdout);
         assert!(next.stderr.contains("(file.write) was interrupted"), "{stage}: {}", next.stderr);
         assert!(!env.run(&["log", "verify"]).stderr.contains("interrupted"), "reported once");
-        let interrupted: Vec<_> = env.records().into_iter().filter(|record| record["body"]["kind"] == "interrupted").collect();
+        let interrupted: Vec<_> =
+            env.records().into_iter().filter(|record| record["body"]["kind"] == "interrupted").collect();
         assert_eq!(interrupted.len(), 1, "{stage}");
         let id = interrupted[0]["body"]["call"].as_str().unwrap();
         let undo = env.run(&["undo", id]);

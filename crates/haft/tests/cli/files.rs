@@ -33,7 +33,8 @@ fn a_touched_but_unchanged_file_may_be_edited_and_a_changed_one_may_not() {
     std::fs::write(&path, "x").unwrap();
     env.ok("file.edit", json!({"path": "a.txt", "old_string": "x", "new_string": "y"}));
     std::fs::write(&path, "z").unwrap();
-    let (kind, message, _) = env.err("file.edit", json!({"path": "a.txt", "old_string": "z", "new_string": "y"}), &["--yes"]);
+    let (kind, message, _) =
+        env.err("file.edit", json!({"path": "a.txt", "old_string": "z", "new_string": "y"}), &["--yes"]);
     assert_eq!((kind.as_str(), message.as_str()), ("conflict", "a.txt has changed since it was read"));
 }
 
@@ -136,8 +137,10 @@ fn a_batch_changes_all_or_nothing_and_is_undone_as_one() {
     let before = snapshot(&env.root());
     let moved = env.ok("file.batch", json!({"pattern": "*.txt", "operation": "move", "destination": "in/side"}));
     assert_eq!(env.read("in/side/b.txt"), "old old");
-    let renamed = env.ok("file.batch", json!({"pattern": "in/side/*.txt", "operation": "rename", "rename_to": "$1.md"}));
-    let changed = env.ok("file.batch", json!({"pattern": "**/*.md", "operation": "transform", "find": "old", "replace": "new"}));
+    let renamed =
+        env.ok("file.batch", json!({"pattern": "in/side/*.txt", "operation": "rename", "rename_to": "$1.md"}));
+    let changed =
+        env.ok("file.batch", json!({"pattern": "**/*.md", "operation": "transform", "find": "old", "replace": "new"}));
     assert_eq!(env.read("in/side/c.md"), "new new");
     for call in [changed, renamed, moved] {
         let ran = env.run(&["undo", call["call_id"].as_str().unwrap()]);
@@ -167,7 +170,8 @@ fn changes_shows_the_diff_of_a_call() {
 fn a_dry_run_shows_the_change_and_makes_none() {
     let env = Env::new();
     let before = snapshot(&env.root());
-    let (outcome, code) = env.call("file.write", json!({"path": "a.txt", "content": "x\n"}), &["--dry-run", "--no-input"]);
+    let (outcome, code) =
+        env.call("file.write", json!({"path": "a.txt", "content": "x\n"}), &["--dry-run", "--no-input"]);
     assert_eq!(code, 0, "{outcome:#}");
     assert_eq!(outcome["data"]["changes"], json!(["a.txt"]));
     assert!(outcome["data"]["diff"].as_str().unwrap().contains("+x"));
@@ -179,7 +183,8 @@ fn a_dry_run_gives_nothing_away_that_a_read_would_ask_for() {
     let env = Env::new();
     env.file(".env", "TOKEN=abc");
     env.ok("file.read", json!({"path": ".env"}));
-    let (kind, message, code) = env.err("file.edit", json!({"path": ".env", "old_string": "T", "new_string": "x"}), &["--dry-run"]);
+    let (kind, message, code) =
+        env.err("file.edit", json!({"path": ".env", "old_string": "T", "new_string": "x"}), &["--dry-run"]);
     assert_eq!((kind.as_str(), code), ("approval_required", 4), "{message}");
     let explained = env.run(&["explain", "file.edit", "path=.env", "old_string=T", "new_string=x", "--json"]);
     assert!(!explained.stdout.contains("TOKEN"), "{}", explained.stdout);

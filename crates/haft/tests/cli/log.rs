@@ -13,7 +13,9 @@ fn every_call_leaves_its_records_and_the_chain_holds() {
     let kinds: Vec<String> = env
         .records()
         .iter()
-        .map(|record| format!("{} {}", record["body"]["kind"].as_str().unwrap(), record["body"]["tool"].as_str().unwrap()))
+        .map(|record| {
+            format!("{} {}", record["body"]["kind"].as_str().unwrap(), record["body"]["tool"].as_str().unwrap())
+        })
         .collect();
     insta::assert_snapshot!(kinds.join("\n"), @r"
     intent calc.eval

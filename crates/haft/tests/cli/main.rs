@@ -1,5 +1,7 @@
 //! The product as people and agents meet it: the real binary, a real project, a real store.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
 mod approvals;
 mod bad_input;
 mod contracts;
@@ -84,7 +86,8 @@ impl Env {
     fn call(&self, tool: &str, args: Value, flags: &[&str]) -> (Value, i32) {
         let args = args.to_string();
         let ran = self.run(&[&["call", tool, &args, "--json"], flags].concat());
-        let outcome = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no outcome: {} {}", ran.stdout, ran.stderr));
+        let outcome =
+            serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no outcome: {} {}", ran.stdout, ran.stderr));
         (outcome, ran.code)
     }
 

@@ -82,7 +82,12 @@ fn a_call_that_takes_too_long_times_out() {
 fn an_interrupt_cancels_the_call_and_closes_its_record() {
     let env = Env::new();
     let args = json!({"expression": "1", "delay_ms": 30_000}).to_string();
-    let child = env.command(&["call", "calc.eval", &args, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = env
+        .command(&["call", "calc.eval", &args, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(700));
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

@@ -33,7 +33,8 @@ fn a_list_approves_and_a_hook_confirms() {
     env.config("approval:\n  auto_approve: [\"$default\"]\nhooks:\n  confirm: [\"file.edit\"]\n");
     let (outcome, code) = env.call("file.write", json!({"path": "a.txt", "content": "x"}), &["--no-input"]);
     assert_eq!((code, outcome["verdict"]["by"].as_str().unwrap()), (0, "config list"));
-    let (_, _, code) = env.err("file.edit", json!({"path": "a.txt", "old_string": "x", "new_string": "y"}), &["--no-input"]);
+    let (_, _, code) =
+        env.err("file.edit", json!({"path": "a.txt", "old_string": "x", "new_string": "y"}), &["--no-input"]);
     assert_eq!(code, 4);
 }
 
@@ -87,7 +88,8 @@ fn explain_names_every_voice() {
     let env = Env::new();
     let explained = env.run(&["explain", "file.write", "path=a.txt", "content=x", "--json"]).json();
     assert_eq!(explained["verdict"]["decision"], "ask");
-    let voices: Vec<&str> = explained["votes"].as_array().unwrap().iter().map(|vote| vote["by"].as_str().unwrap()).collect();
+    let voices: Vec<&str> =
+        explained["votes"].as_array().unwrap().iter().map(|vote| vote["by"].as_str().unwrap()).collect();
     assert!(voices.contains(&"floor") && voices.contains(&"grant") && voices.contains(&"reading"), "{voices:?}");
     assert!(explained["diff"].as_str().unwrap().contains("+x"));
     assert!(!env.root().join("a.txt").exists());

@@ -52,14 +52,19 @@ fn a_rejection_reaches_the_model_with_its_message() {
 #[test]
 fn session_and_always_are_remembered() {
     let env = Env::new();
-    let again = |session: &str| env.call("file.write", json!({"path": "a.txt", "content": "2"}), &["--no-input", "--session", session]).1;
+    let again = |session: &str| {
+        env.call("file.write", json!({"path": "a.txt", "content": "2"}), &["--no-input", "--session", session]).1
+    };
     typed(&env, WRITE, "s\n");
     assert_eq!(again("default"), 0);
     assert_eq!(again("other"), 4, "another session is asked");
     let (screen, code) = typed(&env, "file.write path=docs/x.md content=hi", "a\n**\na\ndocs/*\n");
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("`**` is too broad"), "{screen}");
-    assert_eq!(env.call("file.write", json!({"path": "docs/y.md", "content": "y"}), &["--no-input", "--session", "third"]).1, 0);
+    assert_eq!(
+        env.call("file.write", json!({"path": "docs/y.md", "content": "y"}), &["--no-input", "--session", "third"]).1,
+        0
+    );
 }
 
 #[test]

@@ -26,7 +26,11 @@ fn every_schema_compiles_and_every_example_of_a_default_is_valid() {
             haft::core::Schema::compile(output).unwrap();
         }
         for (name, property) in tool["input_schema"]["properties"].as_object().unwrap() {
-            assert!(property["description"].is_string() || property["enum"].is_array(), "{} {name} has no description", tool["name"]);
+            assert!(
+                property["description"].is_string() || property["enum"].is_array(),
+                "{} {name} has no description",
+                tool["name"]
+            );
             if let Some(default) = property.get("default") {
                 haft::core::Schema::compile(property).unwrap().violations(default).is_empty().then_some(()).unwrap();
             }
@@ -44,9 +48,13 @@ fn search_respects_gitignore_marks_matches_and_orders_by_time() {
     std::thread::sleep(std::time::Duration::from_millis(20));
     env.file("new.txt", "no\nneedle needle\n");
     let found = env.ok("file.grep", json!({"pattern": "needle", "glob": "*.txt"}));
-    assert_eq!(found["output"].as_str().unwrap().trim(), "new.txt:2:>>needle<< >>needle<<\nold.txt:1:a >>needle<< here");
+    assert_eq!(
+        found["output"].as_str().unwrap().trim(),
+        "new.txt:2:>>needle<< >>needle<<\nold.txt:1:a >>needle<< here"
+    );
     let found = env.ok("file.glob", json!({"pattern": "*.txt"}));
-    let names: Vec<&str> = found["data"]["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        found["data"]["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
     assert_eq!(names, ["new.txt", "old.txt"]);
 }
 
