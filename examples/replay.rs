@@ -8,20 +8,17 @@ use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let (store, made) = match std::env::args_os().nth(1) {
-        Some(path) => (Store::open(&PathBuf::from(path))?, None),
-        None => {
-            let dir = std::env::temp_dir().join(format!("haft-example-replay-{}", std::process::id()));
-            std::fs::create_dir_all(dir.join("project"))?;
-            let store = Store::open(&dir.join("haft.db"))?;
-            let haft = Haft::new(Workspace::new(&dir.join("project"))?, store.clone(), Settings::new(dir.join("data")));
-            let write = Call::new(new_call_id(), "file.write", json!({"path": "a.txt", "content": "secret plans"}));
-            let read = Call::new(new_call_id(), "file.read", json!({"path": "/etc/hostname"}));
-            runtime.block_on(haft.call(write, &Yes, &Halt::new()));
-            runtime.block_on(haft.call(read, &Nobody, &Halt::new()));
-            (store, Some(dir))
-        }
-    };
+    let named = std::env::args_os().nth(1).map(PathBuf::from);
+    let dir = std::env::temp_dir().join(format!("haft-example-replay-{}", std::process::id()));
+    let store = Store::open(named.as_deref().unwrap_or(&dir.join("haft.db")))?;
+    if named.is_none() {
+        std::fs::create_dir_all(dir.join("project"))?;
+        let haft = Haft::new(Workspace::new(&dir.join("project"))?, store.clone(), Settings::new(dir.join("data")));
+        let write = Call::new(new_call_id(), "file.write", json!({"path": "a.txt", "content": "secret plans"}));
+        let read = Call::new(new_call_id(), "file.read", json!({"path": "/etc/hostname"}));
+        runtime.block_on(haft.call(write, &Yes, &Halt::new()));
+        runtime.block_on(haft.call(read, &Nobody, &Halt::new()));
+    }
     // First make sure that nobody has touched it, then read it from the beginning.
     match runtime.block_on(store.verify(None))? {
         Ok(verified) => println!("the chain holds up to record {}\n", verified.head.seq),
@@ -36,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("{:>4} {}", record.seq, record.body);
         }
     }
-    if let Some(dir) = made {
+    if named.is_none() {
         std::fs::remove_dir_all(dir)?;
     }
     Ok(())

@@ -59,16 +59,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     haft.registry().register(Arc::new(Idle(Arc::new(idle("idle.read")?))))?;
     haft.registry().register(Arc::new(Idle(Arc::new(idle("idle.act")?.acts()))))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let halt = Halt::new();
+    let never = Halt::new();
     let call = |tool: &str| Call::new(new_call_id(), tool, json!({"path": "a"}));
 
     let reads = measure(20_000, || {
-        let outcome = runtime.block_on(haft.call(call("idle.read"), &Nobody, &halt));
+        let outcome = runtime.block_on(haft.call(call("idle.read"), &Nobody, &never));
         assert!(outcome.success, "{outcome:?}");
     });
     runtime.block_on(haft.flush())?;
     let acts = measure(2_000, || {
-        let outcome = runtime.block_on(haft.call(call("idle.act"), &Yes, &halt));
+        let outcome = runtime.block_on(haft.call(call("idle.act"), &Yes, &never));
         assert!(outcome.success, "{outcome:?}");
     });
     runtime.block_on(haft.flush())?;

@@ -17,6 +17,7 @@ pub struct Failure(CallError);
 
 impl Failure {
     /// A failure of the store.
+    #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
     pub fn store(error: StoreError) -> Self {
         let hint = error.hint();
         Self(CallError::internal(error.to_string()).hint(hint))

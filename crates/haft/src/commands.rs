@@ -42,9 +42,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => setup::trust(common, &args),
-        Command::Doctor => doctor::run(common),
-        Command::Completions { shell } => reference::completions(shell),
+        Command::Doctor => Ok(doctor::run(common)),
+        Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man => reference::man(),
-        Command::Docs { kind } => reference::docs(kind),
+        Command::Docs { kind } => Ok(reference::docs(kind)),
     }
 }

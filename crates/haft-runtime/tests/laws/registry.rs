@@ -76,7 +76,7 @@ impl Source for Slow {
 fn a_late_or_failing_source_is_a_warning() {
     let stage = Stage::new();
     let load = |source: Slow| stage.runtime.block_on(stage.haft.registry().load(&[Arc::new(source)]));
-    let late = load(Slow(Duration::from_secs(60), true));
+    let late = load(Slow(Duration::from_mins(1), true));
     assert!(late[0].contains("did not answer within"), "{late:?}");
     assert!(load(Slow(Duration::ZERO, false))[0].contains("failed: no such server"));
     assert!(load(Slow(Duration::ZERO, true)).is_empty());

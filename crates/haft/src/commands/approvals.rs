@@ -81,9 +81,9 @@ fn approve(app: &App, id: &str) -> Result<u8, Failure> {
 fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
     app.block_on(app.haft.reject(id, &person(), message))?;
     if app.json {
-        style::json(&json!({"id": id, "state": "rejected"}))
+        style::json(&json!({"id": id, "state": "rejected"}));
     } else {
-        style::note(&format!("rejected {id}"))
+        style::note(&format!("rejected {id}"));
     }
     Ok(0)
 }
@@ -113,9 +113,9 @@ fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Op
     };
     app.block_on(app.store().grant(app.haft.workspace().root(), grant.clone())).map_err(Failure::store)?;
     if app.json {
-        style::json(&grant)
+        style::json(&grant);
     } else {
-        style::note(&format!("{} {}", paint(GOOD, "granted"), grant.id))
+        style::note(&format!("{} {}", paint(GOOD, "granted"), grant.id));
     }
     Ok(0)
 }
@@ -148,9 +148,9 @@ fn revoke(app: &App, id: &str) -> Result<u8, Failure> {
         return Err(CallError::not_found(format!("there is no grant `{id}`")).into());
     }
     if app.json {
-        style::json(&json!({"id": id, "revoked": true}))
+        style::json(&json!({"id": id, "revoked": true}));
     } else {
-        style::note(&format!("revoked {id}"))
+        style::note(&format!("revoked {id}"));
     }
     Ok(0)
 }

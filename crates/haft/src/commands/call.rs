@@ -49,9 +49,9 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
 /// Prints an outcome in the form that was asked for, and returns its exit code.
 pub(super) fn report(app: &App, outcome: &Outcome) -> u8 {
     if app.json {
-        style::json(outcome)
+        style::json(outcome);
     } else {
-        show(outcome)
+        show(outcome);
     }
     outcome.exit_code()
 }

@@ -21,9 +21,9 @@ fn show(common: &Common) -> Result<(), Failure> {
     let loaded = ground.resolve(&ground.store()?)?;
     loaded.warnings.iter().for_each(|warning| style::warn(warning));
     if common.json {
-        style::pretty(&config::show(&loaded))
+        style::pretty(&config::show(&loaded));
     } else {
-        style::out(&config::show_text(&loaded))
+        style::out(&config::show_text(&loaded));
     }
     Ok(())
 }

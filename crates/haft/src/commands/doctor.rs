@@ -1,6 +1,6 @@
 //! `haft doctor`: what works here, what does not, and how to mend it.
 
-use crate::app::{Failure, Ground};
+use crate::app::Ground;
 use crate::cli::Common;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
 use haft_store::Store;
@@ -36,22 +36,22 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, fix: im
 }
 
 /// Looks at everything. Exits with 1 if something is broken.
-pub(super) fn run(common: &Common) -> Result<u8, Failure> {
+pub(super) fn run(common: &Common) -> u8 {
     let mut findings = vec![good("haft", env!("CARGO_PKG_VERSION"))];
     match Ground::find(common) {
         Ok(ground) => findings.extend(look(&ground)),
         Err(failure) => {
             failure.print(common.json);
-            return Ok(failure.exit_code());
+            return failure.exit_code();
         }
     }
     findings.extend(kernel());
     if common.json {
-        style::json(&findings)
+        style::json(&findings);
     } else {
-        findings.iter().for_each(show)
+        findings.iter().for_each(show);
     }
-    Ok(u8::from(findings.iter().any(|finding| finding.health == Health::Bad)))
+    u8::from(findings.iter().any(|finding| finding.health == Health::Bad))
 }
 
 fn show(finding: &Finding) {
@@ -68,11 +68,10 @@ fn show(finding: &Finding) {
 
 fn look(ground: &Ground) -> Vec<Finding> {
     let mut findings = vec![good("project", ground.workspace.root().display().to_string())];
-    let store = match ground.layers.store().map_err(Failure::from).and_then(|path| Ok(Store::open(&path)?)) {
+    let store = match ground.store() {
         Ok(store) => store,
-        Err(_) => {
-            let path = ground.layers.store().map(|path| path.display().to_string()).unwrap_or_default();
-            findings.push(finding("store", Health::Bad, format!("{path} cannot be opened"), "`haft log` says why"));
+        Err(failure) => {
+            findings.push(finding("store", Health::Bad, failure.message(), "`haft log` says what to do"));
             return findings;
         }
     };
@@ -99,7 +98,7 @@ fn chain(store: &Store) -> Finding {
 }
 
 fn private(path: &Path) -> Finding {
-    let mode = std::fs::metadata(path).map(|meta| meta.permissions().mode() & 0o777).unwrap_or(0);
+    let mode = std::fs::metadata(path).map_or(0, |meta| meta.permissions().mode() & 0o777);
     let text = format!("{} (mode {mode:o})", path.display());
     match mode & 0o077 {
         0 => good("store", text),

@@ -12,9 +12,9 @@ pub(super) fn run(app: &App, args: &ExplainArgs) -> Result<u8, Failure> {
     let call = app.call(&args.name, input::arguments(&args.args)?, args.dialect.as_deref())?;
     let explained = app.block_on(app.haft.explain(call))?;
     if app.json {
-        style::json(&explained)
+        style::json(&explained);
     } else {
-        show(&explained)
+        show(&explained);
     }
     Ok(0)
 }

@@ -28,9 +28,9 @@ pub(super) fn run(app: &App, args: &LogArgs) -> Result<u8, Failure> {
 fn head(app: &App) -> Result<u8, Failure> {
     let head = app.block_on(app.store().head()).map_err(Failure::store)?;
     if app.json {
-        style::json(&head)
+        style::json(&head);
     } else {
-        style::out(&format!("{}:{}", head.seq, head.hash))
+        style::out(&format!("{}:{}", head.seq, head.hash));
     }
     Ok(0)
 }
@@ -42,18 +42,18 @@ fn verify(app: &App, expect: Option<&str>) -> Result<u8, Failure> {
             let (seq, hash) = (verified.head.seq, verified.head.hash);
             let text = format!("{} {seq} records, head {seq}:{hash}", paint(GOOD, "the chain holds:"));
             if app.json {
-                style::json(&json!({"ok": true, "head": verified.head}))
+                style::json(&json!({"ok": true, "head": verified.head}));
             } else {
-                style::out(&text)
+                style::out(&text);
             }
             Ok(0)
         }
         Err(broken) => {
             let text = format!("{} record {}: {}", paint(BAD, "the chain is broken at"), broken.seq, broken.why);
             if app.json {
-                style::json(&json!({"ok": false, "broken": broken}))
+                style::json(&json!({"ok": false, "broken": broken}));
             } else {
-                style::out(&text)
+                style::out(&text);
             }
             Ok(1)
         }
@@ -97,9 +97,9 @@ fn latest(app: &App, args: &LogArgs) -> Result<u8, Failure> {
             let records = app.store().records(after, PAGE, None).await.map_err(Failure::store)?;
             for record in &records {
                 if app.json {
-                    style::json(record)
+                    style::json(record);
                 } else {
-                    show(record)
+                    show(record);
                 }
                 after = record.seq;
             }

@@ -11,11 +11,11 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Prints a completion script.
-pub(super) fn completions(shell: Shell) -> Result<u8, Failure> {
+pub(super) fn completions(shell: Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "haft", &mut script);
     style::out(&String::from_utf8_lossy(&script));
-    Ok(0)
+    0
 }
 
 /// Prints the manual page.
@@ -28,13 +28,13 @@ pub(super) fn man() -> Result<u8, Failure> {
 }
 
 /// Prints reference documentation.
-pub(super) fn docs(kind: Reference) -> Result<u8, Failure> {
+pub(super) fn docs(kind: Reference) -> u8 {
     style::out(&match kind {
         Reference::Tools => tools(),
         Reference::Config => config(),
         Reference::Cli => command_line(),
     });
-    Ok(0)
+    0
 }
 
 fn tools() -> String {

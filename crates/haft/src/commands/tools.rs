@@ -31,7 +31,9 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
             _ => style::pretty(&json!({ "dialect": dialect.name(), "tools": tools })),
         }
     } else if args.name.is_some() {
-        declared.iter().for_each(|(entry, value)| detail(entry, value));
+        for (entry, value) in &declared {
+            detail(entry, value);
+        }
     } else {
         overview(&declared);
     }

@@ -61,7 +61,7 @@ fn a_loop_of_links() {
 fn an_unreadable_file() {
     let env = Env::new();
     let path = env.file("secret.txt", "x");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&path).is_ok() {
         return; // root reads everything; the ordinary user's run of this test proves it
     }

@@ -19,7 +19,7 @@ fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("`script` (bsdutils) gives the test its terminal");
+        .unwrap(); // `script` is part of bsdutils, which every Debian has
     let mut input = child.stdin.take().unwrap();
     input.write_all(keys.as_bytes()).unwrap();
     // The input stays open until the program ends: its end would type a Ctrl-D.
