@@ -7,6 +7,7 @@ mod arrows;
 mod invariants;
 mod licences;
 mod paths;
+mod purity;
 mod scan;
 mod source;
 
@@ -84,6 +85,7 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     findings.extend(source::check(tree));
     findings.extend(invariants::check(tree));
     findings.extend(paths::check(tree));
+    findings.extend(purity::check(tree));
     findings.extend(licences::check(tree)?);
     for needed in ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         if tree.get(needed).is_none() {
