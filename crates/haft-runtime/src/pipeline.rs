@@ -73,7 +73,7 @@ impl Haft {
         let registry = Registry::default();
         for tool in tools::all() {
             // Shipped names are distinct; a test registers them all.
-            let _ = registry.register_shipped(tool);
+            let _ = registry.register_shipped(Arc::clone(tool));
         }
         let vault = Vault::new(&settings.data_dir, settings.undo);
         let workspace = Arc::new(workspace.own(&settings.data_dir));

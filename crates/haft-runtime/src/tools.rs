@@ -7,16 +7,20 @@ pub mod system;
 
 use crate::tool::Tool;
 use haft_core::ToolSpec;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-/// Every shipped tool.
-pub fn all() -> Vec<Arc<dyn Tool>> {
+static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     let mut tools = file::all();
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());
     tools.push(system::tool());
     tools
+});
+
+/// Every shipped tool. They hold no state, so one of each serves the whole process.
+pub fn all() -> &'static [Arc<dyn Tool>] {
+    &ALL
 }
 
 /// The declaration of a shipped tool.

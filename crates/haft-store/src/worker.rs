@@ -55,6 +55,7 @@ struct Inner {
     queue: Option<SyncSender<Job>>,
     thread: Option<JoinHandle<()>>,
     unheard: Unheard,
+    found_open: bool,
 }
 
 impl Drop for Inner {
@@ -78,6 +79,8 @@ impl Store {
         // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
         // The write-ahead log is carried over by whoever finds it too long.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
+        let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
+        let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
         let (queue, jobs) = sync_channel(QUEUE);
         let file = path.to_owned();
         let thread = std::thread::Builder::new()
@@ -85,13 +88,18 @@ impl Store {
             .spawn(move || serve(&connection, &file, &jobs))
             .map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
         let unheard = Unheard::default();
-        let inner = Inner { path: path.to_owned(), queue: Some(queue), thread: Some(thread), unheard };
+        let inner = Inner { path: path.to_owned(), queue: Some(queue), thread: Some(thread), unheard, found_open };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Whether calls were open when the store was opened: under way elsewhere, or interrupted.
+    pub fn found_open_calls(&self) -> bool {
+        self.inner.found_open
     }
 
     /// Runs a job and waits for its commit.

@@ -207,6 +207,9 @@ impl App {
 
     /// Says which calls died between intent and outcome. Each is reported once.
     fn report_interrupted(&self) -> Result<(), Failure> {
+        if !self.store().found_open_calls() {
+            return Ok(());
+        }
         for call in self.block_on(self.store().take_interrupted())? {
             style::warn(&format!(
                 "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
