@@ -118,16 +118,18 @@ impl Store {
         .await
     }
 
+    /// The call that waits under this id, to look at.
+    pub async fn waiting_call(&self, id: &str) -> Result<Option<Call>, StoreError> {
+        let id = id.to_owned();
+        self.run(Mode::Read, move |connection| waiting(connection, &id)).await
+    }
+
     /// Says yes, if nobody has decided before. Returns the call to run: exactly one caller ever gets it,
     /// and from here on its arguments are no longer kept.
     pub async fn approve(&self, id: &str, by: &str) -> Result<Option<Call>, StoreError> {
         let (id, by) = (id.to_owned(), by.to_owned());
         self.run(Mode::Durable, move |connection| {
-            let stored: Option<String> = connection
-                .query_row("SELECT call FROM approvals WHERE id = ?1 AND state = 'pending'", [&id], |row| row.get(0))
-                .optional()?
-                .flatten();
-            let Some(call) = stored.and_then(|text| serde_json::from_str(&text).ok()) else { return Ok(None) };
+            let Some(call) = waiting(connection, &id)? else { return Ok(None) };
             decide(connection, &id, ApprovalState::Approved, &by)?;
             record(connection, &id, "approved", Some(&by))?;
             Ok(Some(call))
@@ -160,6 +162,14 @@ impl Store {
         })
         .await
     }
+}
+
+fn waiting(connection: &Connection, id: &str) -> rusqlite::Result<Option<Call>> {
+    let stored: Option<String> = connection
+        .query_row("SELECT call FROM approvals WHERE id = ?1 AND state = 'pending'", [id], |row| row.get(0))
+        .optional()?
+        .flatten();
+    Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 fn decide(connection: &Connection, id: &str, state: ApprovalState, by: &str) -> rusqlite::Result<usize> {

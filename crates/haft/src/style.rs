@@ -3,9 +3,9 @@
 use crate::cli::Color;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use haft_core::CallError;
+use haft_core::{CallError, preview};
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 /// For what went well.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -37,7 +37,15 @@ pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
 
 /// Prints text on stdout. A reader that went away is no error worth a word.
 pub(crate) fn out(text: &str) {
-    let mut stdout = anstream::stdout().lock();
+    print(&mut anstream::stdout().lock(), text);
+}
+
+/// Prints text on stdout byte for byte: nothing in it is taken for a colour.
+fn out_raw(text: &str) {
+    print(&mut std::io::stdout().lock(), text);
+}
+
+fn print(stdout: &mut impl Write, text: &str) {
     let _ = stdout.write_all(text.as_bytes());
     if !text.ends_with('\n') && !text.is_empty() {
         let _ = stdout.write_all(b"\n");
@@ -47,12 +55,12 @@ pub(crate) fn out(text: &str) {
 
 /// Prints a value as JSON on stdout.
 pub(crate) fn json(value: &impl Serialize) {
-    out(&serde_json::to_string(value).unwrap_or_default());
+    out_raw(&serde_json::to_string(value).unwrap_or_default());
 }
 
 /// Prints a value as indented JSON on stdout.
 pub(crate) fn pretty(value: &impl Serialize) {
-    out(&serde_json::to_string_pretty(value).unwrap_or_default());
+    out_raw(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
 /// Prints a line on stderr.
@@ -60,23 +68,35 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
+/// Text that came from a model, a file or a name: line by line, with everything made visible that could
+/// act on a terminal.
+pub(crate) fn inert(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(preview::inert).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints what a tool gave: as it is into a pipe or a file, inert on a terminal.
+pub(crate) fn out_foreign(text: &str) {
+    if std::io::stdout().is_terminal() { out(&inert(text)) } else { out_raw(text) }
+}
+
 /// Prints a warning on stderr.
 pub(crate) fn warn(text: &str) {
-    note(&format!("{} {text}", paint(CARE, "warning:")));
+    note(&format!("{} {}", paint(CARE, "warning:"), inert(text)));
 }
 
 /// Prints an error and what to do about it on stderr.
 pub(crate) fn error(error: &CallError) {
-    note(&format!("{} {}", paint(BAD, "error:"), error.message));
+    note(&format!("{} {}", paint(BAD, "error:"), inert(&error.message)));
     if let Some(hint) = &error.hint {
-        note(&format!("{} {hint}", paint(FAINT, "hint:")));
+        note(&format!("{} {}", paint(FAINT, "hint:"), inert(hint)));
     }
 }
 
 /// A unified diff with its usual colours; each line made inert, so that file content cannot act.
 pub(crate) fn diff(text: &str) -> String {
     let line = |line: &str| {
-        let shown = haft_core::preview::inert(line);
+        let shown = preview::inert(line);
         let style = match line.as_bytes().first() {
             Some(b'+') if line.starts_with("+++") => BOLD,
             Some(b'-') if line.starts_with("---") => BOLD,
@@ -88,4 +108,14 @@ pub(crate) fn diff(text: &str) -> String {
         paint(style, shown)
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_tabs_stay_and_nothing_acts() {
+        assert_eq!(inert("a\tb\n\x1b[2Jc\r"), "a\tb\n\\u{1b}[2Jc\\u{d}");
+    }
 }

@@ -126,7 +126,7 @@ fn always(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Optio
 }
 
 fn edit(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
-    style::note(&serde_json::to_string(&question.args).unwrap_or_default());
+    style::note(&inert(&serde_json::to_string(&question.args).unwrap_or_default()));
     let Some(typed) = prompt(keys, "new arguments as JSON (enter to leave them) ")? else {
         return Ok(Some(Said::Nobody));
     };

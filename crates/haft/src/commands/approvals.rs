@@ -61,6 +61,13 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
         return Ok(0);
     }
     line(&approval);
+    // What is approved is the effect: show it as it would be now.
+    let waiting = app.block_on(app.store().waiting_call(id)).map_err(Failure::store)?;
+    let here = std::path::Path::new(&approval.root) == app.haft.workspace().root();
+    if let Some(call) = waiting.filter(|_| here) {
+        let explained = app.block_on(app.haft.explain(call))?;
+        style::out(&style::diff(explained.diff.as_deref().unwrap_or_default()));
+    }
     if let Some(by) = &approval.decided_by {
         style::out(&format!("    decided by {by}"));
     }

@@ -30,7 +30,7 @@ pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
         style::json(&json!({"undone": call, "call_id": id, "files": undo.files}));
         return Ok(0);
     }
-    style::out(&format!("{} {call}: {}", paint(GOOD, "undid"), undo.files.join(", ")));
+    style::out(&format!("{} {call}: {}", paint(GOOD, "undid"), style::inert(&undo.files.join(", "))));
     style::note(&paint(FAINT, format!("take that back with: haft undo {id}")));
     Ok(0)
 }

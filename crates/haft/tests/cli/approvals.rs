@@ -30,6 +30,14 @@ fn an_unanswered_question_is_approved_later_by_another_process_exactly_once() {
 }
 
 #[test]
+fn a_waiting_call_is_shown_with_its_effect() {
+    let env = Env::new();
+    let id = ask(&env);
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains("file.write: a.txt") && shown.contains("+hello"), "{shown}");
+}
+
+#[test]
 fn a_rejected_question_never_runs() {
     let env = Env::new();
     let id = ask(&env);

@@ -77,3 +77,14 @@ fn edited_arguments_are_checked_and_asked_again() {
     assert_eq!(env.read("b.txt"), "edited");
     assert!(!env.root().join("a.txt").exists());
 }
+
+#[test]
+fn what_a_file_says_cannot_act_on_the_terminal() {
+    let env = Env::new();
+    env.file("evil.txt", "before\u{1b}]0;owned\u{7}\u{1b}[2Jafter\n");
+    let (screen, code) = typed(&env, "file.read path=evil.txt", "");
+    assert_eq!(code, 0);
+    assert!(!screen.contains('\u{1b}') && screen.contains("\\u{1b}[2Jafter"), "{screen:?}");
+    let piped = env.run(&["call", "file.read", "path=evil.txt"]);
+    assert!(piped.stdout.contains('\u{1b}'), "into a pipe it goes as it is");
+}
