@@ -3,19 +3,30 @@
 //! Each can be made in exactly one way, so a program that skips validation or policy does not compile:
 //! [`Checked`] comes only from [`Checked::new`], and [`Admitted`] only from an Allow or an answered Ask.
 //!
-//! ```compile_fail
+//! ```compile_fail,E0451
 //! // The fields are private: nobody can write one down.
-//! let admitted = haft_core::Admitted { checked: todo!(), verdict: todo!(), grant: None };
+//! fn forge(checked: haft_core::Checked, facts: haft_core::Facts, verdict: haft_core::approval::Verdict) {
+//!     let admitted = haft_core::Admitted { checked, facts, verdict, shown: None };
+//! }
+//! ```
+//!
+//! The same with nothing forged does compile, so the example above fails for the reason it gives:
+//!
+//! ```
+//! fn honest(checked: haft_core::Checked, facts: haft_core::Facts) -> (haft_core::Checked, haft_core::Facts) {
+//!     (checked, facts)
+//! }
 //! ```
 
 use crate::approval::{Cast, Chain, Decision, Question, Verdict, settle};
 use crate::call::Call;
 use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
-use crate::grant::{Grant, subjects};
+use crate::grant::{Grant, subject};
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
 use crate::preview;
+use crate::record::Digest;
 use crate::schema::Schema;
 use crate::tool::{Effect, ToolSpec};
 use serde_json::Value;
@@ -74,10 +85,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The grant that covers everything the call touches.
+    /// The grant that covers the call.
     pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
-        let subjects = subjects(checked, &self.places);
-        self.grants.iter().find(|grant| subjects.iter().all(|subject| grant.covers(checked, subject, self.now_ms)))
+        let subject = subject(checked, &self.places);
+        self.grants.iter().find(|grant| grant.covers(checked, &subject, self.now_ms))
     }
 }
 
@@ -87,6 +98,7 @@ pub struct Admitted {
     checked: Checked,
     facts: Facts,
     verdict: Verdict,
+    shown: Option<Digest>,
 }
 
 impl Admitted {
@@ -103,6 +115,11 @@ impl Admitted {
     /// Who let it through, and why.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
+    }
+
+    /// The digest of the changes that a person saw when they said yes. Nothing else may be made.
+    pub fn shown(&self) -> Option<Digest> {
+        self.shown
     }
 }
 
@@ -139,13 +156,14 @@ impl Pending {
         &self.verdict
     }
 
-    /// Turns the answer into an admission or a refusal.
-    pub fn answer(self, answer: Answer) -> Result<Admitted, Box<Refused>> {
+    /// Turns the answer into an admission or a refusal. `shown` is the digest of the changes that were
+    /// shown with the question.
+    pub fn answer(self, answer: Answer, shown: Option<Digest>) -> Result<Admitted, Box<Refused>> {
         match answer {
             Answer::Yes(by) => {
                 let reason = format!("approved; asked because {}", self.verdict.reason);
                 let verdict = Verdict::new(Decision::Allow, by, reason);
-                Ok(Admitted { checked: self.checked, facts: self.facts, verdict })
+                Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown })
             }
             Answer::No(by, message) => {
                 let said =
@@ -243,7 +261,7 @@ fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, spec: &ToolSpec)
 pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) -> Ruling {
     let (_, verdict) = judge(&checked, &facts, policy, chain);
     match verdict.decision {
-        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict }),
+        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict, shown: None }),
         Decision::Ask => Ruling::Ask(Pending { checked, facts, verdict }),
         Decision::Deny => {
             let message = format!("{} (by {})", verdict.reason, verdict.by);

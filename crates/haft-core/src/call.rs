@@ -7,8 +7,15 @@ use std::fmt;
 
 /// Names one call for ever: in replies, in the audit log, for undo.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String")]
 pub struct CallId(String);
+
+impl TryFrom<String> for CallId {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("`{}` is not a call id", crate::preview::inert(&text)))
+    }
+}
 
 impl CallId {
     /// An id from a clock and a source of chance: sorts by time, distinct within a millisecond.
@@ -49,8 +56,15 @@ impl fmt::Display for CallId {
 
 /// Names a conversation: what was read, and what was allowed "for this session", belongs to one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String")]
 pub struct SessionId(String);
+
+impl TryFrom<String> for SessionId {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::new(&text).ok_or_else(|| format!("`{}` is not a session", crate::preview::inert(&text)))
+    }
+}
 
 impl SessionId {
     /// Accepts 1 to 128 printable characters.
@@ -150,6 +164,7 @@ mod tests {
     fn an_id_from_outside_is_checked() {
         for bad in ["", "a/b", "../x", "a b"] {
             assert_eq!(CallId::parse(bad), None);
+            assert!(serde_json::from_value::<CallId>(bad.into()).is_err());
         }
     }
 }

@@ -51,6 +51,20 @@ pub enum Change {
     },
 }
 
+/// A digest of what changes would do, to tell whether they are still the ones that were shown.
+pub fn digest(changes: &[Change]) -> Digest {
+    let mut text = String::new();
+    for change in changes {
+        let (what, before) = match change {
+            Change::Write { content, before, mode, .. } => (format!("write {} {mode:?}", Digest::of(content)), before),
+            Change::Move { to, before, .. } => (format!("move {}", to.display()), before),
+            Change::Remove { before, .. } => ("remove".to_owned(), before),
+        };
+        text.push_str(&format!("{what} {} {before:?}\0", change.path().display()));
+    }
+    Digest::of(text.as_bytes())
+}
+
 impl Change {
     /// The path it is about (for a move: the old one).
     pub fn path(&self) -> &PathBuf {

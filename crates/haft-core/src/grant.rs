@@ -3,6 +3,7 @@
 use crate::admit::Checked;
 use crate::call::SessionId;
 use crate::name::ToolName;
+use crate::pattern::glob_is_sane;
 use crate::place::Place;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,10 @@ const CATASTROPHIC: &[(&str, &[&str])] = &[
 impl Grant {
     /// Checks that `pattern` may be remembered for `tool`.
     pub fn check_pattern(tool: &ToolName, pattern: &str) -> Result<(), TooBroad> {
+        if !glob_is_sane(pattern) {
+            let why = "it is too long or nests too deeply".to_owned();
+            return Err(TooBroad::Malformed { pattern: crate::preview::cut(pattern, 40), why });
+        }
         let matcher = compile(pattern)
             .map_err(|why| TooBroad::Malformed { pattern: pattern.to_owned(), why: why.kind().to_string() })?;
         let samples = CATASTROPHIC.iter().filter(|(family, _)| *family == tool.family()).flat_map(|(_, list)| *list);
@@ -98,28 +103,44 @@ impl Grant {
 
     /// Whether it covers the call now.
     pub fn covers(&self, checked: &Checked, subject: &str, now_ms: i64) -> bool {
+        self.is_about(checked, subject) && self.lapsed(now_ms).is_none()
+    }
+
+    /// Whether it would cover the call if it had not lapsed.
+    pub fn is_about(&self, checked: &Checked, subject: &str) -> bool {
         self.tool == checked.spec().name
             && self.session.as_ref().is_none_or(|session| *session == checked.call().session)
-            && self.uses_left.is_none_or(|uses| uses > 0)
-            && self.expires_ms.is_none_or(|end| now_ms < end)
-            && compile(&self.pattern).is_ok_and(|glob| glob.is_match(subject))
+            && matches(&self.pattern, subject)
     }
+
+    /// In what way it has ended.
+    pub fn lapsed(&self, now_ms: i64) -> Option<&'static str> {
+        match (self.uses_left, self.expires_ms) {
+            (Some(0), _) => Some("exhausted"),
+            (_, Some(end)) if end <= now_ms => Some("expired"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a pattern covers a subject.
+pub fn matches(pattern: &str, subject: &str) -> bool {
+    glob_is_sane(pattern) && compile(pattern).is_ok_and(|glob| glob.is_match(subject))
 }
 
 fn compile(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()?.compile_matcher())
 }
 
-/// What a grant's pattern is matched against: the command, or the places a call touches, or (for tools
-/// with neither) the arguments as JSON.
-pub fn subjects(checked: &Checked, places: &[Place]) -> Vec<String> {
-    if let Some(command) = checked.args().get("command").and_then(|value| value.as_str()) {
-        return vec![command.to_owned()];
+/// What a grant's pattern is matched against: the command, or the one place a call is about, or (for tools
+/// where a place does not say enough) all arguments as JSON.
+pub fn subject(checked: &Checked, places: &[Place]) -> String {
+    let command = checked.args().get("command").and_then(|value| value.as_str());
+    match (command, checked.spec().reach.touches.as_slice(), places) {
+        (Some(command), ..) => command.to_owned(),
+        (None, [_], [place]) => place.shown.clone(),
+        _ => checked.args().to_string(),
     }
-    if places.is_empty() {
-        return vec![checked.args().to_string()];
-    }
-    places.iter().map(|place| place.shown.clone()).collect()
 }
 
 /// Writes a subject so that, as a pattern, it matches only itself.

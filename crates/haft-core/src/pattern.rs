@@ -22,6 +22,25 @@ pub fn group_names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
+/// The longest glob that is compiled, and the deepest nesting of its braces. A glob becomes a regular
+/// expression by recursion; one without bounds could take the process down.
+const GLOB_MAX: usize = 4096;
+const BRACES_MAX: usize = 8;
+
+/// Whether a glob is small enough to be compiled safely. Ask before handing one to any glob library.
+pub fn glob_is_sane(glob: &str) -> bool {
+    let mut depth = 0_usize;
+    let deepest = glob.bytes().fold(0, |deepest, byte| {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest.max(depth)
+    });
+    glob.len() <= GLOB_MAX && deepest <= BRACES_MAX
+}
+
 /// A set of tools, written as a person would.
 #[derive(Debug, Clone)]
 pub struct ToolPattern {
@@ -61,6 +80,10 @@ impl ToolPattern {
     pub fn new(text: &str) -> Result<Self, BadPattern> {
         let kind = match text.strip_prefix("group:") {
             Some(group) => Kind::Group(families(group)?),
+            None if !glob_is_sane(text) => {
+                let why = "it is too long or nests too deeply".to_owned();
+                return Err(BadPattern::Glob { text: crate::preview::cut(text, 40), why });
+            }
             None => Kind::Glob(
                 Glob::new(text)
                     .map_err(|error| BadPattern::Glob { text: text.to_owned(), why: error.kind().to_string() })?

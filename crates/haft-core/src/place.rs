@@ -56,7 +56,8 @@ pub struct Place {
 }
 
 /// Directory names that hold credentials wherever they stand.
-const CREDENTIAL_DIRS: &[&str] = &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"];
+const CREDENTIAL_DIRS: &[&str] =
+    &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".vault"];
 /// File names that hold credentials wherever they stand.
 const CREDENTIAL_FILES: &[&str] = &[
     ".env",
@@ -65,12 +66,13 @@ const CREDENTIAL_FILES: &[&str] = &[
     ".pypirc",
     ".pgpass",
     ".git-credentials",
+    ".htpasswd",
+    ".vault-token",
     "credentials.json",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
+    "terraform.tfstate",
 ];
+/// Beginnings of names that mean credentials: keys are copied and renamed.
+const CREDENTIAL_STARTS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 /// File name endings that mean credentials.
 const CREDENTIAL_ENDINGS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".keystore", ".kdbx"];
 /// `.env.example` and its like are made to be read.
@@ -80,7 +82,7 @@ const HARMLESS_ENV: &[&str] = &["example", "sample", "template", "dist", "defaul
 /// a link may hide either.
 pub fn sensitive(path: &Path) -> Option<Sensitive> {
     let names = path.components().filter_map(|part| match part {
-        Component::Normal(name) => name.to_str().map(str::to_lowercase),
+        Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
         _ => None,
     });
     let mut found = None;
@@ -93,19 +95,30 @@ pub fn sensitive(path: &Path) -> Option<Sensitive> {
 }
 
 fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
-    let env_variant = name.strip_prefix(".env.").is_some_and(|rest| !HARMLESS_ENV.contains(&rest));
-    let credentials = env_variant
+    let public = name.strip_suffix(".pub").is_some();
+    let credentials = is_env(name)
         || CREDENTIAL_DIRS.contains(&name)
         || CREDENTIAL_FILES.contains(&name)
-        || CREDENTIAL_ENDINGS.iter().any(|ending| name.ends_with(ending));
+        || CREDENTIAL_STARTS.iter().any(|start| name.starts_with(start) && !public)
+        || CREDENTIAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || (parent == "gh" && name == "hosts.yml");
     if credentials {
         Some(Sensitive::Credentials)
-    } else if name == ".git" || name == ".hg" || name == ".svn" {
+    } else if matches!(name, ".git" | ".hg" | ".svn") {
         Some(Sensitive::VersionControl)
-    } else if matches!(parent, ".haft" | ".glee") && matches!(name, "config.yml" | "tools" | "agents" | "workflows") {
+    } else if matches!(name, ".haft" | ".glee") {
         Some(Sensitive::OwnState)
     } else {
         None
+    }
+}
+
+/// `.env`, `.env.local`, `.envrc`, `prod.env`, but not `.env.example`.
+fn is_env(name: &str) -> bool {
+    match name.strip_prefix(".env") {
+        Some("") => true,
+        Some(rest) => !HARMLESS_ENV.iter().any(|word| rest.trim_start_matches(['.', '_', '-']) == *word),
+        None => name.strip_suffix(".env").is_some(),
     }
 }
 
@@ -116,12 +129,24 @@ mod tests {
     #[test]
     fn names_that_hold_secrets_are_known_anywhere() {
         let judged = |path: &str| sensitive(Path::new(path));
-        for path in ["/home/u/.ssh/config", "a/.env", "a/.env.local", "x/server.PEM", ".aws/credentials", "k/id_rsa"] {
+        for path in [
+            "/home/u/.ssh/config",
+            "a/.env",
+            "a/.env.local",
+            "prod.env",
+            ".envrc",
+            "id_rsa.old",
+            "x/server.PEM",
+            ".aws/credentials",
+            "k/id_rsa",
+        ] {
             assert_eq!(judged(path), Some(Sensitive::Credentials), "{path}");
         }
         assert_eq!(judged("repo/.git/hooks/pre-commit"), Some(Sensitive::VersionControl));
         assert_eq!(judged("repo/.haft/config.yml"), Some(Sensitive::OwnState));
-        for path in ["src/main.rs", ".env.example", ".github/workflows/ci.yml", ".gitignore", "environment"] {
+        for path in
+            ["src/main.rs", ".env.example", "id_rsa.pub", ".github/workflows/ci.yml", ".gitignore", "environment"]
+        {
             assert_eq!(judged(path), None, "{path}");
         }
     }

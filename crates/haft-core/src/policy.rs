@@ -4,7 +4,6 @@
 use crate::call::Caller;
 use crate::name::ToolName;
 use crate::pattern::{BadPattern, ToolPattern, first_match};
-use crate::tool::ToolSpec;
 use std::collections::BTreeMap;
 
 /// An allow list and a deny list. Deny wins.
@@ -116,7 +115,7 @@ pub enum Autonomy {
 pub struct FloorDeny {
     /// The tools it is about.
     pub tool: ToolPattern,
-    /// Where given, only calls whose arguments (as JSON text) match.
+    /// Where given, only calls whose arguments (as JSON text) or resolved paths match.
     pub args: Option<regex::Regex>,
     /// Why, for the person who meets it.
     pub reason: String,
@@ -164,11 +163,11 @@ impl Policy {
         Ok(())
     }
 
-    /// The floor rule, if any, that forbids this tool with these arguments (as JSON text).
-    pub fn forbidden(&self, spec: &ToolSpec, args: &str) -> Option<&FloorDeny> {
-        self.floor.iter().find(|rule| {
-            rule.tool.matches(&spec.name) && rule.args.as_ref().is_none_or(|pattern| pattern.is_match(args))
-        })
+    /// The floor rule, if any, that forbids this tool with any of these texts: its arguments as JSON, the
+    /// paths they lead to, the paths it would change.
+    pub fn forbidden(&self, tool: &ToolName, texts: &[String]) -> Option<&FloorDeny> {
+        let hit = |pattern: &regex::Regex| texts.iter().any(|text| pattern.is_match(text));
+        self.floor.iter().find(|rule| rule.tool.matches(tool) && rule.args.as_ref().is_none_or(hit))
     }
 }
 

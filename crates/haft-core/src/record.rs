@@ -134,6 +134,20 @@ pub fn redact(args: &Value, bodies: &[&str]) -> Value {
     Value::Object(redacted.collect::<Map<_, _>>())
 }
 
+/// Arguments that were not found valid: what the tool does not know may be anything, so only its hash and
+/// size are written down.
+pub fn redact_unchecked(args: &Value, schema: &Value, bodies: &[&str]) -> Value {
+    let Some(object) = args.as_object() else { return fingerprint(args) };
+    let known = |name: &str| schema["properties"].get(name).is_some();
+    let unknown: Vec<&str> = object.keys().map(String::as_str).filter(|name| !known(name)).collect();
+    redact(args, &[bodies, &unknown].concat())
+}
+
+/// A value of which nothing may be written down but its hash and size.
+pub fn sealed(value: &Value) -> Value {
+    fingerprint(value)
+}
+
 fn redact_value(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > CLEAR_MAX => fingerprint(value),

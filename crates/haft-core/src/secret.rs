@@ -35,7 +35,8 @@ const SHAPES: &str = concat!(
     r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
     r"|(?i:bearer|basic) [A-Za-z0-9._~+/-]{16,}=*",
-    r"|://[^/\s:@]+:[^/\s@]+@",
+    // A path that was normalised has lost one of its slashes.
+    r"|:/{1,2}[^/\s:@]+:[^/\s@]+@",
 );
 
 /// Substrings of which every secret shape contains one: a cheap look before the expensive one.

@@ -6,16 +6,23 @@ use crate::halt::Halt;
 use crate::pipeline::{Haft, Stop};
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Scene};
+use crate::tool::off_thread;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decision, Verdict};
-use haft_core::grant::{Grant, literal, subjects};
+use haft_core::change::digest;
+use haft_core::grant::{Grant, literal, subject};
 use haft_core::place::Place;
+use haft_core::record::{Digest, Kind};
 use haft_core::tool::Effect;
 use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Pending, Refused, Ruling};
-use haft_store::{Approval, ApprovalState};
+use haft_store::{Approval, ApprovalState, Entry};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How long a yes "for this session" holds at the most: twelve hours.
+const SESSION_GRANT_MS: i64 = 12 * 3_600_000;
 
 /// What would happen to a call, and why. Nothing runs to find out.
 #[derive(Debug, Clone, Serialize)]
@@ -52,6 +59,14 @@ impl From<Refused> for Stop {
     }
 }
 
+/// What a call would do.
+#[derive(Default)]
+struct Effects {
+    diff: Option<String>,
+    problem: Option<String>,
+    shown: Option<Digest>,
+}
+
 /// What consulting a person led to.
 enum Consulted {
     Admitted(Box<Admitted>),
@@ -81,7 +96,7 @@ impl Haft {
 
     /// The decision. Grants are only looked up when there would be a question without them, and a grant
     /// that somebody else used up in the meantime leads to the question after all.
-    async fn rule(&self, checked: Checked) -> Result<Ruling, Stop> {
+    pub(crate) async fn rule(&self, checked: Checked) -> Result<Ruling, Stop> {
         let (policy, chain) = (&self.settings.policy, &self.settings.chain);
         let facts = self.facts(&checked)?;
         let pending = match decide(checked, facts, policy, chain) {
@@ -94,6 +109,7 @@ impl Haft {
         let mut grants = found.map_err(|error| stop(pending.verdict(), store_error(error)))?;
         loop {
             let Ruling::Admitted(admitted) = pending.clone().with_grants(grants.clone(), policy, chain) else {
+                self.note_lapsed(&pending, &grants);
                 return Ok(Ruling::Ask(pending));
             };
             let Some(grant) = admitted.facts().grant_for(admitted.checked()).cloned() else {
@@ -104,6 +120,18 @@ impl Haft {
                 return Ok(Ruling::Admitted(admitted));
             }
             grants.retain(|other| other.id != grant.id);
+        }
+    }
+
+    /// Records which grants would have covered a call, had they not ended.
+    fn note_lapsed(&self, pending: &Pending, grants: &[Grant]) {
+        let (checked, facts) = (pending.checked(), pending.facts());
+        let subject = subject(checked, &facts.places);
+        for grant in grants.iter().filter(|grant| grant.is_about(checked, &subject)) {
+            if let Some(said) = grant.lapsed(facts.now_ms) {
+                let entry = Entry::new(Kind::Grant).call(&checked.call().id);
+                self.store.record_later(entry.with("grant", grant.id.as_str()).with("said", said));
+            }
         }
     }
 
@@ -143,14 +171,15 @@ impl Haft {
             }
             Said::Nobody => return Err(self.store_question(pending, &question).await),
         };
-        Ok(Consulted::Admitted(Box::new(pending.answer(answer)?)))
+        Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
 
     /// What a person is shown: for a tool that can tell, its real effect.
-    async fn question(&self, pending: &Pending, halt: &Halt) -> Question {
+    pub(crate) async fn question(&self, pending: &Pending, halt: &Halt) -> Question {
         let (checked, facts) = (pending.checked(), pending.facts());
-        let (diff, problem) = self.effect(checked, facts, halt).await;
-        let subjects = subjects(checked, &facts.places);
+        let Effects { diff, problem, shown } = self.effect(checked, facts, halt).await;
+        let places: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
+        let basis = format!("{} {} {places:?} {shown:?}", checked.spec().name, checked.args());
         Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
@@ -160,28 +189,39 @@ impl Haft {
             args: checked.args().clone(),
             diff,
             problem,
-            pattern: (subjects.len() == 1).then(|| literal(&subjects[0])),
+            subject: subject(checked, &facts.places),
+            shown,
+            basis: Digest::of(basis.as_bytes()),
         }
     }
 
     /// What a call would change, or why it would fail. Only tools without side effects are asked.
-    async fn effect(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> (Option<String>, Option<String>) {
+    async fn effect(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Effects {
         if checked.spec().effects.effect != Effect::Changes {
-            return (None, None);
+            return Effects::default();
         }
         let (Some(basis), Some(entry)) = (Basis::look(checked, facts), self.registry.get(checked.spec().name.as_str()))
         else {
-            return (None, None);
+            return Effects::default();
         };
-        let scene = self.scene(basis, &halt.within(checked.spec().timeout));
-        match entry.tool().act(&scene).await {
-            Ok(reply) => (Some(apply::diff(&reply.changes, &|path| self.workspace.shown(path))), None),
-            Err(error) => (None, Some(error.message)),
+        let halt = halt.within(checked.spec().timeout);
+        let scene = self.scene(basis, &halt);
+        let looked = match entry.tool().act(&scene).await {
+            Ok(reply) => {
+                let (workspace, shown) = (Arc::clone(&self.workspace), digest(&reply.changes));
+                let draw = move || Ok(apply::diff(&reply.changes, &|path| workspace.shown(path)));
+                off_thread(halt, draw).await.map(|diff| (diff, shown))
+            }
+            Err(error) => Err(error),
+        };
+        match looked {
+            Ok((diff, shown)) => Effects { diff: Some(diff), problem: None, shown: Some(shown) },
+            Err(error) => Effects { diff: None, problem: Some(error.message), shown: None },
         }
     }
 
-    pub(crate) fn scene(&self, basis: std::sync::Arc<Basis>, halt: &Halt) -> Scene {
-        Scene::new(basis, std::sync::Arc::clone(&self.workspace), self.store.clone(), self.events.clone(), halt.clone())
+    pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
+        Scene::new(basis, Arc::clone(&self.workspace), self.store.clone(), self.events.clone(), halt.clone())
     }
 
     /// Remembers a yes: for the session and exactly this, or for a pattern and a number of uses.
@@ -189,26 +229,20 @@ impl Haft {
         let checked = pending.checked();
         let name = &checked.spec().name;
         let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };
-        let subjects = subjects(checked, &pending.facts().places);
-        let patterns = match &pattern {
-            Some(pattern) => vec![pattern.clone()],
-            None => subjects.iter().map(|subject| literal(subject)).collect(),
+        let lasting = pattern.is_some();
+        let pattern = pattern.unwrap_or_else(|| literal(&subject(checked, &pending.facts().places)));
+        Grant::check_pattern(name, &pattern).map_err(|error| stop(CallError::invalid(error.to_string())))?;
+        let grant = Grant {
+            id: format!("g-{}", crate::new_call_id()),
+            tool: name.clone(),
+            pattern,
+            session: (!lasting).then(|| checked.call().session.clone()),
+            uses_left: lasting.then_some(self.settings.grant_uses),
+            // A session has no end that haft could see, so what is granted for one ends by itself.
+            expires_ms: (!lasting).then(|| now_ms().saturating_add(SESSION_GRANT_MS)),
         };
-        for text in patterns {
-            Grant::check_pattern(name, &text).map_err(|error| stop(CallError::invalid(error.to_string())))?;
-            let lasting = pattern.is_some();
-            let grant = Grant {
-                id: format!("g-{}", crate::new_call_id()),
-                tool: name.clone(),
-                pattern: text,
-                session: (!lasting).then(|| checked.call().session.clone()),
-                uses_left: lasting.then_some(self.settings.grant_uses),
-                expires_ms: None,
-            };
-            let stored = self.store.grant(self.workspace.root(), grant).await;
-            stored.map_err(|error| stop(store_error(error)))?;
-        }
-        Ok(())
+        let stored = self.store.grant(self.workspace.root(), grant).await;
+        stored.map_err(|error| stop(store_error(error)))
     }
 
     /// Stores a question that nobody could answer now.
@@ -222,6 +256,7 @@ impl Haft {
             preview: question.preview.clone(),
             reason: question.verdict.reason.clone(),
             root: self.workspace.root().to_string_lossy().into_owned(),
+            basis: question.basis.to_string(),
             asked_ms: 0,
             decided_by: None,
             outcome: None,
@@ -248,7 +283,8 @@ impl Haft {
         let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
         // What a read would have to ask for is not given away by explaining, either.
         let look = crate::dry::may_look(&facts.places) && verdict.decision != Decision::Deny;
-        let (diff, problem) = if look { self.effect(&checked, &facts, &halt).await } else { (None, None) };
+        let Effects { diff, problem, .. } =
+            if look { self.effect(&checked, &facts, &halt).await } else { Effects::default() };
         Ok(Explained {
             tool: checked.spec().name.to_string(),
             args: checked.args().clone(),

@@ -6,6 +6,7 @@ use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_store::Sighting;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Checks that everything stands as each change expects it.
 pub(crate) fn expect(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
@@ -110,6 +111,11 @@ fn one_diff(change: &Change, shown: &dyn Fn(&Path) -> String) -> String {
     }
 }
 
+/// How long two texts are compared for the smallest diff; after that, a larger one will do.
+const DIFF_TIME: Duration = Duration::from_millis(200);
+/// Larger texts are not compared.
+const DIFF_MAX: usize = 4 << 20;
+
 /// A unified diff of two contents.
 pub(crate) fn text_diff(old: &[u8], new: &[u8], name: &str, created: bool, removed: bool) -> String {
     let (from, to) = (
@@ -117,8 +123,15 @@ pub(crate) fn text_diff(old: &[u8], new: &[u8], name: &str, created: bool, remov
         if removed { "/dev/null".to_owned() } else { format!("b/{name}") },
     );
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
+        (Ok(old), Ok(new)) if old.len().max(new.len()) > DIFF_MAX => {
+            format!(
+                "{from} and {to} differ ({} -> {} bytes; too large to compare line by line)\n",
+                old.len(),
+                new.len()
+            )
+        }
         (Ok(old), Ok(new)) => {
-            let diff = similar::TextDiff::from_lines(old, new);
+            let diff = similar::TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
             diff.unified_diff().context_radius(3).header(&from, &to).to_string()
         }
         _ => format!("binary files {from} and {to} differ ({} -> {} bytes)\n", old.len(), new.len()),

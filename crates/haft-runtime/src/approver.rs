@@ -2,6 +2,7 @@
 
 use crate::tool::BoxFuture;
 use haft_core::approval::Verdict;
+use haft_core::record::Digest;
 use haft_core::tool::Severity;
 use haft_core::{CallId, ToolName};
 use serde_json::Value;
@@ -25,8 +26,12 @@ pub struct Question {
     pub diff: Option<String>,
     /// Why the diff could not be made; then running it would fail the same way.
     pub problem: Option<String>,
-    /// A pattern that would cover this and nothing else, for "always".
-    pub pattern: Option<String>,
+    /// What a remembered pattern is matched against.
+    pub subject: String,
+    /// The digest of the changes in `diff`: only these may be made on this answer.
+    pub shown: Option<Digest>,
+    /// The digest of everything that the question is about: arguments, where they lead, what would change.
+    pub basis: Digest,
 }
 
 /// What a person said.

@@ -95,7 +95,9 @@ pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()>
     };
     let draft = format!(".haft-{:016x}.tmp", crate::chance());
     let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::openat(&dir, &draft, create, Mode::from_raw_mode(0o666))?);
+    // Never more open than what it replaces, not even for a moment.
+    let first = old.as_ref().map_or(0o666, |stat| stat.st_mode & 0o777);
+    let mut file = File::from(rustix::fs::openat(&dir, &draft, create, Mode::from_raw_mode(first))?);
     let written = (|| {
         file.write_all(content)?;
         if let Some(stat) = &old {
@@ -110,6 +112,7 @@ pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()>
             file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         }
         file.sync_all()?;
+        crate::crash_point("drafted");
         if old.is_some() {
             rustix::fs::renameat(&dir, &draft, &dir, name)?;
         } else {
@@ -122,6 +125,18 @@ pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()>
         let _ = rustix::fs::unlinkat(&dir, &draft, AtFlags::empty());
     }
     written
+}
+
+/// Removes the drafts that a process left beside `path` when it died.
+pub fn sweep(path: &Path) {
+    let Some(dir) = path.parent() else { return };
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let middle = name.to_str().and_then(|name| name.strip_prefix(".haft-")?.strip_suffix(".tmp"));
+        if middle.is_some_and(|middle| middle.len() == 16 && middle.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Moves a file to where nothing is.

@@ -1,6 +1,8 @@
 //! What of a call is written down, and when: its intent before anything happens, its outcome after.
 
+use haft_core::policy::Hook;
 use haft_core::record::{Digest, Kind, redact};
+use haft_core::secret::mask;
 use haft_core::{Admitted, Call, Checked, Outcome};
 use haft_store::{Entry, Store, StoreError};
 use serde_json::{Value, json};
@@ -18,12 +20,14 @@ impl Opened {
 
 /// Writes the intent. A call with effects waits until it is on disk; if that fails, it does not run. A
 /// call that only reads need not wait.
-pub(crate) async fn open(store: &Store, admitted: Admitted) -> Result<Opened, (Box<Admitted>, StoreError)> {
+pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Result<Opened, (Box<Admitted>, StoreError)> {
     let checked = admitted.checked();
     let (id, tool) = (checked.call().id.clone(), checked.spec().name.to_string());
     let entry = describe(Kind::Intent, checked)
         .with("verdict", serde_json::to_value(admitted.verdict()).unwrap_or_default())
         .with("places", places(&admitted));
+    // A tool that a hook marks stands out for whoever reads the log.
+    let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
     if checked.spec().read_only() {
         store.record_later(entry);
     } else if let Err(error) = store.open_call(&id, &tool, entry).await {
@@ -44,9 +48,10 @@ pub(crate) fn close(store: &Store, opened: &Opened, outcome: &Outcome) {
 }
 
 /// Records a call that was stopped before it ran.
-pub(crate) fn refuse(store: &Store, call: &Call, outcome: &Outcome) {
+pub(crate) fn refuse(store: &Store, call: &Call, args: Value, outcome: &Outcome) {
     let entry = ended(Kind::Refused, call, outcome)
-        .with("spoken", haft_core::secret::mask(&haft_core::preview::cut(&call.spoken, 120)).into_owned())
+        .with("args", args)
+        .with("spoken", mask(&haft_core::preview::cut(&call.spoken, 120)).into_owned())
         .with("session", call.session.as_str())
         .with("verdict", serde_json::to_value(&outcome.verdict).unwrap_or_default());
     store.record_later(entry);
@@ -70,7 +75,7 @@ fn describe(kind: Kind, checked: &Checked) -> Entry {
 }
 
 fn places(admitted: &Admitted) -> Value {
-    admitted.facts().places.iter().map(|place| json!({"path": place.shown, "access": place.access})).collect()
+    admitted.facts().places.iter().map(|place| json!({"path": mask(&place.shown), "access": place.access})).collect()
 }
 
 /// The outcome without its content: what came out is kept as hash and size.
@@ -82,7 +87,9 @@ fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
         .with("duration_ms", outcome.duration_ms)
         .with("output", json!({"sha256": Digest::of(outcome.output.as_bytes()), "bytes": outcome.output.len()}));
     if let Some(error) = &outcome.error {
-        entry = entry.with("error", json!({"kind": error.kind, "message": haft_core::secret::mask(&error.message)}));
+        // Lines after the first quote what was sent or what stands in a file; the log is not the place for it.
+        let first = error.message.lines().next().unwrap_or_default();
+        entry = entry.with("error", json!({"kind": error.kind, "message": mask(first)}));
     }
     if let Some(undo) = &outcome.undo {
         entry = entry.with("undo", serde_json::to_value(undo).unwrap_or_default());

@@ -10,7 +10,8 @@ use crate::registry::{self, Meant, Registry};
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
-use haft_core::approval::{Chain, Floor, Granted, Reading, Verdict};
+use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, Verdict};
+use haft_core::record::{redact_unchecked, sealed};
 use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
 use std::collections::HashMap;
@@ -24,9 +25,8 @@ const ARGS_MAX: usize = 16 << 20;
 /// What a [`Haft`] goes by.
 #[derive(Clone)]
 pub struct Settings {
-    /// Which tools exist for whom.
-    pub policy: Arc<Policy>,
-    /// Who has a say about a call.
+    pub(crate) policy: Arc<Policy>,
+    /// Who has a say about a call. Add your own voices here.
     pub chain: Chain,
     /// Where outputs and before-images are kept.
     pub data_dir: PathBuf,
@@ -39,13 +39,24 @@ pub struct Settings {
 impl Settings {
     /// The careful defaults: reading inside the project is free, everything else is asked.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        let policy = Arc::new(Policy::default());
+        Self::with_policy(data_dir, Arc::new(Policy::default()))
+    }
+
+    /// The same under a policy. Its floor and its hooks speak in the chain from the start, so that neither
+    /// can be forgotten.
+    pub fn with_policy(data_dir: impl Into<PathBuf>, policy: Arc<Policy>) -> Self {
         let mut chain = Chain::default();
         chain.add(Arc::new(Floor(Arc::clone(&policy))));
+        chain.add(Arc::new(Confirmed(Arc::clone(&policy))));
         chain.add(Arc::new(Granted));
         chain.add(Arc::new(Reading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
         Self { policy, chain, data_dir: data_dir.into(), undo: UndoLimits::default(), grant_uses }
+    }
+
+    /// Which tools exist for whom.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
     }
 }
 
@@ -112,7 +123,7 @@ impl Haft {
             Ok(outcome) => outcome,
             Err(stop) => {
                 let outcome = Outcome::failure(call.id.clone(), stop.tool, stop.error, stop.verdict);
-                journal::refuse(&self.store, &call, &outcome);
+                journal::refuse(&self.store, &call, self.loggable(&call), &outcome);
                 outcome
             }
         };
@@ -120,6 +131,17 @@ impl Haft {
         self.store.touch_session(&call.session);
         self.events.send_with(|| Event::CallEnd { outcome: Box::new(outcome.clone()) });
         outcome
+    }
+
+    /// The arguments of a call that was stopped, as far as they may be written down.
+    fn loggable(&self, call: &Call) -> serde_json::Value {
+        match self.registry.resolve(call) {
+            Ok(Meant { entry, args }) => {
+                let spec = entry.spec();
+                redact_unchecked(&args.args, &spec.shapes.input, &spec.reach.bodies)
+            }
+            Err(_) => sealed(&call.args),
+        }
     }
 
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Result<Outcome, Stop> {
@@ -154,7 +176,8 @@ impl Haft {
     /// Writes the intent before anything happens.
     async fn open(&self, admitted: haft_core::Admitted) -> Result<journal::Opened, Stop> {
         crate::crash_point("admitted");
-        let opened = journal::open(&self.store, admitted).await.map_err(|(admitted, error)| {
+        let (hook, _) = self.settings.policy.hooks.action(&admitted.checked().spec().name);
+        let opened = journal::open(&self.store, admitted, hook).await.map_err(|(admitted, error)| {
             let error = crate::store_error(error);
             let tool = admitted.checked().spec().name.to_string();
             Stop { tool, verdict: admitted.verdict().clone(), error }

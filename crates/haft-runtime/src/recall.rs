@@ -1,6 +1,5 @@
 //! Looking back: what a call changed, taking it back, and running what a person approved later.
 
-use crate::approver::Yes;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
@@ -8,8 +7,8 @@ use crate::{Approver, Question, Said, apply, new_call_id, store_error, undo};
 use haft_core::change::Change;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
-use haft_core::{CallError, CallId, Origin, Outcome};
-use haft_store::{Entry, UndoCall, UndoStep};
+use haft_core::{CallError, CallId, Origin, Outcome, Ruling};
+use haft_store::{Approval, Entry, UndoCall, UndoStep};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,31 +32,57 @@ pub struct Changed {
     pub gap: Option<String>,
 }
 
-/// The person who approved a stored call. What was asked then is not asked again; a deny still stands.
-struct Earlier(String);
+/// The person who approved a stored call. They said yes to exactly what was asked: if it has become
+/// something else, that is a no. A deny still stands.
+struct Earlier {
+    name: String,
+    basis: String,
+}
 
 impl Approver for Earlier {
     fn name(&self) -> &str {
-        &self.0
+        &self.name
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
-        Yes.ask(question)
+        let same = question.basis.to_string() == self.basis;
+        let said = if same { Said::Once } else { Said::Reject("it changed while it was being approved".to_owned()) };
+        Box::pin(std::future::ready(said))
     }
 }
 
 impl Haft {
-    /// Approves a stored call and runs it: once, whoever else tries at the same time.
+    /// Approves a stored call and runs it: once, whoever else tries at the same time, and only if it is
+    /// still what was asked about.
     pub async fn approve(&self, id: &str, by: &str, halt: &Halt) -> Result<Outcome, CallError> {
-        self.belongs_here(id).await?;
+        let asked = self.belongs_here(id).await?;
+        self.still_the_same(&asked, halt).await?;
         let Some(mut call) = self.store.approve(id, by).await.map_err(store_error)? else {
             return Err(CallError::conflict(format!("{id} has been decided already"))
                 .hint(format!("`haft approvals show {id}` shows what came of it")));
         };
         call.origin = Origin::Approval;
         crate::crash_point("approved");
-        let outcome = self.call(call, &Earlier(by.to_owned()), halt).await;
+        let approver = Earlier { name: by.to_owned(), basis: asked.basis };
+        let outcome = self.call(call, &approver, halt).await;
         self.store.finish_approval(id, &outcome).await.map_err(store_error)?;
         Ok(outcome)
+    }
+
+    /// Refuses if files, links or rules have made a question into another one since it was asked.
+    async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<(), CallError> {
+        let Some(call) = self.store.waiting_call(&asked.id).await.map_err(store_error)? else { return Ok(()) };
+        let checked = self.check(call, halt).map_err(|stop| stop.error)?;
+        let Ruling::Ask(pending) = self.rule(checked).await.map_err(|stop| stop.error)? else { return Ok(()) };
+        let now = self.question(&pending, halt).await.basis.to_string();
+        if now == asked.basis {
+            return Ok(());
+        }
+        self.store.rebase(&asked.id, &now).await.map_err(store_error)?;
+        Err(CallError::conflict(format!(
+            "{} is no longer what was asked about: the files it names have changed",
+            asked.id
+        ))
+        .hint(format!("look at it again with `haft approvals show {}`; then approve or reject it", asked.id)))
     }
 
     /// Rejects a stored call.
@@ -71,17 +96,26 @@ impl Haft {
     }
 
     /// A call runs in the project it was made in.
-    async fn belongs_here(&self, id: &str) -> Result<(), CallError> {
+    async fn belongs_here(&self, id: &str) -> Result<Approval, CallError> {
         let found = self.store.approval(id).await.map_err(store_error)?;
         let approval = found.ok_or_else(|| {
             CallError::not_found(format!("there is no approval `{}`", haft_core::preview::inert(id)))
                 .hint("`haft approvals` lists what waits")
         })?;
         if Path::new(&approval.root) == self.workspace.root() {
-            return Ok(());
+            return Ok(approval);
         }
         Err(CallError::conflict(format!("{id} belongs to the project {}", approval.root))
             .hint(format!("decide it there: cd {}", approval.root)))
+    }
+
+    /// Clears away what a process left half-made when it died in this call.
+    pub async fn sweep(&self, call: &CallId) -> Result<(), CallError> {
+        let found = self.store.undo_of(call).await.map_err(store_error)?;
+        for step in found.into_iter().flat_map(|(_, steps)| steps) {
+            crate::files::sweep(&step.path);
+        }
+        Ok(())
     }
 
     /// What a call changed.
@@ -101,7 +135,7 @@ impl Haft {
     /// The latest call in this project that changed files and was not taken back.
     pub async fn last_change(&self) -> Result<CallId, CallError> {
         let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
-        let last = recent.into_iter().find(|call| call.undone_by.is_none());
+        let last = recent.into_iter().find(|call| call.undone_by.is_none() && call.undoes.is_none());
         last.map(|call| call.call_id).ok_or_else(|| CallError::not_found("no call in this project can be undone"))
     }
 
@@ -117,12 +151,16 @@ impl Haft {
     /// taken back.
     pub async fn undo(&self, call: &CallId) -> Result<(CallId, Undo), CallError> {
         let (found, steps) = self.undo_data(call).await?;
+        if Path::new(&found.root) != self.workspace.root() {
+            return Err(CallError::conflict(format!("{call} belongs to the project {}", found.root))
+                .hint(format!("undo it there: cd {}", found.root)));
+        }
         let shown = |path: &Path| self.workspace.shown(path);
         let changes = self.vault.inverse(&found, &steps, &shown)?;
         let id = new_call_id();
         let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
         self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
-        let done = self.take_back(&id, changes, found.dirs).await;
+        let done = self.take_back((&id, call), changes, found.dirs).await;
         self.store.close_call(&id, about(if done.is_ok() { "done" } else { "failed" }));
         let undo = done?;
         self.store.mark_undone(call, &id).await.map_err(store_error)?;
@@ -131,16 +169,16 @@ impl Haft {
 
     async fn take_back(
         &self,
-        id: &CallId,
+        (id, undoes): (&CallId, &CallId),
         changes: Vec<Change>,
         dirs: Vec<std::path::PathBuf>,
     ) -> Result<Undo, CallError> {
         let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
-        let id = id.clone();
+        let (id, undoes) = (id.clone(), undoes.clone());
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
-            let kept = vault.keep(&store, &id, workspace.root(), &changes)?;
-            apply::apply(&changes, &kept, &shown)?;
+            let kept = vault.keep(&store, &id, workspace.root(), &changes, Some(&undoes))?;
+            apply::apply(&changes, &kept, &shown).inspect_err(|_| vault.drop(&store, &id))?;
             undo::remove_dirs(&dirs);
             let files = changes.iter().map(|change| shown(change.path())).collect();
             Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })

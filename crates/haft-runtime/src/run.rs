@@ -6,7 +6,7 @@ use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::tool::Reply;
 use crate::{apply, store_error};
-use haft_core::change::Change;
+use haft_core::change::{Change, digest};
 use haft_core::outcome::Undo;
 use haft_core::shape::{Cut, truncate};
 use haft_core::tool::Effect;
@@ -41,9 +41,34 @@ impl Haft {
         };
         match reply {
             Ok(reply) if checked.spec().effects.effect == Effect::Changes && !reply.changes.is_empty() => {
-                self.change(checked.call(), reply, &halt).await
+                match self.permitted(opened, &reply.changes) {
+                    Ok(()) => self.change(checked.call(), reply, &halt).await,
+                    Err(error) => Raw { reply: Err(error), undo: None },
+                }
             }
             reply => Raw { reply, undo: None },
+        }
+    }
+
+    /// Whether these are the changes that a person saw, at places that no floor rule forbids.
+    fn permitted(&self, opened: &Opened, changes: &[Change]) -> Result<(), CallError> {
+        let admitted = opened.admitted();
+        if admitted.shown().is_some_and(|shown| shown != digest(changes)) {
+            return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")
+                .hint("call again to see what it would do now"));
+        }
+        let mut texts = Vec::new();
+        for change in changes {
+            let target = if let Change::Move { to, .. } = change { Some(to) } else { None };
+            for path in [Some(change.path()), target].into_iter().flatten() {
+                texts.extend([self.workspace.shown(path), path.to_string_lossy().into_owned()]);
+            }
+        }
+        match self.settings.policy.forbidden(&admitted.checked().spec().name, &texts) {
+            Some(rule) if rule.args.is_some() => {
+                Err(CallError::new(ErrorKind::Denied, format!("{} (by floor); nothing was changed", rule.reason)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -58,9 +83,9 @@ impl Haft {
         let work = move || {
             let shown = |path: &std::path::Path| workspace.shown(path);
             apply::expect(&changes, &shown)?;
-            let kept = vault.keep(&store, &id, workspace.root(), &changes)?;
+            let kept = vault.keep(&store, &id, workspace.root(), &changes, None)?;
             crate::crash_point("kept");
-            apply::apply(&changes, &kept, &shown)?;
+            apply::apply(&changes, &kept, &shown).inspect_err(|_| vault.drop(&store, &id))?;
             for (path, sighting) in apply::sightings(&changes) {
                 store.note_sighting(session.clone(), path, sighting);
             }

@@ -25,10 +25,9 @@ impl<'s> Seen<'s> {
         Self { store, session }
     }
 
-    /// Notes that the session knows this file. Must not be called from an async context.
-    pub fn note(&self, path: &Path, sighting: Sighting) -> Result<(), CallError> {
+    /// Notes that the session knows this file.
+    pub fn note(&self, path: &Path, sighting: Sighting) {
         self.store.note_sighting(self.session.clone(), path.to_owned(), sighting);
-        Ok(())
     }
 
     /// Refuses a change to a file that the session has not read as it stands. Must not be called from an

@@ -61,6 +61,7 @@ impl Vault {
         call: &CallId,
         root: &Path,
         changes: &[Change],
+        undoes: Option<&CallId>,
     ) -> Result<Kept, CallError> {
         let fail = |error: io::Error| {
             CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
@@ -81,6 +82,7 @@ impl Vault {
             bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
             dirs: kept.made_dirs.clone(),
             gap: kept.gap.clone(),
+            undoes: undoes.map(ToString::to_string),
             undone_by: None,
         };
         store.keep_undo_blocking(undo, kept.steps.clone()).map_err(crate::store_error)?;
@@ -109,6 +111,13 @@ impl Vault {
         }
         kept.steps.push(step);
         Ok(bytes)
+    }
+
+    /// Drops what was kept for a call that failed and was taken back.
+    pub(crate) fn drop(&self, store: &Store, call: &CallId) {
+        if store.drop_undo_blocking(call).is_ok() {
+            let _ = std::fs::remove_dir_all(self.of(call));
+        }
     }
 
     /// Forgets what is too old or too much. Best effort: undo data that stays longer harms nobody.
@@ -286,6 +295,10 @@ pub(crate) fn changes(vault: &Vault, call: &UndoCall, steps: &[UndoStep], shown:
             continue;
         }
         let now = files::state(&step.path).unwrap_or(State::Absent);
+        if now == step.before {
+            text.push_str(&format!("# {name} is as it was before the call\n"));
+            continue;
+        }
         if !same(&now, &step.after) {
             text.push_str(&format!("# {name} has changed since; this is the difference to what is there now\n"));
         }

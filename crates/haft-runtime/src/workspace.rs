@@ -32,10 +32,9 @@ impl Workspace {
     /// root, else the directory itself.
     pub fn discover(from: &Path) -> std::io::Result<Self> {
         let from = from.canonicalize()?;
-        let upward = |names: &[&str]| {
-            from.ancestors().find(|dir| names.iter().any(|name| dir.join(name).exists())).map(Path::to_owned)
-        };
-        let root = upward(&[".haft", ".glee"]).or_else(|| upward(&[".git"]));
+        let upward = |there: &dyn Fn(&Path) -> bool| from.ancestors().find(|dir| there(dir)).map(Path::to_owned);
+        let own = |dir: &Path| dir.join(".haft").is_dir() || dir.join(".glee").is_dir();
+        let root = upward(&own).or_else(|| upward(&|dir| dir.join(".git").exists()));
         Self::new(root.as_deref().unwrap_or(&from))
     }
 
@@ -160,7 +159,7 @@ fn resolve(path: &Path, links_left: usize) -> Result<PathBuf, String> {
     let (Some(parent), Some(last)) = (path.parent(), path.components().next_back()) else {
         return Err("no such path".to_owned());
     };
-    let parent = resolve(parent, links_left - 1)?;
+    let parent = resolve(parent, links_left)?;
     match last {
         Component::Normal(name) => match std::fs::read_link(parent.join(name)) {
             Ok(target) => resolve(&parent.join(target), links_left - 1),

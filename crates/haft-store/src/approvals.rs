@@ -47,6 +47,8 @@ pub struct Approval {
     pub reason: String,
     /// The project it is about.
     pub root: String,
+    /// The digest of what was asked: arguments, where they lead, what would change.
+    pub basis: String,
     /// When it was asked.
     pub asked_ms: i64,
     /// Who decided.
@@ -57,7 +59,9 @@ pub struct Approval {
     pub outcome: Option<Value>,
 }
 
-const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome";
+const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis";
+/// How long the outcome of a decided call can be fetched: a week.
+const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let (word, outcome): (String, Option<String>) = (row.get(1)?, row.get(8)?);
@@ -69,6 +73,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
         preview: row.get(3)?,
         reason: row.get(4)?,
         root: row.get(5)?,
+        basis: row.get(9)?,
         asked_ms: row.get(6)?,
         decided_by: row.get(7)?,
         outcome: outcome.and_then(|text| serde_json::from_str(&text).ok()),
@@ -89,10 +94,21 @@ impl Store {
         let call = serde_json::to_string(call).unwrap_or_default();
         self.run(Mode::Durable, move |connection| {
             connection.execute(
-                "INSERT INTO approvals (id, state, call, tool, preview, reason, root, asked_ms)
-                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![approval.id, call, approval.tool, approval.preview, approval.reason, approval.root, now_ms()],
+                "INSERT INTO approvals (id, state, call, tool, preview, reason, root, asked_ms, basis)
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    approval.id,
+                    call,
+                    approval.tool,
+                    approval.preview,
+                    approval.reason,
+                    approval.root,
+                    now_ms(),
+                    approval.basis
+                ],
             )?;
+            let old = now_ms() - OUTCOME_KEPT_MS;
+            connection.execute("UPDATE approvals SET outcome = NULL WHERE decided_ms < ?1", [old])?;
             record(connection, &approval.id, "asked", None)
         })
         .await
@@ -122,6 +138,17 @@ impl Store {
     pub async fn waiting_call(&self, id: &str) -> Result<Option<Call>, StoreError> {
         let id = id.to_owned();
         self.run(Mode::Read, move |connection| waiting(connection, &id)).await
+    }
+
+    /// Notes what a question is about now, after somebody has been told that it changed.
+    pub async fn rebase(&self, id: &str, basis: &str) -> Result<(), StoreError> {
+        let (id, basis) = (id.to_owned(), basis.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            let sql = "UPDATE approvals SET basis = ?2 WHERE id = ?1 AND state = 'pending'";
+            connection.execute(sql, params![id, basis])?;
+            record(connection, &id, "changed", None)
+        })
+        .await
     }
 
     /// Says yes, if nobody has decided before. Returns the call to run: exactly one caller ever gets it,
@@ -154,7 +181,9 @@ impl Store {
 
     /// Keeps what came of an approved call.
     pub async fn finish_approval(&self, id: &str, outcome: &Outcome) -> Result<(), StoreError> {
-        let (id, outcome) = (id.to_owned(), serde_json::to_string(outcome).unwrap_or_default());
+        let mut kept = outcome.clone();
+        kept.output = haft_core::secret::mask(&kept.output).into_owned();
+        let (id, outcome) = (id.to_owned(), serde_json::to_string(&kept).unwrap_or_default());
         self.run(Mode::Durable, move |connection| {
             connection
                 .execute("UPDATE approvals SET state = 'done', outcome = ?2 WHERE id = ?1", params![id, outcome])

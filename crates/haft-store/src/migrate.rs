@@ -26,7 +26,7 @@ const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE approvals (
         id TEXT PRIMARY KEY, state TEXT NOT NULL, call TEXT, tool TEXT NOT NULL, preview TEXT NOT NULL,
-        reason TEXT NOT NULL, root TEXT NOT NULL, asked_ms INTEGER NOT NULL, decided_ms INTEGER, decided_by TEXT,
+        reason TEXT NOT NULL, root TEXT NOT NULL, basis TEXT NOT NULL, asked_ms INTEGER NOT NULL, decided_ms INTEGER, decided_by TEXT,
         outcome TEXT
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE grants (
@@ -36,7 +36,7 @@ const STEPS: &[&str] = &[
     CREATE TABLE trust (root TEXT PRIMARY KEY, digest BLOB NOT NULL, at_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE undo_calls (
         call_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, root TEXT NOT NULL, bytes INTEGER NOT NULL,
-        dirs TEXT NOT NULL, gap TEXT, undone_by TEXT
+        dirs TEXT NOT NULL, gap TEXT, undoes TEXT, undone_by TEXT
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE undo_steps (
         call_id TEXT NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, path BLOB NOT NULL, target BLOB,

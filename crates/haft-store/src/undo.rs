@@ -23,6 +23,8 @@ pub struct UndoCall {
     pub dirs: Vec<PathBuf>,
     /// What could not be captured, and why: then it cannot be undone.
     pub gap: Option<String>,
+    /// The call that this one took back, if it was an undo.
+    pub undoes: Option<String>,
     /// The call that took it back.
     pub undone_by: Option<String>,
 }
@@ -57,7 +59,8 @@ fn read_call(row: &Row<'_>) -> rusqlite::Result<UndoCall> {
         bytes: row.get(3)?,
         dirs: serde_json::from_str(&dirs).unwrap_or_default(),
         gap: row.get(5)?,
-        undone_by: row.get(6)?,
+        undoes: row.get(6)?,
+        undone_by: row.get(7)?,
     })
 }
 
@@ -94,14 +97,14 @@ fn insert_step(connection: &Connection, call: &CallId, number: usize, step: &Und
         .map(drop)
 }
 
-const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undone_by";
+const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by";
 
 impl Store {
     /// Keeps what it takes to undo a call, durably, before the call acts. For threads that may block.
     pub fn keep_undo_blocking(&self, call: UndoCall, steps: Vec<UndoStep>) -> Result<(), StoreError> {
         self.run_blocking(Mode::Durable, move |connection| {
             connection.execute(
-                "INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![
                     call.call_id.as_str(),
                     now_ms(),
@@ -109,6 +112,7 @@ impl Store {
                     call.bytes,
                     serde_json::to_string(&call.dirs).unwrap_or_default(),
                     call.gap,
+                    call.undoes,
                 ],
             )?;
             steps.iter().enumerate().try_for_each(|(number, step)| insert_step(connection, &call.call_id, number, step))
@@ -151,6 +155,15 @@ impl Store {
             connection.execute(sql, params![call.as_str(), by.as_str()]).map(drop)
         })
         .await
+    }
+
+    /// Drops what was kept for a call that changed nothing after all. For threads that may block.
+    pub fn drop_undo_blocking(&self, call: &CallId) -> Result<(), StoreError> {
+        let call = call.clone();
+        self.run_blocking(Mode::Write, move |connection| {
+            connection.execute("DELETE FROM undo_steps WHERE call_id = ?1", [call.as_str()])?;
+            connection.execute("DELETE FROM undo_calls WHERE call_id = ?1", [call.as_str()]).map(drop)
+        })
     }
 
     /// Forgets the oldest undo data until all of it is younger than `since_ms` and together not larger

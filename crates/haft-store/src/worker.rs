@@ -76,6 +76,8 @@ impl Store {
         connection.busy_timeout(BUSY).map_err(fail)?;
         migrate::migrate(&mut connection, path)?;
         connection.set_prepared_statement_cache_capacity(64);
+        // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
+        connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
         // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
         // The write-ahead log is carried over by whoever finds it too long.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;

@@ -6,7 +6,7 @@ use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
-use haft_runtime::{Haft, Settings, UndoLimits, Workspace, new_call_id};
+use haft_runtime::{Haft, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl From<StoreError> for Failure {
 
 /// The outcome of a call that was never understood.
 pub fn unrun(id: CallId, tool: &str, error: CallError) -> Outcome {
-    let verdict = Verdict::new(Decision::Deny, "validation", "the call was not well formed, so nothing was decided");
+    let verdict = Verdict::new(Decision::Deny, "validation", "nothing was run, so nothing was decided");
     Outcome::failure(id, tool, error, verdict)
 }
 
@@ -93,6 +93,22 @@ impl Ground {
         let workspace = workspace.map_err(fail)?;
         let paths = Paths::from_env(workspace.root())?;
         let layers = config::load(&paths, Choices::from_env()?, flags(common))?;
+        Ok(Self { paths, layers, workspace })
+    }
+
+    /// The same for looking back: a project's file that cannot be read is a warning and does not count.
+    pub fn find_to_look_back(common: &Common) -> Result<Self, Failure> {
+        let failure = match Self::find(common) {
+            Ok(ground) => return Ok(ground),
+            Err(failure) => failure,
+        };
+        let here = common.root.clone().map_or_else(std::env::current_dir, Ok).map_err(|error| gone(&error))?;
+        let Ok(workspace) = Workspace::discover(&here) else { return Err(failure) };
+        let paths = Paths::from_env(workspace.root())?;
+        let Ok(layers) = config::load_without_project(&paths, Choices::from_env()?, flags(common)) else {
+            return Err(failure);
+        };
+        style::warn(failure.message());
         Ok(Self { paths, layers, workspace })
     }
 
@@ -144,13 +160,30 @@ pub struct App {
     pub caller: Caller,
     session: SessionId,
     dialect: Dialect,
-    runtime: tokio::runtime::Runtime,
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        // A thread that waits for a key at the terminal must not hold up the end of the program.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl App {
     /// Reads the configuration, opens the store and says what is worth knowing about both.
     pub fn open(common: &Common) -> Result<Self, Failure> {
-        let ground = Ground::find(common)?;
+        Self::on(common, &Ground::find(common)?)
+    }
+
+    /// The same for commands that only look back and take back.
+    pub fn open_to_look_back(common: &Common) -> Result<Self, Failure> {
+        Self::on(common, &Ground::find_to_look_back(common)?)
+    }
+
+    fn on(common: &Common, ground: &Ground) -> Result<Self, Failure> {
         let store = ground.store()?;
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));
@@ -164,9 +197,9 @@ impl App {
             json: common.json,
             caller: loaded.settings.caller.clone(),
             dialect: loaded.settings.dialect,
-            haft: build(&ground, store, loaded),
+            haft: build(ground, store, loaded),
             session,
-            runtime,
+            runtime: Some(runtime),
         };
         app.report_interrupted()?;
         Ok(app)
@@ -178,8 +211,13 @@ impl App {
     }
 
     /// Runs async work to its end.
+    ///
+    /// # Panics
+    ///
+    /// Never: the runtime is there until the value is dropped.
+    #[expect(clippy::expect_used, reason = "the runtime is only taken when the program ends")]
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
+        self.runtime.as_ref().expect("the runtime is there until the end").block_on(work)
     }
 
     /// The dialect that was named, or the configured one.
@@ -211,6 +249,7 @@ impl App {
             return Ok(());
         }
         for call in self.block_on(self.store().take_interrupted())? {
+            self.block_on(self.haft.sweep(&call.call_id))?;
             style::warn(&format!(
                 "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
                 call.call_id,
@@ -234,16 +273,9 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     }
     workspace = roots.read.iter().fold(workspace, |workspace, root| workspace.readable(root));
     workspace = roots.write.iter().fold(workspace, |workspace, root| workspace.writable(root));
-    let settings = Settings {
-        policy: loaded.policy,
-        chain: loaded.chain,
-        data_dir: ground.data_dir(store.path()),
-        undo: UndoLimits {
-            keep: undo.keep,
-            max_file_bytes: undo.max_file_bytes,
-            max_total_bytes: undo.max_total_bytes,
-        },
-        grant_uses,
-    };
+    let mut settings = Settings::with_policy(ground.data_dir(store.path()), loaded.policy);
+    settings.chain = loaded.chain;
+    settings.undo = undo;
+    settings.grant_uses = grant_uses;
     Haft::new(workspace, store, settings)
 }

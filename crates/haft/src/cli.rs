@@ -87,8 +87,11 @@ pub enum Command {
         /// For which shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page.
-    Man,
+    /// Print the manual page, or that of one command.
+    Man {
+        /// Which command.
+        command: Option<String>,
+    },
     /// Print reference documentation as Markdown.
     #[command(hide = true)]
     Docs {

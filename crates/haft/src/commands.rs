@@ -20,6 +20,10 @@ pub fn run(cli: Cli) -> ExitCode {
     crate::style::choose(cli.common.color);
     let json = cli.common.json;
     match dispatch(cli) {
+        Ok(_) if crate::style::stdout_failed() => {
+            crate::style::warn("not everything could be written to stdout");
+            ExitCode::from(7)
+        }
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             failure.print(json);
@@ -36,15 +40,15 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Batch(args) => call::batch(&App::open(common)?, &args),
         Command::Explain(args) => explain::run(&App::open(common)?, &args),
         Command::Approvals(args) => approvals::run(&App::open(common)?, args.action),
-        Command::Log(args) => log::run(&App::open(common)?, &args),
-        Command::Undo(args) => recall::undo(&App::open(common)?, &args),
-        Command::Changes(args) => recall::changes(&App::open(common)?, &args),
+        Command::Log(args) => log::run(&App::open_to_look_back(common)?, &args),
+        Command::Undo(args) => recall::undo(&App::open_to_look_back(common)?, &args),
+        Command::Changes(args) => recall::changes(&App::open_to_look_back(common)?, &args),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => setup::trust(common, &args),
         Command::Doctor => Ok(doctor::run(common)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
-        Command::Man => reference::man(),
+        Command::Man { command } => reference::man(command.as_deref()),
         Command::Docs { kind } => Ok(reference::docs(kind)),
     }
 }

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use haft_core::{CallError, preview};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// For what went well.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -46,21 +47,45 @@ fn out_raw(text: &str) {
 }
 
 fn print(stdout: &mut impl Write, text: &str) {
-    let _ = stdout.write_all(text.as_bytes());
-    if !text.ends_with('\n') && !text.is_empty() {
-        let _ = stdout.write_all(b"\n");
+    let end: &[u8] = if text.ends_with('\n') || text.is_empty() { b"" } else { b"\n" };
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
+    if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+        STDOUT_FAILED.store(true, Ordering::Relaxed);
     }
-    let _ = stdout.flush();
 }
+
+/// Whether something that was to be printed was not (a full disk, say). A reader that had enough and went
+/// away is no failure.
+pub(crate) fn stdout_failed() -> bool {
+    STDOUT_FAILED.load(Ordering::Relaxed)
+}
+
+static STDOUT_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Prints a value as JSON on stdout.
 pub(crate) fn json(value: &impl Serialize) {
-    out_raw(&serde_json::to_string(value).unwrap_or_default());
+    out_json(&serde_json::to_string(value).unwrap_or_default());
 }
 
 /// Prints a value as indented JSON on stdout.
 pub(crate) fn pretty(value: &impl Serialize) {
-    out_raw(&serde_json::to_string_pretty(value).unwrap_or_default());
+    out_json(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// JSON escapes the old control characters by itself, but not those that a terminal also obeys, nor those
+/// that reorder text. On a terminal they are escaped as well; it stays the same JSON.
+fn out_json(text: &str) {
+    if !std::io::stdout().is_terminal() {
+        return out_raw(text);
+    }
+    let escape = |c: char| match c {
+        '\n' => "\n".to_owned(),
+        c if preview::inert(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8() => {
+            c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        c => c.to_string(),
+    };
+    out_raw(&text.chars().map(escape).collect::<String>());
 }
 
 /// Prints a line on stderr.

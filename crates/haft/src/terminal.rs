@@ -1,7 +1,7 @@
 //! The person at the terminal: shows what a call would really do, and takes the answer.
 
 use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, paint};
-use haft_core::grant::Grant;
+use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
 use haft_core::tool::Severity;
 use haft_runtime::{Approver, BoxFuture, Question, Said};
@@ -11,8 +11,12 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 /// How much of a diff is shown before it is asked for.
 const DIFF_LINES: usize = 60;
 
-/// Asks on the controlling terminal, whatever stdin is used for.
-pub(crate) struct Terminal;
+/// Asks on the controlling terminal, whatever stdin is used for. One conversation at a time: calls that run
+/// together must not take each other's answers.
+#[derive(Default)]
+pub(crate) struct Terminal {
+    conversation: tokio::sync::Mutex<()>,
+}
 
 impl Terminal {
     /// Whether somebody seems to be there.
@@ -29,6 +33,7 @@ impl Approver for Terminal {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         let question = question.clone();
         Box::pin(async move {
+            let _mine = self.conversation.lock().await;
             // Reading a terminal blocks; the worker thread ends with the answer or with the process.
             let asked = tokio::task::spawn_blocking(move || converse(&question)).await;
             asked.ok().and_then(Result::ok).unwrap_or(Said::Nobody)
@@ -94,30 +99,36 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
 }
 
 fn choices(question: &Question) -> String {
-    let pattern = question.pattern.as_ref().map(|pattern| format!(" {}", inert(pattern))).unwrap_or_default();
-    let keys = [("o", "nce"), ("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit")];
+    let pattern = format!(" {}", haft_core::preview::cut(&inert(&question.subject), 60));
+    let keys = [("o", "nce"), ("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit"), ("d", "iff")];
     let list: Vec<String> = keys.iter().map(|(key, rest)| format!("[{}]{rest}", paint(BOLD, key))).collect();
     format!("{}{} > ", list.join(" "), paint(FAINT, pattern))
 }
 
 /// Asks one line. `None` means the terminal is gone.
 fn prompt(keys: &mut impl BufRead, text: &str) -> std::io::Result<Option<String>> {
-    let mut stderr = anstream::stderr().lock();
-    write!(stderr, "{text}")?;
-    stderr.flush()?;
+    // The lock must not outlive the writing: others have something to say while somebody thinks.
+    {
+        let mut stderr = anstream::stderr().lock();
+        write!(stderr, "{text}")?;
+        stderr.flush()?;
+    }
     let mut line = String::new();
     let read = keys.read_line(&mut line)?;
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
 fn always(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
-    let offered = question.pattern.clone().unwrap_or_default();
+    let offered = literal(&question.subject);
     let text = format!("for which pattern? (enter for {}) ", inert(&offered));
     let Some(typed) = prompt(keys, &text)? else { return Ok(Some(Said::Nobody)) };
     let pattern = if typed.is_empty() { offered } else { typed };
     match Grant::check_pattern(&question.tool, &pattern) {
-        Ok(()) if !pattern.is_empty() => Ok(Some(Said::Always(pattern))),
-        Ok(()) => Ok(None),
+        Ok(()) if matches(&pattern, &question.subject) => Ok(Some(Said::Always(pattern))),
+        Ok(()) => {
+            style::warn("that pattern does not cover this call");
+            Ok(None)
+        }
         Err(error) => {
             style::warn(&error.to_string());
             Ok(None)
@@ -159,7 +170,9 @@ mod tests {
             args: serde_json::json!({"path": "a.txt"}),
             diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
             problem: None,
-            pattern: Some("a.txt".to_owned()),
+            subject: "a.txt".to_owned(),
+            shown: None,
+            basis: haft_core::record::Digest::ZERO,
         };
         let plain = anstream::adapter::strip_str(&present(&question, 4)).to_string();
         insta::assert_snapshot!(plain, @r"

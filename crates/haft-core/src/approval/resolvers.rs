@@ -19,8 +19,17 @@ impl Resolver for Floor {
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
         let checked = question.checked;
         if !self.0.floor.is_empty() {
-            let args = checked.args().to_string();
-            if let Some(rule) = self.0.forbidden(checked.spec(), &args) {
+            // A path can be spelled in many ways: the rule sees the arguments and where they lead.
+            let mut args = checked.args().clone();
+            if let Some(object) = args.as_object_mut() {
+                object.retain(|name, _| !checked.spec().reach.bodies.contains(&name.as_str()));
+            }
+            let mut texts = vec![args.to_string()];
+            for place in &question.facts.places {
+                texts.push(place.shown.clone());
+                texts.push(place.real.to_string_lossy().into_owned());
+            }
+            if let Some(rule) = self.0.forbidden(&checked.spec().name, &texts) {
                 return Ok(Some((Decision::Deny, rule.reason.clone())));
             }
         }

@@ -15,6 +15,7 @@ fn ask(scene: &Scene) -> String {
         preview: "file.write: a".into(),
         reason: "it writes".into(),
         root: "/p".into(),
+        basis: "b".into(),
         asked_ms: 0,
         decided_by: None,
         outcome: None,

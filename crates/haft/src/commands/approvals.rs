@@ -50,7 +50,7 @@ fn list(app: &App, all: bool) -> Result<u8, Failure> {
 fn line(approval: &Approval) {
     let state = approval.state.as_str();
     style::out(&format!("{}  {state:<8}  {}", paint(NAME, &approval.id), approval.preview));
-    style::out(&paint(FAINT, format!("    {}; in {}", haft_core::preview::inert(&approval.reason), approval.root)));
+    style::out(&paint(FAINT, style::inert(&format!("    {}; in {}", approval.reason, approval.root))));
 }
 
 fn show(app: &App, id: &str) -> Result<u8, Failure> {
@@ -102,6 +102,9 @@ fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Op
             .hint("`haft tools` lists what there is")
             .into());
     }
+    if pattern.is_empty() || uses == Some(0) {
+        return Err(CallError::invalid("a grant needs a pattern and at least one use").into());
+    }
     Grant::check_pattern(&name, &pattern)
         .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower place"))?;
     let lasts = duration.map(|text| {
@@ -144,7 +147,7 @@ fn grants(app: &App) -> Result<u8, Failure> {
             "{}  {} {}  {uses}{session}{until}",
             paint(NAME, &grant.id),
             paint(BOLD, &grant.tool),
-            grant.pattern
+            style::inert(&grant.pattern)
         ));
     }
     Ok(0)

@@ -19,7 +19,7 @@ fn approver(asking: &Asking) -> Box<dyn Approver> {
     } else if asking.no_input || !Terminal::present() {
         Box::new(Nobody)
     } else {
-        Box::new(Terminal)
+        Box::new(Terminal::default())
     }
 }
 

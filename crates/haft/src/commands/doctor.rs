@@ -38,7 +38,7 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, fix: im
 /// Looks at everything. Exits with 1 if something is broken.
 pub(super) fn run(common: &Common) -> u8 {
     let mut findings = vec![good("haft", env!("CARGO_PKG_VERSION"))];
-    match Ground::find(common) {
+    match Ground::find_to_look_back(common) {
         Ok(ground) => findings.extend(look(&ground)),
         Err(failure) => {
             failure.print(common.json);

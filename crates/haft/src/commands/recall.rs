@@ -30,6 +30,10 @@ pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
         style::json(&json!({"undone": call, "call_id": id, "files": undo.files}));
         return Ok(0);
     }
+    if undo.files.is_empty() {
+        style::out(&format!("nothing to restore: what {call} was to change is as it was before"));
+        return Ok(0);
+    }
     style::out(&format!("{} {call}: {}", paint(GOOD, "undid"), style::inert(&undo.files.join(", "))));
     style::note(&paint(FAINT, format!("take that back with: haft undo {id}")));
     Ok(0)

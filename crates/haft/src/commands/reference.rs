@@ -18,10 +18,19 @@ pub(super) fn completions(shell: Shell) -> u8 {
     0
 }
 
-/// Prints the manual page.
-pub(super) fn man() -> Result<u8, Failure> {
+/// Prints the manual page, or that of one command.
+pub(super) fn man(name: Option<&str>) -> Result<u8, Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let command = match name {
+        None => root,
+        Some(name) => {
+            let found = root.find_subcommand(name).cloned();
+            found.ok_or_else(|| CallError::invalid(format!("there is no command `{name}`")))?
+        }
+    };
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);
+    let rendered = clap_mangen::Man::new(command).render(&mut page);
     rendered.map_err(|error| CallError::internal(format!("the manual page could not be made: {error}")))?;
     style::out(&String::from_utf8_lossy(&page));
     Ok(0)

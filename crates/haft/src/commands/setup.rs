@@ -7,7 +7,6 @@ use crate::style::{self, CARE, GOOD, paint};
 use haft_core::CallError;
 use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
 
 /// Makes a `.haft` directory with a commented configuration in the working directory (or `--root`).
 pub(super) fn init(common: &Common) -> Result<u8, Failure> {
@@ -54,7 +53,7 @@ pub(super) fn trust(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
     if before == Trust::Trusted {
         return decide(common, &store, &ground, Some(digest), "trusted already");
     }
-    if !args.yes && !confirmed(&file, before)? {
+    if !args.yes && !confirmed(ground.layers.project_text().unwrap_or_default(), before)? {
         return Err(CallError::new(haft_core::ErrorKind::Rejected, "not trusted").into());
     }
     decide(common, &store, &ground, Some(digest), "trusted")
@@ -81,9 +80,7 @@ fn decide(
 }
 
 /// Shows the file and asks.
-fn confirmed(file: &Path, before: Trust) -> Result<bool, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| CallError::failed(format!("{}: {error}", file.display())))?;
+fn confirmed(text: &str, before: Trust) -> Result<bool, Failure> {
     for line in text.lines() {
         style::note(&haft_core::preview::inert(line));
     }

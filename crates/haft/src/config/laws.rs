@@ -164,7 +164,7 @@ prop_compose! {
 }
 
 fn verdicts(user: &Config, project: Option<&Config>, trust: Trust, flags: &Choices) -> Vec<Verdict> {
-    let layer = |config: &Config| Layer { digest: Digest::ZERO, config: config.clone() };
+    let layer = |config: &Config| Layer { digest: Digest::ZERO, text: String::new(), config: config.clone() };
     let layers = Layers {
         paths: Paths::new(Path::new("/h"), Path::new("/p")),
         user: Some(layer(user)),

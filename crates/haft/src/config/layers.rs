@@ -62,6 +62,12 @@ pub fn load(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layer
     })
 }
 
+/// Reads the user's file alone. For looking back in a project whose own file cannot be read: it must not
+/// be able to keep anybody from the log or from undo.
+pub fn load_without_project(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layers, ConfigError> {
+    Ok(Layers { user: read(&paths.user_config(), paths)?, project: None, paths: paths.clone(), environment, flags })
+}
+
 /// The files' settings as far as they count.
 pub(super) struct Stack {
     /// The user's.
@@ -78,6 +84,11 @@ impl Layers {
     /// The content of the project's file, to be trusted or compared.
     pub fn project_digest(&self) -> Option<Digest> {
         self.project.as_ref().map(|layer| layer.digest)
+    }
+
+    /// What the project's file says, as it was read: what is shown is what is trusted.
+    pub fn project_text(&self) -> Option<&str> {
+        self.project.as_ref().map(|layer| layer.text.as_str())
     }
 
     /// The file of the store: the user's to say, never a project's.

@@ -23,6 +23,8 @@ const ALIAS: &str = "`*` begins an alias in YAML; put a pattern in quotes: \"*\"
 /// One file, read.
 #[derive(Debug, Clone)]
 pub(super) struct Layer {
+    /// Exactly what was read, to be shown to whoever is asked to trust it.
+    pub(super) text: String,
     /// Its exact content, as far as trust is concerned.
     pub(super) digest: Digest,
     /// What it says.
@@ -34,7 +36,7 @@ pub(super) fn read(path: &Path, paths: &Paths) -> Result<Option<Layer>, ConfigEr
     let shown = paths.shown(path);
     let Some(bytes) = bytes(path, &shown)? else { return Ok(None) };
     let config = parse(&bytes, &Arc::from(shown))?;
-    Ok(Some(Layer { digest: Digest::of(&bytes), config }))
+    Ok(Some(Layer { digest: Digest::of(&bytes), text: String::from_utf8_lossy(&bytes).into_owned(), config }))
 }
 
 fn bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ConfigError> {
@@ -42,6 +44,8 @@ fn bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ConfigError> {
     let kind = match std::fs::metadata(path) {
         Ok(found) => found.file_type(),
         Err(error) if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() => return Ok(None),
+        // A file where the directory should be holds no configuration.
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
         // A link that leads nowhere is somebody's mistake, not an absent configuration.
         Err(error) => return Err(unreadable(error.to_string())),
     };

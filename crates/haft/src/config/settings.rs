@@ -8,6 +8,7 @@ use super::placed::{Spot, Text};
 use haft_core::grant::DEFAULT_USES;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
+use haft_runtime::UndoLimits;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,17 +36,6 @@ pub struct Roots {
     pub read: Vec<PathBuf>,
     /// To count as the project when written.
     pub write: Vec<PathBuf>,
-}
-
-/// How much is kept so that changes can be undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UndoLimits {
-    /// For how long.
-    pub keep: Duration,
-    /// The largest file.
-    pub max_file_bytes: u64,
-    /// All files together.
-    pub max_total_bytes: u64,
 }
 
 /// Builds the settings; mistakes that do no harm become warnings.

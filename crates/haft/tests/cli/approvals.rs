@@ -80,6 +80,7 @@ fn a_grant_covers_its_pattern_and_is_used_up() {
     assert_eq!(write("notes/deep/b.md").1, 4, "* stays within a segment");
     assert_eq!(write("notes/b.md").1, 0);
     assert_eq!(write("notes/c.md").1, 4, "used up");
+    assert!(env.records().iter().any(|record| record["body"]["said"] == "exhausted"), "and the log says so");
 }
 
 #[test]

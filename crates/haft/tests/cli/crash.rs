@@ -29,7 +29,8 @@ fn before_the_intent_nothing_is_known_and_nothing_has_happened() {
 
 #[test]
 fn after_the_intent_the_next_start_says_so_and_the_change_can_be_taken_back() {
-    for (stage, content) in [("opened", "old"), ("kept", "old"), ("applied", "new"), ("ran", "new")] {
+    for (stage, content) in [("opened", "old"), ("kept", "old"), ("drafted", "old"), ("applied", "new"), ("ran", "new")]
+    {
         let env = prepared();
         let before = snapshot(&env.root());
         die(&env, stage);

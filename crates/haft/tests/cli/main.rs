@@ -8,6 +8,7 @@ mod bad_input;
 mod contracts;
 mod crash;
 mod files;
+mod hostile;
 mod log;
 mod many;
 mod policy;

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Types `keys` at the prompt of a call and returns the screen and the exit code.
-fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
-    let command = format!("{} call {call} --color never", env!("CARGO_BIN_EXE_haft"));
+pub(crate) fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
+    let command = format!("exec {} call {call} --color never", env!("CARGO_BIN_EXE_haft"));
     let mut child = Command::new("script")
         .args(["-q", "-e", "-c", &command, "/dev/null"])
         .current_dir(env.root())
@@ -21,6 +21,10 @@ fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
         .spawn()
         .unwrap(); // `script` is part of bsdutils, which every Debian has
     let mut input = child.stdin.take().unwrap();
+    if keys.starts_with(INTERRUPT) {
+        // Not before there is a program to interrupt.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+    }
     input.write_all(keys.as_bytes()).unwrap();
     // The input stays open until the program ends: its end would type a Ctrl-D.
     let output = child.wait_with_output().unwrap();
@@ -28,6 +32,8 @@ fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
     (String::from_utf8_lossy(&output.stdout).replace('\r', ""), output.status.code().unwrap_or(-1))
 }
 
+/// Ctrl-C.
+const INTERRUPT: &str = "\u{3}";
 const WRITE: &str = "file.write path=a.txt content=hello";
 
 #[test]
@@ -37,7 +43,7 @@ fn the_prompt_shows_the_effect_and_once_runs_it() {
     assert_eq!((code, env.read("a.txt").as_str()), (0, "hello"), "{screen}");
     assert!(screen.contains("haft: file.write: a.txt (5B)  (severity medium)"), "{screen}");
     assert!(screen.contains("+hello"), "{screen}");
-    assert!(screen.contains("[o]nce [s]ession [a]lways [r]eject [e]dit"), "{screen}");
+    assert!(screen.contains("[o]nce [s]ession [a]lways [r]eject [e]dit [d]iff"), "{screen}");
 }
 
 #[test]
@@ -87,4 +93,16 @@ fn what_a_file_says_cannot_act_on_the_terminal() {
     assert!(!screen.contains('\u{1b}') && screen.contains("\\u{1b}[2Jafter"), "{screen:?}");
     let piped = env.run(&["call", "file.read", "path=evil.txt"]);
     assert!(piped.stdout.contains('\u{1b}'), "into a pipe it goes as it is");
+}
+
+#[test]
+fn an_interrupt_at_the_prompt_ends_the_program() {
+    let env = Env::new();
+    let begun = std::time::Instant::now();
+    let (screen, code) = typed(&env, &format!("{WRITE} --timeout-ms 500"), "");
+    assert_eq!(code, 6, "{screen}");
+    assert!(begun.elapsed().as_secs() < 10, "it waited {:?} for a key", begun.elapsed());
+    let (screen, code) = typed(&env, WRITE, INTERRUPT);
+    assert_eq!(code, 1, "{screen}");
+    assert!(screen.contains("the call was cancelled"), "{screen}");
 }

@@ -2,6 +2,7 @@
 
 mod captures;
 
+use super::walk::{self, Skip, Tree};
 use crate::files;
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
@@ -109,8 +110,9 @@ fn find(scene: &Scene, pattern: &str) -> Result<(Vec<Match>, Vec<String>), CallE
     let glob =
         CapturingGlob::new(pattern).map_err(|why| CallError::invalid(format!("`{pattern}` is not a glob: {why}")))?;
     let (mut matches, mut warnings, mut sensitive) = (Vec::new(), Vec::new(), 0);
-    let walk =
-        ignore::WalkBuilder::new(&place.real).hidden(false).require_git(false).sort_by_file_name(Ord::cmp).build();
+    walk::require_sound(&place.real, &place.shown)?;
+    let (mut walker, unsound) = Tree::new(&place.real, Skip::Ignored).walker();
+    let walk = walker.sort_by_file_name(Ord::cmp).build();
     for entry in walk {
         scene.halt().check()?;
         let entry = match entry {
@@ -131,6 +133,9 @@ fn find(scene: &Scene, pattern: &str) -> Result<(Vec<Match>, Vec<String>), CallE
             matches.push(Match { path: entry.into_path(), captures });
         }
     }
+    for dir in unsound.take() {
+        warnings.push(format!("{}: left out, because its ignore file cannot be read safely", scene.shown(&dir)));
+    }
     if sensitive > 0 {
         warnings.push(format!("{sensitive} sensitive files were left alone"));
     }
@@ -144,7 +149,9 @@ fn find(scene: &Scene, pattern: &str) -> Result<(Vec<Match>, Vec<String>), CallE
 fn rename(scene: &Scene, args: &Args, matches: &[Match]) -> Result<Vec<Change>, CallError> {
     let template = args.rename_to.as_deref().ok_or_else(|| CallError::invalid("operation rename needs `rename_to`"))?;
     let pairs = matches.iter().map(|found| {
-        let name = captures::expand(template, &found.captures);
+        let name = captures::expand(template, &found.captures).map_err(|number| {
+            CallError::invalid(format!("`rename_to` names ${number}, but the pattern has no such wildcard"))
+        })?;
         let proper = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
         if !proper {
             return Err(CallError::invalid(format!(

@@ -63,7 +63,8 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
     walk::require_dir(place, "read it with file.read")?;
     let mut listing = Listing::default();
     let mut troubles = walk::Troubles::default();
-    for (index, entry) in entries(place, args.recursive).enumerate() {
+    let (entries, unsound) = entries(place, args.recursive)?;
+    for (index, entry) in entries.enumerate() {
         if index % ENTRIES_PER_LOOK == 0 {
             scene.halt().check()?;
         }
@@ -73,6 +74,7 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
             Err(error) => troubles.walk(scene, &error),
         }
     }
+    troubles.unsound(scene, &unsound);
     let mut reply = listing.tell(&place.shown, args.recursive);
     reply.warnings = troubles.warnings();
     Ok(reply)
@@ -80,15 +82,16 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
 
 /// The entries in order: a directory before what is in it. One level is listed as it is; only a whole
 /// tree needs something left out to be readable.
-fn entries(place: &Place, recursive: bool) -> ignore::Walk {
-    let mut walker = if recursive {
+fn entries(place: &Place, recursive: bool) -> Result<(ignore::Walk, walk::Unsound), CallError> {
+    let (mut walker, unsound) = if recursive {
+        walk::require_sound(&place.real, &place.shown)?;
         Tree::new(&place.real, Skip::Ignored).walker()
     } else {
         let mut plain = ignore::WalkBuilder::new(&place.real);
         plain.standard_filters(false).max_depth(Some(1));
-        plain
+        (plain, walk::Unsound::default())
     };
-    walker.sort_by_file_name(std::ffi::OsStr::cmp).build()
+    Ok((walker.sort_by_file_name(std::ffi::OsStr::cmp).build(), unsound))
 }
 
 /// What an entry is. A link is a link, wherever it leads.

@@ -132,15 +132,15 @@ impl<'s> Subject<'s> {
     }
 
     /// Notes that the session has seen all of this content.
-    fn note_whole(&self, content: &[u8]) -> Result<(), CallError> {
-        self.scene.seen().note(&self.place.real, crate::seen::whole(content, files::mtime_ns(&self.meta)))
+    fn note_whole(&self, content: &[u8]) {
+        self.scene.seen().note(&self.place.real, crate::seen::whole(content, files::mtime_ns(&self.meta)));
     }
 
     /// Notes that the session has seen a part of a file that was too large to hash.
-    fn note_part(&self) -> Result<(), CallError> {
+    fn note_part(&self) {
         let size = i64::try_from(self.meta.len()).unwrap_or(i64::MAX);
         let sighting = Sighting { digest: None, size, mtime_ns: files::mtime_ns(&self.meta), whole: false };
-        self.scene.seen().note(&self.place.real, sighting)
+        self.scene.seen().note(&self.place.real, sighting);
     }
 }
 
@@ -165,7 +165,7 @@ fn base64(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, C
         return Err(CallError::invalid("`offset` and `limit` count lines, and base64 has none; leave them out"));
     }
     let content = subject.take_all(&mut file, Vec::new(), BASE64_MAX)?;
-    subject.note_whole(&content)?;
+    subject.note_whole(&content);
     let text = base64::prelude::BASE64_STANDARD.encode(&content);
     Ok(Reply::text(text).data(json!({"path": subject.place.shown, "encoding": "base64", "bytes": content.len()})))
 }
@@ -175,7 +175,7 @@ fn shown(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, Ca
     let mut start = Vec::new();
     subject.take(&mut file, if subject.meta.len() > HASH_MAX { START } else { HASH_MAX }, &mut start)?;
     match detect(&start) {
-        None if start.is_empty() => empty(subject),
+        None if start.is_empty() => Ok(empty(subject)),
         None => text(subject, file, &start, args),
         Some(found) if found.mime.starts_with("image/") => image::reply(subject, file, start, found),
         Some(found) if found.name == "PDF" => Ok(pdf(subject, found)),
@@ -183,9 +183,9 @@ fn shown(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, Ca
     }
 }
 
-fn empty(subject: &Subject<'_>) -> Result<Reply, CallError> {
-    subject.note_whole(&[])?;
-    Ok(Reply::text("File exists but is empty").data(json!({"path": subject.place.shown, "total_lines": 0})))
+fn empty(subject: &Subject<'_>) -> Reply {
+    subject.note_whole(&[]);
+    Reply::text("File exists but is empty").data(json!({"path": subject.place.shown, "total_lines": 0}))
 }
 
 fn pdf(subject: &Subject<'_>, found: Binary) -> Reply {
@@ -216,9 +216,9 @@ fn text(subject: &Subject<'_>, mut file: File, start: &[u8], args: &Args) -> Res
     if complete {
         let whole = page.is_whole();
         let sighting = Sighting { whole, ..crate::seen::whole(start, files::mtime_ns(&subject.meta)) };
-        subject.scene.seen().note(&subject.place.real, sighting)?;
+        subject.scene.seen().note(&subject.place.real, sighting);
     } else {
-        subject.note_part()?;
+        subject.note_part();
     }
     Ok(leaf(subject, page))
 }

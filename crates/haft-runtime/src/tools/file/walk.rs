@@ -5,8 +5,10 @@
 //! followed: a walk stays below where it started and cannot run in a circle.
 
 mod guard;
+mod sound;
 mod troubles;
 
+pub(super) use sound::{Unsound, require_sound};
 pub(super) use troubles::Troubles;
 
 use crate::files;
@@ -64,9 +66,10 @@ impl<'a> Tree<'a> {
         Self { start, skip, within: Vec::new(), depth: None }
     }
 
-    /// The walk itself, not yet begun.
-    pub(super) fn walker(&self) -> WalkBuilder {
-        let (skip, within) = (self.skip, self.within.clone());
+    /// The walk itself, not yet begun, and what it will have had to leave out.
+    pub(super) fn walker(&self) -> (WalkBuilder, Unsound) {
+        let (skip, within, unsound) = (self.skip, self.within.clone(), Unsound::default());
+        let noted = unsound.clone();
         let mut builder = WalkBuilder::new(self.start);
         builder
             .standard_filters(skip != Skip::Nothing)
@@ -75,9 +78,16 @@ impl<'a> Tree<'a> {
             .follow_links(false)
             .max_depth(self.depth)
             .threads(std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS)))
-            .filter_entry(move |entry| on_the_way(&within, entry) && !left_out(skip, entry));
-        builder
+            .filter_entry(move |entry| {
+                let trap = || skip != Skip::Nothing && is_dir(entry) && noted.leaves_out(entry.path());
+                on_the_way(&within, entry) && !left_out(skip, entry) && !trap()
+            });
+        (builder, unsound)
     }
+}
+
+fn is_dir(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_dir())
 }
 
 fn on_the_way(within: &[OsString], entry: &DirEntry) -> bool {
@@ -93,7 +103,7 @@ fn left_out(skip: Skip, entry: &DirEntry) -> bool {
     if skip != Skip::IgnoredAndMade {
         return false;
     }
-    if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+    if is_dir(entry) {
         return MADE_DIRS.iter().any(|known| name == *known);
     }
     name == ".DS_Store" || name.as_bytes().ends_with(b".pyc")
@@ -134,9 +144,13 @@ pub(super) fn share_out<S: Share>(
     tree: &Tree<'_>,
     share: impl Fn() -> S,
 ) -> Result<(Vec<S>, Troubles), CallError> {
+    if tree.skip != Skip::Nothing {
+        require_sound(tree.start, &place.shown)?;
+    }
     let pulse = Pulse::new(scene);
     let done = Mutex::new((Vec::new(), Troubles::default()));
-    tree.walker().build_parallel().run(|| {
+    let (walker, unsound) = tree.walker();
+    walker.build_parallel().run(|| {
         let mut worker = Worker {
             share: Some(share()),
             troubles: Troubles::default(),
@@ -148,7 +162,9 @@ pub(super) fn share_out<S: Share>(
         Box::new(move |entry| worker.visit(entry))
     });
     scene.halt().check()?;
-    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let (shares, mut troubles) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    troubles.unsound(scene, &unsound);
+    Ok((shares, troubles))
 }
 
 /// One thread of a walk. Its findings are its own until it ends, so that threads do not wait for each

@@ -37,8 +37,9 @@ impl CapturingGlob {
     }
 }
 
-/// The template with `$1`, `$2` … replaced; `$$` is a dollar sign.
-pub(super) fn expand(template: &str, captures: &[String]) -> String {
+/// The template with `$1`, `$2` … replaced; `$$` is a dollar sign. Errs with the number of a wildcard that
+/// is not there.
+pub(super) fn expand(template: &str, captures: &[String]) -> Result<String, usize> {
     let mut text = String::new();
     let mut rest = template.chars().peekable();
     while let Some(c) = rest.next() {
@@ -49,12 +50,13 @@ pub(super) fn expand(template: &str, captures: &[String]) -> String {
             }
             ('$', Some(digit)) if digit.is_ascii_digit() => {
                 let number = rest.next().and_then(|digit| digit.to_digit(10)).unwrap_or(0) as usize;
-                text.push_str(number.checked_sub(1).and_then(|at| captures.get(at)).map_or("", String::as_str));
+                let part = number.checked_sub(1).and_then(|at| captures.get(at));
+                text.push_str(part.ok_or(number)?);
             }
             _ => text.push(c),
         }
     }
-    text
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -68,6 +70,7 @@ mod tests {
         assert_eq!(caught("*.txt", "d/a.txt"), None);
         assert_eq!(caught("**/*.txt", "d/e/a.txt"), Some(vec!["d/e/".into(), "a".into()]));
         assert_eq!(caught("**/*.txt", "a.txt"), Some(vec![String::new(), "a".into()]));
-        assert_eq!(expand("$1-$$-$9.md", &["x".into()]), "x-$-.md");
+        assert_eq!(expand("$1-$$.md", &["x".into()]).as_deref(), Ok("x-$.md"));
+        assert_eq!(expand("$2.md", &["x".into()]), Err(2));
     }
 }

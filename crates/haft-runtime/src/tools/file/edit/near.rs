@@ -5,9 +5,9 @@ use haft_core::preview::{cut, inert};
 /// How many candidates are shown.
 const SHOWN: usize = 3;
 /// How many lines are looked at: a hint must not cost more than the edit.
-const LINES_MAX: usize = 20_000;
+const LINES_MAX: usize = 5_000;
 /// Longer lines are compared by their beginning.
-const LINE_MAX: usize = 300;
+const LINE_MAX: usize = 160;
 /// How alike a line must be to be worth showing.
 const ALIKE: f64 = 0.6;
 

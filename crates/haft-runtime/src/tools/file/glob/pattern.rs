@@ -20,6 +20,9 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Reads a pattern that is meant relative to `start`.
     pub(super) fn parse(spoken: &str, start: &Path) -> Result<Self, CallError> {
+        if !haft_core::pattern::glob_is_sane(spoken) {
+            return Err(CallError::invalid("`pattern` is too long, or its braces nest too deeply"));
+        }
         let mut pattern = relative(spoken, start)?.to_owned();
         if pattern.is_empty() || pattern.ends_with('/') {
             pattern.push_str("**");

@@ -89,7 +89,7 @@ fn only_the_prefix_is_walked() {
     let stage = stage(&["src/a.rs", "other/b.rs"]);
     let pattern = Pattern::parse("src/**/*.rs", stage.root()).unwrap();
     let tree = Tree { start: stage.root(), skip: Skip::Ignored, within: pattern.within, depth: pattern.depth };
-    let walked = tree.walker().build().map(|entry| walk::below(stage.root(), entry.unwrap().path()).to_owned());
+    let walked = tree.walker().0.build().map(|entry| walk::below(stage.root(), entry.unwrap().path()).to_owned());
     assert_eq!(walked.collect::<Vec<_>>(), [Path::new(""), Path::new("src"), Path::new("src/a.rs")]);
 }
 

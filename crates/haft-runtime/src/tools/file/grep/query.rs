@@ -57,6 +57,9 @@ impl Query {
         let (matcher, across_lines) = compile(args)?;
         let mut filter = OverrideBuilder::new(start);
         if let Some(glob) = &args.glob {
+            if !haft_core::pattern::glob_is_sane(glob) {
+                return Err(CallError::invalid("`glob` is too long, or its braces nest too deeply"));
+            }
             let added = filter.add(glob.strip_prefix("./").unwrap_or(glob));
             added.map_err(|error| CallError::invalid(format!("`glob` is not a glob: {error}")))?;
         }

@@ -4,6 +4,7 @@
 use crate::files;
 use crate::scene::Scene;
 use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
+use haft_core::pattern::glob_is_sane;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,9 @@ impl<'s> Rules<'s> {
         let lines: Vec<String> = content.trim_start_matches('\u{feff}').lines().map(str::to_owned).collect();
         let mut builder = GitignoreBuilder::new(dir);
         for (index, line) in lines.iter().enumerate() {
-            if let Err(error) = builder.add_line(None, line) {
+            if !glob_is_sane(line) {
+                self.warnings.push(format!("{shown}:{}: nested too deeply, so it does not count", index + 1));
+            } else if let Err(error) = builder.add_line(None, line) {
                 self.warnings.push(format!("{shown}:{}: {error}", index + 1));
             }
         }

@@ -53,7 +53,7 @@ pub(super) fn reply(subject: &Subject<'_>, mut file: File, start: Vec<u8>, found
         let converted = format!(" (converted from {})", found.mime);
         finish(shown, &picture, if picture.format == format { " (turned upright)" } else { &converted })?
     };
-    subject.note_whole(&content)?;
+    subject.note_whole(&content);
     Ok(reply)
 }
 

@@ -78,11 +78,9 @@ impl Page {
         match self.rest {
             Rest::Nothing => None,
             Rest::Counted(total) if total <= *last => Some(format!("[{broken}lines {first}-{last} of {total}]")),
-            Rest::Counted(total) => {
-                Some(format!("[{broken}lines {first}-{last} of {total}; continue with offset {next}]"))
-            }
+            Rest::Counted(total) => Some(format!("[{broken}lines {first}-{last} of {total}; line {next} comes next]")),
             Rest::Uncounted => {
-                Some(format!("[{broken}lines {first}-{last}; the file goes on; continue with offset {next}]"))
+                Some(format!("[{broken}lines {first}-{last}; the file goes on; line {next} comes next]"))
             }
         }
     }
@@ -256,7 +254,7 @@ impl<R: Read> Stream<'_, R> {
 
 fn past_end(subject: &Subject<'_>, offset: u64, lines: u64) -> CallError {
     let noun = if lines == 1 { "line" } else { "lines" };
-    CallError::invalid(format!("{} has {lines} {noun}; offset {offset} is past its end", subject.place.shown))
+    CallError::invalid(format!("{} has {lines} {noun}; line {offset} is past its end", subject.place.shown))
 }
 
 fn not_text(subject: &Subject<'_>, at: u64) -> CallError {

@@ -52,13 +52,10 @@ fn a_page_says_where_to_go_on() {
     stage.file("a.txt", lines(5400));
     let reply = act(&stage, json!({"path": "a.txt"})).unwrap();
     assert!(reply.text.starts_with("     1\tline 1\n"));
-    assert!(reply.text.ends_with("  2000\tline 2000\n[lines 1-2000 of 5400; continue with offset 2001]"));
+    assert!(reply.text.ends_with("  2000\tline 2000\n[lines 1-2000 of 5400; line 2001 comes next]"));
     assert_eq!(reply.whole.as_deref(), Some("a.txt"));
     let reply = act(&stage, json!({"path": "a.txt", "offset": 5398, "limit": 2})).unwrap();
-    assert_eq!(
-        reply.text,
-        "  5398\tline 5398\n  5399\tline 5399\n[lines 5398-5399 of 5400; continue with offset 5400]"
-    );
+    assert_eq!(reply.text, "  5398\tline 5398\n  5399\tline 5399\n[lines 5398-5399 of 5400; line 5400 comes next]");
     let reply = act(&stage, json!({"path": "a.txt", "offset": 5400})).unwrap();
     assert_eq!(reply.text, "  5400\tline 5400\n");
 }
@@ -69,8 +66,8 @@ fn an_offset_past_the_end_names_the_number_of_lines() {
     stage.file("a.txt", "one\ntwo");
     stage.file("b.txt", "one\n");
     let say = |path: &str, offset: u64| act(&stage, json!({"path": path, "offset": offset})).unwrap_err();
-    assert_eq!(say("a.txt", 3).message, "a.txt has 2 lines; offset 3 is past its end");
-    assert_eq!(say("b.txt", u64::MAX).message, "b.txt has 1 line; offset 18446744073709551615 is past its end");
+    assert_eq!(say("a.txt", 3).message, "a.txt has 2 lines; line 3 is past its end");
+    assert_eq!(say("b.txt", u64::MAX).message, "b.txt has 1 line; line 18446744073709551615 is past its end");
     assert_eq!(say("b.txt", 2).kind, ErrorKind::InvalidInput);
 }
 
@@ -79,7 +76,7 @@ fn a_page_ends_at_a_line_before_it_grows_too_large() {
     let stage = Stage::new();
     stage.file("a.txt", format!("{}\n", "x".repeat(20_000)).repeat(5));
     let reply = act(&stage, json!({"path": "a.txt"})).unwrap();
-    assert!(reply.text.ends_with("x\n[lines 1-2 of 5; continue with offset 3]"));
+    assert!(reply.text.ends_with("x\n[lines 1-2 of 5; line 3 comes next]"));
     assert!(reply.text.len() < lines::BYTES_MAX + 100);
 }
 
@@ -90,9 +87,7 @@ fn a_line_longer_than_a_page_is_cut_between_characters() {
     stage.file("more.txt", format!("{}\nnext\n", "日".repeat(100_000)));
     let text = |path: &str| act(&stage, json!({"path": path})).unwrap().text;
     assert!(text("last.txt").ends_with("日\n[line 1 is cut after 51192 bytes; lines 1-1 of 1]"));
-    assert!(
-        text("more.txt").ends_with("日\n[line 1 is cut after 51192 bytes; lines 1-1 of 2; continue with offset 2]")
-    );
+    assert!(text("more.txt").ends_with("日\n[line 1 is cut after 51192 bytes; lines 1-1 of 2; line 2 comes next]"));
     assert_eq!(overwrite(&stage, "last.txt"), "only a part of last.txt has been read in this session");
 }
 
@@ -104,10 +99,10 @@ fn a_far_page_of_a_large_file_is_quick_and_the_rest_uncounted() {
     stage.file("big.log", &content);
     let begun = std::time::Instant::now();
     let reply = act(&stage, json!({"path": "big.log", "offset": 7_000_000, "limit": 1})).unwrap();
-    assert!(reply.text.ends_with("\n[lines 7000000-7000000; the file goes on; continue with offset 7000001]"));
+    assert!(reply.text.ends_with("\n[lines 7000000-7000000; the file goes on; line 7000001 comes next]"));
     assert!(reply.text.starts_with("7000000\t0123456789\n"));
     let error = act(&stage, json!({"path": "big.log", "offset": 9_000_000})).unwrap_err();
-    assert_eq!(error.message, "big.log has 8000000 lines; offset 9000000 is past its end");
+    assert_eq!(error.message, "big.log has 8000000 lines; line 9000000 is past its end");
     assert!(begun.elapsed().as_secs() < 10, "took {:?}", begun.elapsed());
 }
 

@@ -28,9 +28,7 @@ impl<'w> Guard<'w> {
             self.dir = PathBuf::from(OsStr::from_bytes(dir));
             self.dir_held_back = self.judge(&self.dir);
         }
-        // Some names are sensitive only in a certain directory: the last two names decide together.
-        let tail = memchr::memrchr(b'/', dir).map_or(0, |at| at + 1);
-        self.dir_held_back || self.judge(Path::new(OsStr::from_bytes(&bytes[tail..])))
+        self.dir_held_back || self.judge(path)
     }
 
     fn judge(&self, path: &Path) -> bool {
@@ -48,10 +46,10 @@ mod tests {
         let workspace = Workspace::new(dir.path()).unwrap().own(&dir.path().join("state"));
         let mut guard = Guard::new(&workspace);
         let mut held_back = |path: &str| guard.holds_back(&workspace.root().join(path));
-        for path in ["a/.env", ".env", "a/.ssh/deep/er/config", ".haft/config.yml", ".haft/tools/x.yml", "state/db"] {
+        for path in ["a/.env", ".env", "a/.ssh/deep/er/config", ".haft/config.yml", ".haft/notes", "state/db"] {
             assert!(held_back(path), "{path}");
         }
-        for path in ["a/b.rs", ".haft/notes", "config.yml", "a/.env.example", "stated/db"] {
+        for path in ["a/b.rs", "config.yml", "a/.env.example", "stated/db"] {
             assert!(!held_back(path), "{path}");
         }
     }

@@ -1,5 +1,6 @@
 //! What went wrong on the way without ending the walk: told to the caller in a few lines.
 
+use super::Unsound;
 use crate::scene::Scene;
 use haft_core::CallError;
 use std::path::Path;
@@ -28,6 +29,13 @@ impl Troubles {
         match error {
             ignore::Error::Partial(errors) => errors.iter().for_each(|error| self.walk(scene, error)),
             error => self.tell(explain(scene, error)),
+        }
+    }
+
+    /// Directories were left out because of their ignore files.
+    pub(in crate::tools::file) fn unsound(&mut self, scene: &Scene, unsound: &Unsound) {
+        for dir in unsound.take() {
+            self.tell(format!("{}: left out, because its ignore file cannot be read safely", scene.shown(&dir)));
         }
     }
 
