@@ -130,16 +130,22 @@ fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// A name for people and JSON: bytes that are not UTF-8 are written as `\xNN`.
+/// A name for people and JSON: bytes that are not UTF-8, and control characters (a line break would let one
+/// name pass for two), are written as `\xNN`.
 pub fn display(name: &OsStr) -> String {
     use std::os::unix::ffi::OsStrExt;
-    name.as_bytes()
-        .utf8_chunks()
-        .flat_map(|chunk| {
-            let bad: String = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")).collect();
-            [chunk.valid().to_owned(), bad]
-        })
-        .collect()
+    let mut shown = String::with_capacity(name.len());
+    for chunk in name.as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                shown.push_str(&format!("\\x{:02x}", u32::from(c)));
+            } else {
+                shown.push(c);
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
+    }
+    shown
 }
 
 /// Follows every link in a path whose end need not exist yet. A dangling link leads to where a write
@@ -189,6 +195,11 @@ mod tests {
         assert_eq!(workspace.root(), dir.path().join("project").canonicalize().unwrap());
         let place = workspace.place("path", Access::Write, "src/new/file.rs").unwrap();
         assert_eq!((place.shown.as_str(), place.inside), ("src/new/file.rs", true));
+    }
+
+    #[test]
+    fn one_name_cannot_pass_for_two() {
+        assert_eq!(display(OsStr::new("a\nb.txt")), "a\\x0ab.txt");
     }
 
     #[test]
