@@ -1,7 +1,8 @@
 //! What haft remembers: the journal, sessions, approvals, grants, trust and undo, in one embedded
 //! `SQLite` file.
 //!
-//! All access goes through one thread that owns the connection and commits what has queued up together.
+//! All access goes through one thread that owns the connection and commits what has queued up together
+//! (or, in a process that makes one call, through whoever comes).
 //! A caller chooses per write whether to wait until it is on disk ([`Store::run`] with
 //! [`Mode::Durable`]) or to go on at once ([`Store::later`]); nothing is acknowledged before its commit.
 

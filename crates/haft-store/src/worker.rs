@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -41,6 +41,8 @@ type Unheard = Arc<Mutex<Option<StoreError>>>;
 
 struct Job {
     mode: Mode,
+    /// Whether somebody waits for it.
+    awaited: bool,
     work: Work,
 }
 
@@ -52,17 +54,34 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
-    queue: Option<SyncSender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    hands: Hands,
     unheard: Unheard,
     found_open: bool,
 }
 
+/// Who does the work.
+enum Hands {
+    /// A thread of its own: a caller that need not wait goes on at once.
+    Thread { queue: Option<SyncSender<Job>>, thread: Option<JoinHandle<()>> },
+    /// Whoever comes: for a process that makes one call and ends, handing over costs more than the work.
+    /// Writes that nobody waits for are kept until somebody does, and share that commit.
+    Caller(Mutex<(Connection, Vec<Job>)>),
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        drop(self.queue.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match &mut self.hands {
+            Hands::Thread { queue, thread } => {
+                drop(queue.take());
+                if let Some(thread) = thread.take() {
+                    let _ = thread.join();
+                }
+            }
+            Hands::Caller(held) => {
+                let (connection, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
+                commit(connection, &self.path, std::mem::take(waiting));
+                shorten(connection, &self.path);
+            }
         }
     }
 }
@@ -70,28 +89,26 @@ impl Drop for Inner {
 impl Store {
     /// Opens the store at `path`, making it (private to the user) and bringing it up to date if needed.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
-        let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
-        let mut connection = Connection::open(path).map_err(fail)?;
-        connection.busy_timeout(BUSY).map_err(fail)?;
-        migrate::migrate(&mut connection, path)?;
-        connection.set_prepared_statement_cache_capacity(64);
-        // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
-        connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
-        // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
-        // The write-ahead log is carried over by whoever finds it too long.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
-        let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
-        let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
+        let (connection, found_open) = connect(path)?;
         let (queue, jobs) = sync_channel(QUEUE);
         let file = path.to_owned();
         let thread = std::thread::Builder::new()
             .name("haft-store".to_owned())
             .spawn(move || serve(&connection, &file, &jobs))
             .map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
-        let unheard = Unheard::default();
-        let inner = Inner { path: path.to_owned(), queue: Some(queue), thread: Some(thread), unheard, found_open };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self::new(path, Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open))
+    }
+
+    /// The same for a process that makes one call and ends: without a thread, in as few commits as
+    /// durability allows.
+    pub fn open_for_one_call(path: &Path) -> Result<Self, StoreError> {
+        let (connection, found_open) = connect(path)?;
+        Ok(Self::new(path, Hands::Caller(Mutex::new((connection, Vec::new()))), found_open))
+    }
+
+    fn new(path: &Path, hands: Hands, found_open: bool) -> Self {
+        let inner = Inner { path: path.to_owned(), hands, unheard: Unheard::default(), found_open };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The database file.
@@ -140,7 +157,7 @@ impl Store {
                 }
             }
         });
-        self.send(Job { mode: Mode::Write, work });
+        self.send(Job { mode: Mode::Write, awaited: false, work });
     }
 
     /// Waits until everything queued before is committed, and reports what failed unheard.
@@ -166,20 +183,47 @@ impl Store {
                 }
             }
         });
-        self.send(Job { mode, work });
+        self.send(Job { mode, awaited: true, work });
         receiver
     }
 
     fn send(&self, job: Job) {
-        if let Some(queue) = &self.inner.queue {
+        match &self.inner.hands {
             // A dead worker drops the job, and with it the caller's channel: the caller hears of it there.
-            let _ = queue.send(job);
+            Hands::Thread { queue, .. } => drop(queue.as_ref().map(|queue| queue.send(job))),
+            Hands::Caller(held) => {
+                let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = job.awaited || held.1.len() >= TOGETHER;
+                held.1.push(job);
+                if now {
+                    let batch = std::mem::take(&mut held.1);
+                    commit(&held.0, &self.inner.path, batch);
+                }
+            }
         }
     }
 
     fn gone(&self) -> StoreError {
         StoreError::Failed { path: self.inner.path.clone(), why: "its thread has ended".to_owned() }
     }
+}
+
+/// Opens the file, and says whether calls are open in it.
+fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+    prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let mut connection = Connection::open(path).map_err(fail)?;
+    connection.busy_timeout(BUSY).map_err(fail)?;
+    migrate::migrate(&mut connection, path)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
+    connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
+    // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
+    // The write-ahead log is carried over by whoever finds it too long.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
+    let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
+    let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
+    Ok((connection, found_open))
 }
 
 /// Makes the file before the database does, so that it is never readable by others.
@@ -216,6 +260,9 @@ fn shorten(connection: &Connection, path: &Path) {
 
 /// Runs a batch in one transaction, each job in its own savepoint, and tells everyone what became of it.
 fn commit(connection: &Connection, path: &Path, batch: Vec<Job>) {
+    if batch.is_empty() {
+        return;
+    }
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
     let mut broken = begin(connection, mode).map_err(fail).err();

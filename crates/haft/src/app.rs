@@ -114,7 +114,7 @@ impl Ground {
 
     /// Opens the store.
     pub fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open(&self.layers.store()?)?)
+        Ok(Store::open_for_one_call(&self.layers.store()?)?)
     }
 
     /// Joins the layers, looking up in the store whether the project's counts.

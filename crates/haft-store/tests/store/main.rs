@@ -4,6 +4,7 @@
 
 mod decisions;
 mod journal;
+mod one_call;
 mod opening;
 
 use haft_store::Store;
