@@ -64,7 +64,7 @@ pub fn truncate(text: &str, limits: Limits) -> Cut {
         return whole();
     }
     let hidden_lines = hidden.lines().count();
-    let note = format!("[Output truncated - {} bytes hidden, {hidden_lines} lines]", hidden.len());
+    let note = format!("[Output truncated - {} bytes hidden]", hidden.len());
     let parts = [head.trim_end_matches('\n'), note.as_str(), tail.trim_start_matches('\n')];
     let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     Cut { text, hidden_bytes: hidden.len(), hidden_lines }
@@ -119,10 +119,10 @@ mod tests {
         insta::assert_snapshot!(cut(&text, 2, 1000, Keep::Head), @r"
         line 1
         line 2
-        [Output truncated - 57 bytes hidden, 8 lines]
+        [Output truncated - 57 bytes hidden]
         ");
         insta::assert_snapshot!(cut(&text, 2, 1000, Keep::Tail), @r"
-        [Output truncated - 56 bytes hidden, 8 lines]
+        [Output truncated - 56 bytes hidden]
         line 9
         line 10
         ");
@@ -131,7 +131,7 @@ mod tests {
         line 2
         line 3
         line 4
-        [Output truncated - 35 bytes hidden, 5 lines]
+        [Output truncated - 35 bytes hidden]
         line 10
         ");
         assert_eq!(cut(&text, 10, 1000, Keep::Head), text);
@@ -142,9 +142,9 @@ mod tests {
         assert_eq!((0..=6).map(four_fifths).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 4, 4]);
         assert_eq!(
             cut("a\nb\nc", 2, usize::MAX, Keep::HeadAndTail),
-            "a\n[Output truncated - 2 bytes hidden, 1 lines]\nc"
+            "a\n[Output truncated - 2 bytes hidden]\nc"
         );
-        assert_eq!(cut("abc", usize::MAX, 1, Keep::HeadAndTail), "[Output truncated - 2 bytes hidden, 1 lines]\nc");
+        assert_eq!(cut("abc", usize::MAX, 1, Keep::HeadAndTail), "[Output truncated - 2 bytes hidden]\nc");
     }
 
     #[test]
