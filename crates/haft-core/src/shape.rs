@@ -140,10 +140,7 @@ mod tests {
     #[test]
     fn no_limit_is_no_overflow() {
         assert_eq!((0..=6).map(four_fifths).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 4, 4]);
-        assert_eq!(
-            cut("a\nb\nc", 2, usize::MAX, Keep::HeadAndTail),
-            "a\n[Output truncated - 2 bytes hidden]\nc"
-        );
+        assert_eq!(cut("a\nb\nc", 2, usize::MAX, Keep::HeadAndTail), "a\n[Output truncated - 2 bytes hidden]\nc");
         assert_eq!(cut("abc", usize::MAX, 1, Keep::HeadAndTail), "[Output truncated - 2 bytes hidden]\nc");
     }
 

@@ -5,6 +5,7 @@ use crate::undo::{self, Kept};
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_store::Sighting;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,6 +69,15 @@ fn step(change: &Change) -> std::io::Result<()> {
         }
         Change::Remove { path, .. } => files::remove(path),
     }
+}
+
+/// A warning for each file that has other names: an atomic replacement gives this name the new content, and
+/// the others keep the old.
+pub(crate) fn hard_linked(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+    let written =
+        changes.iter().filter_map(|change| if let Change::Write { path, .. } = change { Some(path) } else { None });
+    let linked = written.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.nlink() > 1));
+    linked.map(|path| format!("{} had other hard links; they keep the old content", shown(path))).collect()
 }
 
 /// What the session now knows of each changed file.

@@ -3,7 +3,7 @@
 use haft_core::policy::Hook;
 use haft_core::record::{Digest, Kind, redact};
 use haft_core::secret::mask;
-use haft_core::{Admitted, Call, Checked, Outcome};
+use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Outcome};
 use haft_store::{Entry, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -36,14 +36,47 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     Ok(Opened { admitted })
 }
 
-/// Closes the record.
-pub(crate) fn close(store: &Store, opened: &Opened, outcome: &Outcome) {
-    let checked = opened.admitted.checked();
-    let entry = ended(Kind::Outcome, checked.call(), outcome);
-    if checked.spec().read_only() {
-        store.record_later(entry);
-    } else {
-        store.close_call(&checked.call().id, entry);
+/// A record that is still open. If the caller drops the call half-way, it is closed as cancelled: changes
+/// under way are carried to their end, and the log must not say that the process died.
+pub(crate) struct Unfinished<'o> {
+    store: &'o Store,
+    opened: &'o Opened,
+    closed: bool,
+}
+
+impl<'o> Unfinished<'o> {
+    pub(crate) fn new(store: &'o Store, opened: &'o Opened) -> Self {
+        Self { store, opened, closed: false }
+    }
+
+    /// Closes the record.
+    pub(crate) fn close(mut self, outcome: &Outcome) {
+        self.closed = true;
+        self.write(outcome);
+    }
+
+    fn write(&self, outcome: &Outcome) {
+        let checked = self.opened.admitted.checked();
+        let entry = ended(Kind::Outcome, checked.call(), outcome);
+        if checked.spec().read_only() {
+            self.store.record_later(entry);
+        } else {
+            self.store.close_call(&checked.call().id, entry);
+        }
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        let admitted = &self.opened.admitted;
+        let checked = admitted.checked();
+        let message = "the caller went away; changes that had begun were carried to their end";
+        let error = CallError::new(ErrorKind::Cancelled, message);
+        let name = checked.spec().name.as_str();
+        self.write(&Outcome::failure(checked.call().id.clone(), name, error, admitted.verdict().clone()));
     }
 }
 

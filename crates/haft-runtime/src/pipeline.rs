@@ -149,9 +149,10 @@ impl Haft {
         let admitted = self.admit(checked, approver, halt).await?;
         let _turn = self.turn(&admitted, halt).await?;
         let opened = self.open(admitted).await?;
+        let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, halt).await;
         let outcome = self.shape(&opened, raw);
-        journal::close(&self.store, &opened, &outcome);
+        record.close(&outcome);
         Ok(outcome)
     }
 

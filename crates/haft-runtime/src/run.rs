@@ -83,6 +83,7 @@ impl Haft {
         let work = move || {
             let shown = |path: &std::path::Path| workspace.shown(path);
             apply::expect(&changes, &shown)?;
+            let linked = apply::hard_linked(&changes, &shown);
             let kept = vault.keep(&store, &id, workspace.root(), &changes, None)?;
             crate::crash_point("kept");
             apply::apply(&changes, &kept, &shown).inspect_err(|_| vault.drop(&store, &id))?;
@@ -90,11 +91,14 @@ impl Haft {
                 store.note_sighting(session.clone(), path, sighting);
             }
             let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
-            Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })
+            Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, linked))
         };
         let done = tokio::task::spawn_blocking(work).await;
         match done.unwrap_or_else(|crash| Err(CallError::internal(format!("applying the changes crashed: {crash}")))) {
-            Ok(undo) => Raw { reply: Ok(reply), undo: Some(undo) },
+            Ok((undo, linked)) => {
+                reply.warnings.extend(linked);
+                Raw { reply: Ok(reply), undo: Some(undo) }
+            }
             Err(error) => Raw { reply: Err(error), undo: None },
         }
     }

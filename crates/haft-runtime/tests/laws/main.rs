@@ -209,6 +209,32 @@ impl haft_runtime::Approver for Never {
 }
 
 #[test]
+fn a_call_that_is_dropped_is_closed_as_cancelled() {
+    let stage = Stage::new();
+    let call = Call::new(new_call_id(), "calc.eval", json!({"expression": "1", "delay_ms": 30_000}));
+    stage.runtime.block_on(async {
+        let halt = Halt::new();
+        let dropped =
+            tokio::time::timeout(std::time::Duration::from_millis(50), stage.haft.call(call, &Nobody, &halt)).await;
+        assert!(dropped.is_err());
+        stage.haft.flush().await.unwrap();
+        let records = stage.haft.store().records(0, 10, None).await.unwrap();
+        assert_eq!(records[1].body["error"]["kind"], "cancelled");
+    });
+}
+
+#[test]
+fn a_file_with_other_names_is_replaced_with_a_warning() {
+    let stage = Stage::new();
+    std::fs::write(stage.root().join("a.txt"), "old").unwrap();
+    std::fs::hard_link(stage.root().join("a.txt"), stage.root().join("b.txt")).unwrap();
+    stage.call("file.read", json!({"path": "a.txt"}));
+    let outcome = stage.call("file.write", json!({"path": "a.txt", "content": "new"}));
+    assert_eq!(outcome.warnings, ["a.txt had other hard links; they keep the old content"]);
+    assert_eq!(std::fs::read_to_string(stage.root().join("b.txt")).unwrap(), "old");
+}
+
+#[test]
 fn the_bus_tells_of_start_question_progress_and_end() {
     let stage = Stage::new();
     let mut events = stage.haft.events().listen();
