@@ -108,7 +108,8 @@ impl List {
     }
 }
 
-/// Reads patterns; one that names a tool exactly must name one that exists.
+/// Reads patterns. One that all but names a tool is taken for a typing mistake: a deny that is misspelt
+/// denies nothing. One that is like no tool may name a tool of a later source or version, and stays.
 fn patterns(items: &[String], known: &[ToolName]) -> Result<Vec<ToolPattern>, BadList> {
     items
         .iter()
@@ -117,9 +118,9 @@ fn patterns(items: &[String], known: &[ToolName]) -> Result<Vec<ToolPattern>, Ba
             let exists = known.iter().any(|tool| pattern.matches(tool));
             // Tools of later sources (manifests, MCP servers) are not known yet when lists are read.
             let foreign = item.contains(':') || !item.contains('.');
-            if pattern.is_literal() && !exists && !foreign {
-                let hint = did_you_mean(item, known.iter().map(ToolName::as_str));
-                return Err(BadList::Tool { name: item.clone(), hint });
+            let meant = did_you_mean(item, known.iter().map(ToolName::as_str));
+            if let (true, Some(hint)) = (pattern.is_literal() && !exists && !foreign, meant) {
+                return Err(BadList::Tool { name: item.clone(), hint: Some(hint) });
             }
             Ok(pattern)
         })
@@ -162,6 +163,7 @@ mod tests {
             open(&["file.raed"], &[]).unwrap_err().to_string(),
             "there is no tool `file.raed`: did you mean `file.read`?"
         );
+        assert!(open(&["shell.exec"], &[]).is_ok(), "a tool that may come later");
         assert_eq!(
             open(&["$readnly"], &[]).unwrap_err().to_string(),
             "there is no preset `$readnly`: did you mean `$readonly`?"

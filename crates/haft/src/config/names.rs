@@ -26,7 +26,7 @@ impl<'k> Names<'k> {
         texts.iter().map(|text| self.pattern(text)).collect()
     }
 
-    /// Reads a pattern. A dotted name has to be a tool's: a deny with a typing mistake denies nothing.
+    /// Reads a pattern. A name that is nearly a tool's is an error: a deny with a typing mistake denies nothing.
     pub(super) fn pattern(&mut self, text: &Text) -> Result<ToolPattern, ConfigError> {
         let spot = &text.spot;
         if text.value.is_empty() {
@@ -47,7 +47,8 @@ impl<'k> Names<'k> {
     fn note_stray(&mut self, text: &Text, pattern: &ToolPattern) {
         let Text { value: name, spot } = text;
         let stray = pattern.is_literal() && !name.contains(':') && !self.known.iter().any(|tool| pattern.matches(tool));
-        let warning = format!("{spot}: no tool is named `{name}`; a whole family is `{name}.*`");
+        let family = if name.contains('.') { String::new() } else { format!("; a whole family is `{name}.*`") };
+        let warning = format!("{spot}: no tool is named `{name}` in this version{family}");
         // A list may be read twice: once where it is written, once where it is used.
         if stray && !self.warnings.contains(&warning) {
             self.warnings.push(warning);

@@ -272,7 +272,7 @@ fn names_that_match_nothing_are_noticed() {
     let mut scene = Scene::new().user("deny: [file]\nagents: {reviewer: {deny: ['file.*']}}\n");
     scene.flags.agent = Some("reviwer".to_owned());
     assert_snapshot!(scene.warnings(Trust::Absent), @r"
-    ~/.config/haft/config.yml:1:8: no tool is named `file`; a whole family is `file.*`
+    ~/.config/haft/config.yml:1:8: no tool is named `file` in this version; a whole family is `file.*`
     no rules are given for the agent `reviwer`; did you mean `reviewer`?
     ");
 }

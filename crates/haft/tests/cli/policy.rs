@@ -103,3 +103,12 @@ fn a_bad_config_is_named_by_file_line_and_column() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("config.yml:2:1") && ran.stderr.contains("did you mean `hooks`"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_deny_for_a_tool_that_is_not_there_yet_is_a_warning() {
+    let env = Env::new();
+    env.config("deny: [\"shell.exec\", \"group:runtime\"]\n");
+    let ran = env.run(&["call", "calc.eval", "expression=1"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no tool is named `shell.exec` in this version"), "{}", ran.stderr);
+}
