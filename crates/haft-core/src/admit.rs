@@ -65,6 +65,12 @@ impl Checked {
         &self.args
     }
 
+    /// Whether this call only looks: because its tool does, or because of what it asks for.
+    pub fn only_reads(&self) -> bool {
+        let asks = |(param, value): (&str, &str)| self.args.get(param).is_some_and(|given| given == value);
+        self.spec.read_only() || self.spec.reach.only_reads_when.is_some_and(asks)
+    }
+
     /// One line about the call, at most `columns` wide.
     pub fn preview(&self, columns: usize) -> String {
         preview::line(&self.call.spoken, self.spec.name.as_str(), &self.args, self.note.as_deref(), columns)
@@ -224,7 +230,7 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }
     let votes = chain.poll(Question { checked, facts });
-    let verdict = adjust(settle(&votes, silence(&checked.spec)), &votes, policy.autonomy, &checked.spec);
+    let verdict = adjust(settle(&votes, silence(&checked.spec)), &votes, policy.autonomy, checked);
     (votes, verdict)
 }
 
@@ -238,9 +244,9 @@ fn silence(spec: &ToolSpec) -> &'static str {
 }
 
 /// Autonomy only ever makes a verdict stricter.
-fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, spec: &ToolSpec) -> Verdict {
+fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, checked: &Checked) -> Verdict {
     match (autonomy, verdict.decision) {
-        (Autonomy::Conservative, Decision::Allow) if !spec.read_only() => {
+        (Autonomy::Conservative, Decision::Allow) if !checked.only_reads() => {
             // A person's grant holds, also where a list spoke before it: else a list that approves less
             // would end up allowing more.
             let grant = votes.iter().find(|cast| cast.by == "grant" && cast.decision == Some(Decision::Allow));

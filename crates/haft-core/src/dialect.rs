@@ -173,7 +173,8 @@ impl Entry {
         let schema = self.schema().ok_or_else(|| CallError::internal("a dialect's schema does not compile"))?;
         schema.prepare(&mut args);
         if let Ok(name) = crate::name::ToolName::new(self.row.spoken) {
-            schema.check(&name, &args)?;
+            let hint = format!("`haft tools {name} --dialect {}` shows the schema", self.dialect.name());
+            schema.check(&name, &args).map_err(|error| error.hint(hint))?;
         }
         let mut canonical = Map::new();
         let mut note = None;

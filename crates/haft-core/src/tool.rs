@@ -66,6 +66,8 @@ pub struct Reach {
     pub bodies: Vec<&'static str>,
     /// Whether it reaches the network.
     pub network: bool,
+    /// A parameter and the value of it with which the tool only looks.
+    pub only_reads_when: Option<(&'static str, &'static str)>,
 }
 
 /// How much a mistake with a call would cost.
@@ -185,6 +187,13 @@ impl ToolSpec {
     #[must_use]
     pub fn body(mut self, param: &'static str) -> Self {
         self.reach.bodies.push(param);
+        self
+    }
+
+    /// With this value of this parameter it only looks.
+    #[must_use]
+    pub fn only_reads_when(mut self, param: &'static str, value: &'static str) -> Self {
+        self.reach.only_reads_when = Some((param, value));
         self
     }
 

@@ -28,7 +28,7 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
         .with("places", places(&admitted));
     // A tool that a hook marks stands out for whoever reads the log.
     let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
-    if checked.spec().read_only() {
+    if checked.only_reads() {
         store.record_later(entry);
     } else if let Err(error) = store.open_call(&id, &tool, entry).await {
         return Err((Box::new(admitted), error));
@@ -58,7 +58,7 @@ impl<'o> Unfinished<'o> {
     fn write(&self, outcome: &Outcome) {
         let checked = self.opened.admitted.checked();
         let entry = ended(Kind::Outcome, checked.call(), outcome);
-        if checked.spec().read_only() {
+        if checked.only_reads() {
             self.store.record_later(entry);
         } else {
             self.store.close_call(&checked.call().id, entry);

@@ -196,7 +196,7 @@ impl Haft {
     /// Waits for this session's turn: calls with effects run one after the other, in the order they came.
     async fn turn(&self, admitted: &haft_core::Admitted, halt: &Halt) -> Result<Option<Turn>, Stop> {
         let checked = admitted.checked();
-        if checked.spec().read_only() {
+        if checked.only_reads() {
             return Ok(None);
         }
         let lane = {

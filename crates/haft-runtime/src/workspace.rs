@@ -95,7 +95,10 @@ impl Workspace {
             return Err(CallError::invalid(format!("`{param}` is empty")));
         }
         let absolute = self.absolute(spoken);
-        let real = resolve(&absolute, MAX_LINKS).map_err(|why| CallError::invalid(format!("{spoken}: {why}")))?;
+        let real = resolve(&absolute, MAX_LINKS).map_err(|why| match why {
+            Unresolved::Nonsense(why) => CallError::invalid(format!("{spoken}: {why}")),
+            Unresolved::Io(error) => crate::files::explain(spoken, &error),
+        })?;
         let roots = if access == Access::Read { &self.readable } else { &self.writable };
         Ok(Place {
             param,
@@ -148,22 +151,29 @@ pub fn display(name: &OsStr) -> String {
     shown
 }
 
+/// Why a path cannot be followed.
+enum Unresolved {
+    /// It makes no sense.
+    Nonsense(&'static str),
+    /// The system does not let us.
+    Io(std::io::Error),
+}
+
 /// Follows every link in a path whose end need not exist yet. A dangling link leads to where a write
 /// through it would land.
-fn resolve(path: &Path, links_left: usize) -> Result<PathBuf, String> {
+fn resolve(path: &Path, links_left: usize) -> Result<PathBuf, Unresolved> {
+    const LOOP: Unresolved = Unresolved::Nonsense("too many symbolic links; is it a loop?");
     if links_left == 0 {
-        return Err("too many symbolic links; is it a loop?".to_owned());
+        return Err(LOOP);
     }
     match path.canonicalize() {
         Ok(real) => return Ok(real),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) if crate::files::is_link_loop(&error) => {
-            return Err("too many symbolic links; is it a loop?".to_owned());
-        }
-        Err(error) => return Err(error.to_string()),
+        Err(error) if crate::files::is_link_loop(&error) => return Err(LOOP),
+        Err(error) => return Err(Unresolved::Io(error)),
     }
     let (Some(parent), Some(last)) = (path.parent(), path.components().next_back()) else {
-        return Err("no such path".to_owned());
+        return Err(Unresolved::Nonsense("no such path"));
     };
     let parent = resolve(parent, links_left)?;
     match last {
@@ -171,7 +181,7 @@ fn resolve(path: &Path, links_left: usize) -> Result<PathBuf, String> {
             Ok(target) => resolve(&parent.join(target), links_left - 1),
             Err(_) => Ok(parent.join(name)),
         },
-        Component::ParentDir => Err("`..` after a directory that does not exist".to_owned()),
+        Component::ParentDir => Err(Unresolved::Nonsense("`..` after a directory that does not exist")),
         _ => Ok(parent),
     }
 }

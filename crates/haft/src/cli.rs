@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The handle that AI agents hold the world by: every call validated, decided, recorded and undoable.
 #[derive(Debug, Parser)]
-#[command(name = "haft", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "haft", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 success, 1 the tool failed, 2 bad usage or input, 3 denied, 4 needs approval,\n5 rejected by a person, 6 timed out, 7 internal."
 )]

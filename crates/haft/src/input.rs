@@ -18,7 +18,16 @@ pub(crate) fn arguments(words: &[String]) -> Result<Value, CallError> {
             parse(&read(file, path)?, path)
         }
         [one] if one.trim_start().starts_with(['{', '[', '"']) => parse(one, "the arguments"),
-        pairs => pairs.iter().map(|word| pair(word)).collect::<Result<Map<_, _>, _>>().map(Value::Object),
+        pairs => {
+            let mut object = Map::new();
+            for word in pairs {
+                let (key, value) = pair(word)?;
+                if object.insert(key.clone(), value).is_some() {
+                    return Err(CallError::invalid(format!("`{key}` is given twice")));
+                }
+            }
+            Ok(Value::Object(object))
+        }
     }
 }
 
@@ -84,6 +93,7 @@ mod tests {
         assert_eq!(words(&["path=a=b", "limit:=5"]).unwrap(), json!({"path": "a=b", "limit": 5}));
         assert_eq!(words(&[r#"{"a": 1}"#]).unwrap(), json!({"a": 1}));
         assert_eq!(words(&[]).unwrap(), json!({}));
+        assert_eq!(words(&["a=1", "a=2"]).unwrap_err().message, "`a` is given twice");
         assert!(words(&["nonsense"]).unwrap_err().message.contains("neither JSON nor KEY=VALUE"));
         assert!(words(&[&"[".repeat(1000)]).unwrap_err().message.contains("nests too deeply"));
     }

@@ -139,7 +139,7 @@ impl Resolver for Reading {
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
         let spec = question.checked.spec();
-        if !spec.read_only() || spec.effects.open_world {
+        if !question.checked.only_reads() || spec.effects.open_world {
             return Ok(None);
         }
         Ok(match question.facts.places.iter().find(|place| !place.inside) {

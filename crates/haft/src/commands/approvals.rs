@@ -6,6 +6,7 @@ use crate::commands::call;
 use crate::input::duration_ms;
 use crate::style::{self, BOLD, FAINT, GOOD, NAME, paint};
 use haft_core::grant::Grant;
+use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, ToolName};
 use haft_runtime::{Halt, new_call_id, now_ms};
 use haft_store::Approval;
@@ -98,9 +99,10 @@ fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
 fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Option<&str>) -> Result<u8, Failure> {
     let name = ToolName::new(tool).map_err(|error| CallError::invalid(error.to_string()))?;
     if !app.haft.registry().has(tool) {
-        return Err(CallError::invalid(format!("there is no tool `{tool}`"))
-            .hint("`haft tools` lists what there is")
-            .into());
+        let names = app.haft.registry().names();
+        let hint = did_you_mean(tool, names.iter().map(ToolName::as_str));
+        let hint = hint.unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
+        return Err(CallError::invalid(format!("there is no tool `{tool}`")).hint(hint).into());
     }
     if pattern.is_empty() || uses == Some(0) {
         return Err(CallError::invalid("a grant needs a pattern and at least one use").into());

@@ -78,6 +78,22 @@ fn a_call_that_takes_too_long_times_out() {
     assert!(message.contains("200 ms"), "{message}");
 }
 
+/// Waits until a process catches SIGINT.
+fn wait_until_it_listens(pid: u32) {
+    let listens = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
+    };
+    for _ in 0..1000 {
+        if listens() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it never caught SIGINT");
+}
+
 #[test]
 fn an_interrupt_cancels_the_call_and_closes_its_record() {
     let env = Env::new();
@@ -88,7 +104,7 @@ fn an_interrupt_cancels_the_call_and_closes_its_record() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    wait_until_it_listens(child.id());
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());

@@ -23,7 +23,7 @@ pub(crate) fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
     let mut input = child.stdin.take().unwrap();
     if keys.starts_with(INTERRUPT) {
         // Not before there is a program to interrupt.
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        std::thread::sleep(std::time::Duration::from_secs(4));
     }
     input.write_all(keys.as_bytes()).unwrap();
     // The input stays open until the program ends: its end would type a Ctrl-D.

@@ -59,6 +59,15 @@ fn search_respects_gitignore_marks_matches_and_orders_by_time() {
 }
 
 #[test]
+fn checking_an_ignore_file_only_reads_and_is_not_asked() {
+    let env = Env::new();
+    env.file(".gitignore", "*.log\n");
+    let (outcome, code) = env.call("file.ignore", json!({"action": "check", "path": "a.log"}), &["--no-input"]);
+    assert_eq!((code, &outcome["data"]["ignored"]), (0, &json!(true)), "{outcome:#}");
+    assert_eq!(env.call("file.ignore", json!({"action": "add", "patterns": ["x"]}), &["--no-input"]).1, 4);
+}
+
+#[test]
 fn sessions_are_listed_and_forgotten() {
     let env = Env::new();
     env.call("calc.eval", json!({"expression": "1"}), &["--session", "work"]);
