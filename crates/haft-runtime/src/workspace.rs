@@ -114,10 +114,15 @@ impl Workspace {
     /// Judges a path: by its names inside the project (whose own location says nothing), and by whether
     /// it is part of haft's state.
     pub fn judge(&self, path: &Path) -> Option<Sensitive> {
-        if self.own.iter().any(|dir| path.starts_with(dir)) {
+        if self.is_own(path) {
             return Some(Sensitive::OwnState);
         }
         sensitive(path.strip_prefix(&self.root).unwrap_or(path))
+    }
+
+    /// Whether a path is part of haft's own state.
+    pub(crate) fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|dir| path.starts_with(dir))
     }
 
     fn absolute(&self, spoken: &str) -> PathBuf {
