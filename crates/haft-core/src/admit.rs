@@ -73,7 +73,8 @@ impl Checked {
 
     /// One line about the call, at most `columns` wide.
     pub fn preview(&self, columns: usize) -> String {
-        preview::line(&self.call.spoken, self.spec.name.as_str(), &self.args, self.note.as_deref(), columns)
+        let bodies = &self.spec.reach.bodies;
+        preview::line(&self.call.spoken, (self.spec.name.as_str(), bodies), &self.args, self.note.as_deref(), columns)
     }
 }
 

@@ -139,7 +139,8 @@ pub fn subject(checked: &Checked, places: &[Place]) -> String {
     match (command, checked.spec().reach.touches.as_slice(), places) {
         (Some(command), ..) => command.to_owned(),
         (None, [_], [place]) => place.shown.clone(),
-        _ => checked.args().to_string(),
+        // Bodies by hash: as exact as the text, and fit to be written down.
+        _ => crate::record::redact(checked.args(), &checked.spec().reach.bodies).to_string(),
     }
 }
 

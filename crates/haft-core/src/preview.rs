@@ -47,15 +47,22 @@ pub fn cut(text: &str, columns: usize) -> String {
 }
 
 /// One line about a call: `file.read: src/main.rs  +100,50  # why`.
-pub fn line(spoken: &str, canonical: &str, args: &Value, note: Option<&str>, columns: usize) -> String {
-    let mut text = format!("{spoken}: {}", body(canonical, args));
+/// Parameters in `bodies` are shown by their size: a preview is kept where bodies must not be.
+pub fn line(
+    spoken: &str,
+    (canonical, bodies): (&str, &[&str]),
+    args: &Value,
+    note: Option<&str>,
+    columns: usize,
+) -> String {
+    let mut text = format!("{spoken}: {}", body(canonical, bodies, args));
     if let Some(note) = note.filter(|note| !note.is_empty()) {
         let _ = write!(text, "  # {note}");
     }
     cut(&inert(&text), columns)
 }
 
-fn body(canonical: &str, args: &Value) -> String {
+fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     match canonical {
         "calc.eval" => text("expression").to_owned(),
@@ -66,7 +73,7 @@ fn body(canonical: &str, args: &Value) -> String {
         },
         "file.edit" => text("path").to_owned(),
         "file.write" => format!("{} ({})", text("path"), size(text("content").len())),
-        _ => generic(args),
+        _ => generic(args, bodies),
     }
 }
 
@@ -80,11 +87,15 @@ fn range(args: &Value) -> Option<String> {
 }
 
 /// Scalars first, in order of their names, then containers by what they hold.
-fn generic(args: &Value) -> String {
+fn generic(args: &Value, bodies: &[&str]) -> String {
     let Some(object) = args.as_object() else { return args.to_string() };
     let mut entries: Vec<(&String, &Value)> = object.iter().collect();
     entries.sort_by_key(|(name, value)| (value.is_object() || value.is_array(), name.as_str()));
-    entries.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
+    let value = |name: &str, value: &Value| match value.as_str() {
+        Some(text) if bodies.contains(&name) => format!("({})", size(text.len())),
+        _ => shown(value),
+    };
+    entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(value: &Value) -> String {
@@ -123,7 +134,7 @@ mod tests {
 
     #[test]
     fn previews_follow_the_document() {
-        let show = |canonical: &str, args: Value, note| line(canonical, canonical, &args, note, 80);
+        let show = |canonical: &str, args: Value, note| line(canonical, (canonical, &["secret"]), &args, note, 80);
         let lines = [
             show("calc.eval", json!({"expression": "2 + 2"}), None),
             show("file.read", json!({"path": "config.lua", "offset": 100, "limit": 50}), Some("reading tail")),

@@ -178,8 +178,10 @@ impl Haft {
     pub(crate) async fn question(&self, pending: &Pending, halt: &Halt) -> Question {
         let (checked, facts) = (pending.checked(), pending.facts());
         let Effects { diff, problem, shown } = self.effect(checked, facts, halt).await;
-        let places: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
-        let basis = format!("{} {} {places:?} {shown:?}", checked.spec().name, checked.args());
+        // Whoever says yes to a call that would fail has seen no change, and so allows none.
+        let shown = if problem.is_some() { Some(digest(&[])) } else { shown };
+        let real: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
+        let basis = format!("{} {} {real:?} {shown:?}", checked.spec().name, checked.args());
         Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
@@ -190,6 +192,7 @@ impl Haft {
             diff,
             problem,
             subject: subject(checked, &facts.places),
+            places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
             shown,
             basis: Digest::of(basis.as_bytes()),
         }

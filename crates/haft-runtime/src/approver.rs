@@ -26,6 +26,8 @@ pub struct Question {
     pub diff: Option<String>,
     /// Why the diff could not be made; then running it would fail the same way.
     pub problem: Option<String>,
+    /// Where it would happen, with every link followed.
+    pub places: Vec<String>,
     /// What a remembered pattern is matched against.
     pub subject: String,
     /// The digest of the changes in `diff`: only these may be made on this answer.

@@ -4,6 +4,7 @@ use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::{Approver, Question, Said, apply, new_call_id, store_error, undo};
+use haft_core::admit::decide;
 use haft_core::change::Change;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
@@ -68,21 +69,41 @@ impl Haft {
         Ok(outcome)
     }
 
-    /// Refuses if files, links or rules have made a question into another one since it was asked.
+    /// Refuses if files, links or rules have made a question into another one since it was asked or last
+    /// looked at.
     async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<(), CallError> {
-        let Some(call) = self.store.waiting_call(&asked.id).await.map_err(store_error)? else { return Ok(()) };
-        let checked = self.check(call, halt).map_err(|stop| stop.error)?;
-        let Ruling::Ask(pending) = self.rule(checked).await.map_err(|stop| stop.error)? else { return Ok(()) };
-        let now = self.question(&pending, halt).await.basis.to_string();
-        if now == asked.basis {
+        let now = self.question_of(&asked.id, halt).await?;
+        if now.is_none_or(|now| now.basis.to_string() == asked.basis) {
             return Ok(());
         }
-        self.store.rebase(&asked.id, &now).await.map_err(store_error)?;
         Err(CallError::conflict(format!(
             "{} is no longer what was asked about: the files it names have changed",
             asked.id
         ))
         .hint(format!("look at it again with `haft approvals show {}`; then approve or reject it", asked.id)))
+    }
+
+    /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
+    async fn question_of(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
+        let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
+        let checked = self.check(call, halt).map_err(|stop| stop.error)?;
+        let facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
+            Ruling::Ask(pending) => Ok(Some(self.question(&pending, halt).await)),
+            Ruling::Admitted(_) | Ruling::Refused(_) => Ok(None),
+        }
+    }
+
+    /// The question that a stored call raises now, for somebody to look at. What they see is what an
+    /// approval is for from here on.
+    pub async fn look_at(&self, id: &str) -> Result<Option<Question>, CallError> {
+        let asked = self.belongs_here(id).await?;
+        let Some(now) = self.question_of(id, &Halt::new()).await? else { return Ok(None) };
+        if now.basis.to_string() != asked.basis {
+            let rebased = self.store.rebase(id, &now.basis.to_string(), &now.verdict.reason).await;
+            rebased.map_err(store_error)?;
+        }
+        Ok(Some(now))
     }
 
     /// Rejects a stored call.

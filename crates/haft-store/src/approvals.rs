@@ -140,12 +140,12 @@ impl Store {
         self.run(Mode::Read, move |connection| waiting(connection, &id)).await
     }
 
-    /// Notes what a question is about now, after somebody has been told that it changed.
-    pub async fn rebase(&self, id: &str, basis: &str) -> Result<(), StoreError> {
-        let (id, basis) = (id.to_owned(), basis.to_owned());
+    /// Notes what a question is about now, after somebody has looked at it.
+    pub async fn rebase(&self, id: &str, basis: &str, reason: &str) -> Result<(), StoreError> {
+        let (id, basis, reason) = (id.to_owned(), basis.to_owned(), reason.to_owned());
         self.run(Mode::Durable, move |connection| {
-            let sql = "UPDATE approvals SET basis = ?2 WHERE id = ?1 AND state = 'pending'";
-            connection.execute(sql, params![id, basis])?;
+            let sql = "UPDATE approvals SET basis = ?2, reason = ?3 WHERE id = ?1 AND state = 'pending'";
+            connection.execute(sql, params![id, basis, reason])?;
             record(connection, &id, "changed", None)
         })
         .await
@@ -154,6 +154,7 @@ impl Store {
     /// Says yes, if nobody has decided before. Returns the call to run: exactly one caller ever gets it,
     /// and from here on its arguments are no longer kept.
     pub async fn approve(&self, id: &str, by: &str) -> Result<Option<Call>, StoreError> {
+        self.note_erased();
         let (id, by) = (id.to_owned(), by.to_owned());
         self.run(Mode::Durable, move |connection| {
             let Some(call) = waiting(connection, &id)? else { return Ok(None) };
@@ -166,6 +167,7 @@ impl Store {
 
     /// Says no, if nobody has decided before. Returns whether it counted.
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<bool, StoreError> {
+        self.note_erased();
         let (id, by, message) = (id.to_owned(), by.to_owned(), message.to_owned());
         self.run(Mode::Durable, move |connection| {
             if decide(connection, &id, ApprovalState::Rejected, &by)? == 0 {

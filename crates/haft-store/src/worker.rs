@@ -5,14 +5,17 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How long a write waits for other processes.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long to wait before coming again to a store that is just being made.
+const AGAIN: Duration = Duration::from_millis(10);
 /// How many jobs may wait; then callers do.
 const QUEUE: usize = 512;
 /// How many jobs share one commit at the most.
@@ -57,6 +60,8 @@ struct Inner {
     hands: Hands,
     unheard: Unheard,
     found_open: bool,
+    /// Something was erased that the write-ahead log still holds.
+    erased: Arc<AtomicBool>,
 }
 
 /// Who does the work.
@@ -80,7 +85,7 @@ impl Drop for Inner {
             Hands::Caller(held) => {
                 let (connection, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
                 commit(connection, &self.path, std::mem::take(waiting));
-                shorten(connection, &self.path);
+                shorten(connection, &self.path, self.erased.load(Ordering::Relaxed));
             }
         }
     }
@@ -91,29 +96,39 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let (connection, found_open) = connect(path)?;
         let (queue, jobs) = sync_channel(QUEUE);
-        let file = path.to_owned();
+        let (file, erased) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
+        let flag = Arc::clone(&erased);
         let thread = std::thread::Builder::new()
             .name("haft-store".to_owned())
-            .spawn(move || serve(&connection, &file, &jobs))
+            .spawn(move || {
+                serve(&connection, &file, &jobs);
+                shorten(&connection, &file, flag.load(Ordering::Relaxed));
+            })
             .map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
-        Ok(Self::new(path, Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open))
+        Ok(Self::new(path, Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open, erased))
     }
 
     /// The same for a process that makes one call and ends: without a thread, in as few commits as
     /// durability allows.
     pub fn open_for_one_call(path: &Path) -> Result<Self, StoreError> {
         let (connection, found_open) = connect(path)?;
-        Ok(Self::new(path, Hands::Caller(Mutex::new((connection, Vec::new()))), found_open))
+        let hands = Hands::Caller(Mutex::new((connection, Vec::new())));
+        Ok(Self::new(path, hands, found_open, Arc::default()))
     }
 
-    fn new(path: &Path, hands: Hands, found_open: bool) -> Self {
-        let inner = Inner { path: path.to_owned(), hands, unheard: Unheard::default(), found_open };
+    fn new(path: &Path, hands: Hands, found_open: bool, erased: Arc<AtomicBool>) -> Self {
+        let inner = Inner { path: path.to_owned(), hands, unheard: Unheard::default(), found_open, erased };
         Self { inner: Arc::new(inner) }
     }
 
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Notes that something was erased: at the end, the write-ahead log must not hold it any longer.
+    pub(crate) fn note_erased(&self) {
+        self.inner.erased.store(true, Ordering::Relaxed);
     }
 
     /// Whether calls were open when the store was opened: under way elsewhere, or interrupted.
@@ -208,8 +223,19 @@ impl Store {
     }
 }
 
-/// Opens the file, and says whether calls are open in it.
+/// Opens the file, and says whether calls are open in it. While a new store is being made, the database
+/// turns others away at once instead of letting them wait; so they come again.
 fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+    let patience = Instant::now() + BUSY;
+    loop {
+        match try_connect(path) {
+            Err(StoreError::Locked { .. }) if Instant::now() < patience => std::thread::sleep(AGAIN),
+            done => return done,
+        }
+    }
+}
+
+fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
     prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
@@ -245,15 +271,14 @@ fn serve(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
         }
         commit(connection, path, batch);
     }
-    shorten(connection, path);
 }
 
 /// Carries the write-ahead log over when it has grown. The next process to open the store reads all that
 /// is left of it, so a short one keeps start-up short; most processes find nothing to do here.
-fn shorten(connection: &Connection, path: &Path) {
+fn shorten(connection: &Connection, path: &Path, erased: bool) {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    if std::fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_MAX) {
+    if erased || std::fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_MAX) {
         let _ = connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);");
     }
 }

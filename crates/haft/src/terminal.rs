@@ -171,6 +171,7 @@ mod tests {
             diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
             problem: None,
             subject: "a.txt".to_owned(),
+            places: vec!["a.txt".to_owned()],
             shown: None,
             basis: haft_core::record::Digest::ZERO,
         };

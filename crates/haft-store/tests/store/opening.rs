@@ -63,3 +63,18 @@ fn one_failing_job_leaves_its_neighbours_alone() {
     wait(scene.store.flush()).unwrap_err();
     assert_eq!(wait(scene.store.head()).unwrap().seq, 2);
 }
+
+#[test]
+fn many_may_make_the_store_at_once() {
+    for _ in 0..5 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("haft.db");
+        std::thread::scope(|scope| {
+            for _ in 0..12 {
+                scope
+                    .spawn(|| wait(Store::open(&path).unwrap().record(Entry::new(Kind::Intent), Mode::Write)).unwrap());
+            }
+        });
+        assert_eq!(wait(Store::open(&path).unwrap().head()).unwrap().seq, 12);
+    }
+}

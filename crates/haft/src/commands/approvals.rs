@@ -62,12 +62,15 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
         return Ok(0);
     }
     line(&approval);
-    // What is approved is the effect: show it as it would be now.
-    let waiting = app.block_on(app.store().waiting_call(id)).map_err(Failure::store)?;
+    // What is approved is the effect: show it as it would be now, and where.
     let here = std::path::Path::new(&approval.root) == app.haft.workspace().root();
-    if let Some(call) = waiting.filter(|_| here) {
-        let explained = app.block_on(app.haft.explain(call))?;
-        style::out(&style::diff(explained.diff.as_deref().unwrap_or_default()));
+    if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
+        style::out(&format!("    {}", style::inert(&question.verdict.reason)));
+        style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
+        if let Some(problem) = &question.problem {
+            style::out(&format!("    it would fail: {}", style::inert(problem)));
+        }
+        style::out(&style::diff(question.diff.as_deref().unwrap_or_default()));
     }
     if let Some(by) = &approval.decided_by {
         style::out(&format!("    decided by {by}"));

@@ -23,7 +23,7 @@ fn show(common: &Common) -> Result<(), Failure> {
     if common.json {
         style::pretty(&config::show(&loaded));
     } else {
-        style::out(&config::show_text(&loaded));
+        style::out(&style::inert(&config::show_text(&loaded)));
     }
     Ok(())
 }
@@ -40,7 +40,7 @@ fn paths(common: &Common) -> Result<(), Failure> {
     }
     let missing = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
     for (name, path) in [("user", &user), ("project", &project), ("store", &store)] {
-        style::out(&format!("{name:<8} {}{}", path.display(), paint(FAINT, missing(path))));
+        style::out(&format!("{name:<8} {}{}", style::inert(&path.display().to_string()), paint(FAINT, missing(path))));
     }
     Ok(())
 }

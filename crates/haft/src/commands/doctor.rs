@@ -60,7 +60,7 @@ fn show(finding: &Finding) {
         Health::Care => paint(CARE, "care"),
         Health::Bad => paint(BAD, "bad "),
     };
-    style::out(&format!("{mark}  {:<13} {}", finding.name, finding.found));
+    style::out(&format!("{mark}  {:<13} {}", finding.name, style::inert(&finding.found)));
     if let Some(fix) = &finding.fix {
         style::out(&format!("      {}", paint(FAINT, fix)));
     }

@@ -27,7 +27,7 @@ pub(super) fn init(common: &Common) -> Result<u8, Failure> {
     if common.json {
         style::json(&json!({ "created": file }));
     } else {
-        style::out(&format!("{} {}", paint(GOOD, "made"), file.display()));
+        style::out(&format!("{} {}", paint(GOOD, "made"), style::inert(&file.display().to_string())));
         style::note("it is all comments: change what you like, then run `haft trust`");
     }
     Ok(0)
@@ -74,7 +74,7 @@ fn decide(
     if common.json {
         style::json(&json!({"file": file, "state": said, "content": digest}));
     } else {
-        style::out(&format!("{said}: {}", file.display()));
+        style::out(&format!("{said}: {}", style::inert(&file.display().to_string())));
     }
     Ok(0)
 }

@@ -21,10 +21,17 @@ fn an_approval_holds_only_for_what_was_asked() {
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stderr.contains("no longer what was asked about"), "{}", ran.stderr);
     assert!(!outside.exists());
+    assert_eq!(env.run(&["approvals", "approve", &id]).code, 1, "trying again does not make it another question");
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains("pwned.txt"), "what is shown is where it would go: {shown}");
     std::fs::remove_file(env.root().join("notes.md")).unwrap();
-    assert_eq!(env.run(&["approvals", "approve", &id]).code, 1, "and what was shown then is the new question");
+    assert_eq!(env.run(&["approvals", "approve", &id]).code, 1, "what was looked at last is what counts");
+    env.run(&["approvals", "show", &id]);
     assert_eq!(env.run(&["approvals", "approve", &id]).code, 0);
     assert_eq!(env.read("notes.md"), "hello");
+    let bytes = |suffix: &str| std::fs::read(format!("{}{suffix}", env.store().display())).unwrap_or_default();
+    let kept = String::from_utf8_lossy(&[bytes(""), bytes("-wal")].concat()).contains("\"hello\"");
+    assert!(!kept, "once decided, the arguments are gone");
 }
 
 #[test]
@@ -57,6 +64,10 @@ fn a_trap_in_an_ignore_file_takes_nothing_down() {
     let found = env.ok("file.grep", json!({"pattern": "needle", "output_mode": "files_with_matches"}));
     assert_eq!(found["output"].as_str().unwrap().trim(), "a.txt");
     assert!(found["warnings"][0].as_str().unwrap().contains("trap: left out"), "{found:#}");
+    env.file("gd/HEAD", "");
+    symlink("/dev/zero", env.root().join("gd/commondir")).unwrap();
+    env.file("sub/.git", "gitdir: ../gd\n");
+    env.ok("file.glob", json!({"pattern": "**/*"}));
     symlink("/dev/zero", env.root().join(".ignore")).unwrap();
     let (kind, message, _) = env.err("file.glob", json!({"pattern": "**/*"}), &[]);
     assert_eq!(kind, "failed", "{message}");
@@ -127,9 +138,11 @@ fn hafts_own_directory_is_not_for_agents() {
 fn a_yes_for_the_session_is_for_exactly_that() {
     let env = Env::new();
     env.file("a/x.txt", "one");
-    let asked = "file.batch path=a pattern=x.txt operation=rename rename_to=y.txt";
+    let asked = "file.batch path=a pattern=x.txt operation=transform find=one replace=SECRET";
     let (screen, code) = crate::terminal::typed(&env, asked, "s\n");
     assert_eq!(code, 0, "{screen}");
+    let log: String = env.records().iter().map(ToString::to_string).collect();
+    assert!(log.contains("given") && !log.contains("SECRET"), "{log}");
     let other = json!({"path": "a", "pattern": "**/*", "operation": "transform", "find": "one", "replace": "two"});
     assert_eq!(env.call("file.batch", other, &["--no-input"]).1, 4);
 }

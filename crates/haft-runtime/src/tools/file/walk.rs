@@ -75,6 +75,8 @@ impl<'a> Tree<'a> {
             .standard_filters(skip != Skip::Nothing)
             .hidden(false)
             .require_git(false)
+            // A `.git` file may point anywhere, and the library would follow it.
+            .git_exclude(false)
             .follow_links(false)
             .max_depth(self.depth)
             .threads(std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS)))

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Larger ignore files are not read.
-const IGNORE_MAX: u64 = 1 << 20;
+const IGNORE_MAX: u64 = 256 << 10;
 /// What the walking library reads in every directory.
-const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore", ".git/info/exclude"];
+const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore"];
 
 /// Whether the ignore files of a directory can be handed to the library.
 pub(super) fn is_sound(dir: &Path) -> bool {
@@ -30,7 +30,7 @@ pub(in crate::tools::file) fn require_sound(start: &Path, shown: &str) -> Result
     match start.ancestors().find(|dir| !is_sound(dir)) {
         None => Ok(()),
         Some(dir) => Err(CallError::failed(format!(
-            "an ignore file in {} is a link, not a regular file, larger than 1 MB or nested too deeply, so {shown} cannot be walked",
+            "an ignore file in {} is a link, not a regular file, larger than 256 KB or nested too deeply, so {shown} cannot be walked",
             dir.display()
         ))
         .hint("look at its .gitignore and .ignore")),
@@ -76,7 +76,7 @@ mod tests {
         symlink("/dev/zero", dir.path().join(".ignore")).unwrap();
         assert!(!is_sound(dir.path()), "a link");
         std::fs::remove_file(dir.path().join(".ignore")).unwrap();
-        std::fs::write(dir.path().join(".ignore"), "x\n".repeat(600_000)).unwrap();
+        std::fs::write(dir.path().join(".ignore"), "x\n".repeat(150_000)).unwrap();
         assert!(!is_sound(dir.path()), "too large");
     }
 }
