@@ -235,6 +235,40 @@ fn a_file_with_other_names_is_replaced_with_a_warning() {
 }
 
 #[test]
+fn directories_that_come_and_go_during_a_walk_do_not_end_it() {
+    let stage = Stage::new();
+    let root = stage.root();
+    std::fs::write(root.join("stays.txt"), "needle").unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = std::time::Instant::now();
+            while !over.load(std::sync::atomic::Ordering::Relaxed) && begun.elapsed().as_secs() < 20 {
+                for number in 0..50 {
+                    let dir = root.join(format!("gone-{number}/deep"));
+                    let _ = std::fs::create_dir_all(&dir);
+                    let _ = std::fs::write(dir.join("x.txt"), "needle");
+                }
+                for number in 0..50 {
+                    let _ = std::fs::remove_dir_all(root.join(format!("gone-{number}")));
+                }
+            }
+        });
+        for (tool, args) in [
+            ("file.grep", json!({"pattern": "needle"})),
+            ("file.glob", json!({"pattern": "**/*.txt"})),
+            ("file.list", json!({"recursive": true})),
+        ] {
+            for _ in 0..20 {
+                let outcome = stage.call(tool, args.clone());
+                assert!(outcome.success && outcome.output.contains("stays.txt"), "{outcome:?}");
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn the_bus_tells_of_start_question_progress_and_end() {
     let stage = Stage::new();
     let mut events = stage.haft.events().listen();
