@@ -1,3 +1,25 @@
 //! The kernel as a warden: what a program may touch, and what of its changes is kept.
 //!
-//! This is the only crate with unsafe code.
+//! A [`Confinement`] says what a program may reach and use up. A [`Backend`] turns it into a [`Plan`] that
+//! says, permission by permission, by what it is enforced, and starts programs under it. [`Linux`] does so
+//! with namespaces, Landlock and seccomp, without any external program; [`Bare`] enforces nothing and says
+//! so. A plan that cannot be enforced is an error, never a weaker plan.
+//!
+//! This is the only crate with unsafe code, and all of it is in [`linux`].
+
+pub mod backend;
+pub mod bare;
+pub mod confinement;
+#[cfg(target_os = "linux")]
+pub mod linux;
+pub mod net;
+pub mod roots;
+pub mod standing;
+pub mod watch;
+
+pub use backend::{Backend, End, Plan, Program, Run, SandboxError, Stdio, Usage, backend};
+pub use bare::Bare;
+pub use confinement::{Bounds, Confinement, Network, Writes};
+#[cfg(target_os = "linux")]
+pub use linux::Linux;
+pub use standing::{Held, Level, Machine, Mechanism, Standing};

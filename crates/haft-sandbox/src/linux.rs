@@ -1,0 +1,89 @@
+//! Linux as the warden: namespaces give a program a root, a network and processes of its own; Landlock and
+//! seccomp close what these leave open; limits and a watch bound what it uses up. No external program takes
+//! part, and neither root nor a set-uid helper is needed.
+
+mod filter;
+mod helper;
+mod inside;
+mod keeper;
+mod layout;
+mod plan;
+mod probe;
+mod root;
+mod run;
+mod step;
+mod sys;
+mod talk;
+mod usage;
+mod wall;
+
+pub use sys::signals;
+
+use crate::backend::{Backend, Plan, Program, Run, SandboxError, Stdio};
+use crate::confinement::{Confinement, Network};
+use crate::standing::Machine;
+use helper::Helper;
+use layout::Order;
+use std::sync::{LazyLock, OnceLock};
+
+/// The warden of this machine.
+pub struct Linux {
+    machine: OnceLock<Machine>,
+    helper: OnceLock<Helper>,
+}
+
+static HERE: LazyLock<Linux> = LazyLock::new(|| Linux { machine: OnceLock::new(), helper: OnceLock::new() });
+
+impl Linux {
+    /// There is one for each process.
+    pub fn here() -> &'static Self {
+        &HERE
+    }
+
+    /// Forks the helper that starts programs. A process that will grow large, or have many threads, does
+    /// this first; otherwise it happens at the first start.
+    pub fn prepare() -> Result<(), SandboxError> {
+        Self::here().helper().map(drop)
+    }
+
+    /// Takes over what was found out about this machine earlier.
+    pub fn remember(machine: Machine) {
+        // Found out already is as good.
+        let _ = Self::here().machine.set(machine);
+    }
+
+    fn helper(&self) -> Result<&Helper, SandboxError> {
+        if let Some(helper) = self.helper.get() {
+            return Ok(helper);
+        }
+        let started = Helper::start().map_err(SandboxError::step("start the helper"))?;
+        // If another thread was quicker, this one hangs up, and its helper ends.
+        Ok(self.helper.get_or_init(|| started))
+    }
+}
+
+impl Backend for Linux {
+    fn machine(&self) -> &Machine {
+        self.machine.get_or_init(probe::machine)
+    }
+
+    fn plan(&self, confinement: Confinement) -> Result<Plan, SandboxError> {
+        plan::plan(self.machine(), confinement)
+    }
+
+    fn start(&self, plan: &Plan, program: &Program, stdio: Stdio) -> Result<Box<dyn Run>, SandboxError> {
+        if program.argv.is_empty() {
+            return Err(SandboxError::Unclear("there is no program to start".to_owned()));
+        }
+        let layout = plan::layout(self.machine(), plan, program)?;
+        let mut program = program.clone();
+        program.env.extend(plan.env.iter().cloned());
+        let order = Order { layout, program };
+        let talk = self.helper()?.give(&order, &stdio)?;
+        let rules = match &plan.confinement.network {
+            Network::Hosts(rules) => rules.clone(),
+            Network::None | Network::All => Vec::new(),
+        };
+        Ok(Box::new(run::attend(talk, &order.layout, rules, &order.program)?))
+    }
+}

@@ -1,0 +1,88 @@
+//! The helper: a small process of one thread that starts confined programs on behalf of a large one of
+//! many. Forking a process copies its page tables, which at a gigabyte takes longer than everything else
+//! together; and what a fork of many threads may do before it becomes another program is next to nothing.
+//! The helper is forked once, early if its owner says so, and ends with its owner.
+
+use super::inside::{Ends, Identity, first};
+use super::layout::{Order, Walls, Ways};
+use super::talk::{self, Word, say};
+use super::{keeper, sys};
+use crate::backend::{SandboxError, Stdio};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// The line to the helper of this process.
+pub(super) struct Helper(Mutex<OwnedFd>);
+
+impl Helper {
+    /// Forks it. In a process of many threads this relies on the C library to keep its own locks usable.
+    pub(super) fn start() -> io::Result<Self> {
+        let (ours, theirs) = talk::orders()?;
+        match sys::fork()? {
+            sys::Side::Child => {
+                drop(ours);
+                serve(theirs)
+            }
+            sys::Side::Parent => Ok(Self(Mutex::new(ours))),
+        }
+    }
+
+    /// Has a program started. What becomes of it is said on the line that comes back.
+    pub(super) fn give(&self, order: &Order, stdio: &Stdio) -> Result<OwnedFd, SandboxError> {
+        let fail = SandboxError::step("tell the helper");
+        let given = || -> io::Result<OwnedFd> {
+            let (ours, theirs) = talk::words()?;
+            let fds = [stdio.stdin.as_fd(), stdio.stdout.as_fd(), stdio.stderr.as_fd(), theirs.as_fd()];
+            talk::order(&*self.0.lock().unwrap_or_else(PoisonError::into_inner), order, &fds)?;
+            Ok(ours)
+        };
+        given().map_err(fail)
+    }
+}
+
+/// Takes orders until its owner is gone.
+fn serve(orders: OwnedFd) -> ! {
+    sys::unblock_signals();
+    sys::forget_children();
+    // Ctrl-C at the terminal is for the owner, who decides what becomes of the programs.
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(c"haft-helper");
+    // The owner's descriptors are not for keeping: an open pipe end would never be seen as closed.
+    if rustix::stdio::dup2_stdin(&orders).is_err() {
+        sys::exit(125);
+    }
+    std::mem::forget(orders);
+    sys::close_from(1);
+    let orders = rustix::stdio::stdin();
+    let identity = Identity::here();
+    while let Ok(Some((order, fds))) = talk::take_order::<Order>(orders) {
+        let Ok([stdin, stdout, stderr, line]) = <[OwnedFd; 4]>::try_from(fds) else { continue };
+        let ends = Ends { stdio: [stdin, stdout, stderr], talk: line };
+        start(&order, ends, identity);
+    }
+    sys::exit(0)
+}
+
+const NAMESPACES: i32 =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+
+/// Forks the keeper of a program and says that it was born.
+fn start(order: &Order, ends: Ends, identity: Identity) {
+    let namespaces = match (order.layout.walls, &order.layout.ways) {
+        (Walls::Flat, _) => 0,
+        (Walls::Root { .. }, Ways::All) => NAMESPACES,
+        (Walls::Root { .. }, Ways::None | Ways::Gate(_)) => NAMESPACES | libc::CLONE_NEWNET,
+    };
+    match sys::fork_into(namespaces) {
+        Ok(sys::Forked::Child) if namespaces == 0 => keeper::keep(order, ends),
+        Ok(sys::Forked::Child) => first(order, ends, identity),
+        Ok(sys::Forked::Parent { pid, pidfd }) => {
+            let _ = say(&ends.talk, &Word::Born { pid }, &[pidfd.as_fd()]);
+        }
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(0);
+            let _ = say(&ends.talk, &Word::Failed { step: "make namespaces".to_owned(), errno }, &[]);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From a confinement to a layout: which place is made how, and by what each permission is then enforced.
+
+use super::layout::{GATE, Kind, Known, Layout, PROXY_PORT, Spot, Walls, Ways, address};
+use crate::backend::{Plan, Program, SandboxError};
+use crate::confinement::{Confinement, HostRule, Network, Writes};
+use crate::standing::{Held, Level, Machine, Standing};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// How many hosts can be named: each needs an address and a socket for each port.
+const HOSTS_MAX: usize = 64;
+/// The ports of a host that is named without one, for programs that do not know about the proxy.
+const USUAL_PORTS: [u16; 2] = [80, 443];
+
+/// Whether a confinement can be enforced on this machine, and how.
+pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, SandboxError> {
+    let standing = match machine.level {
+        Level::Full => full(machine, &confinement)?,
+        Level::Flat => flat(&confinement)?,
+        Level::None => {
+            let why = "neither namespaces nor Landlock work here; `haft doctor` says what would mend that";
+            return Err(SandboxError::Unenforceable(why.to_owned()));
+        }
+    };
+    let env = match &confinement.network {
+        Network::Hosts(_) => proxy_variables(),
+        Network::None | Network::All => Vec::new(),
+    };
+    Ok(Plan { confinement, standing, env })
+}
+
+fn proxy_variables() -> Vec<(OsString, OsString)> {
+    let proxy = format!("http://{GATE}:{PROXY_PORT}");
+    let mut env: Vec<(OsString, OsString)> = Vec::new();
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        env.push((name.into(), proxy.clone().into()));
+    }
+    for name in ["no_proxy", "NO_PROXY"] {
+        env.push((name.into(), "localhost,127.0.0.1,::1".into()));
+    }
+    env
+}
+
+fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, SandboxError> {
+    if matches!(confinement.writes, Writes::Layered(_)) && !machine.layers {
+        return Err(SandboxError::Unenforceable("copy-on-write views do not work here".to_owned()));
+    }
+    if let Network::Hosts(rules) = &confinement.network
+        && rules.len() > HOSTS_MAX
+    {
+        return Err(SandboxError::Unenforceable(format!("at most {HOSTS_MAX} hosts can be named")));
+    }
+    let files = if machine.landlock > 0 { "mount namespace, landlock" } else { "mount namespace" };
+    let network = match &confinement.network {
+        Network::None => Held::enforced("network namespace, seccomp"),
+        Network::All => Held::enforced("nothing is withheld but odd families (seccomp)"),
+        Network::Hosts(_) => Held::partial(
+            "network namespace, seccomp, haft's gate",
+            "what an allowed host passes on to others is not seen",
+        ),
+    };
+    let limits = Held::partial(
+        "rlimits, user namespace, watch",
+        "memory, time and disk of all processes together are looked at 20 times a second",
+    );
+    Ok(Standing {
+        level: Level::Full,
+        read: Held::enforced(files),
+        write: Held::enforced(files),
+        network,
+        secrets: Held::enforced("new environment, pid and ipc namespaces, seccomp"),
+        limits,
+    })
+}
+
+/// Without namespaces, Landlock and seccomp stand alone. What they cannot enforce is refused.
+fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
+    let refuse = |what: &str| {
+        let why = "needs namespaces, which do not work here; `haft doctor` says what would mend that";
+        Err(SandboxError::Unenforceable(format!("{what} {why}")))
+    };
+    if matches!(confinement.writes, Writes::Layered(_)) {
+        return refuse("a copy-on-write view");
+    }
+    if !confinement.protect.is_empty() {
+        return refuse("protecting a place inside a writable root");
+    }
+    if !confinement.hide.is_empty() {
+        return refuse("hiding a place inside a readable root");
+    }
+    let network = match &confinement.network {
+        Network::None => Held::enforced("seccomp, landlock"),
+        Network::All => return refuse("the network without everybody's unix sockets"),
+        Network::Hosts(_) => return refuse("a list of hosts"),
+    };
+    Ok(Standing {
+        level: Level::Flat,
+        read: Held::partial("landlock", "names, sizes and link targets of other files are visible"),
+        write: Held::partial("landlock, seccomp", "modes, owners and times cannot be changed at all"),
+        network,
+        secrets: Held::partial("new environment, landlock", "names and arguments of other processes are visible"),
+        limits: Held::partial("rlimits, watch", "memory, processes, time and disk are looked at 20 times a second"),
+    })
+}
+
+/// Every place of the program's root, outer ones first.
+pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Result<Layout, SandboxError> {
+    let wanted = &plan.confinement;
+    let rooted = plan.standing.level == Level::Full;
+    let mut spots: Vec<Spot> = Vec::new();
+    let mut add = |path: &Path, kind: Kind| spots.push(Spot { path: path.as_os_str().to_owned(), kind });
+    for root in &wanted.read {
+        match std::fs::read_link(root) {
+            Ok(target) => add(root, Kind::Link { target: target.into() }),
+            Err(_) => add(root, if machine.layers && rooted { Kind::ReadView } else { Kind::Read }),
+        }
+    }
+    for (number, root) in wanted.write.iter().enumerate() {
+        add(root, write_kind(&wanted.writes, number)?);
+    }
+    for place in &wanted.protect {
+        for pin in pins(place, &wanted.write) {
+            add(&pin, Kind::Pin);
+        }
+        add(place, Kind::Protect);
+    }
+    for place in &wanted.hide {
+        add(place, Kind::Hide);
+    }
+    if rooted {
+        surroundings(wanted, program, &mut spots);
+    }
+    // A place comes after those around it; of the same place the last word counts.
+    spots.sort_by_key(|spot| spot.path.as_bytes().iter().filter(|byte| **byte == b'/').count());
+    spots.dedup();
+    Ok(Layout {
+        walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
+        unix: rooted && machine.layers && wanted.network != Network::All && sockets_are_dead(wanted),
+        watched: false,
+        spots,
+        ways: ways(&wanted.network),
+        bounds: wanted.bounds,
+    })
+}
+
+/// In a view through an overlay nobody answers at a socket file; through the real directory somebody might.
+fn sockets_are_dead(wanted: &Confinement) -> bool {
+    wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_))
+}
+
+fn write_kind(writes: &Writes, number: usize) -> Result<Kind, SandboxError> {
+    match writes {
+        Writes::Direct => Ok(Kind::Write),
+        Writes::Layered(dir) => {
+            let layer = layer_dir(dir, number);
+            Ok(Kind::Layer { upper: layer.join("upper").into(), work: layer.join("work").into() })
+        }
+    }
+}
+
+/// Where the layer of the nth writable root is kept.
+pub(crate) fn layer_dir(dir: &Path, number: usize) -> PathBuf {
+    dir.join(number.to_string())
+}
+
+/// The directories between a writable root and a protected place in it: if one of them could be renamed, a
+/// fresh one with its own unprotected content could take its place.
+fn pins(place: &Path, write: &[PathBuf]) -> Vec<PathBuf> {
+    let Some(root) = write.iter().find(|root| place.starts_with(root)) else { return Vec::new() };
+    place.ancestors().skip(1).take_while(|dir| *dir != root && dir.starts_with(root)).map(Path::to_owned).collect()
+}
+
+/// A home of its own and the directory that the program starts in, where no root brings them.
+fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) {
+    let roots: Vec<&PathBuf> = wanted.read.iter().chain(&wanted.write).collect();
+    let home = program.env.iter().find(|(name, _)| name == "HOME").map(|(_, value)| PathBuf::from(value));
+    let usable = |dir: &PathBuf| dir.is_absolute() && dir != Path::new("/") && !roots.iter().any(|root| dir.starts_with(root));
+    if let Some(home) = home.filter(usable).filter(|home| !home.starts_with("/tmp")) {
+        spots.push(Spot { path: home.into(), kind: Kind::Own });
+    }
+}
+
+fn ways(network: &Network) -> Ways {
+    let rules = match network {
+        Network::None => return Ways::None,
+        Network::All => return Ways::All,
+        Network::Hosts(rules) => rules,
+    };
+    let mut known: Vec<Known> = Vec::new();
+    for rule in rules {
+        let Some(host) = exact(rule) else { continue };
+        let ports = rule.port().map_or_else(|| USUAL_PORTS.to_vec(), |port| vec![port]);
+        match known.iter_mut().find(|known| known.host == host) {
+            Some(known) => known.ports.extend(ports),
+            None => known.push(Known { address: address(known.len()), host, ports }),
+        }
+    }
+    for host in &mut known {
+        host.ports.sort_unstable();
+        host.ports.dedup();
+    }
+    Ways::Gate(known)
+}
+
+/// The host of a rule that names exactly one.
+fn exact(rule: &HostRule) -> Option<String> {
+    rule.exact().map(ToOwned::to_owned)
+}

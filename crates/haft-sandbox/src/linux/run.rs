@@ -1,0 +1,148 @@
+//! A program that runs confined, seen from outside.
+
+use super::layout::{Layout, Walls, Ways};
+use super::talk::{Word, hear};
+use super::usage;
+use crate::backend::{End, Program, Run, SandboxError, Usage};
+use crate::net::{Contact, Gate};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Pid, Signal};
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+use std::time::Duration;
+
+/// A program that runs confined.
+pub(super) struct Running {
+    talk: OwnedFd,
+    keeper: OwnedFd,
+    pid: i32,
+    /// Whether the keeper is process 1 of its own namespace, so that its end is the end of all.
+    rooted: bool,
+    program: String,
+    gate: Option<Gate>,
+    end: Option<End>,
+}
+
+/// Waits until the program runs, or says why it does not.
+pub(super) fn attend(
+    talk: OwnedFd,
+    layout: &Layout,
+    rules: Vec<crate::confinement::HostRule>,
+    program: &Program,
+) -> Result<Running, SandboxError> {
+    let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
+    let heard = |talk: &OwnedFd| hear(talk).map_err(SandboxError::step("listen to the helper"));
+    let name = program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (pid, keeper) = match heard(&talk)?.ok_or_else(lost)? {
+        (Word::Born { pid }, mut fds) => (pid, fds.pop().ok_or_else(lost)?),
+        (word, _) => return Err(refusal(word, &name)),
+    };
+    let rooted = layout.walls != Walls::Flat;
+    let mut running = Running { talk, keeper, pid, rooted, program: name.clone(), gate: None, end: None };
+    if let Ways::Gate(known) = &layout.ways {
+        match heard(&running.talk)?.ok_or_else(lost)? {
+            (Word::Ways, fds) => {
+                let gate = Gate::open(rules, ways(known, fds).ok_or_else(lost)?);
+                running.gate = Some(gate.map_err(SandboxError::step("open the gate"))?);
+            }
+            (word, _) => return Err(refusal(word, &name)),
+        }
+    }
+    Ok(running)
+}
+
+/// The sockets in the order in which they were made: the proxy, one for each host and port, the names.
+fn ways(known: &[super::layout::Known], fds: Vec<OwnedFd>) -> Option<crate::net::Ways> {
+    let mut fds = fds.into_iter();
+    let proxy = TcpListener::from(fds.next()?);
+    let mut direct = Vec::new();
+    for host in known {
+        for port in &host.ports {
+            direct.push((host.host.clone(), *port, TcpListener::from(fds.next()?)));
+        }
+    }
+    let names = known.iter().map(|host| (host.host.clone(), host.address)).collect();
+    Some(crate::net::Ways { proxy: Some(proxy), direct, names: Some((UdpSocket::from(fds.next()?), names)) })
+}
+
+fn refusal(word: Word, program: &str) -> SandboxError {
+    match word {
+        Word::Failed { step, errno } => SandboxError::Step { step, error: io::Error::from_raw_os_error(errno) },
+        Word::NoProgram { errno } => SandboxError::Program {
+            program: program.to_owned(),
+            error: io::Error::from_raw_os_error(errno),
+        },
+        other => SandboxError::Step { step: format!("understand {other:?}"), error: io::ErrorKind::InvalidData.into() },
+    }
+}
+
+impl Running {
+    /// The processes that the keeper started itself.
+    fn children(&self) -> Vec<i32> {
+        let path = format!("/proc/{0}/task/{0}/children", self.pid);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+impl Run for Running {
+    fn wait(&mut self, at_most: Duration) -> Result<Option<End>, SandboxError> {
+        if self.end.is_some() {
+            return Ok(self.end);
+        }
+        let at_most = Timespec { tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX), tv_nsec: at_most.subsec_nanos().into() };
+        let mut line = [PollFd::new(&self.talk, PollFlags::IN)];
+        match rustix::event::poll(&mut line, Some(&at_most)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            rung => rung.map_err(|error| SandboxError::Step { step: "wait".to_owned(), error: error.into() })?,
+        };
+        self.end = match hear(&self.talk).map_err(SandboxError::step("wait"))? {
+            Some((Word::Exited { code }, _)) => Some(End::Exited(code)),
+            Some((Word::Signalled { signal }, _)) => Some(End::Signalled(signal)),
+            // The keeper itself was killed, and all with it.
+            None => Some(End::Signalled(libc::SIGKILL)),
+            Some((Word::Born { .. } | Word::Ways | Word::Watch, _)) => None,
+            Some((word @ (Word::Failed { .. } | Word::NoProgram { .. }), _)) => return Err(refusal(word, &self.program)),
+        };
+        Ok(self.end)
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.talk.as_fd())
+    }
+
+    fn signal(&self, signal: i32) {
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
+        for pid in self.children().into_iter().filter_map(Pid::from_raw) {
+            // The program leads a group of its own. Gone already is as good as told.
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+
+    fn kill(&mut self) {
+        if self.rooted {
+            let _ = rustix::process::pidfd_send_signal(&self.keeper, Signal::KILL);
+            return;
+        }
+        for pid in usage::descendants(self.pid).into_iter().filter_map(Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        usage::of_tree(self.pid)
+    }
+
+    fn contacts(&mut self) -> Vec<Contact> {
+        self.gate.take().map(Gate::close).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.end.is_none() {
+            self.kill();
+        }
+    }
+}

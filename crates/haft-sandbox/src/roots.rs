@@ -1,0 +1,184 @@
+//! From roots as people write them to roots that a kernel can be told. Every oddity has one defined
+//! result, and none of them is wider than what was written:
+//!
+//! | written | result |
+//! |---|---|
+//! | a relative root | counted from the working directory |
+//! | a root that does not exist | refused: what appears there later is not what was meant |
+//! | a writable root that is a symbolic link | refused, with the place it leads to |
+//! | a readable root that is a symbolic link | the place it leads to can be read, and the link is there |
+//! | a root inside another | a writable one inside a readable one is writable; otherwise nothing is added |
+//! | `/`, or a root above the system's own directories | readable: each of its directories; writable: refused |
+//! | `/proc`, `/sys`, `/dev` or anything in them | refused: the program has its own |
+//! | a protected place outside the writable roots | refused: it would protect nothing |
+//! | a protected place that does not exist | kept absent where writes are layered; refused where they are direct |
+//! | a hidden place that does not exist | nothing to hide |
+
+use crate::backend::SandboxError;
+use crate::confinement::{Confinement, Writes};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// Directories that belong to the kernel; a confined program has its own.
+const KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
+/// Directories that a writable root must not contain.
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev", "/boot"];
+
+/// Makes every path absolute and free of links, or says what is wrong.
+pub fn resolve(wanted: Confinement, from: &Path) -> Result<Confinement, SandboxError> {
+    let write = wanted.write.iter().map(|path| writable(&from.join(path))).collect::<Result<Vec<_>, _>>()?;
+    let mut read = Vec::new();
+    for path in &wanted.read {
+        read.extend(readable(&from.join(path))?);
+    }
+    let write = outermost(write);
+    let read = outermost(read).into_iter().filter(|path| !write.iter().any(|root| path.starts_with(root))).collect();
+    let direct = wanted.writes == Writes::Direct;
+    let mut protect = Vec::new();
+    for path in &wanted.protect {
+        protect.push(protected(&from.join(path), &write, direct)?);
+    }
+    let hide = wanted.hide.iter().filter_map(|path| from.join(path).canonicalize().ok()).collect();
+    Ok(Confinement { read, write, protect, hide, ..wanted })
+}
+
+fn unclear(path: &Path, why: &str) -> SandboxError {
+    SandboxError::Unclear(format!("{}: {why}", path.display()))
+}
+
+fn real(path: &Path) -> Result<PathBuf, SandboxError> {
+    let real = path.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => unclear(path, "does not exist; make it first, or leave it out"),
+        _ => unclear(path, &error.to_string()),
+    })?;
+    if KERNEL.iter().any(|dir| real.starts_with(dir)) {
+        return Err(unclear(path, "belongs to the kernel; a confined program has its own"));
+    }
+    Ok(real)
+}
+
+fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
+    if let Ok(target) = std::fs::read_link(clean(path)) {
+        let why = format!("is a symbolic link to {}; name that place if you mean it", target.display());
+        return Err(unclear(path, &why));
+    }
+    let real = real(path)?;
+    if SYSTEM.iter().any(|dir| Path::new(dir).starts_with(&real)) {
+        return Err(unclear(path, "contains the system's own directories; name a directory inside"));
+    }
+    if !real.is_dir() {
+        return Err(unclear(path, "is not a directory; name the directory that it is in"));
+    }
+    Ok(real)
+}
+
+/// `a/link/` names the link's target; without the last slash, it names the link.
+fn clean(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// The roots that a readable one stands for: itself, or for `/` each directory in it.
+fn readable(path: &Path) -> Result<Vec<PathBuf>, SandboxError> {
+    let real = real(path)?;
+    if real != Path::new("/") {
+        let link = clean(path);
+        let is_link = link != real && std::fs::read_link(&link).is_ok();
+        return Ok(if is_link { vec![real, link] } else { vec![real] });
+    }
+    let entries = std::fs::read_dir("/").map_err(|error| unclear(path, &error.to_string()))?;
+    let own = |dir: &PathBuf| KERNEL.iter().chain(&["/tmp"]).all(|other| dir != Path::new(other));
+    Ok(entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).filter(own).collect())
+}
+
+/// Without those that lie inside others. A link is not inside anything: it is only a name.
+fn outermost(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
+    roots.sort();
+    roots.dedup();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        if !kept.iter().any(|outer| root.starts_with(outer)) {
+            kept.push(root);
+        }
+    }
+    kept
+}
+
+/// A protected place: its directory resolved, its own name taken as it is.
+fn protected(path: &Path, write: &[PathBuf], direct: bool) -> Result<PathBuf, SandboxError> {
+    let path = clean(path);
+    let there = std::fs::symlink_metadata(&path).is_ok();
+    if !there && direct {
+        return Err(unclear(&path, "does not exist, and the kernel can only protect what is there; make it first"));
+    }
+    let full = if there { real(&path)? } else { absent(&path)? };
+    if write.iter().any(|root| full.starts_with(root)) {
+        Ok(full)
+    } else {
+        Err(unclear(&path, "is in no writable root, so there is nothing to protect it from"))
+    }
+}
+
+/// The place where something that is not there would be.
+fn absent(path: &Path) -> Result<PathBuf, SandboxError> {
+    let (Some(parent), Some(Component::Normal(name))) = (path.parent(), path.components().next_back()) else {
+        return Err(unclear(path, "is not a place"));
+    };
+    match parent.canonicalize() {
+        Ok(parent) => Ok(parent.join(name)),
+        Err(_) => Ok(absent(parent)?.join(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn scene() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("file"), "x").unwrap();
+        symlink("a", root.join("link")).unwrap();
+        (dir, root)
+    }
+
+    fn said(wanted: Confinement, root: &Path) -> String {
+        let text = resolve(wanted, root).unwrap_err().to_string();
+        text.replace(&root.display().to_string(), "ROOT")
+    }
+
+    fn writes(path: &str) -> Confinement {
+        Confinement { write: vec![path.into()], ..Confinement::default() }
+    }
+
+    #[test]
+    fn oddities_have_defined_results() {
+        let (_dir, root) = scene();
+        assert_eq!(said(writes("not-there"), &root), "ROOT/not-there: does not exist; make it first, or leave it out");
+        assert_eq!(said(writes("link"), &root), "ROOT/link: is a symbolic link to a; name that place if you mean it");
+        assert_eq!(said(writes("link/"), &root), "ROOT/link/: is a symbolic link to a; name that place if you mean it");
+        assert!(said(writes("/"), &root).contains("contains the system's own directories"));
+        assert!(said(writes("/proc/self"), &root).contains("belongs to the kernel"));
+        assert!(said(writes("file"), &root).contains("is not a directory"));
+        let protects = |path: &str| Confinement { protect: vec![path.into()], ..writes("a") };
+        assert!(said(protects("file"), &root).contains("in no writable root"));
+        assert!(said(protects("a/c"), &root).contains("can only protect what is there"));
+    }
+
+    #[test]
+    fn nested_roots_join_and_never_widen() {
+        let (_dir, root) = scene();
+        let wanted = Confinement {
+            read: vec!["a".into(), ".".into(), "link".into()],
+            write: vec!["a/b".into(), "a".into()],
+            protect: vec!["a/b".into(), "a/new/place".into()],
+            writes: Writes::Layered(PathBuf::new()),
+            ..Confinement::default()
+        };
+        let resolved = resolve(wanted, &root).unwrap();
+        assert_eq!(resolved.read, [root.clone()]);
+        assert_eq!(resolved.write, [root.join("a")]);
+        assert_eq!(resolved.protect, [root.join("a/b"), root.join("a/new/place")]);
+    }
+}
