@@ -12,6 +12,7 @@ pub mod change;
 pub mod dialect;
 pub mod error;
 pub mod grant;
+pub mod host;
 pub mod name;
 pub mod orchestrate;
 pub mod outcome;

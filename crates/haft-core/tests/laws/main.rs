@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+mod hosts;
+
 use haft_core::admit::{Checked, Facts, judge};
 use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};
 use haft_core::dialect::Dialect;
