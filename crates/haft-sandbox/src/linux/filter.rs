@@ -134,7 +134,6 @@ const NEVER_HERE: &[libc::c_long] = &[
     libc::SYS_nfsservctl,
     libc::SYS_ustat,
     libc::SYS_sysfs,
-    libc::SYS_create_module,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const NEVER_HERE: &[libc::c_long] = &[];

@@ -2,7 +2,7 @@
 //! program, and the keeper that stays behind as process 1.
 
 use super::filter::{self, Shape};
-use super::layout::{GATE, Layout, NAMES_PORT, Order, PROXY_PORT, Walls, Ways};
+use super::layout::{GATE, NAMES_PORT, Order, PROXY_PORT, Walls, Ways};
 use super::step::{Failed, Step};
 use super::talk::{Word, say};
 use super::{root, sys, wall};
@@ -92,7 +92,9 @@ fn network(ways: &Ways, ends: &Ends) -> Result<(), Failed> {
     listen(GATE, PROXY_PORT).step(|| "listen for the gate".to_owned())?;
     for (number, host) in known.iter().enumerate() {
         let shown = || format!("listen for {}", host.host);
-        sys::add_address(&control, number + 2, host.address).step(shown)?;
+        if !host.address.is_loopback() {
+            sys::add_address(&control, number + 2, host.address).step(shown)?;
+        }
         for port in &host.ports {
             listen(host.address, *port).step(shown)?;
         }

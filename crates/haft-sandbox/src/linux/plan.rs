@@ -2,9 +2,11 @@
 
 use super::layout::{GATE, Kind, Known, Layout, PROXY_PORT, Spot, Walls, Ways, address};
 use crate::backend::{Plan, Program, SandboxError};
-use crate::confinement::{Confinement, HostRule, Network, Writes};
+use crate::confinement::{Confinement, Network, Writes};
 use crate::standing::{Held, Level, Machine, Standing};
+use haft_core::host::Host;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -189,11 +191,20 @@ fn ways(network: &Network) -> Ways {
     };
     let mut known: Vec<Known> = Vec::new();
     for rule in rules {
-        let Some(host) = exact(rule) else { continue };
+        let Some(host) = rule.host() else { continue };
+        let inside = match host {
+            Host::Name(_) => Some(address(known.len())),
+            // The program will connect to the address itself, so that is where somebody has to listen.
+            Host::Address(IpAddr::V4(address)) => Some(*address),
+            // Reached through the proxy alone.
+            Host::Address(IpAddr::V6(_)) => None,
+        };
+        let Some(inside) = inside else { continue };
+        let host = host.to_string();
         let ports = rule.port().map_or_else(|| USUAL_PORTS.to_vec(), |port| vec![port]);
         match known.iter_mut().find(|known| known.host == host) {
             Some(known) => known.ports.extend(ports),
-            None => known.push(Known { address: address(known.len()), host, ports }),
+            None => known.push(Known { address: inside, host, ports }),
         }
     }
     for host in &mut known {
@@ -201,9 +212,4 @@ fn ways(network: &Network) -> Ways {
         host.ports.dedup();
     }
     Ways::Gate(known)
-}
-
-/// The host of a rule that names exactly one.
-fn exact(rule: &HostRule) -> Option<String> {
-    rule.exact().map(ToOwned::to_owned)
 }

@@ -11,7 +11,7 @@ use rustix::mount::{
     UnmountFlags,
 };
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -208,7 +208,7 @@ fn etc_files(etc: &std::fs::File, ways: &Ways) -> io::Result<()> {
             sys::restrict_mount(mount.as_fd(), HARMLESS | RDONLY)?;
             attach(mount, &to)?;
         } else if let Ok(content) = std::fs::read(&source) {
-            std::fs::write(&to, content)?;
+            write_file(&to, &content)?;
         }
     }
     if let Ways::Gate(known) = ways {
@@ -216,10 +216,19 @@ fn etc_files(etc: &std::fs::File, ways: &Ways) -> io::Result<()> {
         for host in known.iter().filter(|known| known.host.parse::<std::net::IpAddr>().is_err()) {
             hosts.push_str(&format!("{} {}\n", host.address, host.host));
         }
-        std::fs::write(at(OsStr::new("/etc/hosts")), hosts)?;
-        std::fs::write(at(OsStr::new("/etc/resolv.conf")), format!("nameserver {GATE}\noptions timeout:1 attempts:1\n"))?;
+        let names = format!("nameserver {GATE}\noptions timeout:1 attempts:1\n");
+        for (name, content) in [("/etc/hosts", hosts), ("/etc/resolv.conf", names)] {
+            let to = at(OsStr::new(name));
+            let _ = std::fs::remove_file(&to);
+            write_file(&to, content.as_bytes())?;
+        }
     }
     Ok(())
+}
+
+/// A small file that everybody may read, whatever the umask is while the root is built.
+fn write_file(to: &Path, content: &[u8]) -> io::Result<()> {
+    std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(to)?.write_all(content)
 }
 
 fn open_devices() -> Vec<(&'static str, OwnedFd)> {
@@ -356,5 +365,5 @@ fn leave_old_root() -> io::Result<()> {
     std::env::set_current_dir("/")?;
     // Only the root itself: the mounts in it have their own say.
     let mount = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(rustix::mount::mount_remount("/", mount, None)?)
+    Ok(rustix::mount::mount_remount("/", mount, "")?)
 }
