@@ -29,7 +29,9 @@ use crate::preview;
 use crate::record::Digest;
 use crate::schema::Schema;
 use crate::tool::{Effect, ToolSpec};
+use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A call whose tool is known and whose canonical arguments are valid.
@@ -85,13 +87,46 @@ pub struct Facts {
     pub places: Vec<Place>,
     /// The grants on file for this tool.
     pub grants: Vec<Grant>,
-    /// Whether the kernel enforces what this call's tool declares.
-    pub confined: bool,
+    /// How the kernel will hold the program that this call runs, if it runs one.
+    pub hold: Option<Hold>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
 }
 
+/// How the kernel will hold a program: known, decided upon and recorded before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hold {
+    /// The level in force.
+    pub level: String,
+    /// Whether every permission is enforced.
+    pub enforced: bool,
+    /// Each permission, and by what it is enforced.
+    pub permissions: BTreeMap<&'static str, String>,
+    /// Whether it may reach beyond this machine.
+    pub network: bool,
+    /// Why what it does to files could not be taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
+}
+
+impl Hold {
+    /// Whether nothing can happen that could not be taken back.
+    pub fn harmless(&self) -> bool {
+        self.enforced && !self.network && self.gap.is_none()
+    }
+}
+
 impl Facts {
+    /// Whether the call can do nothing but what was decided about: its tool only returns changes for the
+    /// runtime to make, or the kernel holds the program that it runs.
+    pub fn confined(&self, spec: &ToolSpec) -> bool {
+        match spec.effects.effect {
+            Effect::Reads | Effect::Changes => true,
+            Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
+            Effect::Acts => false,
+        }
+    }
+
     /// The grant that covers the call.
     pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
         let subject = subject(checked, &self.places);
@@ -240,6 +275,7 @@ fn silence(spec: &ToolSpec) -> &'static str {
     match spec.effects.effect {
         Effect::Reads => "no rule allows it unasked",
         Effect::Changes => "it changes files, and no rule allows that unasked",
+        Effect::Runs => "it runs a program, and no rule allows that unasked",
         Effect::Acts => "it acts, and no rule allows that unasked",
     }
 }

@@ -28,7 +28,7 @@ pub mod shape;
 pub mod suggest;
 pub mod tool;
 
-pub use admit::{Admitted, Answer, Checked, Facts, Pending, Refused, Ruling};
+pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling};
 pub use call::{Call, CallId, Caller, Origin, SessionId};
 pub use dialect::Dialect;
 pub use error::{CallError, ErrorKind};

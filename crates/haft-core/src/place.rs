@@ -94,6 +94,74 @@ pub fn sensitive(path: &Path) -> Option<Sensitive> {
     found
 }
 
+/// Names of files that a shell reads when it starts, in somebody's home.
+const SHELL_START: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".pam_environment",
+    ".gitconfig",
+];
+/// Directories in a home whose content is run or believed by what starts there later.
+const HOME_CONFIG: &[&str] = &[".config", ".local/bin", ".local/share/applications", "bin"];
+
+/// Why a program that may write a root must still leave this place in it alone: whoever writes it decides
+/// what runs later, outside and unasked. The path is relative to the root. A directory is judged by its
+/// name alone; what is in it has to be judged as well.
+pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'static str> {
+    let names: Vec<String> = inside.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if names.iter().any(|name| matches!(*name, ".haft" | ".glee")) {
+        return Some("haft's own configuration and tools");
+    }
+    for (position, _) in names.iter().enumerate().filter(|(_, name)| **name == ".git") {
+        let rest = names.get(position + 1..).unwrap_or_default();
+        // A `.git` that is a file or a link points to a repository, wherever somebody likes.
+        if is_git_control(rest) || (rest.is_empty() && !is_dir) {
+            return Some("git runs what stands there");
+        }
+    }
+    let first = names.first().copied().unwrap_or_default();
+    let below = |dir: &&str| inside.starts_with(dir);
+    if root_is_home && (SHELL_START.contains(&first) || HOME_CONFIG.iter().any(|dir| below(&dir))) {
+        return Some("it is read or run when somebody logs in");
+    }
+    None
+}
+
+/// Whether a path inside `.git` says what git runs: hooks and configuration, also those of submodules and
+/// work trees.
+fn is_git_control(inside: &[&str]) -> bool {
+    match inside {
+        ["hooks" | "config" | "config.worktree", ..] => true,
+        ["info", "attributes", ..] => true,
+        ["modules" | "worktrees", rest @ ..] => {
+            rest.iter().any(|name| matches!(*name, "hooks" | "config" | "config.worktree" | "commondir" | "gitdir"))
+        }
+        ["commondir", ..] => true,
+        _ => false,
+    }
+}
+
+/// Places that are guarded right below a root, to be protected by the kernel where they exist.
+pub const GUARDED: &[&str] = &[".haft", ".glee", ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
+
 fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
     let public = name.strip_suffix(".pub").is_some();
     let credentials = is_env(name)
@@ -125,6 +193,26 @@ fn is_env(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_decides_about_later_runs_is_guarded() {
+        let judged = |path: &str, home: bool| guarded(Path::new(path), false, home).is_some();
+        for path in GUARDED.iter().chain(&[
+            "sub/.git/hooks/pre-commit",
+            ".git/modules/a/config",
+            ".git/worktrees/w/config.worktree",
+            "a/b/.haft/tools/x/tool.yml",
+            ".GIT/hooks/x",
+            "sub/.git",
+        ]) {
+            assert!(judged(path, false), "{path}");
+        }
+        for path in [".git/index", ".git/objects/aa/bb", ".git/refs/heads/x", ".github/workflows/x.yml", "hooks/x", ".bashrc"] {
+            assert!(!judged(path, false), "{path}");
+        }
+        assert!(guarded(Path::new("sub/.git"), true, false).is_none(), "its content is judged one by one");
+        assert!(judged(".bashrc", true) && judged(".config/autostart/x", true) && !judged("src/.bashrc", true));
+    }
 
     #[test]
     fn names_that_hold_secrets_are_known_anywhere() {

@@ -1,8 +1,9 @@
 //! The declaration of a tool: everything that listing, validating, deciding and recording need to know
 //! about it without running it.
 
+use crate::admit::{Facts, Hold};
 use crate::name::{BadName, ToolName};
-use crate::place::{Access, Place};
+use crate::place::Access;
 use crate::shape::Limits;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -15,6 +16,9 @@ pub enum Effect {
     /// It looks, and returns file changes that the runtime applies. Running it is free of side effects,
     /// so its real effect can be shown before anybody approves it, tried, and undone.
     Changes,
+    /// It runs a program, confined, on a copy-on-write view where the machine has one: then what it does to
+    /// files is returned as changes like those above. Running it costs time, so nobody tries it unasked.
+    Runs,
     /// It acts by itself, and cannot be asked what it would do.
     Acts,
 }
@@ -156,6 +160,12 @@ impl ToolSpec {
         self.effectful(Effect::Changes)
     }
 
+    /// It runs a program, confined.
+    #[must_use]
+    pub fn runs(self) -> Self {
+        self.effectful(Effect::Runs)
+    }
+
     /// It acts by itself.
     #[must_use]
     pub fn acts(self) -> Self {
@@ -216,8 +226,9 @@ impl ToolSpec {
         self.effects.effect == Effect::Reads
     }
 
-    /// How much a mistake would cost at these places.
-    pub fn severity(&self, places: &[Place]) -> Severity {
+    /// How much a mistake would cost, at these places and held like this.
+    pub fn severity(&self, facts: &Facts) -> Severity {
+        let places = &facts.places;
         if places.iter().any(|place| place.sensitive.is_some()) {
             return Severity::Critical;
         }
@@ -226,7 +237,9 @@ impl ToolSpec {
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,
             Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,
-            Effect::Changes | Effect::Acts => Severity::High,
+            // The kernel keeps it inside the project, and what it does there can be taken back.
+            Effect::Runs if !outside && facts.hold.as_ref().is_some_and(Hold::harmless) => Severity::Medium,
+            Effect::Changes | Effect::Runs | Effect::Acts => Severity::High,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Decision, List, Question, Resolver, ResolverError, Vote};
 use crate::place::{Access, Sensitive};
 use crate::policy::{Hook, Policy};
-use crate::tool::Severity;
+use crate::tool::{Effect, Severity};
 use std::sync::Arc;
 
 /// 1000: immutable denies, and places that always need a person.
@@ -122,7 +122,7 @@ impl Resolver for Sandboxed {
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
         let spec = question.checked.spec();
         let wanted = self.list.as_ref().is_some_and(|list| !list.excludes(&spec.name));
-        let held = question.facts.confined && spec.name.as_str() == "shell.exec";
+        let held = spec.effects.effect == Effect::Runs && question.facts.confined(spec);
         Ok((wanted && held).then(|| (Decision::Allow, "the kernel confines it".to_owned())))
     }
 }
@@ -174,12 +174,12 @@ impl Resolver for Leveled {
         if self.0 == Level::Hitl { 1000 } else { 0 }
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
-        let severity = question.checked.spec().severity(&question.facts.places);
+        let severity = question.checked.spec().severity(question.facts);
         let asks_from = match self.0 {
             Level::Hitl => return Ok(Some((Decision::Ask, "level hitl asks every call".to_owned()))),
             Level::Supervised => Severity::High,
             Level::Autonomous => Severity::Critical,
-            Level::Yolo if question.facts.confined => {
+            Level::Yolo if question.facts.confined(question.checked.spec()) => {
                 return Ok(Some((Decision::Allow, "level yolo asks nothing".to_owned())));
             }
             Level::Yolo => {
