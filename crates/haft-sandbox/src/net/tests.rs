@@ -157,6 +157,27 @@ fn a_request_reaches_the_host_of_its_url_and_a_second_one_does_not() {
 }
 
 #[test]
+fn a_connection_is_not_used_twice_even_if_the_host_would() {
+    let (port, told) = host(|mut stream| {
+        let mut heard = vec![0; 1000];
+        let count = stream.read(&mut heard).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
+        heard.truncate(count);
+        stream.read_to_end(&mut heard).unwrap();
+        String::from_utf8(heard).unwrap()
+    });
+    let (_gate, proxy) = gate(&[format!("127.0.0.1:{port}")]);
+    let asked = format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n");
+    let mut stream = connect(proxy);
+    stream.write_all(asked.as_bytes()).unwrap();
+    let mut answer = [0; "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".len()];
+    stream.read_exact(&mut answer).unwrap();
+    stream.write_all(asked.as_bytes()).unwrap();
+    assert!(matches!(stream.read(&mut answer), Ok(0) | Err(_)), "the program learns that it has to connect anew");
+    assert_eq!(told.recv_timeout(Duration::from_secs(5)).unwrap().matches("GET").count(), 1);
+}
+
+#[test]
 fn a_body_in_chunks_is_carried() {
     let (port, told) = host(|mut stream| {
         let (mut heard, mut buffer) = (String::new(), [0; 1000]);
