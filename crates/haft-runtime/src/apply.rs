@@ -1,63 +1,103 @@
 //! Applying file changes: all of them or none, and never over something that was not expected.
 
+mod copy;
+mod diff;
+mod place;
+
+pub(crate) use diff::{Drawing, Side, diff};
+pub(crate) use place::{Slot, coming};
+
 use crate::files;
 use crate::undo::{self, Kept};
 use haft_core::CallError;
 use haft_core::change::{Change, State};
+use haft_sandbox::layer::{at, stands, stands_alone, tree};
 use haft_store::Sighting;
+use rustix::fs::OFlags;
+use std::collections::BTreeSet;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+
+/// So many files are synced one by one; for more, the whole file system is synced once.
+const SYNC_MAX: usize = 16;
+
+/// Why changes were not made.
+pub(crate) enum Failed {
+    /// Nothing is changed.
+    Whole(CallError),
+    /// Something is changed and could not be taken back: what was kept is the only way to do so later.
+    Half(CallError),
+}
+
+/// What stands where a change expects something: of a directory, only as much as is expected.
+pub(crate) fn look(path: &Path, expected: &State) -> io::Result<State> {
+    if matches!(expected, State::Dir { .. }) { stands_alone(path) } else { stands(path) }
+}
 
 /// Checks that everything stands as each change expects it.
 pub(crate) fn expect(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
     for change in changes {
-        let (path, before) = match change {
-            Change::Write { path, before, .. } | Change::Remove { path, before } => (path, before),
-            Change::Move { from, to, before } => {
-                expect_state(to, &State::Absent, shown)?;
-                (from, before)
-            }
-        };
-        expect_state(path, before, shown)?;
+        match change {
+            Change::Move { to, .. } => expect_state(to, &State::Absent, shown)?,
+            Change::Place { path, staged, after, .. } => expect_staged(path, staged, after, shown)?,
+            Change::Write { .. } | Change::Remove { .. } | Change::Mode { .. } => {}
+        }
+        expect_state(change.path(), change.before(), shown)?;
     }
     Ok(())
 }
 
 fn expect_state(path: &Path, expected: &State, shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
-    let now = files::state(path).map_err(|error| files::explain(&shown(path), &error))?;
-    if now == *expected {
+    let now = look(path, expected).map_err(|error| files::explain(&shown(path), &error))?;
+    if undo::same(&now, expected) {
         return Ok(());
     }
     let what = match (expected, now) {
-        (State::Absent, State::File { .. }) => "appeared",
-        (State::File { .. }, State::Absent) => "disappeared",
+        (State::Absent, _) => "appeared",
+        (_, State::Absent) => "disappeared",
         _ => "changed",
     };
     Err(CallError::conflict(format!("{} {what} in the meantime; nothing was changed", shown(path)))
         .hint("look again, then call again"))
 }
 
+/// What stands ready must be what was shown. A before-image of an earlier version has another mode, and
+/// gets the right one when it is placed.
+fn expect_staged(path: &Path, staged: &Path, after: &State, shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
+    let ready = stands(staged).map_err(|error| files::explain(&shown(path), &error))?;
+    if undo::alike(&ready, after) {
+        return Ok(());
+    }
+    Err(CallError::conflict(format!("what was to go to {} has changed; nothing was changed", shown(path))))
+}
+
 /// Applies changes whose undo is kept. If one fails, those before it are taken back.
-pub(crate) fn apply(changes: &[Change], kept: &Kept, shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
-    expect(changes, shown)?;
-    for (done, change) in changes.iter().enumerate() {
-        if let Err(error) = step(change) {
+pub(crate) fn apply(changes: &[Change], kept: &Kept, shown: &dyn Fn(&Path) -> String) -> Result<(), Failed> {
+    expect(changes, shown).map_err(Failed::Whole)?;
+    settle(changes, kept)
+        .map_err(|error| Failed::Whole(CallError::internal(format!("nothing was changed: cannot sync: {error}"))))?;
+    for (number, change) in changes.iter().enumerate() {
+        if let Err(error) = step(change, &kept.slot(number)) {
             let failed = files::explain(&shown(change.path()), &error);
-            return Err(match undo::take_back(kept, done) {
-                Ok(()) => failed,
-                Err(why) => {
-                    CallError::internal(format!("{failed}; and what was done before could not be taken back: {why}"))
-                }
+            return Err(match undo::take_back(kept, number) {
+                Ok(()) => Failed::Whole(failed),
+                Err(why) => Failed::Half(CallError::internal(format!(
+                    "{failed}; and what was done before could not be taken back: {why}"
+                ))),
             });
         }
         crate::crash_point("applied");
+        if kept.is_undo() {
+            crate::crash_point("undone");
+        }
     }
+    harden(changes);
     Ok(())
 }
 
 /// One change. The runtime's last look at the file was a moment ago, in [`expect`].
-fn step(change: &Change) -> std::io::Result<()> {
+pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
     match change {
         Change::Write { path, content, mode, .. } => {
             files::make_parents(path)?;
@@ -67,16 +107,57 @@ fn step(change: &Change) -> std::io::Result<()> {
             files::make_parents(to)?;
             files::rename(from, to)
         }
-        Change::Remove { path, .. } => files::remove(path),
+        Change::Remove { path, before } => place::remove(slot, path, before),
+        Change::Place { path, staged, before, after } => place::place(slot, path, staged, before, after),
+        Change::Mode { path, mode, .. } => place::mode(path, *mode),
+    }
+}
+
+/// Brings what is to be placed onto the disk: a name must not get there before its content. What the vault
+/// keeps is there already.
+fn settle(changes: &[Change], kept: &Kept) -> io::Result<()> {
+    let staged: Vec<(&Path, &State)> = changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::Place { staged, after, .. } if !kept.holds(staged) => Some((staged.as_path(), after)),
+            _ => None,
+        })
+        .collect();
+    let Some((any, _)) = staged.first() else { return Ok(()) };
+    let sync = |(path, state): &(&Path, &State)| match state {
+        State::File { .. } => Ok(rustix::fs::fsync(at::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?)?),
+        State::Tree { .. } => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        _ => Ok(()),
+    };
+    // What cannot be synced alone (a directory, a file that may not be read) is synced with all the rest.
+    if staged.len() <= SYNC_MAX && staged.iter().try_for_each(sync).is_ok() {
+        return Ok(());
+    }
+    Ok(rustix::fs::syncfs(at::parent(any)?.0)?)
+}
+
+/// Brings the new names onto the disk. If that fails, they are there all the same, and get there by
+/// themselves a little later.
+fn harden(changes: &[Change]) {
+    let renamed = |change: &&Change| matches!(change, Change::Place { .. } | Change::Remove { .. });
+    let dirs: BTreeSet<&Path> = changes.iter().filter(renamed).filter_map(|change| change.path().parent()).collect();
+    let many = dirs.len() > SYNC_MAX;
+    for dir in dirs.into_iter().take(if many { 1 } else { SYNC_MAX }) {
+        if let Ok(dir) = at::open_dir(dir) {
+            let _ = if many { rustix::fs::syncfs(&dir) } else { rustix::fs::fsync(&dir) };
+        }
     }
 }
 
 /// A warning for each file that has other names: an atomic replacement gives this name the new content, and
 /// the others keep the old.
 pub(crate) fn hard_linked(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> Vec<String> {
-    let written =
-        changes.iter().filter_map(|change| if let Change::Write { path, .. } = change { Some(path) } else { None });
-    let linked = written.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.nlink() > 1));
+    let written = changes.iter().filter_map(|change| match change {
+        Change::Write { path, .. } | Change::Place { path, .. } => Some(path),
+        _ => None,
+    });
+    let linked =
+        written.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1));
     linked.map(|path| format!("{} had other hard links; they keep the old content", shown(path))).collect()
 }
 
@@ -90,60 +171,32 @@ pub(crate) fn sightings(changes: &[Change]) -> Vec<(PathBuf, Sighting)> {
         .iter()
         .filter_map(|change| match change {
             Change::Write { path, content, .. } => known(path, content),
-            Change::Move { .. } | Change::Remove { .. } => None,
+            // Nobody has seen what a command wrote.
+            _ => None,
         })
         .collect()
 }
 
-/// The changes as a unified diff, as `git diff` would show them.
-pub(crate) fn diff(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> String {
-    changes.iter().map(|change| one_diff(change, shown)).collect()
-}
-
-fn one_diff(change: &Change, shown: &dyn Fn(&Path) -> String) -> String {
-    let old = |path: &Path, before: &State| match before {
-        State::Absent => Vec::new(),
-        State::File { .. } => files::load(path, "", files::LOAD_MAX).map(|(content, _)| content).unwrap_or_default(),
+/// Every path that a change touches: for a directory that comes or goes, also everything in it.
+pub(crate) fn touched(change: &Change) -> Vec<PathBuf> {
+    let mut paths = vec![change.path().clone()];
+    let mut inside = |root: &Path, state: &State| {
+        if state.is_tree() {
+            // What cannot be walked cannot be applied either.
+            let _ = tree::each(root, &mut |entry| {
+                paths.push(change.path().join(entry.inner));
+                Ok(())
+            });
+        }
     };
     match change {
-        Change::Write { path, content, before, mode } => {
-            let name = shown(path);
-            let mut text = text_diff(&old(path, before), content, &name, *before == State::Absent, false);
-            if let (State::File { mode: was, .. }, Some(mode)) = (before, mode)
-                && was != mode
-            {
-                text.push_str(&format!("mode of {name}: {was:o} -> {mode:o}\n"));
-            }
-            text
+        Change::Place { path, staged, before, after } => {
+            inside(path, before);
+            inside(staged, after);
         }
-        Change::Move { from, to, .. } => format!("rename {} -> {}\n", shown(from), shown(to)),
-        Change::Remove { path, before } => text_diff(&old(path, before), b"", &shown(path), false, true),
+        Change::Remove { path, before } => inside(path, before),
+        Change::Move { to, .. } => paths.push(to.clone()),
+        Change::Write { .. } | Change::Mode { .. } => {}
     }
-}
-
-/// How long two texts are compared for the smallest diff; after that, a larger one will do.
-const DIFF_TIME: Duration = Duration::from_millis(200);
-/// Larger texts are not compared.
-const DIFF_MAX: usize = 4 << 20;
-
-/// A unified diff of two contents.
-pub(crate) fn text_diff(old: &[u8], new: &[u8], name: &str, created: bool, removed: bool) -> String {
-    let (from, to) = (
-        if created { "/dev/null".to_owned() } else { format!("a/{name}") },
-        if removed { "/dev/null".to_owned() } else { format!("b/{name}") },
-    );
-    match (std::str::from_utf8(old), std::str::from_utf8(new)) {
-        (Ok(old), Ok(new)) if old.len().max(new.len()) > DIFF_MAX => {
-            format!(
-                "{from} and {to} differ ({} -> {} bytes; too large to compare line by line)\n",
-                old.len(),
-                new.len()
-            )
-        }
-        (Ok(old), Ok(new)) => {
-            let diff = similar::TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
-            diff.unified_diff().context_radius(3).header(&from, &to).to_string()
-        }
-        _ => format!("binary files {from} and {to} differ ({} -> {} bytes)\n", old.len(), new.len()),
-    }
+    paths
 }

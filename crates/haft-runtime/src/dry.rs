@@ -82,6 +82,8 @@ impl Haft {
         outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
         outcome.warnings = reply.warnings;
         outcome.labels = reply.labels;
+        outcome.success = reply.error.is_none();
+        outcome.error = reply.error;
         Ok(outcome)
     }
 }

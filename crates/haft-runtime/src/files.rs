@@ -7,13 +7,14 @@
 use haft_core::CallError;
 use haft_core::change::State;
 use haft_core::record::Digest;
+use haft_sandbox::layer::{self, at};
 use haft_store::Sighting;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -23,20 +24,11 @@ pub const LOAD_MAX: u64 = 64 << 20;
 /// Opens a regular file for reading.
 pub fn open(path: &Path) -> io::Result<File> {
     // Without NONBLOCK, opening a FIFO would wait for a writer that never comes.
-    let file = File::from(open_with(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+    let file = File::from(at::open(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
     match file.metadata()?.file_type() {
         kind if kind.is_file() => Ok(file),
         kind if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
-    }
-}
-
-fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let flags = flags | OFlags::CLOEXEC;
-    match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Kernels before 5.6, and some container filters, have no openat2: guard the last step at least.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?),
-        opened => Ok(opened?),
     }
 }
 
@@ -66,7 +58,7 @@ pub fn mtime_ns(meta: &std::fs::Metadata) -> i64 {
     meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec())
 }
 
-/// What stands at a path now. The content is hashed in pieces, whatever its size.
+/// Which regular file stands at a path now, if any. The content is hashed in pieces, whatever its size.
 pub fn state(path: &Path) -> io::Result<State> {
     let mut file = match open(path) {
         Ok(file) => file,
@@ -87,13 +79,13 @@ pub fn state(path: &Path) -> io::Result<State> {
 /// Puts `content` at `path`, atomically and durably. Permissions and owner of an existing file are kept
 /// unless `mode` says otherwise; where nothing is, nothing may appear in the meantime.
 pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let (dir, name) = parent(path)?;
+    let (dir, name) = at::parent(path)?;
     let old = match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Some(stat),
         Err(Errno::NOENT) => None,
         Err(error) => return Err(error.into()),
     };
-    let draft = format!(".haft-{:016x}.tmp", crate::chance());
+    let draft = draft_name();
     let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Never more open than what it replaces, not even for a moment.
     let first = old.as_ref().map_or(0o666, |stat| stat.st_mode & 0o777);
@@ -127,6 +119,11 @@ pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()>
     written
 }
 
+/// A name for something that is not ready to be seen, which [`sweep`] knows.
+pub(crate) fn draft_name() -> String {
+    format!(".haft-{:016x}.tmp", crate::chance())
+}
+
 /// Removes the drafts that a process left beside `path` when it died.
 pub fn sweep(path: &Path) {
     let Some(dir) = path.parent() else { return };
@@ -134,14 +131,14 @@ pub fn sweep(path: &Path) {
         let name = entry.file_name();
         let middle = name.to_str().and_then(|name| name.strip_prefix(".haft-")?.strip_suffix(".tmp"));
         if middle.is_some_and(|middle| middle.len() == 16 && middle.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-            let _ = std::fs::remove_file(entry.path());
+            let _ = layer::remove_all(&entry.path());
         }
     }
 }
 
 /// Moves a file to where nothing is.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    let ((from_dir, from_name), (to_dir, to_name)) = (parent(from)?, parent(to)?);
+    let ((from_dir, from_name), (to_dir, to_name)) = (at::parent(from)?, at::parent(to)?);
     rustix::fs::renameat_with(&from_dir, from_name, &to_dir, to_name, RenameFlags::NOREPLACE)?;
     rustix::fs::fsync(&to_dir)?;
     rustix::fs::fsync(&from_dir)?;
@@ -150,7 +147,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Removes a file.
 pub fn remove(path: &Path) -> io::Result<()> {
-    let (dir, name) = parent(path)?;
+    let (dir, name) = at::parent(path)?;
     rustix::fs::unlinkat(&dir, name, AtFlags::empty())?;
     rustix::fs::fsync(dir.as_fd())?;
     Ok(())
@@ -168,14 +165,6 @@ pub fn make_parents(path: &Path) -> io::Result<Vec<std::path::PathBuf>> {
         }
     }
     Ok(made)
-}
-
-fn parent(path: &Path) -> io::Result<(OwnedFd, &std::ffi::OsStr)> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    // Not O_PATH: the directory is synced through this descriptor.
-    Ok((open_with(dir, OFlags::RDONLY | OFlags::DIRECTORY)?, name))
 }
 
 /// Whether an error says that a path leads through (too many) links.

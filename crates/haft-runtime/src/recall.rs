@@ -2,8 +2,8 @@
 
 use crate::halt::Halt;
 use crate::pipeline::Haft;
-use crate::tool::BoxFuture;
-use crate::{Approver, Question, Said, apply, new_call_id, store_error, undo};
+use crate::tool::{BoxFuture, Staging};
+use crate::{Approver, Question, Said, new_call_id, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::change::Change;
 use haft_core::outcome::Undo;
@@ -136,6 +136,7 @@ impl Haft {
         for step in found.into_iter().flat_map(|(_, steps)| steps) {
             crate::files::sweep(&step.path);
         }
+        Staging::sweep(&self.settings.data_dir, call);
         Ok(())
     }
 
@@ -181,7 +182,7 @@ impl Haft {
         let id = new_call_id();
         let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
         self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
-        let done = self.take_back((&id, call), changes, found.dirs).await;
+        let done = self.take_back((&id, call), changes, found.dirs, steps).await;
         self.store.close_call(&id, about(if done.is_ok() { "done" } else { "failed" }));
         let undo = done?;
         self.store.mark_undone(call, &id).await.map_err(store_error)?;
@@ -193,14 +194,15 @@ impl Haft {
         (id, undoes): (&CallId, &CallId),
         changes: Vec<Change>,
         dirs: Vec<std::path::PathBuf>,
+        steps: Vec<UndoStep>,
     ) -> Result<Undo, CallError> {
         let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
         let (id, undoes) = (id.clone(), undoes.clone());
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
-            let kept = vault.keep(&store, &id, workspace.root(), &changes, Some(&undoes))?;
-            apply::apply(&changes, &kept, &shown).inspect_err(|_| vault.drop(&store, &id))?;
+            let kept = vault.carry_out(&store, (&id, Some(&undoes)), workspace.root(), &changes, &shown)?;
             undo::remove_dirs(&dirs);
+            vault.release(&store, &undoes, &steps);
             let files = changes.iter().map(|change| shown(change.path())).collect();
             Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })
         };

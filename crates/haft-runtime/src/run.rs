@@ -57,13 +57,9 @@ impl Haft {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")
                 .hint("call again to see what it would do now"));
         }
-        let mut texts = Vec::new();
-        for change in changes {
-            let target = if let Change::Move { to, .. } = change { Some(to) } else { None };
-            for path in [Some(change.path()), target].into_iter().flatten() {
-                texts.extend([self.workspace.shown(path), path.to_string_lossy().into_owned()]);
-            }
-        }
+        let paths = changes.iter().flat_map(apply::touched);
+        let texts: Vec<String> =
+            paths.flat_map(|path| [self.workspace.shown(&path), path.to_string_lossy().into_owned()]).collect();
         match self.settings.policy.forbidden(&admitted.checked().spec().name, &texts) {
             Some(rule) if rule.args.is_some() => {
                 Err(CallError::new(ErrorKind::Denied, format!("{} (by floor); nothing was changed", rule.reason)))
@@ -80,13 +76,13 @@ impl Haft {
         let changes = std::mem::take(&mut reply.changes);
         let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
         let (id, session) = (call.id.clone(), call.session.clone());
+        // Whoever waits for the reply may go away; what is staged has to stay until it is placed.
+        let staging = reply.staging.clone();
         let work = move || {
+            let _staging = staging;
             let shown = |path: &std::path::Path| workspace.shown(path);
-            apply::expect(&changes, &shown)?;
             let linked = apply::hard_linked(&changes, &shown);
-            let kept = vault.keep(&store, &id, workspace.root(), &changes, None)?;
-            crate::crash_point("kept");
-            apply::apply(&changes, &kept, &shown).inspect_err(|_| vault.drop(&store, &id))?;
+            let kept = vault.carry_out(&store, (&id, None), workspace.root(), &changes, &shown)?;
             for (path, sighting) in apply::sightings(&changes) {
                 store.note_sighting(session.clone(), path, sighting);
             }
@@ -132,6 +128,8 @@ impl Haft {
         outcome.data = reply.data;
         outcome.labels = reply.labels;
         outcome.undo = raw.undo;
+        outcome.success = reply.error.is_none();
+        outcome.error = reply.error;
         outcome
     }
 

@@ -4,8 +4,11 @@ use crate::halt::Halt;
 use crate::scene::Scene;
 use haft_core::change::Change;
 use haft_core::outcome::Label;
-use haft_core::{CallError, ToolSpec};
+use haft_core::{CallError, CallId, ToolSpec};
+use haft_sandbox::layer::remove_all;
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -37,6 +40,45 @@ pub struct Reply {
     pub labels: Vec<Label>,
     /// Where the whole is, if the tool itself gave only a part.
     pub whole: Option<String>,
+    /// What went wrong, if the tool ran and failed: its text, data and changes count all the same.
+    pub error: Option<CallError>,
+    /// Where the files wait that the changes place.
+    pub staging: Option<Arc<Staging>>,
+}
+
+/// A directory for what one call prepares, which goes away with whoever holds it last.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Staging(PathBuf);
+
+impl Staging {
+    /// Makes a directory for a call, which nobody else may look into.
+    pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
+        let dir = Self::of(data_dir, call);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        // Links on the way would keep its files from being opened later.
+        Ok(Arc::new(Self(dir.canonicalize()?)))
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes what a process left of a call when it died.
+    pub(crate) fn sweep(data_dir: &Path, call: &CallId) {
+        drop(Self(Self::of(data_dir, call)));
+    }
+
+    fn of(data_dir: &Path, call: &CallId) -> PathBuf {
+        data_dir.join("staging").join(call.as_str())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed with the whole data directory.
+        let _ = remove_all(&self.0);
+    }
 }
 
 impl Reply {

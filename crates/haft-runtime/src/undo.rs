@@ -1,11 +1,25 @@
 //! Taking calls back: what was there before is kept before anything is changed, and restored exactly
 //! (content, mode, absence) if nobody has changed it since.
+//!
+//! The vault is a directory with one directory for each call, and in it one image for each step, named by
+//! the step's number. The images of written files are copies; everything else is moved there as it was.
 
-use crate::{apply, files};
+mod changes;
+mod invert;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use changes::changes;
+pub(crate) use invert::{alike, same, take_back};
+
+use crate::apply::{self, Failed, Slot};
+use crate::files;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_core::{CallError, CallId};
+use haft_sandbox::layer::{at, remove_all, tree};
 use haft_store::{Store, UndoCall, UndoStep};
+use rustix::fs::FileType;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -15,7 +29,8 @@ use std::time::Duration;
 /// How much is kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UndoLimits {
-    /// A larger file is changed without a before-image, and the reply says so.
+    /// A larger file is changed without a before-image, and the reply says so. For a directory with
+    /// everything in it, only the limit below counts.
     pub max_file_bytes: u64,
     /// All before-images together; the oldest go first.
     pub max_total_bytes: u64,
@@ -32,10 +47,45 @@ impl Default for UndoLimits {
 /// The before-images of one call, kept on disk, and the steps that they undo.
 pub(crate) struct Kept {
     dir: PathBuf,
+    vault: PathBuf,
     steps: Vec<UndoStep>,
+    /// The steps whose images are too large to stay once everything is done.
+    excess: Vec<usize>,
     made_dirs: Vec<PathBuf>,
+    undoes: Option<CallId>,
     /// What could not be kept, and why.
     pub(crate) gap: Option<String>,
+}
+
+impl Kept {
+    /// Where a step keeps what it takes away.
+    pub(crate) fn slot(&self, number: usize) -> Slot<'_> {
+        Slot { vault: &self.vault, dir: &self.dir, number, copy: !self.excess.contains(&number) }
+    }
+
+    /// Whether these are steps that take another call back.
+    pub(crate) fn is_undo(&self) -> bool {
+        self.undoes.is_some()
+    }
+
+    /// Whether a path is in the vault.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.starts_with(&self.vault)
+    }
+
+    /// The steps as they are stored: nothing will be found where nothing stays.
+    fn rows(&self) -> Vec<UndoStep> {
+        let mut steps = self.steps.clone();
+        self.excess.iter().for_each(|number| steps[*number].image = None);
+        steps
+    }
+
+    /// Removes what is too large to stay.
+    fn let_go(&self) {
+        for number in &self.excess {
+            let _ = remove_all(&self.dir.join(number.to_string()));
+        }
+    }
 }
 
 /// Where before-images are kept, and by which rules.
@@ -50,12 +100,42 @@ impl Vault {
         Self { dir: data_dir.join("undo"), limits }
     }
 
+    /// Where a call's images are, free of links if it is there.
     fn of(&self, call: &CallId) -> PathBuf {
-        self.dir.join(call.as_str())
+        let dir = self.dir.join(call.as_str());
+        dir.canonicalize().unwrap_or(dir)
+    }
+
+    /// Makes changes: what is there is kept, durably, before anything happens, and all changes are made or
+    /// none. `undoes` is the call that they take back.
+    pub(crate) fn carry_out(
+        &self,
+        store: &Store,
+        (call, undoes): (&CallId, Option<&CallId>),
+        root: &Path,
+        changes: &[Change],
+        shown: &dyn Fn(&Path) -> String,
+    ) -> Result<Kept, CallError> {
+        apply::expect(changes, shown)?;
+        let kept = self.keep(store, call, root, changes, undoes)?;
+        crate::crash_point("kept");
+        match apply::apply(changes, &kept, shown) {
+            Ok(()) => {
+                kept.let_go();
+                // Not earlier: what is too old may be what is just being taken back.
+                self.forget(store);
+                Ok(kept)
+            }
+            Err(Failed::Whole(error)) => {
+                self.drop(store, call);
+                Err(error)
+            }
+            Err(Failed::Half(error)) => Err(error),
+        }
     }
 
     /// Keeps what it takes to undo `changes`, durably, before they are made.
-    pub(crate) fn keep(
+    fn keep(
         &self,
         store: &Store,
         call: &CallId,
@@ -67,9 +147,16 @@ impl Vault {
             CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
                 .hint("nothing was changed; check the disk, or turn undo off with undo.max_total_bytes: 0")
         };
-        let dir = self.of(call);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(fail)?;
-        let mut kept = Kept { dir, steps: Vec::new(), made_dirs: missing_dirs(changes), gap: None };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
+        let mut kept = Kept {
+            dir: self.of(call),
+            vault: self.dir.canonicalize().map_err(fail)?,
+            steps: Vec::new(),
+            excess: Vec::new(),
+            made_dirs: missing_dirs(changes),
+            undoes: undoes.cloned(),
+            gap: None,
+        };
         let mut bytes = 0;
         for change in changes {
             bytes += self.keep_one(&mut kept, change, bytes).map_err(fail)?;
@@ -85,38 +172,42 @@ impl Vault {
             undoes: undoes.map(ToString::to_string),
             undone_by: None,
         };
-        store.keep_undo_blocking(undo, kept.steps.clone()).map_err(crate::store_error)?;
-        self.forget(store);
+        store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)?;
         Ok(kept)
     }
 
-    /// Keeps one change's before-image and returns its size.
+    /// Keeps one change's before-image, or makes room for what the change itself will move there, and
+    /// returns its size.
     fn keep_one(&self, kept: &mut Kept, change: &Change, so_far: u64) -> io::Result<u64> {
         let mut step = plan(change);
+        let nothing = step.before == State::Absent || matches!(change, Change::Move { .. } | Change::Mode { .. });
         let mut bytes = 0;
-        if let (true, State::File { .. }) = (step.action != "move", &step.before) {
-            let size = std::fs::metadata(&step.path)?.len();
-            if size > self.limits.max_file_bytes || so_far + size > self.limits.max_total_bytes {
-                let limit = self.limits.max_file_bytes.min(self.limits.max_total_bytes);
-                kept.gap = Some(format!(
-                    "{} ({size} bytes) is larger than the undo limit of {limit} bytes",
-                    step.path.display()
-                ));
-            } else {
-                let image = kept.steps.len().to_string();
-                copy(&step.path, &kept.dir.join(&image))?;
-                step.image = Some(image);
+        if !nothing {
+            let (number, size) = (kept.steps.len(), weight(&step.path)?);
+            let limit = if step.before.is_tree() { u64::MAX } else { self.limits.max_file_bytes };
+            let fits = size <= limit && so_far + size <= self.limits.max_total_bytes;
+            let copied = matches!(change, Change::Write { .. });
+            if fits {
                 bytes = size;
+            } else {
+                let limit = limit.min(self.limits.max_total_bytes);
+                let path = step.path.display();
+                kept.gap = Some(format!("{path} ({size} bytes) is larger than the undo limit of {limit} bytes"));
+                kept.excess.push(number);
             }
+            if copied && fits {
+                copy(&step.path, &kept.dir.join(number.to_string()))?;
+            }
+            step.image = (fits || !copied).then(|| number.to_string());
         }
         kept.steps.push(step);
         Ok(bytes)
     }
 
     /// Drops what was kept for a call that failed and was taken back.
-    pub(crate) fn drop(&self, store: &Store, call: &CallId) {
+    fn drop(&self, store: &Store, call: &CallId) {
         if store.drop_undo_blocking(call).is_ok() {
-            let _ = std::fs::remove_dir_all(self.of(call));
+            let _ = remove_all(&self.of(call));
         }
     }
 
@@ -125,8 +216,24 @@ impl Vault {
         let keep = i64::try_from(self.limits.keep.as_millis()).unwrap_or(i64::MAX);
         let max = i64::try_from(self.limits.max_total_bytes).unwrap_or(i64::MAX);
         for call in store.forget_undo_blocking(crate::now_ms().saturating_sub(keep), max).unwrap_or_default() {
-            let _ = std::fs::remove_dir_all(self.of(&call));
+            let _ = remove_all(&self.of(&call));
         }
+    }
+
+    /// Drops the images that are back where they came from, or were copied there. Best effort, too.
+    pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) {
+        let dir = self.of(call);
+        let mut left = 0;
+        for (step, image) in steps.iter().filter_map(|step| Some((step, step.image.as_ref()?))) {
+            if step.action == "write" {
+                left += weight(&dir.join(image)).unwrap_or(0);
+                continue;
+            }
+            for name in [image.clone(), apply::coming(image)] {
+                let _ = remove_all(&dir.join(name));
+            }
+        }
+        let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));
     }
 
     /// The changes that take a call back, if everything still stands as the call left it.
@@ -142,38 +249,27 @@ impl Vault {
         if let Some(gap) = &call.gap {
             return Err(CallError::conflict(format!("{} cannot be undone: {gap}", call.call_id)));
         }
-        let dir = self.of(&call.call_id);
-        let mut changes = Vec::new();
-        let mut touched = Vec::new();
-        for step in steps.iter().rev() {
-            match invert(step, &dir) {
-                Ok(change) => changes.extend(change),
-                Err(Stuck::Changed(path)) => touched.push(shown(&path)),
-                Err(Stuck::Lost(why)) => {
-                    return Err(CallError::internal(format!("{} cannot be undone: {why}", call.call_id)));
-                }
-            }
-        }
+        let (changes, touched) = invert::all(steps, &self.of(&call.call_id))
+            .map_err(|why| CallError::internal(format!("{} cannot be undone: {why}", call.call_id)))?;
         if touched.is_empty() {
             return Ok(changes);
         }
-        let list = touched.join(", ");
+        let list = touched.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ");
         Err(CallError::conflict(format!("{} cannot be undone: changed since: {list}", call.call_id))
             .hint(format!("`haft changes {}` shows what the call did", call.call_id)))
     }
-
-    /// The content that a step's before-image keeps.
-    pub(crate) fn image(&self, call: &CallId, step: &UndoStep) -> Option<Vec<u8>> {
-        std::fs::read(self.of(call).join(step.image.as_ref()?)).ok()
-    }
 }
 
-/// Why a step cannot be inverted.
-enum Stuck {
-    /// Somebody changed the file since.
-    Changed(PathBuf),
-    /// The before-image is gone or damaged.
-    Lost(String),
+/// How much what stands at a path takes: of a directory, everything in it.
+fn weight(path: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    tree::each(path, &mut |entry| {
+        if at::kind(entry.stat) == FileType::RegularFile {
+            bytes += at::size(entry.stat);
+        }
+        Ok(())
+    })?;
+    Ok(bytes)
 }
 
 fn plan(change: &Change) -> UndoStep {
@@ -186,68 +282,11 @@ fn plan(change: &Change) -> UndoStep {
         }
         Change::Move { to, .. } => ("move", Some(to.clone()), State::Absent),
         Change::Remove { .. } => ("remove", None, State::Absent),
+        Change::Place { after, .. } => ("place", None, after.clone()),
+        Change::Mode { mode, .. } => ("mode", None, State::Dir { mode: *mode }),
     };
-    let before = match change {
-        Change::Write { before, .. } | Change::Move { before, .. } | Change::Remove { before, .. } => before.clone(),
-    };
-    UndoStep { action: action.to_owned(), path: change.path().clone(), target, before, after, image: None }
-}
-
-/// Whether what stands somewhere is what was left there. A mode of zero was not known beforehand.
-fn same(now: &State, left: &State) -> bool {
-    match (now, left) {
-        (State::File { digest: a, .. }, State::File { digest: b, mode: 0 }) => a == b,
-        _ => now == left,
-    }
-}
-
-/// The change that takes a step back; none if it was never made.
-fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
-    let changed = || Stuck::Changed(step.path.clone());
-    let now = files::state(&step.path).map_err(|_| changed())?;
-    if let Some(target) = &step.target {
-        let there = files::state(target).map_err(|_| changed())?;
-        return match (now, there) {
-            (State::Absent, there) if there == step.before => {
-                Ok(Some(Change::Move { from: target.clone(), to: step.path.clone(), before: there }))
-            }
-            (now, State::Absent) if now == step.before => Ok(None),
-            _ => Err(changed()),
-        };
-    }
-    if !same(&now, &step.after) {
-        return if now == step.before { Ok(None) } else { Err(changed()) };
-    }
-    match &step.before {
-        State::Absent => Ok(Some(Change::Remove { path: step.path.clone(), before: now })),
-        State::File { digest, mode } => {
-            let image = step.image.as_ref().ok_or_else(|| Stuck::Lost("its before-image was not kept".to_owned()))?;
-            let content = std::fs::read(images.join(image)).map_err(|error| Stuck::Lost(error.to_string()))?;
-            if Digest::of(&content) != *digest {
-                return Err(Stuck::Lost("its before-image is damaged".to_owned()));
-            }
-            Ok(Some(Change::Write { path: step.path.clone(), content, before: now, mode: Some(*mode) }))
-        }
-    }
-}
-
-/// Takes back the first `done` steps of a call that failed half-way.
-pub(crate) fn take_back(kept: &Kept, done: usize) -> Result<(), String> {
-    for step in kept.steps[..done].iter().rev() {
-        let change = invert(step, &kept.dir).map_err(|stuck| match stuck {
-            Stuck::Changed(path) => format!("{} changed", path.display()),
-            Stuck::Lost(why) => why,
-        })?;
-        let undone = match change {
-            Some(Change::Write { path, content, mode, .. }) => files::replace(&path, &content, mode),
-            Some(Change::Move { from, to, .. }) => files::rename(&from, &to),
-            Some(Change::Remove { path, .. }) => files::remove(&path),
-            None => Ok(()),
-        };
-        undone.map_err(|error| error.to_string())?;
-    }
-    remove_dirs(&kept.made_dirs);
-    Ok(())
+    let (path, before) = (change.path().clone(), change.before().clone());
+    UndoStep { action: action.to_owned(), path, target, before, after, image: None }
 }
 
 /// Removes directories that a call made, innermost first, as long as they are empty.
@@ -266,7 +305,7 @@ fn missing_dirs(changes: &[Change]) -> Vec<PathBuf> {
         .filter_map(|change| match change {
             Change::Write { path, .. } => Some(path),
             Change::Move { to, .. } => Some(to),
-            Change::Remove { .. } => None,
+            Change::Remove { .. } | Change::Place { .. } | Change::Mode { .. } => None,
         })
         .flat_map(|path| {
             path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect::<Vec<_>>()
@@ -283,32 +322,4 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut image = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     io::copy(&mut source, &mut image)?;
     image.sync_all()
-}
-
-/// What a call changed, as a diff from before to now.
-pub(crate) fn changes(vault: &Vault, call: &UndoCall, steps: &[UndoStep], shown: &dyn Fn(&Path) -> String) -> String {
-    let mut text = String::new();
-    for step in steps {
-        let name = shown(&step.path);
-        if let Some(target) = &step.target {
-            text.push_str(&format!("rename {name} -> {}\n", shown(target)));
-            continue;
-        }
-        let now = files::state(&step.path).unwrap_or(State::Absent);
-        if now == step.before {
-            text.push_str(&format!("# {name} is as it was before the call\n"));
-            continue;
-        }
-        if !same(&now, &step.after) {
-            text.push_str(&format!("# {name} has changed since; this is the difference to what is there now\n"));
-        }
-        let old = vault.image(&call.call_id, step);
-        if old.is_none() && step.before != State::Absent {
-            text.push_str(&format!("# {name}: what was there before was not kept\n"));
-        }
-        let new = files::load(&step.path, &name, files::LOAD_MAX).map(|(content, _)| content).unwrap_or_default();
-        let (created, removed) = (step.before == State::Absent, now == State::Absent);
-        text.push_str(&apply::text_diff(&old.unwrap_or_default(), &new, &name, created, removed));
-    }
-    text
 }

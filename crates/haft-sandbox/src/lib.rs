@@ -10,6 +10,7 @@
 pub mod backend;
 pub mod bare;
 pub mod confinement;
+pub mod layer;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod net;

@@ -32,7 +32,7 @@ pub struct UndoCall {
 /// One step of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoStep {
-    /// `write`, `move` or `remove`.
+    /// `write`, `move`, `remove`, `place` or `mode`.
     pub action: String,
     /// Where.
     pub path: PathBuf,
@@ -155,6 +155,15 @@ impl Store {
             connection.execute(sql, params![call.as_str(), by.as_str()]).map(drop)
         })
         .await
+    }
+
+    /// Notes that a call's before-images now take only so much. For threads that may block.
+    pub fn shrink_undo_blocking(&self, call: &CallId, bytes: i64) -> Result<(), StoreError> {
+        let call = call.clone();
+        self.run_blocking(Mode::Write, move |connection| {
+            let sql = "UPDATE undo_calls SET bytes = ?2 WHERE call_id = ?1";
+            connection.execute(sql, params![call.as_str(), bytes]).map(drop)
+        })
     }
 
     /// Drops what was kept for a call that changed nothing after all. For threads that may block.

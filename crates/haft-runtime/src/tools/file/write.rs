@@ -43,7 +43,7 @@ fn write(scene: &Scene) -> Result<Reply, CallError> {
     let before = files::state(&place.real).map_err(|error| files::explain(&place.shown, &error))?;
     let verb = match &before {
         State::Absent => "Created",
-        State::File { .. } => {
+        _ => {
             let (_, now) = files::load(&place.real, &place.shown, files::LOAD_MAX)?;
             scene.seen().require(&place.real, &place.shown, &now, Required::Whole)?;
             "Overwrote"

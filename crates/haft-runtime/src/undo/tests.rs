@@ -1,0 +1,1 @@
+//! Keeping, applying and taking back, at the level of files.
