@@ -141,19 +141,32 @@ impl Haft {
             verdict: crate::registry::undecided("a path could not be resolved, so nothing was decided"),
             error,
         })?;
-        Ok(Facts { places, grants: Vec::new(), confined: false, now_ms: now_ms() })
+        let hold = self.hold(checked).map_err(|error| Stop {
+            tool: checked.spec().name.to_string(),
+            verdict: Verdict::new(Decision::Deny, "confinement", "what it needs cannot be enforced here"),
+            error,
+        })?;
+        Ok(Facts { places, grants: Vec::new(), hold, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
-        let question = self.question(&pending, halt).await;
-        self.events.send_with(|| Event::Approval {
-            call_id: question.call_id.clone(),
-            preview: question.preview.clone(),
-            verdict: question.verdict.clone(),
-        });
-        let said = tokio::select! {
-            said = approver.ask(&question) => said,
-            error = halt.stopped() => return Err(pending.defer(error).into()),
+        let mut question = self.question(&pending, halt).await;
+        let said = loop {
+            self.events.send_with(|| Event::Approval {
+                call_id: question.call_id.clone(),
+                preview: question.preview.clone(),
+                verdict: question.verdict.clone(),
+            });
+            let said = tokio::select! {
+                said = approver.ask(&question) => said,
+                error = halt.stopped() => return Err(pending.defer(error).into()),
+            };
+            match said {
+                Said::Try if question.can_try() => self.try_out(&pending, &mut question, halt).await,
+                // Whoever cannot be shown more has not said yes.
+                Said::Try => break Said::Nobody,
+                said => break said,
+            }
         };
         let yes = || Answer::Yes(approver.name().to_owned());
         let answer = match said {
@@ -169,7 +182,7 @@ impl Haft {
                 call.args = args;
                 return Ok(Consulted::Again(call));
             }
-            Said::Nobody => return Err(self.store_question(pending, &question).await),
+            Said::Nobody | Said::Try => return Err(self.store_question(pending, &question).await),
         };
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
@@ -187,12 +200,14 @@ impl Haft {
             tool: checked.spec().name.clone(),
             preview: checked.preview(PREVIEW_COLUMNS),
             verdict: pending.verdict().clone(),
-            severity: checked.spec().severity(&facts.places),
+            severity: checked.spec().severity(facts),
             args: checked.args().clone(),
             diff,
             problem,
             subject: subject(checked, &facts.places),
             places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
+            hold: facts.hold.clone(),
+            tried: None,
             shown,
             basis: Digest::of(basis.as_bytes()),
         }
@@ -224,7 +239,8 @@ impl Haft {
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
-        Scene::new(basis, Arc::clone(&self.workspace), self.store.clone(), self.events.clone(), halt.clone())
+        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms));
+        Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 
     /// Remembers a yes: for the session and exactly this, or for a pattern and a number of uses.

@@ -4,7 +4,7 @@ use crate::tool::BoxFuture;
 use haft_core::approval::Verdict;
 use haft_core::record::Digest;
 use haft_core::tool::Severity;
-use haft_core::{CallId, ToolName};
+use haft_core::{CallId, Hold, ToolName};
 use serde_json::Value;
 
 /// What a person is asked.
@@ -30,10 +30,21 @@ pub struct Question {
     pub places: Vec<String>,
     /// What a remembered pattern is matched against.
     pub subject: String,
+    /// How the kernel will hold the program that it runs.
+    pub hold: Option<Hold>,
+    /// What it printed when it was tried.
+    pub tried: Option<String>,
     /// The digest of the changes in `diff`: only these may be made on this answer.
     pub shown: Option<Digest>,
     /// The digest of everything that the question is about: arguments, where they lead, what would change.
     pub basis: Digest,
+}
+
+impl Question {
+    /// Whether it can be tried before it is answered.
+    pub fn can_try(&self) -> bool {
+        self.tried.is_none() && self.hold.as_ref().is_some_and(|hold| hold.gap.is_none())
+    }
 }
 
 /// What a person said.
@@ -49,6 +60,9 @@ pub enum Said {
     Reject(String),
     /// Not like this: with these arguments (in canonical words), which are checked and decided anew.
     Edit(Value),
+    /// First show what it does: it is run on a copy-on-write view, and asked again with what came of it. A
+    /// yes then keeps exactly that.
+    Try,
     /// Nobody is there. The question is stored, and can be answered later from another process.
     Nobody,
 }

@@ -2,7 +2,6 @@
 
 use crate::halt::Halt;
 use crate::pipeline::{Haft, Stop};
-use crate::scene::Basis;
 use crate::{apply, journal};
 use haft_core::admit::judge;
 use haft_core::approval::{Decision, Verdict};
@@ -70,11 +69,7 @@ impl Haft {
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
         let name = &checked.spec().name;
-        let gone = || CallError::new(ErrorKind::UnknownTool, format!("`{name}` was just unregistered"));
-        let entry = self.registry.get(name.as_str()).ok_or_else(gone)?;
-        let basis = Basis::look(checked, facts).ok_or_else(|| CallError::failed("it cannot be tried"))?;
-        let scene = self.scene(basis, &halt.within(checked.spec().timeout));
-        let reply = entry.tool().act(&scene).await?;
+        let reply = self.rehearsal(checked, facts, halt).await?;
         let diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
         let files: Vec<String> = reply.changes.iter().map(|change| self.workspace.shown(change.path())).collect();
         let text = if files.is_empty() { reply.text } else { format!("{}\n{diff}", reply.text) };

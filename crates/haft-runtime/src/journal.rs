@@ -26,6 +26,11 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     let entry = describe(Kind::Intent, checked)
         .with("verdict", serde_json::to_value(admitted.verdict()).unwrap_or_default())
         .with("places", places(&admitted));
+    // What will be in force, and what could not be taken back, stands there before anything runs.
+    let entry = match &admitted.facts().hold {
+        Some(hold) => entry.with("confinement", serde_json::to_value(hold).unwrap_or_default()),
+        None => entry,
+    };
     // A tool that a hook marks stands out for whoever reads the log.
     let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
     if checked.only_reads() {
@@ -123,6 +128,9 @@ fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
         // Lines after the first quote what was sent or what stands in a file; the log is not the place for it.
         let first = error.message.lines().next().unwrap_or_default();
         entry = entry.with("error", json!({"kind": error.kind, "message": mask(first)}));
+    }
+    if let Some(run) = outcome.data.as_ref().and_then(|data| data.get("run")) {
+        entry = entry.with("run", run.clone());
     }
     if let Some(undo) = &outcome.undo {
         entry = entry.with("undo", serde_json::to_value(undo).unwrap_or_default());

@@ -3,6 +3,7 @@
 mod admit;
 mod apply;
 pub mod approver;
+pub mod confined;
 mod dry;
 pub mod events;
 pub mod files;
@@ -19,6 +20,7 @@ pub mod seen;
 mod testing;
 pub mod tool;
 pub mod tools;
+mod trial;
 pub mod undo;
 pub mod workspace;
 
@@ -55,6 +57,11 @@ pub fn now_ms() -> i64 {
 /// A fresh name for a call.
 pub fn new_call_id() -> CallId {
     CallId::new(now_ns() / 1_000_000, chance())
+}
+
+/// Changes as a unified diff, with modes and links, as `git diff` would show them.
+pub fn diff(changes: &[haft_core::change::Change], shown: &dyn Fn(&std::path::Path) -> String) -> String {
+    apply::diff(changes, shown)
 }
 
 /// A store's failure as the caller hears it.

@@ -4,9 +4,11 @@
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
 use crate::approver::Approver;
+use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
 use crate::registry::{self, Meant, Registry};
+use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
@@ -34,6 +36,8 @@ pub struct Settings {
     pub undo: UndoLimits,
     /// How often a grant may be used.
     pub grant_uses: u32,
+    /// On what terms programs run.
+    pub terms: Terms,
 }
 
 impl Settings {
@@ -51,7 +55,8 @@ impl Settings {
         chain.add(Arc::new(Granted));
         chain.add(Arc::new(Reading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
-        Self { policy, chain, data_dir: data_dir.into(), undo: UndoLimits::default(), grant_uses }
+        let (undo, terms) = (UndoLimits::default(), Terms::default());
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms }
     }
 
     /// Which tools exist for whom.
@@ -68,6 +73,8 @@ pub struct Haft {
     pub(crate) settings: Settings,
     pub(crate) events: Events,
     pub(crate) vault: Vault,
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) trials: Trials,
     lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -88,7 +95,9 @@ impl Haft {
         }
         let vault = Vault::new(&settings.data_dir, settings.undo);
         let workspace = Arc::new(workspace.own(&settings.data_dir));
-        Self { registry, workspace, store, settings, events: Events::default(), vault, lanes: Mutex::default() }
+        let terms = Arc::new(Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() });
+        let (events, trials, lanes) = (Events::default(), Trials::default(), Mutex::default());
+        Self { registry, workspace, store, settings, events, vault, terms, trials, lanes }
     }
 
     /// The tools there are. Register your own here.
@@ -127,6 +136,8 @@ impl Haft {
                 outcome
             }
         };
+        // What was tried and not kept is discarded.
+        drop(self.trials.take(&call.id));
         outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.store.touch_session(&call.session);
         self.events.send_with(|| Event::CallEnd { outcome: Box::new(outcome.clone()) });

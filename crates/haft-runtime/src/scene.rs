@@ -1,6 +1,7 @@
 //! What a running tool sees of the world: its arguments, the places it may use, and ways to be stopped
 //! and to report progress. Nothing else.
 
+use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
 use crate::seen::Seen;
@@ -26,6 +27,14 @@ impl Basis {
         Arc::new(Self { checked: admitted.checked().clone(), facts: admitted.facts().clone() })
     }
 
+    /// To run a call's program on a copy-on-write view, where nothing it does has happened.
+    pub(crate) fn trial(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
+        let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
+        let harmless = checked.spec().effects.effect != Effect::Runs || layered;
+        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone() });
+        (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
+    }
+
     /// To look what a call would do, before anybody lets it through. Only for tools whose running has no
     /// side effects.
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
@@ -39,14 +48,21 @@ impl Basis {
 pub struct Scene {
     basis: Arc<Basis>,
     workspace: Arc<Workspace>,
+    terms: Arc<Terms>,
     store: Store,
     events: Events,
     halt: Halt,
 }
 
 impl Scene {
-    pub(crate) fn new(basis: Arc<Basis>, workspace: Arc<Workspace>, store: Store, events: Events, halt: Halt) -> Self {
-        Self { basis, workspace, store, events, halt }
+    pub(crate) fn new(
+        basis: Arc<Basis>,
+        (workspace, terms): (Arc<Workspace>, Arc<Terms>),
+        store: Store,
+        events: Events,
+        halt: Halt,
+    ) -> Self {
+        Self { basis, workspace, terms, store, events, halt }
     }
 
     /// The arguments: canonical, valid, defaults filled.
@@ -77,6 +93,11 @@ impl Scene {
     /// The project and its roots.
     pub fn workspace(&self) -> &Workspace {
         &self.workspace
+    }
+
+    /// On what terms programs run.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// The store, for tools that are about haft's own state.

@@ -69,7 +69,7 @@ impl Staging {
         drop(Self(Self::of(data_dir, call)));
     }
 
-    fn of(data_dir: &Path, call: &CallId) -> PathBuf {
+    pub(crate) fn of(data_dir: &Path, call: &CallId) -> PathBuf {
         data_dir.join("staging").join(call.as_str())
     }
 }

@@ -3,6 +3,7 @@
 pub mod calc;
 pub mod file;
 pub mod session;
+pub mod shell;
 pub mod system;
 
 use crate::tool::Tool;
@@ -14,6 +15,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());
+    tools.push(shell::exec());
     tools.push(system::tool());
     tools
 });

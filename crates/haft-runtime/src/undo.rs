@@ -6,6 +6,7 @@
 
 mod changes;
 mod invert;
+pub mod loose;
 #[cfg(test)]
 mod tests;
 

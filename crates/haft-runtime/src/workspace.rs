@@ -59,6 +59,21 @@ impl Workspace {
         self
     }
 
+    /// The roots that may be read unasked.
+    pub fn readable_roots(&self) -> &[PathBuf] {
+        &self.readable
+    }
+
+    /// The roots that count as the project when written.
+    pub fn writable_roots(&self) -> &[PathBuf] {
+        &self.writable
+    }
+
+    /// Where haft's own state is.
+    pub(crate) fn own_places(&self) -> &[PathBuf] {
+        &self.own
+    }
+
     /// The project root.
     pub fn root(&self) -> &Path {
         &self.root

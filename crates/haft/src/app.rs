@@ -194,7 +194,7 @@ impl App {
             .build()
             .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
         let app = Self {
-            json: common.json,
+            json: common.json(),
             caller: loaded.settings.caller.clone(),
             dialect: loaded.settings.dialect,
             haft: build(ground, store, loaded),

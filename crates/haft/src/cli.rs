@@ -22,8 +22,9 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Print JSON on stdout and nothing else there.
-    #[arg(long, global = true, help_heading = "Common")]
-    pub json: bool,
+    // A switch that holds a path, because `confine` has an option of the same name that takes one.
+    #[arg(long, global = true, num_args = 0, default_missing_value = "-", help_heading = "Common")]
+    pub json: Option<PathBuf>,
     /// Project directory [default: found from the working directory].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
     pub root: Option<PathBuf>,
@@ -42,6 +43,13 @@ pub struct Common {
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Common")]
     pub color: Color,
+}
+
+impl Common {
+    /// Whether stdout is for JSON alone.
+    pub fn json(&self) -> bool {
+        self.json.is_some()
+    }
 }
 
 /// When to use colours.
@@ -74,6 +82,8 @@ pub enum Command {
     Undo(UndoArgs),
     /// Show what a call changed, or which calls changed something.
     Changes(ChangesArgs),
+    /// Run any program under explicit permissions, no agent involved.
+    Confine(ConfineArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
@@ -275,6 +285,64 @@ pub struct UndoArgs {
 pub struct ChangesArgs {
     /// Which call [default: list the calls that changed something].
     pub call_id: Option<String>,
+}
+
+/// Run any program under explicit permissions.
+///
+/// It may read the system's programs and libraries and what --read names, write what --write names and its own
+/// /tmp and home, and reach what --net names. What it writes goes to a copy-on-write view first, and is kept when
+/// it has ended. Its exit status is passed on; 124 means its time was up, 125 that haft could not confine it or
+/// keep what it wrote, 126 that it could not be started, 127 that it was not found.
+#[derive(Debug, Args)]
+pub struct ConfineArgs {
+    /// A file with the same permissions, in YAML or JSON: read, write, protect, net, secrets, mem, pids, cpu, wall, fsize, disk.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// A file or directory that it may read.
+    #[arg(long, value_name = "P")]
+    pub read: Vec<PathBuf>,
+    /// A directory that it may read and write.
+    #[arg(long, value_name = "P")]
+    pub write: Vec<PathBuf>,
+    /// A place inside a writable directory that stays as it is.
+    #[arg(long, value_name = "P")]
+    pub protect: Vec<PathBuf>,
+    /// What it may reach: none, all, or hosts like example.com:443,*.example.org [default: none].
+    #[arg(long, value_name = "none|all|HOST:PORT,…")]
+    pub net: Option<String>,
+    /// A variable of this environment that it gets.
+    #[arg(long, value_name = "NAME")]
+    pub secret: Vec<String>,
+    /// Memory of all its processes together: 512m, 2g.
+    #[arg(long, value_name = "B")]
+    pub mem: Option<String>,
+    /// Processes and threads at once.
+    #[arg(long, value_name = "N")]
+    pub pids: Option<u64>,
+    /// Seconds of processor time.
+    #[arg(long, value_name = "S")]
+    pub cpu: Option<f64>,
+    /// Seconds from start to end.
+    #[arg(long, value_name = "S")]
+    pub wall: Option<f64>,
+    /// The largest file it may write.
+    #[arg(long, value_name = "B")]
+    pub fsize: Option<String>,
+    /// All that it may write to disk.
+    #[arg(long, value_name = "B")]
+    pub disk: Option<String>,
+    /// Show what it would change, and keep nothing.
+    #[arg(long, conflicts_with = "direct")]
+    pub dry_run: bool,
+    /// Write straight into the directories: seen by others at once, and not undone if it is cut off.
+    #[arg(long)]
+    pub direct: bool,
+    /// Write a report to this file: files changed, hosts contacted, limits hit, level in force.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// Show the configuration.

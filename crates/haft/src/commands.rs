@@ -3,6 +3,7 @@
 mod approvals;
 mod call;
 mod config;
+mod confine;
 mod doctor;
 mod explain;
 mod log;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 /// Does what was typed, and says how it went.
 pub fn run(cli: Cli) -> ExitCode {
     crate::style::choose(cli.common.color);
-    let json = cli.common.json;
+    let json = cli.common.json();
     match dispatch(cli) {
         Ok(_) if crate::style::stdout_failed() => {
             crate::style::warn("not everything could be written to stdout");
@@ -43,6 +44,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Log(args) => log::run(&App::open_to_look_back(common)?, &args),
         Command::Undo(args) => recall::undo(&App::open_to_look_back(common)?, &args),
         Command::Changes(args) => recall::changes(&App::open_to_look_back(common)?, &args),
+        Command::Confine(args) => Ok(confine::run(&args)),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => setup::trust(common, &args),

@@ -1,5 +1,7 @@
 //! System calls that `rustix` does not have, each wrapped once. Everything unsafe in this project is here.
 
+#![expect(unsafe_code, reason = "this is the one module that speaks to the kernel without a safe library between")]
+
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ffi::{CStr, CString, OsString};
 use std::io;

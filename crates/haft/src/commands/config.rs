@@ -20,7 +20,7 @@ fn show(common: &Common) -> Result<(), Failure> {
     let ground = Ground::find(common)?;
     let loaded = ground.resolve(&ground.store()?)?;
     loaded.warnings.iter().for_each(|warning| style::warn(warning));
-    if common.json {
+    if common.json() {
         style::pretty(&config::show(&loaded));
     } else {
         style::out(&style::inert(&config::show_text(&loaded)));
@@ -32,7 +32,7 @@ fn paths(common: &Common) -> Result<(), Failure> {
     let ground = Ground::find(common)?;
     let store = ground.layers.store()?;
     let (user, project) = (ground.paths.user_config(), ground.paths.project_config());
-    if common.json {
+    if common.json() {
         style::json(
             &json!({"user": user, "project": project, "store": store, "data": ground.paths.data_dir(), "root": ground.paths.root()}),
         );

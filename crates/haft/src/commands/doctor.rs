@@ -41,12 +41,12 @@ pub(super) fn run(common: &Common) -> u8 {
     match Ground::find_to_look_back(common) {
         Ok(ground) => findings.extend(look(&ground)),
         Err(failure) => {
-            failure.print(common.json);
+            failure.print(common.json());
             return failure.exit_code();
         }
     }
     findings.extend(kernel());
-    if common.json {
+    if common.json() {
         style::json(&findings);
     } else {
         findings.iter().for_each(show);

@@ -24,7 +24,7 @@ pub(super) fn init(common: &Common) -> Result<u8, Failure> {
     std::fs::create_dir_all(root.join(".haft")).map_err(fail)?;
     let mut created = std::fs::File::create_new(&file).map_err(fail)?;
     created.write_all(config::example().as_bytes()).map_err(fail)?;
-    if common.json {
+    if common.json() {
         style::json(&json!({ "created": file }));
     } else {
         style::out(&format!("{} {}", paint(GOOD, "made"), style::inert(&file.display().to_string())));
@@ -71,7 +71,7 @@ fn decide(
         .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
     runtime.block_on(store.trust(ground.paths.root(), digest))?;
     let file = ground.paths.project_config();
-    if common.json {
+    if common.json() {
         style::json(&json!({"file": file, "state": said, "content": digest}));
     } else {
         style::out(&format!("{said}: {}", style::inert(&file.display().to_string())));

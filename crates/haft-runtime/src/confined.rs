@@ -1,0 +1,144 @@
+//! Programs that run confined: on layers where the machine has them, so that what they did to files comes
+//! back as changes, to be shown, kept, discarded and undone like those of any other tool.
+
+pub mod environment;
+pub mod guard;
+pub mod terms;
+
+pub use guard::Guard;
+pub use terms::{Require, Terms};
+
+use crate::tool::Staging;
+use haft_core::CallError;
+use haft_core::change::Change;
+use haft_core::error::ErrorKind;
+use haft_sandbox::layer::{Diffed, Layer, LayerError};
+use haft_sandbox::net::Contact;
+use haft_sandbox::watch::{Watch, Watched, watch};
+use haft_sandbox::{Backend, Plan, Program, SandboxError, Standing, Stdio, Writes};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is to be run, and under what.
+pub struct Job<'j> {
+    /// Who enforces it.
+    pub backend: &'j dyn Backend,
+    /// What is enforced.
+    pub plan: &'j Plan,
+    /// What runs.
+    pub program: &'j Program,
+    /// Where its layers are, if it has any.
+    pub staging: Option<Arc<Staging>>,
+}
+
+/// What came of a run.
+pub struct Ran {
+    /// How it ended, and what it printed.
+    pub watched: Watched,
+    /// Whom it contacted.
+    pub contacts: Vec<Contact>,
+    /// What was in force.
+    pub standing: Standing,
+    /// What it did to files; none if it wrote straight into them.
+    pub diffed: Option<Diffed>,
+    /// What the changes place, which has to live as long as they do.
+    pub staging: Option<Arc<Staging>>,
+}
+
+/// Runs a program to its end. Nothing of what it does on layers has happened yet when this returns.
+pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxError> {
+    let layers = layers(job.plan)?;
+    let mut run = job.backend.start(job.plan, job.program, stdio)?;
+    let watched = watch(&mut *run, how)?;
+    let contacts = run.contacts();
+    // Whatever it started is gone only when the run is.
+    drop(run);
+    let diffed = if layers.is_empty() { None } else { Some(diff(&layers)?) };
+    Ok(Ran { watched, contacts, standing: job.plan.standing.clone(), diffed, staging: job.staging })
+}
+
+fn layers(plan: &Plan) -> Result<Vec<Layer>, SandboxError> {
+    let Writes::Layered(dir) = &plan.confinement.writes else { return Ok(Vec::new()) };
+    let make = |(number, root): (usize, &PathBuf)| {
+        let layer = Layer::create(&dir.join(number.to_string()), root);
+        layer.map_err(|error| SandboxError::Step { step: format!("make a layer for {}", root.display()), error })
+    };
+    plan.confinement.write.iter().enumerate().map(make).collect()
+}
+
+fn diff(layers: &[Layer]) -> Result<Diffed, SandboxError> {
+    let mut all = Diffed::default();
+    for layer in layers {
+        let one = layer.diff().map_err(|error: LayerError| SandboxError::Unenforceable(error.to_string()))?;
+        all.changes.extend(one.changes);
+        all.refused.extend(one.refused);
+        all.conflicts.extend(one.conflicts);
+        all.hard_links.extend(one.hard_links);
+    }
+    Ok(all)
+}
+
+impl Ran {
+    /// The changes that may be kept, or why none may.
+    pub fn keepable(&mut self, guard: &Guard, shown: &dyn Fn(&Path) -> String) -> Result<Vec<Change>, CallError> {
+        let Some(diffed) = &mut self.diffed else { return Ok(Vec::new()) };
+        if let Some((path, why)) = guard.first(&diffed.changes) {
+            let message = format!("it wrote {}, which is protected: {why}; nothing was kept", shown(&path));
+            return Err(CallError::new(ErrorKind::Denied, message)
+                .hint("name that very place as writable if it is meant to be changed"));
+        }
+        if !diffed.conflicts.is_empty() {
+            let list: Vec<String> = diffed.conflicts.iter().map(|path| shown(path)).collect();
+            let message = format!("somebody else changed {} while it ran; nothing was kept", list.join(", "));
+            return Err(CallError::conflict(message).hint("run it again"));
+        }
+        Ok(std::mem::take(&mut diffed.changes))
+    }
+
+    /// What a person should know about what is and is not kept.
+    pub fn warnings(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
+        let Some(diffed) = &self.diffed else { return Vec::new() };
+        let refused = diffed.refused.iter().map(|(path, why)| format!("{} is not kept: {why}", shown(path)));
+        let linked =
+            diffed.hard_links.iter().map(|path| format!("{} had other hard links; they keep the old content", shown(path)));
+        refused.chain(linked).collect()
+    }
+
+    /// What was refused on the way out, in a sentence each.
+    pub fn refusals(&self) -> Vec<String> {
+        let refused = self.contacts.iter().filter(|contact| !contact.allowed);
+        refused
+            .map(|contact| {
+                let why = contact.reason.as_deref().unwrap_or("it is not on the list");
+                format!("{}:{} was refused: {why}", contact.host, contact.port)
+            })
+            .collect()
+    }
+
+    /// The part of it that a record keeps.
+    pub fn record(&self) -> Value {
+        json!({
+            "level": self.standing.level,
+            "hosts": self.contacts,
+            "limit_hit": self.watched.hit,
+            "end": self.watched.end,
+        })
+    }
+}
+
+/// A confinement's failure as the caller hears it.
+pub fn explain(error: &SandboxError) -> CallError {
+    match error {
+        SandboxError::Unclear(_) => CallError::invalid(error.to_string()),
+        SandboxError::Unenforceable(_) => {
+            CallError::new(ErrorKind::Confinement, error.to_string()).hint("`haft doctor` shows what is in force here")
+        }
+        SandboxError::Step { .. } => CallError::new(ErrorKind::Confinement, error.to_string())
+            .hint("nothing ran; `haft doctor` shows what works here and how to mend what does not"),
+        SandboxError::Program { error: cause, .. } if cause.kind() == std::io::ErrorKind::NotFound => {
+            CallError::not_found(error.to_string()).hint("is it installed, and in a directory that may be read?")
+        }
+        SandboxError::Program { .. } => CallError::failed(error.to_string()),
+    }
+}

@@ -1,0 +1,84 @@
+//! The environment of a confined program: made from nothing, by a list of names that hold no secrets. A
+//! list of what to leave out would miss names.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Variables that every program may have.
+const HARMLESS: &[&str] =
+    &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES"];
+/// Directories in a home that hold toolchains: programs on the PATH need what is beside them.
+const TOOLCHAINS: &[&str] = &[
+    ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".rustup", ".local/bin", ".local/lib", ".nvm", ".npm-global", ".volta", ".fnm",
+    ".bun", ".deno", ".pyenv", ".rbenv", ".asdf", ".sdkman", "go/bin", "go/pkg", "sdk",
+];
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
+
+/// Why an environment cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the secret {0} is declared, and not set in haft's own environment")]
+pub struct MissingSecret(pub String);
+
+/// The variables for a program: the harmless ones, those passed by name, and declared secrets.
+pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsString)>, MissingSecret> {
+    let named = |name: &OsStr| {
+        let harmless = HARMLESS.iter().any(|known| name == *known) || name.as_encoded_bytes().starts_with(b"LC_");
+        harmless || pass.iter().any(|known| name == known.as_str())
+    };
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| named(name)).collect();
+    for secret in secrets {
+        let value = std::env::var_os(secret).ok_or_else(|| MissingSecret(secret.clone()))?;
+        env.retain(|(name, _)| name != secret.as_str());
+        env.push((secret.into(), value));
+    }
+    for (name, value) in [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/home"), ("LANG", "C.UTF-8")] {
+        if !env.iter().any(|(known, _)| known == name) {
+            env.push((name.into(), value.into()));
+        }
+    }
+    env.push(("TMPDIR".into(), "/tmp".into()));
+    Ok(env)
+}
+
+/// The user's home.
+pub fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some())
+}
+
+/// Directories outside the system's own that hold programs and what they need, to be read.
+pub fn toolchains() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    if let Some(home) = home() {
+        dirs.extend(TOOLCHAINS.iter().map(|dir| home.join(dir)));
+    }
+    for variable in ["CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "GOROOT", "JAVA_HOME"] {
+        dirs.extend(std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute()));
+    }
+    let real = dirs.into_iter().filter_map(|dir| dir.canonicalize().ok());
+    let foreign = |dir: &PathBuf| dir != Path::new("/") && !SYSTEM.iter().any(|system| dir.starts_with(system));
+    let mut found: Vec<PathBuf> = real.filter(foreign).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_not_set_is_an_error_before_anything_runs() {
+        let said = make(&[], &["HAFT_NO_SUCH_SECRET".to_owned()]).unwrap_err();
+        assert_eq!(said.to_string(), "the secret HAFT_NO_SUCH_SECRET is declared, and not set in haft's own environment");
+    }
+
+    #[test]
+    fn nothing_passes_that_is_not_named() {
+        // CARGO_PKG_NAME is set for every test.
+        let names = |pass: &[String]| make(pass, &[]).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert!(!names(&[]).contains(&"CARGO_PKG_NAME".into()));
+        assert!(names(&["CARGO_PKG_NAME".to_owned()]).contains(&"CARGO_PKG_NAME".into()));
+        assert!(names(&[]).contains(&"PATH".into()));
+    }
+}

@@ -1,0 +1,175 @@
+//! On what terms a tool's programs run: what the configuration says, joined with what the project is.
+
+use super::environment;
+use super::guard::Guard;
+use crate::tool::Staging;
+use crate::workspace::Workspace;
+use haft_core::{CallId, Hold};
+use haft_core::place::Sensitive;
+use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Network, Plan, SandboxError, Writes, roots};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+/// How much has to be enforced for a program to run at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Require {
+    /// Everything, by namespaces.
+    Full,
+    /// Every permission, by whatever this machine has.
+    #[default]
+    Enforced,
+    /// Nothing. Where the kernel cannot hold a program it runs unheld, and the record says so.
+    Nothing,
+}
+
+/// On what terms programs run.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// How much has to be enforced.
+    pub require: Require,
+    /// Which part of the network they may use.
+    pub network: Network,
+    /// Whether they write straight into the project, where nothing can be shown or taken back.
+    pub direct: bool,
+    /// What they may use up.
+    pub bounds: Bounds,
+    /// Variables that they get, besides the harmless ones.
+    pub pass: Vec<String>,
+    /// Secrets that they get.
+    pub secrets: Vec<String>,
+    /// Where layers are kept. The tool layer sets this to its own.
+    pub data_dir: PathBuf,
+}
+
+static BARE: LazyLock<Bare> = LazyLock::new(Bare::default);
+
+/// A plan, who carries it out, and what is watched beside it.
+pub struct Settled {
+    /// The plan.
+    pub plan: Plan,
+    /// Who enforces it.
+    pub backend: &'static dyn Backend,
+    /// What must not be kept.
+    pub guard: Guard,
+    /// Why what is done to files could not be taken back.
+    pub gap: Option<String>,
+}
+
+impl Settled {
+    /// What is decided upon and recorded.
+    pub fn hold(&self) -> Hold {
+        let standing = &self.plan.standing;
+        Hold {
+            level: standing.level.to_string(),
+            enforced: standing.holds(),
+            permissions: standing.each().into_iter().map(|(name, held)| (name, held.to_string())).collect(),
+            network: self.plan.confinement.network != Network::None,
+            gap: self.gap.clone(),
+        }
+    }
+}
+
+/// How many entries of a directory are looked at for credentials.
+const LOOK_MAX: usize = 2000;
+/// How many directories of the project are.
+const LOOK_DIRS: usize = 100;
+
+impl Terms {
+    /// Settles how a program in this project is confined. `staging` is where its layers go; without one the
+    /// plan is only for looking.
+    pub fn settle(&self, workspace: &Workspace, staging: &Path) -> Result<Settled, SandboxError> {
+        let backend = haft_sandbox::backend();
+        let machine = backend.machine();
+        if self.require == Require::Full && machine.level != Level::Full {
+            let why = format!("the configuration requires full confinement, and only `{}` is in force", machine.level);
+            return Err(SandboxError::Unenforceable(why));
+        }
+        let layered = !self.direct && machine.layers && machine.level == Level::Full;
+        let guard = Guard {
+            roots: workspace.writable_roots().to_vec(),
+            granted: workspace.writable_roots().iter().filter(|root| is_guarded(root)).cloned().collect(),
+            protected: Vec::new(),
+            home: environment::home(),
+        };
+        let wanted = Confinement {
+            read: workspace.readable_roots().iter().cloned().chain(environment::toolchains()).collect(),
+            write: workspace.writable_roots().to_vec(),
+            protect: guard.for_kernel(),
+            hide: hidden(workspace),
+            network: self.network.clone(),
+            writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
+            bounds: self.bounds,
+        };
+        let gap = (!layered).then(|| match self.direct {
+            true => "the configuration lets programs write straight into the project".to_owned(),
+            false => "copy-on-write views do not work here, so programs write straight into the project".to_owned(),
+        });
+        let wanted = roots::resolve(wanted, workspace.root())?;
+        match backend.plan(wanted.clone()) {
+            Ok(plan) => Ok(Settled { plan, backend, guard, gap }),
+            Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing => {
+                let plan = BARE.plan(Confinement { writes: Writes::Direct, ..wanted })?;
+                Ok(Settled { plan, backend: &*BARE, guard, gap })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the layers of a call go: beside the undo images, so that keeping is renaming; or, if no layer
+    /// can live there, in memory.
+    pub fn staging_base(data_dir: &Path) -> PathBuf {
+        let _ = std::fs::create_dir_all(data_dir);
+        if can_hold_layers(data_dir) {
+            return data_dir.to_owned();
+        }
+        PathBuf::from(format!("/dev/shm/haft-{}", rustix::process::geteuid().as_raw()))
+    }
+
+    /// The staging directory that a call would use.
+    pub(crate) fn staging_of(data_dir: &Path, call: &CallId) -> PathBuf {
+        Staging::of(&Self::staging_base(data_dir), call)
+    }
+
+    /// Makes the staging directory of a call.
+    pub(crate) fn stage(&self, call: &CallId) -> std::io::Result<Arc<Staging>> {
+        Staging::create(&Self::staging_base(&self.data_dir), call)
+    }
+}
+
+/// File systems on which the writing half of an overlay cannot be.
+fn can_hold_layers(dir: &Path) -> bool {
+    const OVERLAY: i64 = 0x794c_7630;
+    const NFS: i64 = 0x6969;
+    const FUSE: i64 = 0x6573_5546;
+    const NINE_P: i64 = 0x0102_1997;
+    const SMB: i64 = 0xfe53_4d42;
+    rustix::fs::statfs(dir).is_ok_and(|found| ![OVERLAY, NFS, FUSE, NINE_P, SMB].contains(&i64::from(found.f_type)))
+}
+
+/// Whether a root was named that would be guarded inside another: then somebody means it.
+fn is_guarded(root: &Path) -> bool {
+    haft_core::place::guarded(root, true, false).is_some()
+}
+
+/// What a program must not read although it lies in a readable root: haft's own state, and credentials in
+/// the upper two levels of the project. Deeper ones are not looked for: that would be a walk of the whole
+/// tree before each call.
+fn hidden(workspace: &Workspace) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = workspace.own_places().to_vec();
+    let mut look = |dir: &Path, deeper: &mut Vec<PathBuf>| {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(LOOK_MAX) {
+            let path = entry.path();
+            if workspace.judge(&path) == Some(Sensitive::Credentials) {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                deeper.push(path);
+            }
+        }
+    };
+    let mut dirs = Vec::new();
+    look(workspace.root(), &mut dirs);
+    for dir in dirs.iter().take(LOOK_DIRS) {
+        look(dir, &mut Vec::new());
+    }
+    found
+}

@@ -1,0 +1,79 @@
+//! Trying a call that runs a program: on a copy-on-write view, so that a person can approve the effect and
+//! not the intention. What was tried is what is kept; the program does not run a second time.
+
+use crate::approver::Question;
+use crate::confined::{self, Terms};
+use crate::halt::Halt;
+use crate::pipeline::Haft;
+use crate::scene::Basis;
+use crate::tool::Reply;
+use crate::apply;
+use haft_core::change::digest;
+use haft_core::tool::Effect;
+use haft_core::{CallError, CallId, Checked, Facts, Hold, Pending};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// How much of what a trial printed is shown with the question.
+const SHOWN: haft_core::shape::Limits =
+    haft_core::shape::Limits { lines: 40, bytes: 4096, keep: haft_core::shape::Keep::HeadAndTail };
+
+/// What came of trials whose calls are not decided yet. Dropping one discards it without a trace.
+#[derive(Default)]
+pub(crate) struct Trials(Mutex<HashMap<CallId, Reply>>);
+
+impl Trials {
+    fn keep(&self, call: &CallId, reply: Reply) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call.clone(), reply);
+    }
+
+    /// What came of a call's trial. It can be had once.
+    pub(crate) fn take(&self, call: &CallId) -> Option<Reply> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
+    }
+}
+
+impl Haft {
+    /// How the program of this call would be held, if it runs one.
+    pub(crate) fn hold(&self, checked: &Checked) -> Result<Option<Hold>, CallError> {
+        if checked.spec().effects.effect != Effect::Runs {
+            return Ok(None);
+        }
+        let staging = Terms::staging_of(&self.settings.data_dir, &checked.call().id);
+        let settled = self.terms.settle(&self.workspace, &staging).map_err(|error| confined::explain(&error))?;
+        Ok(Some(settled.hold()))
+    }
+
+    /// Runs a call on a copy-on-write view. Nothing has happened when this returns.
+    pub(crate) async fn rehearsal(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Result<Reply, CallError> {
+        let name = &checked.spec().name;
+        let basis = Basis::trial(checked, facts).ok_or_else(|| {
+            let gap = facts.hold.as_ref().and_then(|hold| hold.gap.clone());
+            let why = gap.unwrap_or_else(|| "it acts by itself".to_owned());
+            CallError::failed(format!("`{name}` cannot be tried without doing it: {why}"))
+        })?;
+        let entry = self.registry.get(name.as_str()).ok_or_else(|| CallError::failed("it was just unregistered"))?;
+        entry.tool().act(&self.scene(basis, &halt.within(checked.spec().timeout))).await
+    }
+
+    /// Tries a call that is being asked about, and adds what came of it to the question.
+    pub(crate) async fn try_out(&self, pending: &Pending, question: &mut Question, halt: &Halt) {
+        let checked = pending.checked();
+        match self.rehearsal(checked, pending.facts(), halt).await {
+            Ok(reply) => {
+                let text = haft_core::shape::truncate(&reply.text, SHOWN).text;
+                let failed = reply.error.as_ref().map(|error| format!("\n{}", error.message)).unwrap_or_default();
+                question.tried = Some(format!("{text}{failed}"));
+                question.diff = Some(apply::diff(&reply.changes, &|path| self.workspace.shown(path)));
+                question.shown = Some(digest(&reply.changes));
+                self.trials.keep(&checked.call().id, reply);
+            }
+            Err(error) => {
+                question.tried = Some(String::new());
+                question.problem = Some(error.message);
+                // Whoever says yes to a call that would fail has seen no change, and so allows none.
+                question.shown = Some(digest(&[]));
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `haft confine`: any program under explicit permissions, as one would use any other sandbox. No store, no
+//! configuration and no agent take part.
+
+mod policy;
+mod report;
+
+use crate::cli::ConfineArgs;
+use crate::style;
+use haft_core::CallError;
+use haft_runtime::confined::{self, Guard, Job, Ran, environment};
+use haft_runtime::tool::Staging;
+use haft_runtime::{new_call_id, undo};
+use haft_sandbox::linux::signals;
+use haft_sandbox::watch::{Hit, Watch, own};
+use haft_sandbox::{Confinement, Program, SandboxError, Stdio, Writes, backend, roots};
+use policy::Policy;
+use report::Report;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// haft could not do its part.
+const OWN_FAILURE: u8 = 125;
+const NOT_STARTED: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const TIME_UP: u8 = 124;
+/// From being asked to end to being made to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Passed on to the program, which is in a session of its own and would not get them.
+const PASSED_ON: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// Runs the program and passes its exit status on.
+pub(super) fn run(args: &ConfineArgs) -> u8 {
+    match confine(args) {
+        Ok(code) => code,
+        Err(error) => {
+            style::error(&error.0);
+            error.1
+        }
+    }
+}
+
+/// What went wrong, and the exit status that says so.
+struct Failure(CallError, u8);
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let bad_usage = error.kind == haft_core::ErrorKind::InvalidInput;
+        Self(error, if bad_usage { 2 } else { OWN_FAILURE })
+    }
+}
+
+impl From<SandboxError> for Failure {
+    fn from(error: SandboxError) -> Self {
+        let code = match &error {
+            SandboxError::Unclear(_) => 2,
+            SandboxError::Unenforceable(_) | SandboxError::Step { .. } => OWN_FAILURE,
+            SandboxError::Program { error, .. } if error.kind() == std::io::ErrorKind::NotFound => NOT_FOUND,
+            SandboxError::Program { .. } => NOT_STARTED,
+        };
+        Self(confined::explain(&error), code)
+    }
+}
+
+fn failed(what: &str) -> impl Fn(std::io::Error) -> Failure + '_ {
+    move |error| Failure(CallError::failed(format!("{what}: {error}")), OWN_FAILURE)
+}
+
+fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
+    let wanted = Policy::of(args)?;
+    let cwd = std::env::current_dir().map_err(failed("the working directory cannot be used"))?;
+    let staging = if wanted.write.is_empty() || args.direct { None } else { Some(stage()?) };
+    let (confinement, guard) = settle(wanted.clone(), &cwd, staging.as_deref())?;
+    let backend = backend();
+    let plan = backend.plan(confinement)?;
+    let program = program(args, &wanted, &plan.confinement, cwd.clone())?;
+    let came = signals(PASSED_ON).map_err(failed("signals cannot be passed on"))?;
+    let how = Watch {
+        bounds: plan.bounds(),
+        pipes: Vec::new(),
+        stop: &|| false,
+        signal: &|| next_signal(&came),
+        wake: Some(&came),
+        grace: GRACE,
+    };
+    let job = Job { backend, plan: &plan, program: &program, staging };
+    let mut ran = confined::run(job, stdio()?, how)?;
+    let shown = |path: &Path| shorten(path, &cwd);
+    let mut report = Report::of(&ran, args.dry_run, &shown);
+    let code = finish(args, &mut ran, &guard, &mut report, &shown);
+    report.tell();
+    if let Some(file) = &args.json {
+        report.write(file).map_err(failed("the report cannot be written"))?;
+    }
+    code
+}
+
+/// Keeps or shows what was changed, and says what the exit status is.
+fn finish(
+    args: &ConfineArgs,
+    ran: &mut Ran,
+    guard: &Guard,
+    report: &mut Report,
+    shown: &dyn Fn(&Path) -> String,
+) -> Result<u8, Failure> {
+    let code = u8::try_from(ran.watched.end.code() & 0xff).unwrap_or(1);
+    let code = if ran.watched.hit == Some(Hit::Wall) { TIME_UP } else { code };
+    let changes = match ran.keepable(guard, shown) {
+        Ok(changes) => changes,
+        Err(error) => {
+            report.refuse(&error.message);
+            return Ok(if code == 0 { OWN_FAILURE } else { code });
+        }
+    };
+    if args.dry_run {
+        report.diff = Some(haft_runtime::diff(&changes, shown));
+        return Ok(code);
+    }
+    if let (false, Some(staging)) = (changes.is_empty(), &ran.staging) {
+        undo::loose::carry_out(staging.path(), &changes, shown)?;
+    }
+    Ok(code)
+}
+
+fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Confinement, Guard), Failure> {
+    let granted = wanted.write.iter().filter_map(|root| cwd.join(root).canonicalize().ok()).collect();
+    let writes = staging.map_or(Writes::Direct, |staging| Writes::Layered(staging.path().to_owned()));
+    let confinement = Confinement {
+        read: wanted.read.into_iter().chain(environment::toolchains()).collect(),
+        write: wanted.write,
+        protect: wanted.protect,
+        hide: own_state(),
+        network: wanted.network,
+        writes,
+        bounds: wanted.bounds,
+    };
+    let mut confinement = roots::resolve(confinement, cwd)?;
+    let guard = Guard {
+        roots: confinement.write.clone(),
+        granted: named_itself(granted),
+        protected: std::mem::take(&mut confinement.protect),
+        home: environment::home(),
+    };
+    confinement.protect = guard.for_kernel();
+    Ok((confinement, guard))
+}
+
+/// Roots that would be guarded inside another root: whoever names one means it.
+fn named_itself(roots: Vec<PathBuf>) -> Vec<PathBuf> {
+    roots.into_iter().filter(|root| haft_core::place::guarded(root, true, false).is_some()).collect()
+}
+
+/// haft's own configuration, store and staging, wherever a root may include them.
+fn own_state() -> Vec<PathBuf> {
+    let Ok(paths) = crate::config::Paths::from_env(Path::new("/")) else { return Vec::new() };
+    [paths.config_dir(), paths.data_dir()].into_iter().filter(|dir| dir.is_dir()).map(Path::to_owned).collect()
+}
+
+/// A directory for the layers, beside haft's other data; in memory if there is no such place.
+fn stage() -> Result<Arc<Staging>, Failure> {
+    let data = crate::config::Paths::from_env(Path::new("/")).map(|paths| paths.data_dir().to_owned()).ok();
+    let base = confined::Terms::staging_base(data.as_deref().unwrap_or(Path::new("/dev/shm")));
+    Staging::create(&base, &new_call_id()).map_err(failed("there is no room for what the program writes"))
+}
+
+fn program(args: &ConfineArgs, wanted: &Policy, confinement: &Confinement, cwd: PathBuf) -> Result<Program, Failure> {
+    let env = environment::make(&[], &wanted.secrets)
+        .map_err(|missing| Failure(CallError::invalid(missing.to_string()), 2))?;
+    let visible = confinement.read.iter().chain(&confinement.write).any(|root| cwd.starts_with(root));
+    // A place that the program cannot see is no place to start in.
+    let cwd = if visible { cwd } else { PathBuf::from("/tmp") };
+    Ok(Program { argv: args.command.clone(), env, cwd })
+}
+
+fn stdio() -> Result<Stdio, Failure> {
+    let fail = failed("a standard descriptor cannot be passed on");
+    Ok(Stdio {
+        stdin: own(std::io::stdin()).map_err(&fail)?,
+        stdout: own(std::io::stdout()).map_err(&fail)?,
+        stderr: own(std::io::stderr()).map_err(&fail)?,
+    })
+}
+
+/// A signal that came since the last look.
+fn next_signal(came: &OwnedFd) -> Option<i32> {
+    let mut record = [0; 128];
+    let read = rustix::io::read(came, &mut record).ok()?;
+    let number = record.get(..4).filter(|_| read >= 4)?;
+    i32::try_from(u32::from_ne_bytes(number.try_into().ok()?)).ok()
+}
+
+fn shorten(path: &Path, cwd: &Path) -> String {
+    let shown = path.strip_prefix(cwd).unwrap_or(path);
+    haft_runtime::workspace::display(shown.as_os_str())
+}
