@@ -15,7 +15,7 @@ use haft_core::grant::{Grant, literal, subject};
 use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::tool::Effect;
-use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Pending, Refused, Ruling};
+use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Pending, Refused, Ruling};
 use haft_store::{Approval, ApprovalState, Entry};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,6 +35,9 @@ pub struct Explained {
     pub preview: String,
     /// The places it names.
     pub places: Vec<Place>,
+    /// How the kernel would hold the program that it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
     /// Every voice and what it said.
     pub votes: Vec<Cast>,
     /// What follows.
@@ -309,6 +312,7 @@ impl Haft {
             args: checked.args().clone(),
             preview: checked.preview(PREVIEW_COLUMNS),
             places: facts.places,
+            hold: facts.hold,
             votes,
             verdict,
             diff,

@@ -39,9 +39,13 @@ impl Haft {
             Some(reply) => Ok(reply),
             None => {
                 let scene = self.scene(Basis::of(opened.admitted()), &halt);
-                tokio::select! {
-                    reply = entry.tool().act(&scene) => reply,
-                    error = halt.stopped() => Err(error),
+                match checked.spec().effects.effect {
+                    // It hears the halt itself, and first ends and clears away what it started.
+                    Effect::Runs => entry.tool().act(&scene).await,
+                    _ => tokio::select! {
+                        reply = entry.tool().act(&scene) => reply,
+                        error = halt.stopped() => Err(error),
+                    },
                 }
             }
         };

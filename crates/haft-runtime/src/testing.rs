@@ -84,7 +84,7 @@ impl Stage {
         };
         let scene = Scene::new(
             Basis::of(&admitted),
-            Arc::clone(&self.workspace),
+            (Arc::clone(&self.workspace), Arc::default()),
             self.store.clone(),
             Events::default(),
             halt.clone(),

@@ -47,26 +47,54 @@ pub struct Reply {
 }
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Staging(PathBuf);
+#[derive(Debug)]
+pub struct Staging {
+    dir: PathBuf,
+    /// Held as long as the directory is in use: what is not locked was left by a process that died.
+    _lock: std::fs::File,
+}
+
+impl PartialEq for Staging {
+    fn eq(&self, other: &Self) -> bool {
+        self.dir == other.dir
+    }
+}
 
 impl Staging {
     /// Makes a directory for a call, which nobody else may look into.
     pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
         let dir = Self::of(data_dir, call);
+        Self::sweep_all(data_dir);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         // Links on the way would keep its files from being opened later.
-        Ok(Arc::new(Self(dir.canonicalize()?)))
+        let dir = dir.canonicalize()?;
+        let lock = std::fs::File::open(&dir)?;
+        lock.lock()?;
+        Ok(Arc::new(Self { dir, _lock: lock }))
     }
 
     /// Its directory.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.dir
     }
 
     /// Removes what a process left of a call when it died.
     pub(crate) fn sweep(data_dir: &Path, call: &CallId) {
-        drop(Self(Self::of(data_dir, call)));
+        let _ = remove_all(&Self::of(data_dir, call));
+    }
+
+    /// Removes everything that processes left when they died. Best effort: the next one tries again.
+    fn sweep_all(data_dir: &Path) {
+        for entry in std::fs::read_dir(data_dir.join("staging")).into_iter().flatten().flatten() {
+            let unused = std::fs::File::open(entry.path()).is_ok_and(|dir| dir.try_lock().is_ok());
+            // Between being made and being locked it looks unused, but not old.
+            let old = entry.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| {
+                at.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60))
+            });
+            if unused && old {
+                let _ = remove_all(&entry.path());
+            }
+        }
     }
 
     pub(crate) fn of(data_dir: &Path, call: &CallId) -> PathBuf {
@@ -77,7 +105,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // What cannot be removed now is removed with the whole data directory.
-        let _ = remove_all(&self.0);
+        let _ = remove_all(&self.dir);
     }
 }
 

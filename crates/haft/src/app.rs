@@ -264,7 +264,7 @@ impl App {
 }
 
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
-    let config::Settings { roots, undo, grant_uses, .. } = loaded.settings;
+    let config::Settings { roots, undo, grant_uses, terms, .. } = loaded.settings;
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
     for suffix in ["", "-wal", "-shm"] {
         let mut file = store.path().as_os_str().to_owned();
@@ -277,5 +277,6 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.chain = loaded.chain;
     settings.undo = undo;
     settings.grant_uses = grant_uses;
+    settings.terms = terms;
     Haft::new(workspace, store, settings)
 }

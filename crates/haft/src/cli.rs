@@ -72,7 +72,7 @@ pub enum Command {
     Call(CallArgs),
     /// Call many tools: JSON lines in, JSON lines of outcomes out, in call order.
     Batch(BatchArgs),
-    /// Say what would happen to a call, and why. Nothing runs.
+    /// Say what would happen to a call, and why. Nothing is changed.
     Explain(ExplainArgs),
     /// List, decide and remember approvals.
     Approvals(ApprovalsArgs),
@@ -193,6 +193,9 @@ pub struct ExplainArgs {
     /// Vocabulary of the name and the arguments.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
+    /// Run it on a copy-on-write view, and show what it would change.
+    #[arg(long)]
+    pub run: bool,
 }
 
 /// List, decide and remember approvals.

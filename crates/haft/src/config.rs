@@ -10,6 +10,7 @@
 
 mod approval;
 mod choices;
+mod confinement;
 mod error;
 mod file;
 mod layers;
@@ -30,6 +31,7 @@ mod laws;
 mod tests;
 
 pub use choices::{BadWord, Choices};
+pub use confinement::{Confinement, Hosts, Limits, Net, Permissions, Require, WriteMode};
 pub use error::ConfigError;
 pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};
 pub use layers::{Layers, Trust, load, load_without_project};

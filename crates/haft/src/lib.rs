@@ -23,6 +23,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod input;
+mod size;
 mod style;
 mod terminal;
 mod time;

@@ -1,6 +1,7 @@
 //! The person at the terminal: shows what a call would really do, and takes the answer.
 
 use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, paint};
+use haft_core::Hold;
 use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
 use haft_core::tool::Severity;
@@ -63,7 +64,12 @@ fn converse(question: &Question) -> std::io::Result<Said> {
                     return Ok(said);
                 }
             }
+            "t" | "try" if question.can_try() => {
+                style::note(&paint(FAINT, "trying it on a copy-on-write view …"));
+                return Ok(Said::Try);
+            }
             "d" | "diff" => style::note(&present(question, usize::MAX)),
+            _ if question.can_try() => style::note("type o, t, s, a, r, e or d"),
             _ => style::note("type o, s, a, r, e or d"),
         }
     }
@@ -82,6 +88,11 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
         format!("{} {}  (severity {severity})", paint(BOLD, "haft:"), paint(NAME, &question.preview)),
         format!("{} {}", paint(FAINT, "asked because"), inert(&question.verdict.reason)),
     ];
+    text.extend(question.hold.as_ref().map(held));
+    if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
+        text.push(paint(FAINT, "it was tried, and printed:"));
+        text.extend(tried.lines().map(|line| format!("  {}", inert(line))));
+    }
     if let Some(problem) = &question.problem {
         text.push(format!("{} {}", paint(CARE, "it would fail:"), inert(problem)));
     }
@@ -98,9 +109,23 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     text.join("\n")
 }
 
+/// How the kernel holds the program, in one line.
+fn held(hold: &Hold) -> String {
+    let network = if hold.network { "may use the network" } else { "no network" };
+    let gap = hold.gap.as_ref().map_or_else(
+        || "what it changes can be shown first and undone".to_owned(),
+        |gap| paint(CARE, format!("what it changes cannot be undone: {gap}")),
+    );
+    let level = if hold.enforced { hold.level.clone() } else { paint(BAD, &hold.level) };
+    format!("{} {level}; {network}; {gap}", paint(FAINT, "confinement"))
+}
+
 fn choices(question: &Question) -> String {
     let pattern = format!(" {}", haft_core::preview::cut(&inert(&question.subject), 60));
-    let keys = [("o", "nce"), ("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit"), ("d", "iff")];
+    let once = if question.shown.is_some() && question.tried.is_some() { "nce: keep this" } else { "nce" };
+    let attempt = question.can_try().then_some(("t", "ry"));
+    let rest = [("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit"), ("d", "iff")];
+    let keys: Vec<_> = [("o", once)].into_iter().chain(attempt).chain(rest).collect();
     let list: Vec<String> = keys.iter().map(|(key, rest)| format!("[{}]{rest}", paint(BOLD, key))).collect();
     format!("{}{} > ", list.join(" "), paint(FAINT, pattern))
 }
@@ -172,6 +197,8 @@ mod tests {
             problem: None,
             subject: "a.txt".to_owned(),
             places: vec!["a.txt".to_owned()],
+            hold: None,
+            tried: None,
             shown: None,
             basis: haft_core::record::Digest::ZERO,
         };

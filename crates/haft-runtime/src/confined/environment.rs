@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 /// Variables that every program may have.
 const HARMLESS: &[&str] =
     &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES"];
-/// Directories in a home that hold toolchains: programs on the PATH need what is beside them.
+/// Places in a home that hold toolchains: programs on the PATH need what is beside them.
 const TOOLCHAINS: &[&str] = &[
     ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".rustup", ".local/bin", ".local/lib", ".nvm", ".npm-global", ".volta", ".fnm",
     ".bun", ".deno", ".pyenv", ".rbenv", ".asdf", ".sdkman", "go/bin", "go/pkg", "sdk",
+    // Not a toolchain, but without a name nobody can commit.
+    ".gitconfig", ".config/git/config", ".config/git/ignore",
 ];
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
 

@@ -3,7 +3,7 @@
 
 use crate::confined::{self, Job, Ran, environment};
 use crate::scene::Scene;
-use crate::tool::{Blocking, Reply, Tool};
+use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::place::Access;
 use haft_core::shape::{Keep, Limits};
@@ -31,7 +31,25 @@ struct Args {
 
 /// The tool.
 pub fn exec() -> Arc<dyn Tool> {
-    Blocking::tool(spec(), run)
+    Arc::new(Exec(Arc::new(spec())))
+}
+
+struct Exec(Arc<ToolSpec>);
+
+impl Tool for Exec {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    /// Waits for the end also when the call is halted: the watch hears of it, and only the end of the run
+    /// is the end of everything it started.
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        let scene = scene.clone();
+        Box::pin(async move {
+            let ran = tokio::task::spawn_blocking(move || run(&scene)).await;
+            ran.unwrap_or_else(|crash| Err(CallError::internal(format!("the tool crashed: {crash}"))))
+        })
+    }
 }
 
 fn spec() -> ToolSpec {

@@ -75,7 +75,7 @@ async fn watched<T>(app: &App, work: impl Future<Output = T>, halt: &Halt) -> T 
 }
 
 /// An outcome for people: the output on stdout, everything else on stderr.
-fn show(outcome: &Outcome) {
+pub(super) fn show(outcome: &Outcome) {
     style::out_foreign(&outcome.output);
     for warning in &outcome.warnings {
         style::warn(warning);

@@ -127,7 +127,7 @@ fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Conf
     let granted = wanted.write.iter().filter_map(|root| cwd.join(root).canonicalize().ok()).collect();
     let writes = staging.map_or(Writes::Direct, |staging| Writes::Layered(staging.path().to_owned()));
     let confinement = Confinement {
-        read: wanted.read.into_iter().chain(environment::toolchains()).collect(),
+        read: wanted.read,
         write: wanted.write,
         protect: wanted.protect,
         hide: own_state(),

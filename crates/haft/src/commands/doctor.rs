@@ -1,8 +1,11 @@
 //! `haft doctor`: what works here, what does not, and how to mend it.
 
-use crate::app::Ground;
+use crate::app::{Failure, Ground};
 use crate::cli::Common;
+use crate::config::Loaded;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
+use haft_runtime::confined::Require;
+use haft_sandbox::{Level, Machine};
 use haft_store::Store;
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
@@ -38,14 +41,19 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, fix: im
 /// Looks at everything. Exits with 1 if something is broken.
 pub(super) fn run(common: &Common) -> u8 {
     let mut findings = vec![good("haft", env!("CARGO_PKG_VERSION"))];
+    let required;
     match Ground::find_to_look_back(common) {
-        Ok(ground) => findings.extend(look(&ground)),
+        Ok(ground) => {
+            let (found, needs_full) = look(&ground);
+            findings.extend(found);
+            required = needs_full;
+        }
         Err(failure) => {
             failure.print(common.json());
             return failure.exit_code();
         }
     }
-    findings.extend(kernel());
+    findings.extend(confinement(required));
     if common.json() {
         style::json(&findings);
     } else {
@@ -66,19 +74,22 @@ fn show(finding: &Finding) {
     }
 }
 
-fn look(ground: &Ground) -> Vec<Finding> {
+/// What is found, and whether the configuration requires full confinement.
+fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     let mut findings = vec![good("project", ground.workspace.root().display().to_string())];
     let store = match ground.store() {
         Ok(store) => store,
         Err(failure) => {
             findings.push(finding("store", Health::Bad, failure.message(), "`haft log` says what to do"));
-            return findings;
+            return (findings, false);
         }
     };
     findings.push(chain(&store));
     findings.push(private(store.path()));
-    findings.push(configuration(ground, &store));
-    findings
+    let loaded = ground.resolve(&store);
+    let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
+    findings.push(configuration(loaded));
+    (findings, required)
 }
 
 fn chain(store: &Store) -> Finding {
@@ -106,8 +117,8 @@ fn private(path: &Path) -> Finding {
     }
 }
 
-fn configuration(ground: &Ground, store: &Store) -> Finding {
-    match ground.resolve(store) {
+fn configuration(loaded: Result<Loaded, Failure>) -> Finding {
+    match loaded {
         Ok(loaded) if loaded.warnings.is_empty() => good("config", "valid"),
         Ok(loaded) => {
             finding("config", Health::Care, loaded.warnings.join("; "), "`haft config show` shows what is in force")
@@ -116,14 +127,43 @@ fn configuration(ground: &Ground, store: &Store) -> Finding {
     }
 }
 
-/// What the kernel offers for confinement. Nothing uses it yet: no shipped tool starts a process.
-fn kernel() -> Vec<Finding> {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let namespaces = read("/proc/sys/user/max_user_namespaces");
-    let namespaces =
-        if namespaces.trim().parse::<u64>().unwrap_or(0) > 0 { "user namespaces" } else { "no user namespaces" };
-    vec![
-        good("kernel", format!("{}; {namespaces}", read("/proc/sys/kernel/osrelease").trim())),
-        good("confinement", "none in force, and none needed: no tool of this version starts a process"),
-    ]
+/// What the kernel offers for confinement, found out by using it, and what follows.
+fn confinement(required: bool) -> Vec<Finding> {
+    let machine = haft_sandbox::backend().machine();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut findings = vec![good("kernel", release.trim())];
+    for mechanism in &machine.mechanisms {
+        findings.push(if mechanism.works {
+            good(mechanism.name, &mechanism.found)
+        } else {
+            finding(mechanism.name, Health::Care, &mechanism.found, mechanism.fix.unwrap_or("nothing known"))
+        });
+    }
+    let (stops, lacks) = reach(machine);
+    let found = format!("{}: {stops}", machine.level);
+    findings.push(match lacks {
+        None => good("confinement", found),
+        Some(lacks) if required => finding("confinement", Health::Bad, found, format!("{lacks}; the configuration requires full")),
+        Some(lacks) => finding("confinement", Health::Care, found, lacks),
+    });
+    findings
+}
+
+/// What a machine's level stops, and what it does not.
+fn reach(machine: &Machine) -> (&'static str, Option<&'static str>) {
+    match (machine.level, machine.layers) {
+        (Level::Full, true) => (
+            "programs see and change only what they may, reach no host that is not allowed, and what they change can be tried and undone",
+            None,
+        ),
+        (Level::Full, false) => (
+            "programs see and change only what they may, and reach no host that is not allowed",
+            Some("what they change goes straight to the files: no dry run, no undo of commands"),
+        ),
+        (Level::Flat, _) => (
+            "programs read and change only what they may, and have no network",
+            Some("names and sizes of other files and processes are visible; no protected places, no lists of hosts, no dry run, no undo of commands"),
+        ),
+        (Level::None, _) => ("nothing is stopped", Some("shell.exec is refused unless confinement.require is none")),
+    }
 }

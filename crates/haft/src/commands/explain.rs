@@ -5,17 +5,25 @@ use crate::cli::ExplainArgs;
 use crate::input;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, paint};
 use haft_core::approval::Decision;
-use haft_runtime::Explained;
+use haft_runtime::{Explained, Halt};
 
 /// Says what would happen to a call, and why.
 pub(super) fn run(app: &App, args: &ExplainArgs) -> Result<u8, Failure> {
     let call = app.call(&args.name, input::arguments(&args.args)?, args.dialect.as_deref())?;
-    let explained = app.block_on(app.haft.explain(call))?;
+    let explained = app.block_on(app.haft.explain(call.clone()))?;
+    let tried = args.run.then(|| app.block_on(app.haft.dry_run(call, &Halt::new())));
+    app.block_on(app.haft.flush())?;
     if app.json {
-        style::json(&explained);
+        let mut value = serde_json::to_value(&explained).unwrap_or_default();
+        if let Some(tried) = &tried {
+            value["trial"] = serde_json::to_value(tried).unwrap_or_default();
+        }
+        style::json(&value);
     } else {
         show(&explained);
+        tried.iter().for_each(super::call::show);
     }
+    // Explaining went well even where what it explains would not.
     Ok(0)
 }
 
@@ -35,6 +43,14 @@ fn show(explained: &Explained) {
             &format!("  {:?} {} ({inside}{care})", place.access, haft_core::preview::inert(&place.shown))
                 .to_lowercase(),
         );
+    }
+    if let Some(hold) = &explained.hold {
+        style::out(&format!("  confinement {}", hold.level));
+        for (name, held) in &hold.permissions {
+            style::out(&format!("    {name:<8} {held}"));
+        }
+        let undo = hold.gap.as_ref().map_or_else(|| "can be undone".to_owned(), |gap| format!("cannot be undone: {gap}"));
+        style::out(&format!("    {:<8} {undo}", "changes"));
     }
     for vote in &explained.votes {
         let said = vote.decision.map_or_else(|| paint(FAINT, "no opinion"), word);

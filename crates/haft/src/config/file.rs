@@ -1,6 +1,7 @@
 //! The shape of a configuration file. The doc comments here are the descriptions that people read in the
 //! JSON Schema and in their editors.
 
+use super::confinement::{Confinement, Permissions};
 use super::placed::{Placed, Text};
 use haft_core::Dialect;
 use haft_core::approval;
@@ -47,6 +48,12 @@ pub struct Config {
     /// Directories outside the project that may be used like the project.
     #[serde(skip_serializing_if = "is_default")]
     pub files: Files,
+    /// What programs that tools start may reach.
+    #[serde(skip_serializing_if = "is_default")]
+    pub permissions: Permissions,
+    /// How programs that tools start are confined.
+    #[serde(skip_serializing_if = "is_default")]
+    pub confinement: Confinement,
     /// How much is kept so that changes can be undone.
     #[serde(skip_serializing_if = "is_default")]
     pub undo: Undo,
@@ -227,7 +234,7 @@ pub struct Undo {
     pub max_total_bytes: Option<u64>,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

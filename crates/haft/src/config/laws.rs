@@ -8,7 +8,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::grant::Grant;
 use haft_core::place::{Access, Place, Sensitive};
 use haft_core::record::Digest;
-use haft_core::{Call, CallId, Caller, Checked, Facts, Schema, ToolName, ToolSpec};
+use haft_core::{Call, CallId, Caller, Checked, Facts, Hold, Schema, ToolName, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn spec(name: &str) -> ToolSpec {
     match name {
         "file.read" => spec.touches("path", Access::Read, Some(".")),
         "file.write" | "file.edit" => spec.changes_files().touches("path", Access::Write, Some(".")),
-        "shell.exec" => spec.acts().destructive(),
+        "shell.exec" => spec.runs().destructive(),
         _ => spec,
     }
 }
@@ -60,12 +60,16 @@ fn samples() -> Vec<(Checked, Facts)> {
                     let touches = &checked.spec().reach.touches;
                     let places = touches.iter().map(|touch| place(touch.access, inside, sensitive)).collect();
                     let grants = granted.then(|| grant(tool)).into_iter().collect();
-                    samples.push((checked.clone(), Facts { places, grants, confined, now_ms: 0 }));
+                    samples.push((checked.clone(), Facts { places, grants, hold: Some(hold(confined)), now_ms: 0 }));
                 }
             }
         }
     }
     samples
+}
+
+fn hold(enforced: bool) -> Hold {
+    Hold { level: "full".into(), enforced, permissions: BTreeMap::new(), network: false, gap: None }
 }
 
 fn grant(tool: &str) -> Grant {

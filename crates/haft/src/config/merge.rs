@@ -35,6 +35,8 @@ impl Config {
             floor,
             approval,
             files,
+            permissions,
+            confinement,
             undo,
             dialect,
             store,
@@ -53,6 +55,8 @@ impl Config {
         self.approval.add(approval);
         join(&mut self.files.read, files.read);
         join(&mut self.files.write, files.write);
+        self.permissions.add(permissions);
+        self.confinement.add(confinement);
         self.undo.add(&undo);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
@@ -60,6 +64,8 @@ impl Config {
 
     /// Visits every place in the file.
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
+        self.permissions.each_spot(visit);
+        self.confinement.each_spot(visit);
         let Self { profile, profiles, deny, agents, providers, hooks, floor, approval, files, store, .. } = self;
         for text in [profile, store].into_iter().flatten() {
             visit(&mut text.spot);

@@ -1,5 +1,6 @@
 //! Settings that are neither policy nor approval: places, limits, and who is calling.
 
+use super::confinement;
 use super::error::ConfigError;
 use super::file::{Config, Undo};
 use super::layers::{Layers, Stack};
@@ -9,6 +10,7 @@ use haft_core::grant::DEFAULT_USES;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::UndoLimits;
+use haft_runtime::confined::Terms;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ pub struct Settings {
     pub roots: Roots,
     /// How much is kept for undo.
     pub undo: UndoLimits,
+    /// On what terms programs run.
+    pub terms: Terms,
     /// The vocabulary of tools.
     pub dialect: Dialect,
     /// The file of the store.
@@ -55,6 +59,7 @@ pub(super) fn build(
     Ok(Settings {
         roots: roots(stack, &layers.paths, warnings)?,
         undo: undo(&merged.undo),
+        terms: confinement::terms(&merged.permissions, &merged.confinement)?,
         dialect: merged.dialect.unwrap_or_default(),
         store: layers.store()?,
         grant_uses: grant_uses(merged)?,

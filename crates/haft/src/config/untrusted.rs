@@ -28,10 +28,14 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         floor,
         approval,
         files,
+        permissions,
+        confinement,
         undo,
         dialect,
         store,
     } = project;
+    let may_reach = permissions.clone().tightened();
+    let held = confinement.clone().tightened(base.confinement.require);
     let stricter_autonomy = autonomy.filter(|said| autonomy_is_stricter(*said, base.autonomy));
     let mut ignored = Vec::new();
     let mut note = |key: &'static str, is_said: bool| ignored.extend(is_said.then_some(key));
@@ -39,14 +43,27 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("hooks.silent", !silent.is_empty());
     note("autonomy", stricter_autonomy != autonomy);
     note("files", files != Files::default());
+    note("permissions", may_reach != permissions);
+    note("confinement", held != confinement);
     note("undo", undo != Undo::default());
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);
     let hooks = Hooks { confirm, ..Hooks::default() };
-    let autonomy = stricter_autonomy;
-    let config =
-        Config { profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, ..Config::default() };
+    let config = Config {
+        profile,
+        profiles,
+        deny,
+        agents,
+        providers,
+        hooks,
+        autonomy: stricter_autonomy,
+        floor,
+        approval,
+        permissions: may_reach,
+        confinement: held,
+        ..Config::default()
+    };
     Tightened { config, ignored }
 }
 
