@@ -9,6 +9,7 @@ mod keeper;
 mod layout;
 mod plan;
 mod probe;
+mod reporter;
 mod root;
 mod run;
 mod step;

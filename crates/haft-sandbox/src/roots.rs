@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(said(writes("link"), &root), "ROOT/link: is a symbolic link to a; name that place if you mean it");
         assert_eq!(said(writes("link/"), &root), "ROOT/link/: is a symbolic link to a; name that place if you mean it");
         assert!(said(writes("/"), &root).contains("contains the system's own directories"));
-        assert!(said(writes("/proc/self"), &root).contains("belongs to the kernel"));
+        assert!(said(writes("/proc/sys"), &root).contains("belongs to the kernel"));
         assert!(said(writes("file"), &root).contains("is not a directory"));
         let protects = |path: &str| Confinement { protect: vec![path.into()], ..writes("a") };
         assert!(said(protects("file"), &root).contains("in no writable root"));

@@ -139,7 +139,8 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Resul
     Ok(Layout {
         walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
         unix: rooted && machine.layers && wanted.network != Network::All && sockets_are_dead(wanted),
-        watched: false,
+        // Where every address can be reached there is nothing to tell.
+        watched: rooted && wanted.network != Network::All,
         spots,
         ways: ways(&wanted.network),
         bounds: wanted.bounds,

@@ -2,6 +2,7 @@
 
 use super::layout::{Layout, Walls, Ways};
 use super::talk::{Word, hear};
+use super::reporter::Reporter;
 use super::usage;
 use crate::backend::{End, Program, Run, SandboxError, Usage};
 use crate::net::{Contact, Gate};
@@ -21,6 +22,8 @@ pub(super) struct Running {
     rooted: bool,
     program: String,
     gate: Option<Gate>,
+    reporter: Option<Reporter>,
+    ways: Ways,
     end: Option<End>,
 }
 
@@ -39,7 +42,9 @@ pub(super) fn attend(
         (word, _) => return Err(refusal(word, &name)),
     };
     let rooted = layout.walls != Walls::Flat;
-    let mut running = Running { talk, keeper, pid, rooted, program: name.clone(), gate: None, end: None };
+    let ways_out = layout.ways.clone();
+    let mut running =
+        Running { talk, keeper, pid, rooted, program: name.clone(), gate: None, reporter: None, ways: ways_out, end: None };
     if let Ways::Gate(known) = &layout.ways {
         match heard(&running.talk)?.ok_or_else(lost)? {
             (Word::Ways, fds) => {
@@ -62,7 +67,8 @@ fn ways(known: &[super::layout::Known], fds: Vec<OwnedFd>) -> Option<crate::net:
             direct.push((host.host.clone(), *port, TcpListener::from(fds.next()?)));
         }
     }
-    let names = known.iter().map(|host| (host.host.clone(), host.address)).collect();
+    let named = known.iter().filter(|host| host.host.parse::<std::net::IpAddr>().is_err());
+    let names = named.map(|host| (host.host.clone(), host.address)).collect();
     Some(crate::net::Ways { proxy: Some(proxy), direct, names: Some((UdpSocket::from(fds.next()?), names)) })
 }
 
@@ -102,7 +108,11 @@ impl Run for Running {
             Some((Word::Signalled { signal }, _)) => Some(End::Signalled(signal)),
             // The keeper itself was killed, and all with it.
             None => Some(End::Signalled(libc::SIGKILL)),
-            Some((Word::Born { .. } | Word::Ways | Word::Watch, _)) => None,
+            Some((Word::Watch, mut fds)) => {
+                self.reporter = fds.pop().map(|listener| Reporter::start(listener, &self.ways));
+                None
+            }
+            Some((Word::Born { .. } | Word::Ways, _)) => None,
             Some((word @ (Word::Failed { .. } | Word::NoProgram { .. }), _)) => return Err(refusal(word, &self.program)),
         };
         Ok(self.end)
@@ -135,7 +145,9 @@ impl Run for Running {
     }
 
     fn contacts(&mut self) -> Vec<Contact> {
-        self.gate.take().map(Gate::close).unwrap_or_default()
+        let mut contacts = self.gate.take().map(Gate::close).unwrap_or_default();
+        contacts.extend(self.reporter.take().map(Reporter::finish).unwrap_or_default());
+        contacts
     }
 }
 

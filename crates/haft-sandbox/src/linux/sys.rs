@@ -138,6 +138,48 @@ pub(super) fn seccomp(filter: &[libc::sock_filter], listen: bool) -> io::Result<
     Ok(Some(unsafe { OwnedFd::from_raw_fd(RawFd::try_from(fd).unwrap_or(-1)) }))
 }
 
+/// A system call that waits for somebody to say what becomes of it: `struct seccomp_notif`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct Notice {
+    id: u64,
+    pub(super) pid: u32,
+    flags: u32,
+    call: i32,
+    arch: u32,
+    instruction: u64,
+    pub(super) args: [u64; 6],
+}
+
+/// The answer to it: `struct seccomp_notif_resp`.
+#[repr(C)]
+struct Answer {
+    id: u64,
+    value: i64,
+    error: i32,
+    flags: u32,
+}
+
+const NOTIF_RECV: libc::c_ulong = 0xc050_2100;
+const NOTIF_SEND: libc::c_ulong = 0xc018_2101;
+/// The call goes on as if nobody had been asked.
+const CONTINUE: u32 = 1;
+
+/// Takes the next call that waits.
+pub(super) fn notice(listener: &OwnedFd) -> io::Result<Notice> {
+    let mut notice = Notice::default();
+    // SAFETY: NOTIF_RECV writes a seccomp_notif, of which this is one, all zeros as the kernel wants it.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_RECV, &raw mut notice) }.into())?;
+    Ok(notice)
+}
+
+/// Lets a call go on.
+pub(super) fn go_on(listener: &OwnedFd, notice: &Notice) -> io::Result<()> {
+    let answer = Answer { id: notice.id, value: 0, error: 0, flags: CONTINUE };
+    // SAFETY: NOTIF_SEND reads a seccomp_notif_resp, which this is.
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_SEND, &raw const answer) }.into()).map(drop)
+}
+
 /// The version of Landlock that the kernel offers.
 pub(super) fn landlock_abi() -> io::Result<u32> {
     let nothing = std::ptr::null::<libc::c_void>();
