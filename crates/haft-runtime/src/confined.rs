@@ -111,7 +111,8 @@ impl Ran {
         refused
             .map(|contact| {
                 let why = contact.reason.as_deref().unwrap_or("it is not on the list");
-                format!("{}:{} was refused: {why}", contact.host, contact.port)
+                let port = if contact.port == 0 { String::new() } else { format!(":{}", contact.port) };
+                format!("{}{port} was refused: {why}", contact.host)
             })
             .collect()
     }

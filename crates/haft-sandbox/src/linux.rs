@@ -15,6 +15,7 @@ mod run;
 mod step;
 mod sys;
 mod talk;
+mod temp;
 mod usage;
 mod wall;
 
@@ -24,7 +25,8 @@ use crate::backend::{Backend, Plan, Program, Run, SandboxError, Stdio};
 use crate::confinement::{Confinement, Network};
 use crate::standing::Machine;
 use helper::Helper;
-use layout::Order;
+use layout::{Order, Walls};
+use temp::Temp;
 use std::sync::{LazyLock, OnceLock};
 
 /// The warden of this machine.
@@ -76,15 +78,20 @@ impl Backend for Linux {
         if program.argv.is_empty() {
             return Err(SandboxError::Unclear("there is no program to start".to_owned()));
         }
-        let layout = plan::layout(self.machine(), plan, program)?;
+        let mut layout = plan::layout(self.machine(), plan, program)?;
         let mut program = program.clone();
         program.env.extend(plan.env.iter().cloned());
+        // On a shared root the temporary directory is a real one, and nobody else's.
+        let temp = if layout.walls == Walls::Flat { Some(Temp::make()?) } else { None };
+        if let Some(temp) = &temp {
+            temp.settle_in(&mut layout, &mut program);
+        }
         let order = Order { layout, program };
         let talk = self.helper()?.give(&order, &stdio)?;
         let rules = match &plan.confinement.network {
             Network::Hosts(rules) => rules.clone(),
             Network::None | Network::All => Vec::new(),
         };
-        Ok(Box::new(run::attend(talk, &order.layout, rules, &order.program)?))
+        Ok(Box::new(run::attend(talk, &order, rules, temp)?))
     }
 }

@@ -12,7 +12,7 @@
 //! | `/proc`, `/sys`, `/dev` or anything in them | refused: the program has its own |
 //! | a protected place outside the writable roots | refused: it would protect nothing |
 //! | a protected place that does not exist | kept absent where writes are layered; refused where they are direct |
-//! | a hidden place that does not exist | nothing to hide |
+//! | a hidden place that does not exist, or in no root | nothing to hide |
 
 use crate::backend::SandboxError;
 use crate::confinement::{Confinement, Writes};
@@ -38,7 +38,10 @@ pub fn resolve(wanted: Confinement, from: &Path) -> Result<Confinement, SandboxE
     for path in &wanted.protect {
         protect.push(protected(&from.join(path), &write, direct)?);
     }
-    let hide = wanted.hide.iter().filter_map(|path| from.join(path).canonicalize().ok()).collect();
+    let read: Vec<PathBuf> = read;
+    // What lies in no root is out of reach anyway.
+    let reached = |path: &PathBuf| read.iter().chain(&write).any(|root| path.starts_with(root));
+    let hide = wanted.hide.iter().filter_map(|path| from.join(path).canonicalize().ok()).filter(reached).collect();
     Ok(Confinement { read, write, protect, hide, ..wanted })
 }
 

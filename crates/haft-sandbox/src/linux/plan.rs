@@ -66,10 +66,16 @@ fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, Sandbo
         "rlimits, user namespace, watch",
         "memory, time and disk of all processes together are looked at 20 times a second",
     );
+    let straight = confinement.writes == Writes::Direct && !confinement.write.is_empty();
+    let write = if straight {
+        Held::partial(files, "protected places that do not exist yet can be made")
+    } else {
+        Held::enforced(files)
+    };
     Ok(Standing {
         level: Level::Full,
         read: Held::enforced(files),
-        write: Held::enforced(files),
+        write,
         network,
         secrets: Held::enforced("new environment, pid and ipc namespaces, seccomp"),
         limits,

@@ -1,10 +1,11 @@
 //! A program that runs confined, seen from outside.
 
-use super::layout::{Layout, Walls, Ways};
+use super::layout::{Order, Walls, Ways};
 use super::talk::{Word, hear};
 use super::reporter::Reporter;
+use super::temp::Temp;
 use super::usage;
-use crate::backend::{End, Program, Run, SandboxError, Usage};
+use crate::backend::{End, Run, SandboxError, Usage};
 use crate::net::{Contact, Gate};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,15 +26,17 @@ pub(super) struct Running {
     reporter: Option<Reporter>,
     ways: Ways,
     end: Option<End>,
+    _temp: Option<Temp>,
 }
 
 /// Waits until the program runs, or says why it does not.
 pub(super) fn attend(
     talk: OwnedFd,
-    layout: &Layout,
+    order: &Order,
     rules: Vec<crate::confinement::HostRule>,
-    program: &Program,
+    temp: Option<Temp>,
 ) -> Result<Running, SandboxError> {
+    let Order { layout, program } = order;
     let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
     let heard = |talk: &OwnedFd| hear(talk).map_err(SandboxError::step("listen to the helper"));
     let name = program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -43,8 +46,18 @@ pub(super) fn attend(
     };
     let rooted = layout.walls != Walls::Flat;
     let ways_out = layout.ways.clone();
-    let mut running =
-        Running { talk, keeper, pid, rooted, program: name.clone(), gate: None, reporter: None, ways: ways_out, end: None };
+    let mut running = Running {
+        talk,
+        keeper,
+        pid,
+        rooted,
+        program: name.clone(),
+        gate: None,
+        reporter: None,
+        ways: ways_out,
+        end: None,
+        _temp: temp,
+    };
     if let Ways::Gate(known) = &layout.ways {
         match heard(&running.talk)?.ok_or_else(lost)? {
             (Word::Ways, fds) => {

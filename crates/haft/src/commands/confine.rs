@@ -70,7 +70,11 @@ fn failed(what: &str) -> impl Fn(std::io::Error) -> Failure + '_ {
 fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let wanted = Policy::of(args)?;
     let cwd = std::env::current_dir().map_err(failed("the working directory cannot be used"))?;
-    let staging = if wanted.write.is_empty() || args.direct { None } else { Some(stage()?) };
+    let direct = args.direct || !(backend().machine().layers || args.dry_run);
+    if direct && !args.direct && !wanted.write.is_empty() {
+        style::warn("copy-on-write views do not work here, so it writes straight into the directories");
+    }
+    let staging = if wanted.write.is_empty() || direct { None } else { Some(stage()?) };
     let (confinement, guard) = settle(wanted.clone(), &cwd, staging.as_deref())?;
     let backend = backend();
     let plan = backend.plan(confinement)?;
