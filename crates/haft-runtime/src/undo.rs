@@ -4,8 +4,12 @@
 //! The vault is a directory with one directory for each call, and in it one image for each step, named by
 //! the step's number. The images of written files are copies; everything else is moved there as it was.
 
+#[cfg(test)]
+mod bench;
 mod changes;
 mod invert;
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;
 

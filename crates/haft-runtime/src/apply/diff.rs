@@ -37,7 +37,9 @@ pub(crate) struct Drawing<'a> {
 /// The changes as a unified diff, as `git diff` would show them.
 pub(crate) fn diff(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> String {
     let mut drawing = Drawing::new(shown);
-    changes.iter().for_each(|change| drawing.change(change));
+    for change in changes {
+        drawing.change(change);
+    }
     drawing.finish()
 }
 
@@ -63,7 +65,7 @@ impl<'a> Drawing<'a> {
         match change {
             Change::Write { path, content, before, mode } => self.write(path, content, before, *mode),
             Change::Move { from, to, .. } => {
-                self.line(&format!("rename {} -> {}", (self.shown)(from), (self.shown)(to)))
+                self.line(&format!("rename {} -> {}", (self.shown)(from), (self.shown)(to)));
             }
             Change::Remove { path, before } => {
                 let new = Side { state: &State::Absent, at: None };
@@ -108,13 +110,13 @@ impl<'a> Drawing<'a> {
             }
             (State::Dir { .. }, State::Dir { .. }) => self.mode(&format!("{name}/"), old.state, new.state),
             _ => {
-                self.gone(path, &name, old);
+                self.gone(&name, old);
                 self.come(path, &name, new);
             }
         }
     }
 
-    fn gone(&mut self, path: &Path, name: &str, old: Side<'_>) {
+    fn gone(&mut self, name: &str, old: Side<'_>) {
         match old.state {
             State::File { .. } => self.content(name, Some(old), None, false),
             State::Link { target } => self.line(&format!("symlink {name} -> {} (deleted)", display(target))),
@@ -124,7 +126,6 @@ impl<'a> Drawing<'a> {
             }
             State::Absent | State::Dir { .. } => {}
         }
-        let _ = path;
     }
 
     fn come(&mut self, path: &Path, name: &str, new: Side<'_>) {
