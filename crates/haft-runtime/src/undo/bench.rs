@@ -1,7 +1,7 @@
 //! A project, a vault and overlay views of the project, for tests.
 
 use super::*;
-use haft_sandbox::layer::{Diffed, Layer};
+use haft_sandbox::layer::Layer;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,10 +15,12 @@ pub(super) fn memory() -> PathBuf {
 
 /// A project and a vault.
 pub(super) struct Bench {
-    pub(super) dir: tempfile::TempDir,
-    pub(super) data: tempfile::TempDir,
+    pub(super) dir: PathBuf,
+    pub(super) data: PathBuf,
     pub(super) store: Store,
     pub(super) vault: Vault,
+    /// Removes both at the end.
+    _temporary: Vec<tempfile::TempDir>,
 }
 
 pub(super) fn shown(path: &Path) -> String {
@@ -34,13 +36,20 @@ impl Bench {
     pub(super) fn across(project: &Path, vault: &Path, limits: UndoLimits) -> Self {
         let (dir, data) = (tempfile::tempdir_in(project).unwrap(), tempfile::tempdir_in(vault).unwrap());
         std::fs::create_dir(dir.path().join("project")).unwrap();
-        let store = Store::open(&data.path().join("haft.db")).unwrap();
-        let vault = Vault::new(data.path(), limits);
-        Self { dir, data, store, vault }
+        let bench = Self::open(dir.path(), data.path(), limits);
+        Self { _temporary: vec![dir, data], ..bench }
+    }
+
+    /// One that another process made.
+    pub(super) fn open(dir: &Path, data: &Path, limits: UndoLimits) -> Self {
+        let (dir, data) = (dir.canonicalize().unwrap(), data.canonicalize().unwrap());
+        let store = Store::open(&data.join("haft.db")).unwrap();
+        let vault = Vault::new(&data, limits);
+        Self { dir, data, store, vault, _temporary: Vec::new() }
     }
 
     pub(super) fn root(&self) -> PathBuf {
-        self.dir.path().join("project").canonicalize().unwrap()
+        self.dir.join("project")
     }
 
     pub(super) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
@@ -52,22 +61,19 @@ impl Bench {
 
     /// A view of the project, in which nothing has happened yet.
     pub(super) fn layer(&self) -> Layer {
-        let dir = tempfile::tempdir_in(self.dir.path()).unwrap().keep();
+        let dir = tempfile::tempdir_in(&self.dir).unwrap().keep();
         Layer::create(&dir, &self.root()).unwrap()
-    }
-
-    /// Runs a shell command on a view of the project; none where the kernel does not let us.
-    pub(super) fn run(&self, script: &str) -> Option<Diffed> {
-        let layer = self.layer();
-        let mount = layer.work.with_file_name("mount");
-        std::fs::create_dir(&mount).unwrap();
-        let script = format!("{} && cd '{}' && {{ {script}\n}}", mounting(&layer, &mount), mount.display());
-        overlaid(&["sh", "-ec", &script]).then(|| layer.diff().unwrap())
     }
 
     pub(super) fn carry_out(&self, changes: &[Change]) -> Result<CallId, CallError> {
         let id = crate::new_call_id();
-        self.vault.carry_out(&self.store, (&id, None), &self.root(), changes, &shown).map(|_| id)
+        self.carry_out_as(&id, changes).map(|()| id)
+    }
+
+    pub(super) fn carry_out_as(&self, id: &CallId, changes: &[Change]) -> Result<(), CallError> {
+        self.vault.carry_out(&self.store, (id, None), &self.root(), changes, &shown)?;
+        self.vault.forget(&self.store);
+        Ok(())
     }
 
     pub(super) fn rows(&self, call: &CallId) -> (UndoCall, Vec<UndoStep>) {

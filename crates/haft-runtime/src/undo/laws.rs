@@ -181,17 +181,17 @@ struct Case {
 impl Case {
     fn new(seed: u64, project: &Path, vault: &Path) -> Self {
         let bench = Bench::across(project, vault, UndoLimits::default());
-        let plain = bench.dir.path().join("plain");
+        let plain = bench.dir.join("plain");
         std::fs::create_dir(&plain).unwrap();
         plant(&bench.root(), &mut Chance(seed));
         plant(&plain, &mut Chance(seed));
         let layer = bench.layer();
-        std::fs::create_dir(bench.dir.path().join("mount")).unwrap();
+        std::fs::create_dir(bench.dir.join("mount")).unwrap();
         Self { seed, bench, layer }
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.bench.dir.path().join(name)
+        self.bench.dir.join(name)
     }
 
     fn holds(&self, start: &std::collections::BTreeMap<String, String>) {
@@ -220,7 +220,7 @@ fn law(seeds: std::ops::Range<u64>, project: &Path, vault: &Path) {
     let cases: Vec<Case> = seeds.map(|seed| Case::new(seed, project, vault)).collect();
     let starts: Vec<_> = cases.iter().map(|case| snapshot(&case.bench.root(), true)).collect();
     let list = tempfile::NamedTempFile::new().unwrap();
-    let line = |case: &Case| format!("{} {}\n", case.seed, case.bench.dir.path().display());
+    let line = |case: &Case| format!("{} {}\n", case.seed, case.bench.dir.display());
     std::fs::write(list.path(), cases.iter().map(line).collect::<String>()).unwrap();
     let mounts: Vec<String> = cases.iter().map(|case| mounting(&case.layer, &case.at("mount"))).collect();
     let exe = std::env::current_exe().unwrap();
