@@ -2,6 +2,7 @@
 
 use crate::record::Digest;
 use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// What stands at a path.
@@ -92,19 +93,23 @@ pub enum Change {
 
 /// A digest of what changes would do, to tell whether they are still the ones that were shown.
 pub fn digest(changes: &[Change]) -> Digest {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     for change in changes {
-        let what = match change {
-            Change::Write { content, mode, .. } => format!("write {} {mode:?}", Digest::of(content)),
-            Change::Move { to, .. } => format!("move {to:?}"),
-            Change::Remove { .. } => "remove".to_owned(),
-            Change::Place { after, .. } => format!("place {after:?}"),
-            Change::Mode { mode, .. } => format!("mode {mode:o}"),
+        let (what, target) = match change {
+            Change::Write { content, mode, .. } => (format!("write {} {mode:?}", Digest::of(content)), None),
+            Change::Move { to, .. } => ("move".to_owned(), Some(to)),
+            Change::Remove { .. } => ("remove".to_owned(), None),
+            Change::Place { after, .. } => (format!("place {after:?}"), None),
+            Change::Mode { mode, .. } => (format!("mode {mode:o}"), None),
         };
-        // Not as it is displayed: two names that are not text could then pass for one.
-        text.push_str(&format!("{what} {:?} {:?}\0", change.path(), change.before()));
+        bytes.extend_from_slice(format!("{what} {:?}\0", change.before()).as_bytes());
+        // Not as they are displayed: two names that are not text could then pass for one.
+        for path in [Some(change.path()), target].into_iter().flatten() {
+            bytes.extend_from_slice(path.as_os_str().as_bytes());
+            bytes.push(0);
+        }
     }
-    Digest::of(text.as_bytes())
+    Digest::of(&bytes)
 }
 
 impl Change {

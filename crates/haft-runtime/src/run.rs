@@ -94,6 +94,7 @@ impl Haft {
             let shown = |path: &std::path::Path| workspace.shown(path);
             let linked = apply::hard_linked(&changes, &shown);
             let kept = vault.carry_out(&store, (&id, None), workspace.root(), &changes, &shown)?;
+            vault.forget(&store);
             for (path, sighting) in apply::sightings(&changes) {
                 store.note_sighting(session.clone(), path, sighting);
             }

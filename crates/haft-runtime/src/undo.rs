@@ -4,9 +4,15 @@
 //! The vault is a directory with one directory for each call, and in it one image for each step, named by
 //! the step's number. The images of written files are copies; everything else is moved there as it was.
 
+#[cfg(test)]
+mod bench;
 mod changes;
+#[cfg(test)]
+mod dying;
 mod invert;
 pub mod loose;
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;
 
@@ -123,8 +129,6 @@ impl Vault {
         match apply::apply(changes, &kept, shown) {
             Ok(()) => {
                 kept.let_go();
-                // Not earlier: what is too old may be what is just being taken back.
-                self.forget(store);
                 Ok(kept)
             }
             Err(Failed::Whole(error)) => {
@@ -212,8 +216,9 @@ impl Vault {
         }
     }
 
-    /// Forgets what is too old or too much. Best effort: undo data that stays longer harms nobody.
-    fn forget(&self, store: &Store) {
+    /// Forgets what is too old or too much. Best effort: undo data that stays longer harms nobody. Only
+    /// after changes are made: what is too old may be what they bring back.
+    pub(crate) fn forget(&self, store: &Store) {
         let keep = i64::try_from(self.limits.keep.as_millis()).unwrap_or(i64::MAX);
         let max = i64::try_from(self.limits.max_total_bytes).unwrap_or(i64::MAX);
         for call in store.forget_undo_blocking(crate::now_ms().saturating_sub(keep), max).unwrap_or_default() {
@@ -221,7 +226,7 @@ impl Vault {
         }
     }
 
-    /// Drops the images that are back where they came from, or were copied there. Best effort, too.
+    /// Drops the images of a call that was taken back: they are where they came from. Best effort, too.
     pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) {
         let dir = self.of(call);
         let mut left = 0;
@@ -235,6 +240,7 @@ impl Vault {
             }
         }
         let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));
+        self.forget(store);
     }
 
     /// The changes that take a call back, if everything still stands as the call left it.

@@ -6,6 +6,8 @@
 
 pub mod at;
 mod clean;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 mod walk;
 
@@ -97,7 +99,8 @@ impl Layer {
     }
 
     /// What was changed, as changes to the real directory. What they place stands ready in `upper`,
-    /// cleaned, and has to stay there until they are applied.
+    /// cleaned, and has to stay there until they are applied. To be called once: what its owner may not
+    /// enter is opened on the way.
     pub fn diff(&self) -> Result<Diffed, LayerError> {
         walk::diff(self)
     }

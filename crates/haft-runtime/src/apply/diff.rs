@@ -3,9 +3,11 @@
 
 use crate::files;
 use haft_core::change::{Change, State};
+use haft_core::record::Digest;
 use haft_sandbox::layer::{at, tree};
 use rustix::fs::FileType;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,7 +39,9 @@ pub(crate) struct Drawing<'a> {
 /// The changes as a unified diff, as `git diff` would show them.
 pub(crate) fn diff(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> String {
     let mut drawing = Drawing::new(shown);
-    changes.iter().for_each(|change| drawing.change(change));
+    for change in changes {
+        drawing.change(change);
+    }
     drawing.finish()
 }
 
@@ -48,7 +52,7 @@ impl<'a> Drawing<'a> {
 
     pub(crate) fn finish(mut self) -> String {
         if self.hidden > 0 {
-            self.text.push_str(&format!("# and {} more files, not shown here\n", self.hidden));
+            self.text.push_str(&format!("# and {} more, not shown here\n", files_of(self.hidden)));
         }
         self.text
     }
@@ -63,7 +67,7 @@ impl<'a> Drawing<'a> {
         match change {
             Change::Write { path, content, before, mode } => self.write(path, content, before, *mode),
             Change::Move { from, to, .. } => {
-                self.line(&format!("rename {} -> {}", (self.shown)(from), (self.shown)(to)))
+                self.line(&format!("rename {} -> {}", (self.shown)(from), (self.shown)(to)));
             }
             Change::Remove { path, before } => {
                 let new = Side { state: &State::Absent, at: None };
@@ -90,7 +94,7 @@ impl<'a> Drawing<'a> {
         let name = (self.shown)(path);
         self.text.push_str(&text_diff(&old, content, &name, *before == State::Absent, false));
         if let Some(mode) = mode {
-            self.mode(&name, before, &State::File { digest: haft_core::record::Digest::ZERO, mode });
+            self.mode(&name, before, &State::File { digest: Digest::ZERO, mode });
         }
     }
 
@@ -108,23 +112,22 @@ impl<'a> Drawing<'a> {
             }
             (State::Dir { .. }, State::Dir { .. }) => self.mode(&format!("{name}/"), old.state, new.state),
             _ => {
-                self.gone(path, &name, old);
+                self.gone(&name, old);
                 self.come(path, &name, new);
             }
         }
     }
 
-    fn gone(&mut self, path: &Path, name: &str, old: Side<'_>) {
+    fn gone(&mut self, name: &str, old: Side<'_>) {
         match old.state {
             State::File { .. } => self.content(name, Some(old), None, false),
             State::Link { target } => self.line(&format!("symlink {name} -> {} (deleted)", display(target))),
             State::Tree { .. } => {
                 let count = old.at.map_or(0, |at| inside(at).len());
-                self.line(&format!("directory {name}/ ({count} files) (deleted)"));
+                self.line(&format!("directory {name}/ ({}) (deleted)", files_of(count)));
             }
             State::Absent | State::Dir { .. } => {}
         }
-        let _ = path;
     }
 
     fn come(&mut self, path: &Path, name: &str, new: Side<'_>) {
@@ -144,14 +147,14 @@ impl<'a> Drawing<'a> {
     /// A directory that appears, file by file as far as there is room.
     fn tree(&mut self, path: &Path, name: &str, at: Option<&Path>) {
         let found = at.map(inside).unwrap_or_default();
-        self.line(&format!("directory {name}/ ({} files) (created)", found.len()));
+        self.line(&format!("directory {name}/ ({}) (created)", files_of(found.len())));
         for inner in found {
             if self.files_left == 0 || self.text_left == 0 {
                 self.hidden += 1;
                 continue;
             }
             let staged = at.map(|at| at.join(&inner));
-            let state = staged.as_deref().map_or(State::Absent, |staged| tree::stands(staged).unwrap_or(State::Absent));
+            let state = staged.as_deref().map_or(State::Absent, glance);
             let name = (self.shown)(&path.join(&inner));
             self.come(path, &name, Side { state: &state, at: staged.as_deref() });
         }
@@ -188,6 +191,10 @@ impl<'a> Drawing<'a> {
     }
 }
 
+fn files_of(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
 fn display(path: &Path) -> String {
     crate::workspace::display(path.as_os_str())
 }
@@ -202,6 +209,15 @@ fn inside(path: &Path) -> Vec<PathBuf> {
         Ok(())
     });
     found
+}
+
+/// What stands at a path, without reading a file's content: it may be large.
+fn glance(path: &Path) -> State {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_symlink() => State::Link { target: path.read_link().unwrap_or_default() },
+        Ok(meta) if meta.is_file() => State::File { digest: Digest::ZERO, mode: meta.mode() & 0o7777 },
+        _ => State::Absent,
+    }
 }
 
 fn contents_diff(name: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> String {

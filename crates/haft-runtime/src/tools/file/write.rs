@@ -41,13 +41,12 @@ fn write(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
     let place = scene.place("path")?;
     let before = files::state(&place.real).map_err(|error| files::explain(&place.shown, &error))?;
-    let verb = match &before {
-        State::Absent => "Created",
-        _ => {
-            let (_, now) = files::load(&place.real, &place.shown, files::LOAD_MAX)?;
-            scene.seen().require(&place.real, &place.shown, &now, Required::Whole)?;
-            "Overwrote"
-        }
+    let verb = if before == State::Absent {
+        "Created"
+    } else {
+        let (_, now) = files::load(&place.real, &place.shown, files::LOAD_MAX)?;
+        scene.seen().require(&place.real, &place.shown, &now, Required::Whole)?;
+        "Overwrote"
     };
     let text = format!("{verb} {} ({}, {} lines)", place.shown, size(args.content.len()), args.content.lines().count());
     let data = json!({"path": place.shown, "bytes": args.content.len(), "created": before == State::Absent});
