@@ -108,7 +108,11 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
             files::rename(from, to)
         }
         Change::Remove { path, before } => place::remove(slot, path, before),
-        Change::Place { path, staged, before, after } => place::place(slot, path, staged, before, after),
+        Change::Place { path, staged, before, after } => {
+            // Taking back a removal may find that the directory went as well.
+            files::make_parents(path)?;
+            place::place(slot, path, staged, before, after)
+        }
         Change::Mode { path, mode, .. } => place::mode(path, *mode),
     }
 }

@@ -310,9 +310,9 @@ fn missing_dirs(changes: &[Change]) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = changes
         .iter()
         .filter_map(|change| match change {
-            Change::Write { path, .. } => Some(path),
+            Change::Write { path, .. } | Change::Place { path, .. } => Some(path),
             Change::Move { to, .. } => Some(to),
-            Change::Remove { .. } | Change::Place { .. } | Change::Mode { .. } => None,
+            Change::Remove { .. } | Change::Mode { .. } => None,
         })
         .flat_map(|path| {
             path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect::<Vec<_>>()

@@ -196,11 +196,12 @@ fn a_link_in_place_of_a_file_is_replaced_and_not_followed() {
 fn what_fails_half_way_is_taken_back() {
     let bench = Bench::new();
     let mut changes = every_kind(&bench);
-    // Nothing stands there, as expected; but nothing can.
-    let staged = staged(&bench, "s/late", "x");
-    let after = stands(&staged).unwrap();
-    let path = bench.root().join("no/such/directory");
-    changes.push(Change::Place { path, staged, before: State::Absent, after });
+    // Nothing stands there, as expected; but by then nothing can.
+    for (name, to) in [("s/late", "late"), ("s/later", "late/below")] {
+        let staged = staged(&bench, name, "x");
+        let after = stands(&staged).unwrap();
+        changes.push(Change::Place { path: bench.root().join(to), staged, before: State::Absent, after });
+    }
     let start = snapshot(&bench.root(), true);
     assert!(bench.carry_out(&changes).is_err());
     assert_eq!(snapshot(&bench.root(), true), start);
