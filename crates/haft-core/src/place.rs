@@ -125,7 +125,8 @@ const HOME_CONFIG: &[&str] = &[".config", ".local/bin", ".local/share/applicatio
 /// what runs later, outside and unasked. The path is relative to the root. A directory is judged by its
 /// name alone; what is in it has to be judged as well.
 pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'static str> {
-    let names: Vec<String> = inside.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let names: Vec<String> =
+        inside.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if names.iter().any(|name| matches!(*name, ".haft" | ".glee")) {
         return Some("haft's own configuration and tools");
@@ -160,7 +161,8 @@ fn is_git_control(inside: &[&str]) -> bool {
 }
 
 /// Places that are guarded right below a root, to be protected by the kernel where they exist.
-pub const GUARDED: &[&str] = &[".haft", ".glee", ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
+pub const GUARDED: &[&str] =
+    &[".haft", ".glee", ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
 
 fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
     let public = name.strip_suffix(".pub").is_some();
@@ -207,7 +209,9 @@ mod tests {
         ]) {
             assert!(judged(path, false), "{path}");
         }
-        for path in [".git/index", ".git/objects/aa/bb", ".git/refs/heads/x", ".github/workflows/x.yml", "hooks/x", ".bashrc"] {
+        for path in
+            [".git/index", ".git/objects/aa/bb", ".git/refs/heads/x", ".github/workflows/x.yml", "hooks/x", ".bashrc"]
+        {
             assert!(!judged(path, false), "{path}");
         }
         assert!(guarded(Path::new("sub/.git"), true, false).is_none(), "its content is judged one by one");

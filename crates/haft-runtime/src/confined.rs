@@ -100,8 +100,10 @@ impl Ran {
     pub fn warnings(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         let Some(diffed) = &self.diffed else { return Vec::new() };
         let refused = diffed.refused.iter().map(|(path, why)| format!("{} is not kept: {why}", shown(path)));
-        let linked =
-            diffed.hard_links.iter().map(|path| format!("{} had other hard links; they keep the old content", shown(path)));
+        let linked = diffed
+            .hard_links
+            .iter()
+            .map(|path| format!("{} had other hard links; they keep the old content", shown(path)));
         refused.chain(linked).collect()
     }
 

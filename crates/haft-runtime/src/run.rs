@@ -51,12 +51,10 @@ impl Haft {
         };
         let changes = matches!(checked.spec().effects.effect, Effect::Changes | Effect::Runs);
         match reply {
-            Ok(reply) if changes && !reply.changes.is_empty() => {
-                match self.permitted(opened, &reply.changes) {
-                    Ok(()) => self.change(checked.call(), reply, &halt).await,
-                    Err(error) => Raw { reply: Err(error), undo: None },
-                }
-            }
+            Ok(reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
+                Ok(()) => self.change(checked.call(), reply, &halt).await,
+                Err(error) => Raw { reply: Err(error), undo: None },
+            },
             reply => Raw { reply, undo: None },
         }
     }

@@ -88,9 +88,10 @@ impl Staging {
         for entry in std::fs::read_dir(data_dir.join("staging")).into_iter().flatten().flatten() {
             let unused = std::fs::File::open(entry.path()).is_ok_and(|dir| dir.try_lock().is_ok());
             // Between being made and being locked it looks unused, but not old.
-            let old = entry.metadata().and_then(|meta| meta.modified()).is_ok_and(|at| {
-                at.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60))
-            });
+            let old = entry
+                .metadata()
+                .and_then(|meta| meta.modified())
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60)));
             if unused && old {
                 let _ = remove_all(&entry.path());
             }

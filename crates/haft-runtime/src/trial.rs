@@ -1,13 +1,13 @@
 //! Trying a call that runs a program: on a copy-on-write view, so that a person can approve the effect and
 //! not the intention. What was tried is what is kept; the program does not run a second time.
 
+use crate::apply;
 use crate::approver::Question;
 use crate::confined::{self, Terms};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::tool::Reply;
-use crate::apply;
 use haft_core::change::digest;
 use haft_core::tool::Effect;
 use haft_core::{CallError, CallId, Checked, Facts, Hold, Pending};

@@ -10,9 +10,9 @@ mod changes;
 #[cfg(test)]
 mod dying;
 mod invert;
-pub mod loose;
 #[cfg(test)]
 mod laws;
+pub mod loose;
 #[cfg(test)]
 mod tests;
 

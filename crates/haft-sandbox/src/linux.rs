@@ -26,8 +26,8 @@ use crate::confinement::{Confinement, Network};
 use crate::standing::Machine;
 use helper::Helper;
 use layout::{Order, Walls};
-use temp::Temp;
 use std::sync::{LazyLock, OnceLock};
+use temp::Temp;
 
 /// The warden of this machine.
 pub struct Linux {

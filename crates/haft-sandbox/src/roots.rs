@@ -90,7 +90,12 @@ fn readable(path: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     }
     let entries = std::fs::read_dir("/").map_err(|error| unclear(path, &error.to_string()))?;
     let own = |dir: &PathBuf| KERNEL.iter().chain(&["/tmp"]).all(|other| dir != Path::new(other));
-    Ok(entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).filter(own).collect())
+    Ok(entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .filter(own)
+        .collect())
 }
 
 /// Without those that lie inside others. A link is not inside anything: it is only a name.

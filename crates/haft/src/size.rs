@@ -33,7 +33,10 @@ mod tests {
     #[test]
     fn sizes_are_read_and_nonsense_is_not() {
         let read = |text: &str| size(text).ok();
-        assert_eq!((read("7"), read("64k"), read("2G"), read("1MiB")), (Some(7), Some(65536), Some(2 << 30), Some(1 << 20)));
+        assert_eq!(
+            (read("7"), read("64k"), read("2G"), read("1MiB")),
+            (Some(7), Some(65536), Some(2 << 30), Some(1 << 20))
+        );
         for bad in ["", "0", "k", "-1", "1x", "99999999999t", "1.5g"] {
             assert_eq!(read(bad), None, "{bad}");
         }

@@ -5,14 +5,47 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Variables that every program may have.
-const HARMLESS: &[&str] =
-    &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "TZ", "COLUMNS", "LINES"];
+const HARMLESS: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "COLUMNS",
+    "LINES",
+];
 /// Places in a home that hold toolchains: programs on the PATH need what is beside them.
 const TOOLCHAINS: &[&str] = &[
-    ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".rustup", ".local/bin", ".local/lib", ".nvm", ".npm-global", ".volta", ".fnm",
-    ".bun", ".deno", ".pyenv", ".rbenv", ".asdf", ".sdkman", "go/bin", "go/pkg", "sdk",
+    ".cargo/bin",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/env",
+    ".rustup",
+    ".local/bin",
+    ".local/lib",
+    ".nvm",
+    ".npm-global",
+    ".volta",
+    ".fnm",
+    ".bun",
+    ".deno",
+    ".pyenv",
+    ".rbenv",
+    ".asdf",
+    ".sdkman",
+    "go/bin",
+    "go/pkg",
+    "sdk",
     // Not a toolchain, but without a name nobody can commit.
-    ".gitconfig", ".config/git/config", ".config/git/ignore",
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
 ];
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
 
@@ -72,7 +105,10 @@ mod tests {
     #[test]
     fn a_secret_that_is_not_set_is_an_error_before_anything_runs() {
         let said = make(&[], &["HAFT_NO_SUCH_SECRET".to_owned()]).unwrap_err();
-        assert_eq!(said.to_string(), "the secret HAFT_NO_SUCH_SECRET is declared, and not set in haft's own environment");
+        assert_eq!(
+            said.to_string(),
+            "the secret HAFT_NO_SUCH_SECRET is declared, and not set in haft's own environment"
+        );
     }
 
     #[test]

@@ -153,14 +153,16 @@ fn reply(mut ran: Ran, guard: &confined::Guard, shown: &dyn Fn(&Path) -> String)
         (None, Ok(changes)) => (changes, failed(ran.watched.end)),
     };
     if let Some(error) = &error {
-        text = format!("{}{}[{}]\n", text, if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }, error.message);
+        text =
+            format!("{}{}[{}]\n", text, if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }, error.message);
     }
     Reply { text, data: Some(data), changes, warnings, error, staging: ran.staging.take(), ..Reply::default() }
 }
 
 /// What it printed: complaints after the output, and marked.
 fn output(ran: &Ran) -> String {
-    let text = |number: usize| ran.watched.output.get(number).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
+    let text =
+        |number: usize| ran.watched.output.get(number).map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
     let (stdout, stderr) = (text(0), text(1));
     match (stdout.is_empty(), stderr.is_empty()) {
         (_, true) => stdout.into_owned(),

@@ -201,8 +201,7 @@ const ONLY_ONESELF: &[(libc::c_long, u8)] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const CHMODS: &[(libc::c_long, u8)] =
-    &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (452, 2)];
+const CHMODS: &[(libc::c_long, u8)] = &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (452, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const CHMODS: &[(libc::c_long, u8)] = &[(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (452, 2)];
 
@@ -214,7 +213,8 @@ fn rules(shape: Shape) -> Vec<Rule> {
     rules.push(Rule { call: libc::SYS_clone, test: Test::Bits(0, NEW_NAMESPACES), errno: EPERM });
     rules.push(Rule { call: libc::SYS_ioctl, test: Test::Is(1, &[TIOCSTI, TIOCLINUX]), errno: EPERM });
     if shape.rooted {
-        let set_id = |(call, mode): &(libc::c_long, u8)| Rule { call: *call, test: Test::Bits(*mode, SET_ID), errno: EPERM };
+        let set_id =
+            |(call, mode): &(libc::c_long, u8)| Rule { call: *call, test: Test::Bits(*mode, SET_ID), errno: EPERM };
         rules.extend(CHMODS.iter().map(set_id));
     } else {
         rules.extend(UNSEEN_BY_LANDLOCK.iter().chain(UNSEEN_HERE).map(refuse(EPERM)));

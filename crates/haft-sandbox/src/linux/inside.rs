@@ -43,7 +43,7 @@ fn give_up(ends: &Ends, failed: Failed) -> ! {
 pub(super) fn first(order: &Order, ends: Ends, identity: Identity) -> ! {
     sys::default_signals();
     sys::unblock_signals();
-    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    let umask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     if let Err(failed) = prepare(order, &ends, identity) {
         give_up(&ends, failed);
     }
@@ -125,8 +125,7 @@ fn lock_down(order: &Order, ends: &Ends) -> Result<(), Failed> {
     rustix::stdio::dup2_stdin(stdin).step(|| "set stdin".to_owned())?;
     rustix::stdio::dup2_stdout(stdout).step(|| "set stdout".to_owned())?;
     rustix::stdio::dup2_stderr(stderr).step(|| "set stderr".to_owned())?;
-    std::env::set_current_dir(&order.program.cwd)
-        .step(|| format!("change to {}", order.program.cwd.display()))?;
+    std::env::set_current_dir(&order.program.cwd).step(|| format!("change to {}", order.program.cwd.display()))?;
     limits(&layout.bounds, layout.walls).step(|| "set limits".to_owned())?;
     drop_capabilities().step(|| "drop capabilities".to_owned())?;
     rustix::thread::set_no_new_privs(true).step(|| "forbid new privileges".to_owned())?;
@@ -195,10 +194,7 @@ fn drop_capabilities() -> io::Result<()> {
     // Only who has the capability may; on a shared root an ordinary user has none, and needs none dropped.
     let _ = rustix::thread::set_capabilities_secure_bits(bits);
     let none = CapabilitySet::empty();
-    Ok(rustix::thread::set_capabilities(
-        None,
-        CapabilitySets { effective: none, permitted: none, inheritable: none },
-    )?)
+    Ok(rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 /// Process 1 from now on: it has nothing that could be taken from it, and waits.

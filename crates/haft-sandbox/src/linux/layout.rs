@@ -1,8 +1,8 @@
 //! What a confined program finds: every place of its root and how it is made, decided before anything is
 //! built. Paths are byte strings here, because that is what they are, and because they cross a socket.
 
-use crate::confinement::Bounds;
 use crate::backend::Program;
+use crate::confinement::Bounds;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Link { target: OsString },
     /// An empty directory of its own, in memory.
     Own,
+    /// A directory that is there, with nothing in it but what else is mounted there.
+    Bare,
 }
 
 /// A place in the program's root.

@@ -184,7 +184,11 @@ fn pins(place: &Path, write: &[PathBuf]) -> Vec<PathBuf> {
 fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) {
     let roots: Vec<&PathBuf> = wanted.read.iter().chain(&wanted.write).collect();
     let home = program.env.iter().find(|(name, _)| name == "HOME").map(|(_, value)| PathBuf::from(value));
-    let usable = |dir: &PathBuf| dir.is_absolute() && dir != Path::new("/") && !roots.iter().any(|root| dir.starts_with(root));
+    let usable =
+        |dir: &PathBuf| dir.is_absolute() && dir != Path::new("/") && !roots.iter().any(|root| dir.starts_with(root));
+    if !roots.iter().any(|root| program.cwd.starts_with(root)) {
+        spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Bare });
+    }
     if let Some(home) = home.filter(usable).filter(|home| !home.starts_with("/tmp")) {
         spots.push(Spot { path: home.into(), kind: Kind::Own });
     }

@@ -11,7 +11,8 @@ pub(super) fn machine() -> Machine {
     let landlock = landlock_abi();
     let seccomp = tries(0, seccomp);
     let namespaces = tries(namespaces(), mounts);
-    let layers = if namespaces.is_ok() { tries(self::namespaces(), overlay) } else { Err("needs namespaces".to_owned()) };
+    let layers =
+        if namespaces.is_ok() { tries(self::namespaces(), overlay) } else { Err("needs namespaces".to_owned()) };
     let level = match (&namespaces, &seccomp, landlock) {
         (Ok(()), Ok(()), _) => Level::Full,
         (Err(_), Ok(()), 1..) => Level::Flat,
@@ -24,7 +25,11 @@ pub(super) fn machine() -> Machine {
         Mechanism {
             name: "landlock",
             works: landlock > 0,
-            found: if landlock > 0 { format!("ABI {landlock}") } else { "not in this kernel, or not switched on".to_owned() },
+            found: if landlock > 0 {
+                format!("ABI {landlock}")
+            } else {
+                "not in this kernel, or not switched on".to_owned()
+            },
             fix: (landlock == 0).then_some("a kernel from 5.13 on, with `landlock` in the lsm= boot parameter"),
         },
     ];
@@ -51,7 +56,9 @@ fn namespaces() -> i32 {
 fn namespaces_fix() -> Option<&'static str> {
     let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        return Some("sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for haft with `userns,`");
+        return Some(
+            "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for haft with `userns,`",
+        );
     }
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         return Some("sysctl kernel.unprivileged_userns_clone=1");
@@ -59,7 +66,9 @@ fn namespaces_fix() -> Option<&'static str> {
     if is("/proc/sys/user/max_user_namespaces", "0") {
         return Some("sysctl user.max_user_namespaces=10000");
     }
-    Some("in a container: allow user namespaces (docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined)")
+    Some(
+        "in a container: allow user namespaces (docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined)",
+    )
 }
 
 /// The version of Landlock; zero without it.

@@ -34,9 +34,9 @@ impl Reporter {
         let (noted, over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let own = open_addresses(ways);
         let (to, done) = (Arc::clone(&noted), Arc::clone(&over));
-        let thread = std::thread::Builder::new().name("haft-reporter".to_owned()).spawn(move || {
-            while !done.load(Ordering::Relaxed) && listen(&listener, &own, &to) {}
-        });
+        let thread = std::thread::Builder::new()
+            .name("haft-reporter".to_owned())
+            .spawn(move || while !done.load(Ordering::Relaxed) && listen(&listener, &own, &to) {});
         Self { thread: thread.ok(), noted, over }
     }
 
@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_nonsense_is_not() {
-        let v4 = |port: u16| [&libc::AF_INET.to_ne_bytes()[..2], &port.to_be_bytes(), &[192, 0, 2, 7], &[0; 8]].concat();
+        let v4 =
+            |port: u16| [&libc::AF_INET.to_ne_bytes()[..2], &port.to_be_bytes(), &[192, 0, 2, 7], &[0; 8]].concat();
         assert_eq!(parse(&v4(443)), Some(("192.0.2.7".parse().unwrap(), 443)));
         assert_eq!(parse(&v4(443)[..6]), None);
         assert_eq!(parse(&[]), None);

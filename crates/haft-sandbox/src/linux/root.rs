@@ -12,7 +12,7 @@ use rustix::mount::{
 };
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Where the new root is put together: any directory will do, for it is covered.
@@ -114,7 +114,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
-        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Link { .. } | Kind::Own => None,
+        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Link { .. } | Kind::Own | Kind::Bare => None,
     };
     let layer = match &spot.kind {
         Kind::Layer { upper, work } => Some((open_place(upper).step(shown)?, open_place(work).step(shown)?)),
@@ -247,7 +247,9 @@ fn dev(devices: Vec<(&'static str, OwnedFd)>) -> io::Result<()> {
         attach(mount, &to)?;
     }
     // Shared memory counts against the same bound as temporary files.
-    std::fs::DirBuilder::new().mode(0o1777).create(at(OsStr::new("/tmp/.shm")))?;
+    let shared = at(OsStr::new("/tmp/.shm"));
+    std::fs::create_dir(&shared)?;
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777))?;
     symlink("/tmp/.shm", dir.join("shm"))?;
     std::fs::create_dir(dir.join("pts"))?;
     let own = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -255,9 +257,12 @@ fn dev(devices: Vec<(&'static str, OwnedFd)>) -> io::Result<()> {
     if rustix::mount::mount("devpts", dir.join("pts"), "devpts", own, options).is_ok() {
         symlink("pts/ptmx", dir.join("ptmx"))?;
     }
-    for (name, target) in
-        [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")]
-    {
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
         symlink(target, dir.join(name))?;
     }
     Ok(())
@@ -302,12 +307,16 @@ fn put(opened: Opened<'_>, temp: u64) -> io::Result<()> {
             make_point(&to, true)?;
             tmpfs(&to, &format!("size={temp},nr_inodes={INODES},mode=700"))
         }
+        (Kind::Bare, ..) => make_point(&to, true),
         (Kind::Hide, ..) => hide(&to),
         (Kind::Pin, ..) => over_itself(&to, 0),
         (Kind::Protect, ..) => over_itself(&to, RDONLY),
         (Kind::Layer { .. }, Some(lower), Some((upper, work))) => {
-            let options =
-                [("lowerdir", by_descriptor(&lower)), ("upperdir", by_descriptor(&upper)), ("workdir", by_descriptor(&work))];
+            let options = [
+                ("lowerdir", by_descriptor(&lower)),
+                ("upperdir", by_descriptor(&upper)),
+                ("workdir", by_descriptor(&work)),
+            ];
             make_point(&to, true)?;
             attach(overlay(&options, MountAttrFlags::empty())?, &to)
         }
@@ -354,7 +363,11 @@ fn hide(to: &Path) -> io::Result<()> {
     }
     let done = rustix::mount::mount_bind(&cover, to);
     // The mount keeps what it shows; the name is not needed any more.
-    if meta.is_dir() { std::fs::remove_dir(&cover)? } else { std::fs::remove_file(&cover)? }
+    if meta.is_dir() {
+        std::fs::remove_dir(&cover)?
+    } else {
+        std::fs::remove_file(&cover)?
+    }
     Ok(done?)
 }
 

@@ -1,8 +1,8 @@
 //! A program that runs confined, seen from outside.
 
 use super::layout::{Order, Walls, Ways};
-use super::talk::{Word, hear};
 use super::reporter::Reporter;
+use super::talk::{Word, hear};
 use super::temp::Temp;
 use super::usage;
 use crate::backend::{End, Run, SandboxError, Usage};
@@ -88,10 +88,9 @@ fn ways(known: &[super::layout::Known], fds: Vec<OwnedFd>) -> Option<crate::net:
 fn refusal(word: Word, program: &str) -> SandboxError {
     match word {
         Word::Failed { step, errno } => SandboxError::Step { step, error: io::Error::from_raw_os_error(errno) },
-        Word::NoProgram { errno } => SandboxError::Program {
-            program: program.to_owned(),
-            error: io::Error::from_raw_os_error(errno),
-        },
+        Word::NoProgram { errno } => {
+            SandboxError::Program { program: program.to_owned(), error: io::Error::from_raw_os_error(errno) }
+        }
         other => SandboxError::Step { step: format!("understand {other:?}"), error: io::ErrorKind::InvalidData.into() },
     }
 }
@@ -110,7 +109,10 @@ impl Run for Running {
         if self.end.is_some() {
             return Ok(self.end);
         }
-        let at_most = Timespec { tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX), tv_nsec: at_most.subsec_nanos().into() };
+        let at_most = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
         let mut line = [PollFd::new(&self.talk, PollFlags::IN)];
         match rustix::event::poll(&mut line, Some(&at_most)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
@@ -126,7 +128,9 @@ impl Run for Running {
                 None
             }
             Some((Word::Born { .. } | Word::Ways, _)) => None,
-            Some((word @ (Word::Failed { .. } | Word::NoProgram { .. }), _)) => return Err(refusal(word, &self.program)),
+            Some((word @ (Word::Failed { .. } | Word::NoProgram { .. }), _)) => {
+                return Err(refusal(word, &self.program));
+            }
         };
         Ok(self.end)
     }

@@ -128,9 +128,8 @@ pub(super) fn seccomp(filter: &[libc::sock_filter], listen: bool) -> io::Result<
     };
     let flags = if listen { libc::SECCOMP_FILTER_FLAG_NEW_LISTENER } else { 0 };
     // SAFETY: `program` points to `len` instructions that outlive the call; the kernel copies them.
-    let fd = checked(unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program)
-    })?;
+    let fd =
+        checked(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) })?;
     if !listen {
         return Ok(None);
     }
@@ -203,8 +202,7 @@ pub(super) fn loopback_up(socket: impl AsFd) -> io::Result<()> {
     let mut request = interface(c"lo");
     request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(i16::MAX);
     // SAFETY: SIOCSIFFLAGS reads an ifreq, which this is.
-    checked(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into())
-        .map(drop)
+    checked(unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into()).map(drop)
 }
 
 /// Gives the loopback interface one more address.

@@ -30,9 +30,6 @@ impl Temp {
             program.env.retain(|(known, _)| known != name);
             program.env.push((name.into(), OsString::from(&self.0)));
         }
-        if program.cwd == std::path::Path::new("/tmp") {
-            program.cwd.clone_from(&self.0);
-        }
     }
 }
 

@@ -11,12 +11,41 @@ use std::path::Path;
 
 /// What every program may read where it shares the root with everybody.
 const SHARED_READ: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/ld.so.cache", "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/host.conf",
-    "/etc/resolv.conf", "/etc/protocols", "/etc/services", "/etc/ssl", "/etc/ca-certificates", "/etc/pki",
-    "/etc/localtime", "/etc/timezone", "/etc/alternatives", "/etc/mime.types", "/etc/os-release", "/etc/terminfo",
-    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/filesystems",
-    "/proc/version", "/proc/self",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/resolv.conf",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl",
+    "/etc/ca-certificates",
+    "/etc/pki",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/alternatives",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/terminfo",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/loadavg",
+    "/proc/uptime",
+    "/proc/filesystems",
+    "/proc/version",
+    "/proc/self",
 ];
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -73,7 +102,7 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
         wall = match spot.kind {
             Kind::Read | Kind::ReadView => wall.allow(path, reading())?,
             Kind::Write | Kind::Layer { .. } | Kind::Own => wall.allow(path, writing())?,
-            Kind::Pin | Kind::Protect | Kind::Hide | Kind::Link { .. } => wall,
+            Kind::Pin | Kind::Protect | Kind::Hide | Kind::Link { .. } | Kind::Bare => wall,
         };
     }
     let status = wall.0.restrict_self().map_err(|error| failed("restrict", &error))?;

@@ -78,7 +78,7 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let (confinement, guard) = settle(wanted.clone(), &cwd, staging.as_deref())?;
     let backend = backend();
     let plan = backend.plan(confinement)?;
-    let program = program(args, &wanted, &plan.confinement, cwd.clone())?;
+    let program = program(args, &wanted, cwd.clone())?;
     let came = signals(PASSED_ON).map_err(failed("signals cannot be passed on"))?;
     let how = Watch {
         bounds: plan.bounds(),
@@ -168,12 +168,9 @@ fn stage() -> Result<Arc<Staging>, Failure> {
     Staging::create(&base, &new_call_id()).map_err(failed("there is no room for what the program writes"))
 }
 
-fn program(args: &ConfineArgs, wanted: &Policy, confinement: &Confinement, cwd: PathBuf) -> Result<Program, Failure> {
+fn program(args: &ConfineArgs, wanted: &Policy, cwd: PathBuf) -> Result<Program, Failure> {
     let env = environment::make(&[], &wanted.secrets)
         .map_err(|missing| Failure(CallError::invalid(missing.to_string()), 2))?;
-    let visible = confinement.read.iter().chain(&confinement.write).any(|root| cwd.starts_with(root));
-    // A place that the program cannot see is no place to start in.
-    let cwd = if visible { cwd } else { PathBuf::from("/tmp") };
     Ok(Program { argv: args.command.clone(), env, cwd })
 }
 

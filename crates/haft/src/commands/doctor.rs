@@ -143,7 +143,9 @@ fn confinement(required: bool) -> Vec<Finding> {
     let found = format!("{}: {stops}", machine.level);
     findings.push(match lacks {
         None => good("confinement", found),
-        Some(lacks) if required => finding("confinement", Health::Bad, found, format!("{lacks}; the configuration requires full")),
+        Some(lacks) if required => {
+            finding("confinement", Health::Bad, found, format!("{lacks}; the configuration requires full"))
+        }
         Some(lacks) => finding("confinement", Health::Care, found, lacks),
     });
     findings
@@ -162,7 +164,9 @@ fn reach(machine: &Machine) -> (&'static str, Option<&'static str>) {
         ),
         (Level::Flat, _) => (
             "programs read and change only what they may, and have no network",
-            Some("names and sizes of other files and processes are visible; no protected places, no lists of hosts, no dry run, no undo of commands"),
+            Some(
+                "names and sizes of other files and processes are visible; no protected places, no lists of hosts, no dry run, no undo of commands",
+            ),
         ),
         (Level::None, _) => ("nothing is stopped", Some("shell.exec is refused unless confinement.require is none")),
     }

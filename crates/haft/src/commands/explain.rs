@@ -49,7 +49,8 @@ fn show(explained: &Explained) {
         for (name, held) in &hold.permissions {
             style::out(&format!("    {name:<8} {held}"));
         }
-        let undo = hold.gap.as_ref().map_or_else(|| "can be undone".to_owned(), |gap| format!("cannot be undone: {gap}"));
+        let undo =
+            hold.gap.as_ref().map_or_else(|| "can be undone".to_owned(), |gap| format!("cannot be undone: {gap}"));
         style::out(&format!("    {:<8} {undo}", "changes"));
     }
     for vote in &explained.votes {

@@ -175,7 +175,8 @@ impl Limits {
     fn bounds(&self) -> Result<Bounds, ConfigError> {
         let usual = Bounds::default();
         let read = |text: &Option<Text>| {
-            let read = |text: &Text| size(&text.value).map_err(|error| ConfigError::malformed(&text.spot, error.message));
+            let read =
+                |text: &Text| size(&text.value).map_err(|error| ConfigError::malformed(&text.spot, error.message));
             text.as_ref().map(read).transpose()
         };
         Ok(Bounds {

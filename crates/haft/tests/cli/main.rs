@@ -5,6 +5,7 @@
 
 mod approvals;
 mod bad_input;
+mod confine;
 mod contracts;
 mod crash;
 mod files;
@@ -12,6 +13,7 @@ mod hostile;
 mod log;
 mod many;
 mod policy;
+mod shell;
 mod terminal;
 mod tools;
 mod trust;

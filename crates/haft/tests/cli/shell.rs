@@ -1,0 +1,265 @@
+//! shell.exec: confined, tried, kept, taken back, recorded.
+
+use crate::terminal::typed;
+use crate::{Env, snapshot};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Whether this machine confines fully. Where it does not, these tests say so and prove nothing.
+pub(crate) fn confines(env: &Env) -> bool {
+    let findings = env.run(&["doctor", "--json"]).json();
+    let full = findings.as_array().unwrap().iter().any(|finding| {
+        finding["name"] == "confinement"
+            && finding["found"].as_str().unwrap().starts_with("full")
+            && finding["health"] == "good"
+    });
+    if !full {
+        eprintln!("SKIPPED: this machine does not confine fully; see `haft doctor`");
+    }
+    full
+}
+
+fn scene() -> Option<Env> {
+    let env = Env::new();
+    confines(&env).then_some(env)
+}
+
+fn exec(env: &Env, command: &str) -> (Value, i32) {
+    env.call("shell.exec", json!({"command": command}), &["--yes"])
+}
+
+#[test]
+fn a_command_runs_confined_and_its_status_and_output_come_back() {
+    let Some(env) = scene() else { return };
+    env.file("a.txt", "one\n");
+    let (outcome, code) = exec(&env, "cat a.txt; echo oops >&2; exit 3");
+    assert_eq!((code, outcome["success"].as_bool()), (1, Some(false)), "{outcome:#}");
+    assert_eq!(outcome["output"], "one\n[stderr]\noops\n[exit status 3]\n");
+    assert_eq!(outcome["data"]["exit_code"], 3);
+    assert_eq!(outcome["data"]["run"]["level"], "full");
+    let secret = env.dir.path().join("home/secret");
+    std::fs::write(&secret, "s3cret").unwrap();
+    let (outcome, _) = exec(&env, &format!("cat {}; cat /etc/shadow; env", secret.display()));
+    let text = outcome["output"].as_str().unwrap();
+    assert!(!text.contains("s3cret") && text.contains("No such file"), "{text}");
+}
+
+#[test]
+fn what_a_command_changes_is_kept_shown_and_taken_back() {
+    let Some(env) = scene() else { return };
+    env.file("keep.txt", "keep\n");
+    env.file("edit.txt", "old\n");
+    env.file("gone/deep.txt", "deep\n");
+    std::os::unix::fs::symlink("keep.txt", env.root().join("link")).unwrap();
+    let before = snapshot(&env.root());
+    let command = "echo new > edit.txt; chmod 700 edit.txt; rm -r gone; mkdir made; echo x > made/x; mv keep.txt moved.txt; ln -sfn edit.txt link";
+    let (outcome, code) = exec(&env, command);
+    assert_eq!(code, 0, "{outcome:#}");
+    assert_eq!(outcome["undo"]["available"], true);
+    assert_eq!(
+        (env.read("edit.txt").as_str(), env.read("moved.txt").as_str(), env.read("made/x").as_str()),
+        ("new\n", "keep\n", "x\n")
+    );
+    assert!(!env.root().join("gone").exists());
+    let after = snapshot(&env.root());
+    let id = outcome["call_id"].as_str().unwrap();
+    let changes = env.run(&["changes", id]).stdout;
+    for line in ["-old", "+new", "mode of edit.txt: 644 -> 700", "symlink link", "gone/", "made/"] {
+        assert!(changes.contains(line), "{line} is missing in\n{changes}");
+    }
+    let undone = env.run(&["undo", id, "--json"]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert_eq!(snapshot(&env.root()), before);
+    let again = undone.json()["call_id"].as_str().unwrap().to_owned();
+    assert_eq!(env.run(&["undo", &again]).code, 0);
+    assert_eq!(snapshot(&env.root()), after);
+}
+
+#[test]
+fn a_dry_run_shows_the_real_effect_and_touches_nothing() {
+    let Some(env) = scene() else { return };
+    env.file("a.txt", "one\n");
+    let before = snapshot(&env.root());
+    let args = json!({"command": "echo two >> a.txt; echo hi; exit 1"});
+    let (outcome, code) = env.call("shell.exec", args.clone(), &["--dry-run"]);
+    assert_eq!(code, 1, "{outcome:#}");
+    assert_eq!(outcome["data"]["changes"], json!(["a.txt"]));
+    assert!(outcome["data"]["diff"].as_str().unwrap().contains("+two"), "{outcome:#}");
+    assert!(outcome["output"].as_str().unwrap().contains("hi"));
+    let explained = env.run(&["explain", "shell.exec", &args.to_string(), "--run", "--json"]).json();
+    assert!(explained["trial"]["data"]["diff"].as_str().unwrap().contains("+two"), "{explained:#}");
+    assert_eq!(explained["hold"]["level"], "full");
+    assert_eq!(snapshot(&env.root()), before);
+    let staging = env.dir.path().join("home/.local/share/haft/staging");
+    assert_eq!(std::fs::read_dir(staging).unwrap().count(), 0, "a dry run leaves nothing behind");
+}
+
+#[test]
+fn a_person_approves_the_effect_and_not_the_intention() {
+    let Some(env) = scene() else { return };
+    env.file("a.txt", "one\n");
+    // Runs differently every time: what is kept has to be what was seen.
+    let call = r#"shell.exec '{"command":"date +%s%N > now.txt; echo two >> a.txt"}'"#;
+    let (screen, code) = typed(&env, call, "t\no\n");
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("+two") && screen.contains("[o]nce: keep this"), "{screen}");
+    let seen = screen.lines().find_map(|line| line.strip_prefix('+').filter(|line| line.len() == 19)).unwrap();
+    assert_eq!(env.read("now.txt").trim(), seen);
+    assert_eq!(env.read("a.txt"), "one\ntwo\n");
+    let (screen, code) = typed(&env, r#"shell.exec '{"command":"echo three >> a.txt"}'"#, "t\nr\nno\n");
+    assert_eq!(code, 5, "{screen}");
+    assert_eq!(env.read("a.txt"), "one\ntwo\n", "what was tried and rejected is discarded");
+}
+
+#[test]
+fn what_decides_about_later_runs_cannot_be_written() {
+    let Some(env) = scene() else { return };
+    env.file(".git/hooks/pre-commit", "echo mine\n");
+    env.file(".git/config", "[core]\n");
+    env.file(".haft/config.yml", "");
+    let before = snapshot(&env.root());
+    for command in [
+        "echo evil > .git/hooks/pre-commit",
+        "echo evil >> .git/config",
+        "mv .git .g; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
+        "rm -rf .git",
+        "echo 'approval: {level: yolo}' > .haft/config.yml",
+        "mkdir -p sub/.git/hooks && echo evil > sub/.git/hooks/pre-commit",
+        "mkdir evil && cd evil && mkdir .glee && touch .glee/x",
+        "echo 'gitdir: ../evil' > sub.git; mkdir w; mv sub.git w/.git",
+    ] {
+        let (outcome, code) = exec(&env, &format!("({command}) 2>/dev/null; true"));
+        assert!(code == 0 || code == 3, "{command}: {outcome:#}");
+        assert_eq!(snapshot(&env.root()), before, "{command}: {outcome:#}");
+    }
+    let (kind, message, code) =
+        env.err("shell.exec", json!({"command": "mkdir -p n/.git/hooks; echo x > n/.git/hooks/p"}), &["--yes"]);
+    assert_eq!((kind.as_str(), code), ("denied", 3), "{message}");
+    env.config(&format!("files:\n  write: [\"{}\"]\n", env.root().join(".git/hooks").display()));
+    exec(&env, "echo granted > .git/hooks/pre-commit");
+    assert_eq!(env.read(".git/hooks/pre-commit"), "granted\n", "what is named itself is granted");
+}
+
+#[test]
+fn credentials_in_the_project_are_closed() {
+    let Some(env) = scene() else { return };
+    env.file(".env", "TOKEN=hush");
+    env.file("conf/server.pem", "hush");
+    let (outcome, _) = exec(&env, "cat .env conf/server.pem; cp .env copy; ls -a");
+    assert!(!outcome["output"].as_str().unwrap().contains("hush"), "{outcome:#}");
+    assert!(!env.root().join("copy").exists() || env.read("copy").is_empty());
+}
+
+#[test]
+fn the_record_says_beforehand_what_holds_and_what_cannot_be_taken_back() {
+    let Some(env) = scene() else { return };
+    env.config("confinement: {writes: direct}\napproval: {level: supervised}\n");
+    let args = json!({"command": "echo x > a.txt"});
+    assert_eq!(env.call("shell.exec", args.clone(), &["--no-input"]).1, 4, "what cannot be undone is asked");
+    let (kind, message, _) = env.err("shell.exec", args.clone(), &["--dry-run"]);
+    assert!(message.contains("cannot be tried without doing it"), "{kind}: {message}");
+    env.ok("shell.exec", args.clone());
+    assert_eq!(env.read("a.txt"), "x\n");
+    let intent = |env: &Env| env.records().into_iter().rfind(|record| record["body"]["kind"] == "intent").unwrap();
+    let hold = &intent(&env)["body"]["confinement"];
+    assert_eq!(hold["level"], "full");
+    assert!(hold["gap"].as_str().unwrap().contains("straight into the project"), "{hold:#}");
+    env.config("approval: {level: supervised}\n");
+    assert_eq!(env.call("shell.exec", args, &["--no-input"]).1, 0, "confined and undoable is medium");
+    assert_eq!(intent(&env)["body"]["confinement"]["gap"], Value::Null);
+}
+
+#[test]
+fn limits_end_a_command_and_discard_what_it_had_changed() {
+    let Some(env) = scene() else { return };
+    let begun = Instant::now();
+    let args = json!({"command": "echo half > a.txt; sleep 60", "timeout_ms": 500});
+    let (kind, message, code) = env.err("shell.exec", args, &["--yes"]);
+    assert_eq!((kind.as_str(), code), ("timeout", 6), "{message}");
+    assert!(begun.elapsed() < Duration::from_secs(10) && !env.root().join("a.txt").exists());
+    env.config("confinement: {limits: {memory: 64m, output: 100k, processes: 20}}\n");
+    let hog = "head -c 200m /dev/zero | tail -c 200m | wc -c; echo survived";
+    let (outcome, _) = exec(&env, hog);
+    assert!(!outcome["output"].as_str().unwrap().contains("209715200"), "{outcome:#}");
+    let (outcome, code) = exec(&env, "yes | head -c 10m");
+    assert_eq!(code, 1, "{outcome:#}");
+    assert!(outcome["error"]["message"].as_str().unwrap().contains("limit of output"), "{outcome:#}");
+}
+
+#[test]
+fn nothing_outlives_its_call_not_even_when_haft_is_killed() {
+    let Some(env) = scene() else { return };
+    let marker = format!("haft-test-{}", std::process::id());
+    let alive = || {
+        let found = std::process::Command::new("pgrep").args(["-f", &marker]).output().unwrap();
+        String::from_utf8_lossy(&found.stdout).lines().count()
+    };
+    exec(&env, &format!("(setsid sh -c 'sleep 300; : {marker}-a' &) ; echo started"));
+    assert_eq!(alive(), 0, "a daemon ends with the call");
+    let args = json!({"command": format!("echo half > a.txt; sh -c 'sleep 300; : {marker}-b'")}).to_string();
+    let mut child = env.command(&["call", "shell.exec", &args, "--yes"]).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    // haft itself has the marker in its arguments.
+    while alive() < 2 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while alive() > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(alive(), 0, "everything ends with haft");
+    assert!(!env.root().join("a.txt").exists());
+    assert!(env.run(&["log"]).stderr.contains("(shell.exec) was interrupted"));
+}
+
+#[test]
+fn haft_may_die_at_any_point_of_keeping_and_undoing() {
+    let Some(env) = scene() else { return };
+    let command = "echo new > a.txt; rm b.txt; mkdir d; echo c > d/c";
+    for stage in ["opened", "kept", "exchanged", "applied", "ran"] {
+        env.file("a.txt", "old\n");
+        env.file("b.txt", "b\n");
+        let _ = std::fs::remove_dir_all(env.root().join("d"));
+        let before = snapshot(&env.root());
+        let args = json!({ "command": command }).to_string();
+        let died = env.command(&["call", "shell.exec", &args, "--yes"]).env("HAFT_CRASH_AT", stage).output().unwrap();
+        assert_eq!(died.status.code(), None, "{stage}: {died:?}");
+        let now = env.read("a.txt");
+        assert!(now == "old\n" || now == "new\n", "{stage}: {now}");
+        env.run(&["log"]);
+        let interrupted = env.records().into_iter().rfind(|record| record["body"]["kind"] == "interrupted").unwrap();
+        let id = interrupted["body"]["call"].as_str().unwrap().to_owned();
+        let undo = env.run(&["undo", &id]);
+        assert!(undo.code == 0 || stage == "opened", "{stage}: {}", undo.stderr);
+        assert_eq!(snapshot(&env.root()), before, "{stage}");
+    }
+    let done = env.ok("shell.exec", json!({ "command": command }));
+    let id = done["call_id"].as_str().unwrap();
+    let died = env.command(&["undo", id]).env("HAFT_CRASH_AT", "undone").output().unwrap();
+    assert_eq!(died.status.code(), None);
+    let undo = env.run(&["undo", id]);
+    assert_eq!(undo.code, 0, "an undo that died is done again: {}", undo.stderr);
+    assert_eq!((env.read("a.txt").as_str(), env.read("b.txt").as_str()), ("old\n", "b\n"));
+    assert!(!env.root().join("d").exists());
+}
+
+#[test]
+fn somebody_elses_change_in_the_meantime_is_not_overwritten() {
+    let Some(env) = scene() else { return };
+    let path = env.file("a.txt", "old\n");
+    let args = json!({"command": "echo mine > a.txt; touch ready; sleep 2"}).to_string();
+    let child = env
+        .command(&["call", "shell.exec", &args, "--yes", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1000));
+    std::fs::write(&path, "theirs\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(outcome["error"]["kind"], "conflict", "{outcome:#}");
+    assert_eq!(env.read("a.txt"), "theirs\n");
+    assert!(!env.root().join("ready").exists(), "nothing was kept");
+}
