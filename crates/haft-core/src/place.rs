@@ -139,8 +139,7 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
         }
     }
     let first = names.first().copied().unwrap_or_default();
-    let below = |dir: &&str| inside.starts_with(dir);
-    if root_is_home && (SHELL_START.contains(&first) || HOME_CONFIG.iter().any(|dir| below(&dir))) {
+    if root_is_home && (SHELL_START.contains(&first) || HOME_CONFIG.iter().any(|dir| inside.starts_with(dir))) {
         return Some("it is read or run when somebody logs in");
     }
     None
@@ -150,12 +149,10 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
 /// work trees.
 fn is_git_control(inside: &[&str]) -> bool {
     match inside {
-        ["hooks" | "config" | "config.worktree", ..] => true,
-        ["info", "attributes", ..] => true,
+        ["hooks" | "config" | "config.worktree" | "commondir", ..] | ["info", "attributes", ..] => true,
         ["modules" | "worktrees", rest @ ..] => {
             rest.iter().any(|name| matches!(*name, "hooks" | "config" | "config.worktree" | "commondir" | "gitdir"))
         }
-        ["commondir", ..] => true,
         _ => false,
     }
 }

@@ -34,18 +34,19 @@ impl Haft {
                 CallError::new(ErrorKind::UnknownTool, format!("`{}` was just unregistered", checked.spec().name));
             return Raw { reply: Err(error), undo: None };
         };
-        let reply = match self.trials.take(&checked.call().id) {
+        let reply = if let Some(reply) = self.trials.take(&checked.call().id) {
             // It has run already, and this is what somebody saw.
-            Some(reply) => Ok(reply),
-            None => {
-                let scene = self.scene(Basis::of(opened.admitted()), &halt);
-                match checked.spec().effects.effect {
-                    // It hears the halt itself, and first ends and clears away what it started.
-                    Effect::Runs => entry.tool().act(&scene).await,
-                    _ => tokio::select! {
-                        reply = entry.tool().act(&scene) => reply,
-                        error = halt.stopped() => Err(error),
-                    },
+            Ok(reply)
+        } else {
+            let scene = self.scene(Basis::of(opened.admitted()), &halt);
+            let act = entry.tool().act(&scene);
+            if checked.spec().effects.effect == Effect::Runs {
+                // It hears the halt itself, and first ends and clears away what it started.
+                act.await
+            } else {
+                tokio::select! {
+                    reply = act => reply,
+                    error = halt.stopped() => Err(error),
                 }
             }
         };

@@ -91,7 +91,7 @@ impl Staging {
             let old = entry
                 .metadata()
                 .and_then(|meta| meta.modified())
-                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > std::time::Duration::from_secs(60)));
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > std::time::Duration::from_mins(1)));
             if unused && old {
                 let _ = remove_all(&entry.path());
             }

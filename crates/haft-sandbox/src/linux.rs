@@ -78,7 +78,7 @@ impl Backend for Linux {
         if program.argv.is_empty() {
             return Err(SandboxError::Unclear("there is no program to start".to_owned()));
         }
-        let mut layout = plan::layout(self.machine(), plan, program)?;
+        let mut layout = plan::layout(self.machine(), plan, program);
         let mut program = program.clone();
         program.env.extend(plan.env.iter().cloned());
         // On a shared root the temporary directory is a real one, and nobody else's.

@@ -185,7 +185,7 @@ mod tests {
             ..Confinement::default()
         };
         let resolved = resolve(wanted, &root).unwrap();
-        assert_eq!(resolved.read, [root.clone()]);
+        assert_eq!(resolved.read, std::slice::from_ref(&root));
         assert_eq!(resolved.write, [root.join("a")]);
         assert_eq!(resolved.protect, [root.join("a/b"), root.join("a/new/place")]);
     }

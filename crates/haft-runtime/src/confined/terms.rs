@@ -100,9 +100,12 @@ impl Terms {
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
         };
-        let gap = (!layered).then(|| match self.direct {
-            true => "the configuration lets programs write straight into the project".to_owned(),
-            false => "copy-on-write views do not work here, so programs write straight into the project".to_owned(),
+        let gap = (!layered).then(|| {
+            if self.direct {
+                "the configuration lets programs write straight into the project".to_owned()
+            } else {
+                "copy-on-write views do not work here, so programs write straight into the project".to_owned()
+            }
         });
         let wanted = roots::resolve(wanted, workspace.root())?;
         match backend.plan(wanted.clone()) {
@@ -143,7 +146,7 @@ fn can_hold_layers(dir: &Path) -> bool {
     const FUSE: i64 = 0x6573_5546;
     const NINE_P: i64 = 0x0102_1997;
     const SMB: i64 = 0xfe53_4d42;
-    rustix::fs::statfs(dir).is_ok_and(|found| ![OVERLAY, NFS, FUSE, NINE_P, SMB].contains(&i64::from(found.f_type)))
+    rustix::fs::statfs(dir).is_ok_and(|found| ![OVERLAY, NFS, FUSE, NINE_P, SMB].contains(&found.f_type))
 }
 
 /// Whether a root was named that would be guarded inside another: then somebody means it.

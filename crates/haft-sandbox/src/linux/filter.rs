@@ -7,6 +7,7 @@ use libc::{EACCES, ENOSYS, EOPNOTSUPP, EPERM, sock_filter};
 
 /// What a filter has to make up for.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each given by name")]
 pub(super) struct Shape {
     /// Whether internet sockets can be made: they lead to a private loopback, or to a network that is allowed.
     pub(super) internet: bool,
@@ -138,7 +139,7 @@ const NEVER_HERE: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const NEVER_HERE: &[libc::c_long] = &[];
 
-/// Refused as if the kernel did not know them, so that libraries fall back: io_uring would get around this
+/// Refused as if the kernel did not know them, so that libraries fall back: `io_uring` would get around this
 /// filter, clone3 hides its flags behind a pointer, and memfd makes memory that no limit sees.
 const UNHEARD_OF: &[libc::c_long] = &[
     libc::SYS_io_uring_setup,
@@ -327,7 +328,9 @@ mod tests {
         data.extend(u32::try_from(call).unwrap().to_ne_bytes());
         data.extend(ARCH.to_ne_bytes());
         data.extend(0_u64.to_ne_bytes());
-        args.iter().for_each(|arg| data.extend(arg.to_ne_bytes()));
+        for arg in args {
+            data.extend(arg.to_ne_bytes());
+        }
         let (mut at, mut held) = (0, 0);
         loop {
             let step = code[at];

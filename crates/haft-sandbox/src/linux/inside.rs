@@ -49,7 +49,7 @@ pub(super) fn first(order: &Order, ends: Ends, identity: Identity) -> ! {
     }
     rustix::process::umask(umask);
     let program = match sys::fork_into(0) {
-        Ok(sys::Forked::Child) => become_program(order, ends),
+        Ok(sys::Forked::Child) => become_program(order, &ends),
         Ok(sys::Forked::Parent { pid, .. }) => pid,
         Err(error) => give_up(&ends, Failed { step: "fork".to_owned(), errno: error.raw_os_error().unwrap_or(0) }),
     };
@@ -107,10 +107,10 @@ fn network(ways: &Ways, ends: &Ends) -> Result<(), Failed> {
 
 /// Becomes the program: all that could be used against somebody is given up first, in the order in which
 /// each step is still possible.
-pub(super) fn become_program(order: &Order, ends: Ends) -> ! {
-    let error = match lock_down(order, &ends) {
+pub(super) fn become_program(order: &Order, ends: &Ends) -> ! {
+    let error = match lock_down(order, ends) {
         Ok(()) => sys::exec(&order.program.argv, &order.program.env),
-        Err(failed) => give_up(&ends, failed),
+        Err(failed) => give_up(ends, failed),
     };
     let _ = say(&ends.talk, &Word::NoProgram { errno: error.raw_os_error().unwrap_or(libc::EINVAL) }, &[]);
     sys::exit(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })

@@ -22,7 +22,7 @@ pub(super) fn keep(order: &Order, ends: Ends) -> ! {
     let program = match sys::fork_into(0) {
         Ok(sys::Forked::Child) => {
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-            become_program(order, ends)
+            become_program(order, &ends)
         }
         Ok(sys::Forked::Parent { pid, .. }) => pid,
         Err(error) => {

@@ -7,7 +7,6 @@ use crate::standing::{Held, Level, Machine, Standing};
 use haft_core::host::Host;
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// How many hosts can be named: each needs an address and a socket for each port.
@@ -113,7 +112,7 @@ fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
 }
 
 /// Every place of the program's root, outer ones first.
-pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Result<Layout, SandboxError> {
+pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layout {
     let wanted = &plan.confinement;
     let rooted = plan.standing.level == Level::Full;
     let mut spots: Vec<Spot> = Vec::new();
@@ -125,7 +124,7 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Resul
         }
     }
     for (number, root) in wanted.write.iter().enumerate() {
-        add(root, write_kind(&wanted.writes, number)?);
+        add(root, write_kind(&wanted.writes, number));
     }
     for place in &wanted.protect {
         for pin in pins(place, &wanted.write) {
@@ -140,9 +139,9 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Resul
         surroundings(wanted, program, &mut spots);
     }
     // A place comes after those around it; of the same place the last word counts.
-    spots.sort_by_key(|spot| spot.path.as_bytes().iter().filter(|byte| **byte == b'/').count());
+    spots.sort_by_key(|spot| Path::new(&spot.path).components().count());
     spots.dedup();
-    Ok(Layout {
+    Layout {
         walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
         unix: rooted && machine.layers && wanted.network != Network::All && sockets_are_dead(wanted),
         // Where every address can be reached there is nothing to tell.
@@ -150,7 +149,7 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Resul
         spots,
         ways: ways(&wanted.network),
         bounds: wanted.bounds,
-    })
+    }
 }
 
 /// In a view through an overlay nobody answers at a socket file; through the real directory somebody might.
@@ -158,19 +157,14 @@ fn sockets_are_dead(wanted: &Confinement) -> bool {
     wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_))
 }
 
-fn write_kind(writes: &Writes, number: usize) -> Result<Kind, SandboxError> {
+fn write_kind(writes: &Writes, number: usize) -> Kind {
     match writes {
-        Writes::Direct => Ok(Kind::Write),
+        Writes::Direct => Kind::Write,
         Writes::Layered(dir) => {
-            let layer = layer_dir(dir, number);
-            Ok(Kind::Layer { upper: layer.join("upper").into(), work: layer.join("work").into() })
+            let layer = dir.join(number.to_string());
+            Kind::Layer { upper: layer.join("upper").into(), work: layer.join("work").into() }
         }
     }
-}
-
-/// Where the layer of the nth writable root is kept.
-pub(crate) fn layer_dir(dir: &Path, number: usize) -> PathBuf {
-    dir.join(number.to_string())
 }
 
 /// The directories between a writable root and a protected place in it: if one of them could be renamed, a

@@ -19,7 +19,7 @@ pub(super) fn machine() -> Machine {
         _ => Level::None,
     };
     let mechanisms = vec![
-        mechanism("namespaces", &namespaces, "user, mount, pid, net, ipc, uts", namespaces_fix()),
+        mechanism("namespaces", &namespaces, "user, mount, pid, net, ipc, uts", Some(namespaces_fix())),
         mechanism("overlay", &layers, "copy-on-write views", Some("a kernel from 5.11 on, with overlayfs")),
         mechanism("seccomp", &seccomp, "filters", Some("a kernel built with CONFIG_SECCOMP_FILTER")),
         Mechanism {
@@ -53,22 +53,18 @@ fn namespaces() -> i32 {
 }
 
 /// The setting that stands in the way, as far as one can be seen.
-fn namespaces_fix() -> Option<&'static str> {
+fn namespaces_fix() -> &'static str {
     let is = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        return Some(
-            "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for haft with `userns,`",
-        );
+        return "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for haft with `userns,`";
     }
     if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        return Some("sysctl kernel.unprivileged_userns_clone=1");
+        return "sysctl kernel.unprivileged_userns_clone=1";
     }
     if is("/proc/sys/user/max_user_namespaces", "0") {
-        return Some("sysctl user.max_user_namespaces=10000");
+        return "sysctl user.max_user_namespaces=10000";
     }
-    Some(
-        "in a container: allow user namespaces (docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined)",
-    )
+    "in a container: allow user namespaces (docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined)"
 }
 
 /// The version of Landlock; zero without it.

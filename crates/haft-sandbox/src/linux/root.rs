@@ -357,16 +357,16 @@ fn hide(to: &Path) -> io::Result<()> {
     let Ok(meta) = std::fs::symlink_metadata(to) else { return Ok(()) };
     let cover = at(OsStr::new("/.closed"));
     if meta.is_dir() {
-        std::fs::DirBuilder::new().mode(0).create(&cover)?;
+        std::fs::DirBuilder::new().mode(0o0).create(&cover)?;
     } else {
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0).open(&cover)?;
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o0).open(&cover)?;
     }
     let done = rustix::mount::mount_bind(&cover, to);
     // The mount keeps what it shows; the name is not needed any more.
     if meta.is_dir() {
-        std::fs::remove_dir(&cover)?
+        std::fs::remove_dir(&cover)?;
     } else {
-        std::fs::remove_file(&cover)?
+        std::fs::remove_file(&cover)?;
     }
     Ok(done?)
 }

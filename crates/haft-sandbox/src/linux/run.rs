@@ -80,8 +80,8 @@ fn ways(known: &[super::layout::Known], fds: Vec<OwnedFd>) -> Option<crate::net:
             direct.push((host.host.clone(), *port, TcpListener::from(fds.next()?)));
         }
     }
-    let named = known.iter().filter(|host| host.host.parse::<std::net::IpAddr>().is_err());
-    let names = named.map(|host| (host.host.clone(), host.address)).collect();
+    let is_name = |host: &&super::layout::Known| host.host.parse::<std::net::IpAddr>().is_err();
+    let names = known.iter().filter(is_name).map(|host| (host.host.clone(), host.address)).collect();
     Some(crate::net::Ways { proxy: Some(proxy), direct, names: Some((UdpSocket::from(fds.next()?), names)) })
 }
 

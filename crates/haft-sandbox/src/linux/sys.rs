@@ -266,11 +266,11 @@ pub(super) fn scrub(stat: &str) {
     let fields: Vec<usize> = rest.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
     // proc(5): arg_start, arg_end, env_start and env_end are fields 48 to 51; `rest` begins with field 3.
     for pair in [(45, 46), (47, 48)] {
-        let (Some(&start), Some(&end)) = (fields.get(pair.0), fields.get(pair.1)) else { continue };
-        if start != 0 && end > start && end - start < 4 << 20 {
+        let (Some(&first), Some(&end)) = (fields.get(pair.0), fields.get(pair.1)) else { continue };
+        if first != 0 && end > first && end - first < 4 << 20 {
             // SAFETY: the kernel says that this process's own arguments (or environment) lie there; they
             // are on its initial stack, which is writable, and nothing in this process reads them again.
-            unsafe { std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(start), 0, end - start) };
+            unsafe { std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(first), 0, end - first) };
         }
     }
 }

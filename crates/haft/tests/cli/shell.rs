@@ -255,7 +255,7 @@ fn somebody_elses_change_in_the_meantime_is_not_overwritten() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     std::fs::write(&path, "theirs\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
