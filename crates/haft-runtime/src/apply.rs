@@ -107,8 +107,10 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
             files::make_parents(to)?;
             files::rename(from, to)
         }
-        Change::Remove { path, before } => place::remove(slot, path, before),
-        Change::Place { path, staged, before, after } => place::place(slot, path, staged, before, after),
+        Change::Remove { path, before } => place::let_into(path, || place::remove(slot, path, before)),
+        Change::Place { path, staged, before, after } => {
+            place::let_into(path, || place::place(slot, path, staged, before, after))
+        }
         Change::Mode { path, mode, .. } => place::mode(path, *mode),
     }
 }
