@@ -51,9 +51,10 @@ pub struct Reply {
 pub struct Staging(PathBuf);
 
 impl Staging {
-    /// Makes a directory for a call, which nobody else may look into.
+    /// Makes a directory for a call, which nobody else may look into. A call may have several: what it
+    /// would do is looked at before it is let through.
     pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
-        let dir = Self::of(data_dir, call);
+        let dir = Self::of(data_dir, call).join(format!("{:016x}", crate::chance()));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         // Links on the way would keep its files from being opened later.
         Ok(Arc::new(Self(dir.canonicalize()?)))
@@ -66,7 +67,7 @@ impl Staging {
 
     /// Removes what a process left of a call when it died.
     pub(crate) fn sweep(data_dir: &Path, call: &CallId) {
-        drop(Self(Self::of(data_dir, call)));
+        let _ = remove_all(&Self::of(data_dir, call));
     }
 
     fn of(data_dir: &Path, call: &CallId) -> PathBuf {
@@ -78,6 +79,8 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // What cannot be removed now is removed with the whole data directory.
         let _ = remove_all(&self.0);
+        // The last one of a call also takes the call's own directory along.
+        let _ = self.0.parent().map(std::fs::remove_dir);
     }
 }
 

@@ -26,6 +26,7 @@ use haft_core::{CallError, CallId};
 use haft_sandbox::layer::{at, remove_all, tree};
 use haft_store::{Store, UndoCall, UndoStep};
 use rustix::fs::FileType;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -56,7 +57,7 @@ pub(crate) struct Kept {
     vault: PathBuf,
     steps: Vec<UndoStep>,
     /// The steps whose images are too large to stay once everything is done.
-    excess: Vec<usize>,
+    excess: BTreeSet<usize>,
     made_dirs: Vec<PathBuf>,
     undoes: Option<CallId>,
     /// What could not be kept, and why.
@@ -156,7 +157,7 @@ impl Vault {
             dir: self.of(call),
             vault: self.dir.canonicalize().map_err(fail)?,
             steps: Vec::new(),
-            excess: Vec::new(),
+            excess: BTreeSet::new(),
             made_dirs: missing_dirs(changes),
             undoes: undoes.cloned(),
             gap: None,
@@ -197,7 +198,7 @@ impl Vault {
                 let limit = limit.min(self.limits.max_total_bytes);
                 let path = step.path.display();
                 kept.gap = Some(format!("{path} ({size} bytes) is larger than the undo limit of {limit} bytes"));
-                kept.excess.push(number);
+                kept.excess.insert(number);
             }
             if copied && fits {
                 copy(&step.path, &kept.dir.join(number.to_string()))?;
