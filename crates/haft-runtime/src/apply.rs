@@ -109,6 +109,10 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
         }
         Change::Remove { path, before } => place::let_into(path, || place::remove(slot, path, before)),
         Change::Place { path, staged, before, after } => {
+            // What comes back may come back to directories that went with it.
+            if staged.starts_with(slot.vault) {
+                files::make_parents(path)?;
+            }
             place::let_into(path, || place::place(slot, path, staged, before, after))
         }
         Change::Mode { path, mode, .. } => place::mode(path, *mode),

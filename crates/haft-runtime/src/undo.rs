@@ -153,12 +153,13 @@ impl Vault {
                 .hint("nothing was changed; check the disk, or turn undo off with undo.max_total_bytes: 0")
         };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
+        let vault = self.dir.canonicalize().map_err(fail)?;
         let mut kept = Kept {
             dir: self.of(call),
-            vault: self.dir.canonicalize().map_err(fail)?,
             steps: Vec::new(),
             excess: BTreeSet::new(),
-            made_dirs: missing_dirs(changes),
+            made_dirs: missing_dirs(changes, &vault),
+            vault,
             undoes: undoes.cloned(),
             gap: None,
         };
@@ -306,13 +307,14 @@ pub(crate) fn remove_dirs(dirs: &[PathBuf]) {
 }
 
 /// The directories that have to be made for these changes, outermost first.
-fn missing_dirs(changes: &[Change]) -> Vec<PathBuf> {
+fn missing_dirs(changes: &[Change], vault: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = changes
         .iter()
         .filter_map(|change| match change {
             Change::Write { path, .. } => Some(path),
             Change::Move { to, .. } => Some(to),
-            Change::Remove { .. } | Change::Place { .. } | Change::Mode { .. } => None,
+            Change::Place { path, staged, .. } => staged.starts_with(vault).then_some(path),
+            Change::Remove { .. } | Change::Mode { .. } => None,
         })
         .flat_map(|path| {
             path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect::<Vec<_>>()
