@@ -107,11 +107,13 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
             files::make_parents(to)?;
             files::rename(from, to)
         }
-        Change::Remove { path, before } => place::remove(slot, path, before),
+        Change::Remove { path, before } => place::let_into(path, || place::remove(slot, path, before)),
         Change::Place { path, staged, before, after } => {
-            // Taking back a removal may find that the directory went as well.
-            files::make_parents(path)?;
-            place::place(slot, path, staged, before, after)
+            // What comes back may come back to directories that went with it.
+            if staged.starts_with(slot.vault) {
+                files::make_parents(path)?;
+            }
+            place::let_into(path, || place::place(slot, path, staged, before, after))
         }
         Change::Mode { path, mode, .. } => place::mode(path, *mode),
     }

@@ -158,10 +158,11 @@ pub fn make_parents(path: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     let missing: Vec<_> = path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
     let mut made = Vec::new();
     for dir in missing.into_iter().rev() {
-        match std::fs::create_dir(&dir) {
+        let (above, name) = at::parent(&dir)?;
+        match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => made.push(dir),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(made)

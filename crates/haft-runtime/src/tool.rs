@@ -46,6 +46,9 @@ pub struct Reply {
     pub staging: Option<Arc<Staging>>,
 }
 
+/// What was made so long ago and is not locked was left by a process that died.
+const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
+
 /// A directory for what one call prepares, which goes away with whoever holds it last.
 #[derive(Debug)]
 pub struct Staging {
@@ -61,10 +64,11 @@ impl PartialEq for Staging {
 }
 
 impl Staging {
-    /// Makes a directory for a call, which nobody else may look into.
+    /// Makes a directory for a call, which nobody else may look into. A call may have several: what it
+    /// would do is looked at before it is let through.
     pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
-        let dir = Self::of(data_dir, call);
         Self::sweep_all(data_dir);
+        let dir = Self::of(data_dir, call).join(format!("{:016x}", crate::chance()));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         // Links on the way would keep its files from being opened later.
         let dir = dir.canonicalize()?;
@@ -85,16 +89,18 @@ impl Staging {
 
     /// Removes everything that processes left when they died. Best effort: the next one tries again.
     fn sweep_all(data_dir: &Path) {
-        for entry in std::fs::read_dir(data_dir.join("staging")).into_iter().flatten().flatten() {
-            let unused = std::fs::File::open(entry.path()).is_ok_and(|dir| dir.try_lock().is_ok());
-            // Between being made and being locked it looks unused, but not old.
-            let old = entry
-                .metadata()
-                .and_then(|meta| meta.modified())
-                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > std::time::Duration::from_mins(1)));
-            if unused && old {
-                let _ = remove_all(&entry.path());
+        let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+        for call in entries(&data_dir.join("staging")) {
+            for entry in entries(&call.path()) {
+                let unused = std::fs::File::open(entry.path()).is_ok_and(|dir| dir.try_lock().is_ok());
+                // Between being made and being locked it looks unused, but not old.
+                let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+                if unused && age.is_some_and(|age| age > UNCLAIMED) {
+                    let _ = remove_all(&entry.path());
+                }
             }
+            // Only if nothing is left in it.
+            let _ = std::fs::remove_dir(call.path());
         }
     }
 
@@ -107,6 +113,8 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // What cannot be removed now is removed with the whole data directory.
         let _ = remove_all(&self.dir);
+        // The last one of a call also takes the call's own directory along.
+        let _ = self.dir.parent().map(std::fs::remove_dir);
     }
 }
 

@@ -27,6 +27,7 @@ use haft_core::{CallError, CallId};
 use haft_sandbox::layer::{at, remove_all, tree};
 use haft_store::{Store, UndoCall, UndoStep};
 use rustix::fs::FileType;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -57,7 +58,7 @@ pub(crate) struct Kept {
     vault: PathBuf,
     steps: Vec<UndoStep>,
     /// The steps whose images are too large to stay once everything is done.
-    excess: Vec<usize>,
+    excess: BTreeSet<usize>,
     made_dirs: Vec<PathBuf>,
     undoes: Option<CallId>,
     /// What could not be kept, and why.
@@ -153,12 +154,13 @@ impl Vault {
                 .hint("nothing was changed; check the disk, or turn undo off with undo.max_total_bytes: 0")
         };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
+        let vault = self.dir.canonicalize().map_err(fail)?;
         let mut kept = Kept {
             dir: self.of(call),
-            vault: self.dir.canonicalize().map_err(fail)?,
             steps: Vec::new(),
-            excess: Vec::new(),
-            made_dirs: missing_dirs(changes),
+            excess: BTreeSet::new(),
+            made_dirs: missing_dirs(changes, &vault),
+            vault,
             undoes: undoes.cloned(),
             gap: None,
         };
@@ -198,7 +200,7 @@ impl Vault {
                 let limit = limit.min(self.limits.max_total_bytes);
                 let path = step.path.display();
                 kept.gap = Some(format!("{path} ({size} bytes) is larger than the undo limit of {limit} bytes"));
-                kept.excess.push(number);
+                kept.excess.insert(number);
             }
             if copied && fits {
                 copy(&step.path, &kept.dir.join(number.to_string()))?;
@@ -306,12 +308,13 @@ pub(crate) fn remove_dirs(dirs: &[PathBuf]) {
 }
 
 /// The directories that have to be made for these changes, outermost first.
-fn missing_dirs(changes: &[Change]) -> Vec<PathBuf> {
+fn missing_dirs(changes: &[Change], vault: &Path) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = changes
         .iter()
         .filter_map(|change| match change {
-            Change::Write { path, .. } | Change::Place { path, .. } => Some(path),
+            Change::Write { path, .. } => Some(path),
             Change::Move { to, .. } => Some(to),
+            Change::Place { path, staged, .. } => staged.starts_with(vault).then_some(path),
             Change::Remove { .. } | Change::Mode { .. } => None,
         })
         .flat_map(|path| {

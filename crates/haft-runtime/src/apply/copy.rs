@@ -28,7 +28,7 @@ fn copy(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr, sta
             rustix::fs::utimensat(to, new, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?;
         }
         FileType::Directory => {
-            directory(from, name, to, new)?;
+            let_read(from, name, stat, || directory(from, name, to, new))?;
             at::chmod(to, new, at::mode(stat))?;
             rustix::fs::utimensat(to, new, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?;
         }
@@ -37,8 +37,21 @@ fn copy(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr, sta
     Ok(())
 }
 
+/// Reads what its owner may not read, as a command in a namespace of its own could.
+fn let_read<T>(dir: BorrowedFd<'_>, name: &OsStr, stat: &Stat, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mode = at::mode(stat);
+    let needed = if at::kind(stat) == FileType::Directory { 0o500 } else { 0o400 };
+    if mode & needed == needed || rustix::process::geteuid().is_root() {
+        return work();
+    }
+    at::chmod(dir, name, mode | needed)?;
+    let done = work();
+    at::chmod(dir, name, mode).and(done)
+}
+
 fn file(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr, stat: &Stat) -> io::Result<File> {
-    let mut source = File::from(at::open_at(from, name, OFlags::RDONLY | OFlags::NONBLOCK)?);
+    let mut source =
+        File::from(let_read(from, name, stat, || at::open_at(from, name, OFlags::RDONLY | OFlags::NONBLOCK))?);
     let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Private until it is whole.
     let mut copy = File::from(rustix::fs::openat(to, new, create, Mode::from_raw_mode(0o600))?);

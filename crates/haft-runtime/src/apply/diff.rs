@@ -57,6 +57,25 @@ impl<'a> Drawing<'a> {
         self.text
     }
 
+    /// A line about something that has no content, as long as there is room.
+    fn note(&mut self, line: &str) {
+        if self.has_room() {
+            self.text_left = self.text_left.saturating_sub(line.len());
+            self.line(line);
+        }
+    }
+
+    /// Whether one more thing can be shown; if not, it counts as hidden.
+    fn has_room(&mut self) -> bool {
+        let room = self.files_left > 0 && self.text_left > 0;
+        if room {
+            self.files_left -= 1;
+        } else {
+            self.hidden += 1;
+        }
+        room
+    }
+
     /// A line of its own.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
@@ -103,14 +122,18 @@ impl<'a> Drawing<'a> {
         let name = (self.shown)(path);
         match (old.state, new.state) {
             (State::File { .. }, State::File { .. }) => {
-                let same = old.state == new.state;
-                self.content(&name, Some(old), Some(new), same);
-                self.mode(&name, old.state, new.state);
+                if self.content(&name, Some(old), Some(new)) {
+                    self.mode(&name, old.state, new.state);
+                }
             }
             (State::Link { target: old }, State::Link { target: new }) => {
-                self.line(&format!("symlink {name}: {} -> {}", display(old), display(new)));
+                self.note(&format!("symlink {name}: {} -> {}", display(old), display(new)));
             }
-            (State::Dir { .. }, State::Dir { .. }) => self.mode(&format!("{name}/"), old.state, new.state),
+            (State::Dir { .. }, State::Dir { .. }) => {
+                if self.has_room() {
+                    self.mode(&format!("{name}/"), old.state, new.state);
+                }
+            }
             _ => {
                 self.gone(&name, old);
                 self.come(path, &name, new);
@@ -120,11 +143,11 @@ impl<'a> Drawing<'a> {
 
     fn gone(&mut self, name: &str, old: Side<'_>) {
         match old.state {
-            State::File { .. } => self.content(name, Some(old), None, false),
-            State::Link { target } => self.line(&format!("symlink {name} -> {} (deleted)", display(target))),
+            State::File { .. } => _ = self.content(name, Some(old), None),
+            State::Link { target } => self.note(&format!("symlink {name} -> {} (deleted)", display(target))),
             State::Tree { .. } => {
                 let count = old.at.map_or(0, |at| inside(at).len());
-                self.line(&format!("directory {name}/ ({}) (deleted)", files_of(count)));
+                self.note(&format!("directory {name}/ ({}) (deleted)", files_of(count)));
             }
             State::Absent | State::Dir { .. } => {}
         }
@@ -133,12 +156,11 @@ impl<'a> Drawing<'a> {
     fn come(&mut self, path: &Path, name: &str, new: Side<'_>) {
         match new.state {
             State::File { mode, .. } => {
-                self.content(name, None, Some(new), false);
-                if mode & 0o111 != 0 {
+                if self.content(name, None, Some(new)) && mode & 0o111 != 0 {
                     self.line(&format!("mode of {name}: {mode:o}"));
                 }
             }
-            State::Link { target } => self.line(&format!("symlink {name} -> {} (created)", display(target))),
+            State::Link { target } => self.note(&format!("symlink {name} -> {} (created)", display(target))),
             State::Tree { .. } => self.tree(path, name, new.at),
             State::Absent | State::Dir { .. } => {}
         }
@@ -147,7 +169,7 @@ impl<'a> Drawing<'a> {
     /// A directory that appears, file by file as far as there is room.
     fn tree(&mut self, path: &Path, name: &str, at: Option<&Path>) {
         let found = at.map(inside).unwrap_or_default();
-        self.line(&format!("directory {name}/ ({}) (created)", files_of(found.len())));
+        self.note(&format!("directory {name}/ ({}) (created)", files_of(found.len())));
         for inner in found {
             if self.files_left == 0 || self.text_left == 0 {
                 self.hidden += 1;
@@ -160,22 +182,24 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The difference between two contents, where none is a file that is not there.
-    fn content(&mut self, name: &str, old: Option<Side<'_>>, new: Option<Side<'_>>, same: bool) {
-        if self.files_left == 0 || self.text_left == 0 {
-            self.hidden += 1;
-            return;
+    /// The difference between two contents, where none is a file that is not there. False if there is no
+    /// room for it.
+    fn content(&mut self, name: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> bool {
+        if !self.has_room() {
+            return false;
         }
-        self.files_left -= 1;
+        let same = old.is_some_and(|old| new.is_some_and(|new| old.state == new.state));
         let text = if same { format!("touched {name}\n") } else { contents_diff(name, old, new) };
-        self.text_left = self.text_left.saturating_sub(text.len());
-        if text.len() <= TEXT_MAX {
+        let room = self.text_left;
+        self.text_left = room.saturating_sub(text.len());
+        if text.len() <= room {
             self.text.push_str(&text);
-            return;
+            return true;
         }
-        let cut = text[..text.floor_char_boundary(TEXT_MAX)].rfind('\n').map_or(0, |end| end + 1);
+        let cut = text[..text.floor_char_boundary(room)].rfind('\n').map_or(0, |end| end + 1);
         self.text.push_str(&text[..cut]);
         self.line(&format!("# the rest of {name} is not shown here"));
+        true
     }
 
     fn mode(&mut self, name: &str, old: &State, new: &State) {

@@ -59,7 +59,7 @@ struct Spot {
 
 impl Spot {
     fn of(path: &Path) -> io::Result<Self> {
-        let (dir, name) = at::parent(path)?;
+        let (dir, name) = at::reach(path)?;
         Ok(Self { dir, name: name.to_owned(), path: path.to_owned() })
     }
 
@@ -228,8 +228,23 @@ pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> io::Result
 
 /// A directory's permission bits.
 pub(crate) fn mode(path: &Path, mode: u32) -> io::Result<()> {
-    let (dir, name) = at::parent(path)?;
+    let (dir, name) = at::reach(path)?;
     at::chmod(&dir, name, mode)
+}
+
+/// Works in a directory that its owner may not change: a command in a namespace of its own could. If the
+/// process dies meanwhile, the directory stays writable for its owner.
+pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let Some(parent) = path.parent().filter(|_| !rustix::process::geteuid().is_root()) else { return work() };
+    let (dir, name) = at::reach(parent)?;
+    match at::stat(&dir, name)?.map(|stat| at::mode(&stat)) {
+        Some(mode) if mode & 0o700 != 0o700 => {
+            at::chmod(&dir, name, mode | 0o700)?;
+            let done = work();
+            at::chmod(&dir, name, mode).and(done)
+        }
+        _ => work(),
+    }
 }
 
 /// Lets a directory be moved: that changes its `..`, so the owner must be allowed to write to it.

@@ -25,7 +25,7 @@ pub fn carry_out(scratch: &Path, changes: &[Change], shown: &dyn Fn(&Path) -> St
         vault: dir.clone(),
         steps: Vec::new(),
         excess: Vec::new(),
-        made_dirs: missing_dirs(changes),
+        made_dirs: missing_dirs(changes, &dir),
         undoes: None,
         gap: None,
     };

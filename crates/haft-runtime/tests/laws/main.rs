@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod registry;
+mod staged;
 
 use haft_core::{Call, ErrorKind};
 use haft_runtime::{Haft, Halt, Nobody, Settings, Workspace, Yes, new_call_id};

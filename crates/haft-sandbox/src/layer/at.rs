@@ -32,6 +32,16 @@ pub fn parent(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((open_dir(dir)?, name))
 }
 
+/// The same, even if the directory may only be entered and not read. It cannot be synced then.
+pub fn reach(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+    match (parent(path), path.parent(), path.file_name()) {
+        (Err(error), Some(dir), Some(name)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Ok((open(dir, OFlags::PATH | OFlags::DIRECTORY)?, name))
+        }
+        (found, ..) => found,
+    }
+}
+
 /// Opens what has a name in a directory.
 pub fn open_at(dir: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(dir, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)

@@ -30,7 +30,7 @@ pub struct Entry<'a> {
 
 /// What stands at a path.
 pub fn stands(path: &Path) -> io::Result<State> {
-    match at::parent(path) {
+    match at::reach(path) {
         Ok((dir, name)) => stands_at(dir.as_fd(), name),
         Err(error) if is_nowhere(&error) => Ok(State::Absent),
         Err(error) => Err(error),
@@ -39,7 +39,7 @@ pub fn stands(path: &Path) -> io::Result<State> {
 
 /// What stands at a path, if it is a directory, of it alone.
 pub fn stands_alone(path: &Path) -> io::Result<State> {
-    match at::parent(path) {
+    match at::reach(path) {
         Ok((dir, name)) => match at::stat(&dir, name)? {
             Some(stat) if at::kind(&stat) == FileType::Directory => Ok(State::Dir { mode: at::mode(&stat) }),
             _ => stands_at(dir.as_fd(), name),
@@ -119,7 +119,7 @@ fn manifest(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<Digest> {
 
 /// Visits a thing and everything in it, a directory before what it contains, in the order of names.
 pub fn each(path: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
-    let (dir, name) = at::parent(path)?;
+    let (dir, name) = at::reach(path)?;
     each_at(dir.as_fd(), name, visit)
 }
 
