@@ -24,7 +24,7 @@ pub fn carry_out(scratch: &Path, changes: &[Change], shown: &dyn Fn(&Path) -> St
         dir: dir.clone(),
         vault: dir.clone(),
         steps: Vec::new(),
-        excess: Vec::new(),
+        excess: std::collections::BTreeSet::new(),
         made_dirs: missing_dirs(changes, &dir),
         undoes: None,
         gap: None,
