@@ -4,18 +4,36 @@
 
 mod haft;
 mod overhead;
+mod peers;
 mod read;
 mod report;
 mod samples;
+mod sandbox;
 mod search;
 mod start;
 mod tree;
 
 use crate::sh;
 use anyhow::{Context, Result};
-use report::Row;
+use report::{Machine, Row, Section};
+use std::path::PathBuf;
 
+const CALLS: &str = "Calls and files";
+const CONFINEMENT: &str = "Confinement";
+
+/// Everything.
 pub(crate) fn run() -> Result<()> {
+    let sections = [calls()?, confinement()?];
+    write(&report::document(&sections, &Machine::here()?))
+}
+
+/// Only what confinement costs; the rest of `BENCHMARKS.md` stays as it was measured.
+pub(crate) fn sandbox() -> Result<()> {
+    let old = std::fs::read_to_string(path()).unwrap_or_default();
+    write(&report::renewed(&old, &confinement()?, &Machine::here()?))
+}
+
+fn calls() -> Result<Section> {
     let mut rows = overhead::rows()?;
     match haft::Haft::build()? {
         Some(haft) => {
@@ -25,10 +43,26 @@ pub(crate) fn run() -> Result<()> {
         }
         None => rows.push(Row::missing("everything that starts a process", "the binary does not exist yet")),
     }
-    let document = report::document(&rows, &report::Machine::here()?);
-    print!("{}", report::table(&rows));
-    let path = sh::root().join("BENCHMARKS.md");
-    std::fs::write(&path, document).context("cannot write BENCHMARKS.md")?;
+    let body = report::table(&rows);
+    print!("{body}");
+    Ok(Section { title: CALLS, body })
+}
+
+fn confinement() -> Result<Section> {
+    let body = match haft::Haft::build()? {
+        Some(haft) => sandbox::body(&haft)?,
+        None => report::table(&[Row::missing("confinement", "the binary does not exist yet")]),
+    };
+    print!("{body}");
+    Ok(Section { title: CONFINEMENT, body })
+}
+
+fn path() -> PathBuf {
+    sh::root().join("BENCHMARKS.md")
+}
+
+fn write(document: &str) -> Result<()> {
+    std::fs::write(path(), document).context("cannot write BENCHMARKS.md")?;
     println!("wrote BENCHMARKS.md");
     Ok(())
 }

@@ -18,6 +18,7 @@ const HELP: &str = "\
 cargo xtask test                          everything that must hold: tests, doc tests, examples, fuzz targets, tidy
 cargo xtask tidy                          the conventions that a compiler does not check
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
+cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
@@ -39,6 +40,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["test"] => test::run(),
         ["tidy"] => tidy::run(),
         ["bench"] => bench::run(),
+        ["bench", "sandbox"] => bench::sandbox(),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["docs"] => docs::run(docs::Mode::Write),

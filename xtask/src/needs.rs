@@ -14,6 +14,8 @@ pub(crate) struct Need {
     pub(crate) apt: Option<&'static str>,
     /// The crate that brings it, for want of a package.
     pub(crate) cargo: Option<&'static str>,
+    /// The npm package that brings it, installed below `target/` and nowhere else.
+    pub(crate) npm: Option<&'static str>,
     /// What is skipped without it.
     pub(crate) without: &'static str,
 }
@@ -24,6 +26,7 @@ pub(crate) const CXX: Need = Need {
     probe: None,
     apt: Some("g++"),
     cargo: None,
+    npm: None,
     without: "the fuzz targets are not built",
 };
 
@@ -33,6 +36,7 @@ pub(crate) const UNSHARE: Need = Need {
     probe: Some(&["--user", "--map-root-user", "--mount", "true"]),
     apt: Some("util-linux"),
     cargo: None,
+    npm: None,
     without: "the tests of a full disk are skipped",
 };
 
@@ -42,6 +46,7 @@ pub(crate) const RG: Need = Need {
     probe: Some(&["--version"]),
     apt: Some("ripgrep"),
     cargo: Some("ripgrep"),
+    npm: None,
     without: "file.grep has no peer to be measured beside",
 };
 
@@ -51,7 +56,58 @@ pub(crate) const FD: Need = Need {
     probe: Some(&["--version"]),
     apt: Some("fd-find"),
     cargo: Some("fd-find"),
+    npm: None,
     without: "file.glob has no peer to be measured beside",
+};
+
+/// A peer of confinement.
+pub(crate) const BWRAP: Need = Need {
+    programs: &["bwrap"],
+    probe: Some(&["--unshare-user", "--ro-bind", "/", "/", "true"]),
+    apt: Some("bubblewrap"),
+    cargo: None,
+    npm: None,
+    without: "confinement is not measured beside bubblewrap",
+};
+
+/// Another.
+pub(crate) const FIREJAIL: Need = Need {
+    programs: &["firejail"],
+    probe: Some(&["--quiet", "--noprofile", "true"]),
+    apt: Some("firejail"),
+    cargo: None,
+    npm: None,
+    without: "confinement is not measured beside firejail",
+};
+
+/// Another, which few distributions package.
+pub(crate) const NSJAIL: Need = Need {
+    programs: &["nsjail"],
+    probe: Some(&["--help"]),
+    apt: Some("nsjail"),
+    cargo: None,
+    npm: None,
+    without: "confinement is not measured beside nsjail",
+};
+
+/// Another, which starts bubblewrap.
+pub(crate) const SRT: Need = Need {
+    programs: &["srt"],
+    probe: Some(&["--version"]),
+    apt: None,
+    cargo: None,
+    npm: Some("@anthropic-ai/sandbox-runtime"),
+    without: "confinement is not measured beside sandbox-runtime",
+};
+
+/// What the one above needs to carry connections.
+pub(crate) const SOCAT: Need = Need {
+    programs: &["socat"],
+    probe: Some(&["-V"]),
+    apt: Some("socat"),
+    cargo: None,
+    npm: None,
+    without: "confinement is not measured beside sandbox-runtime",
 };
 
 impl Need {
@@ -62,16 +118,26 @@ impl Need {
 
     fn regret(&self) -> String {
         let name = self.programs.first().copied().unwrap_or_default();
-        let how = match (sh::find(self.programs), self.apt) {
-            (Some(_), _) => format!("`{name}` is here but is not allowed to work"),
-            (None, Some(package)) => format!("`{name}` is missing (Debian: apt-get install {package})"),
-            (None, None) => format!("`{name}` is missing"),
+        let how = match (self.find(), self.apt, self.npm) {
+            (Some(_), ..) => format!("`{name}` is here but is not allowed to work"),
+            (None, Some(package), _) => format!("`{name}` is missing (Debian: apt-get install {package})"),
+            (None, None, Some(package)) => format!("`{name}` is missing (npm install {package})"),
+            (None, None, None) => format!("`{name}` is missing"),
         };
         format!("could not: {how}; {}", self.without)
     }
 
+    /// An npm package's program only where it was installed for this: its name may be another program's.
+    fn find(&self) -> Option<PathBuf> {
+        if self.npm.is_none() {
+            return sh::find(self.programs);
+        }
+        let bin = npm_dir().join("node_modules/.bin");
+        self.programs.iter().map(|program| bin.join(program)).find(|file| file.is_file())
+    }
+
     fn found(&self) -> Option<PathBuf> {
-        let program = sh::find(self.programs)?;
+        let program = self.find()?;
         let Some(args) = self.probe else { return Some(program) };
         let status = sh::command(&program, args).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success()).then_some(program)
@@ -79,14 +145,12 @@ impl Need {
 
     fn install(&self) -> Option<PathBuf> {
         // A program that is there and fails its probe would fail it again.
-        if sh::find(self.programs).is_some() {
+        if self.find().is_some() {
             return None;
         }
-        self.apt.is_some_and(by_apt).then(|| self.found()).flatten().or_else(|| {
-            let name = self.cargo?;
-            sh::run(&mut sh::cargo(&["install", "--quiet", "--locked", name])).ok()?;
-            self.found()
-        })
+        let by =
+            |name: Option<&str>, install: fn(&str) -> bool| name.is_some_and(install).then(|| self.found()).flatten();
+        by(self.apt, by_apt).or_else(|| by(self.cargo, by_cargo)).or_else(|| by(self.npm, by_npm))
     }
 }
 
@@ -102,6 +166,22 @@ fn by_apt(package: &str) -> bool {
     };
     let install = ["install", "-y", "-q", "--no-install-recommends", package];
     apt(&install) || (apt(&["update", "-q"]) && apt(&install))
+}
+
+fn by_cargo(name: &str) -> bool {
+    sh::run(&mut sh::cargo(&["install", "--quiet", "--locked", name])).is_ok()
+}
+
+fn npm_dir() -> PathBuf {
+    sh::root().join("target/bench-npm")
+}
+
+fn by_npm(package: &str) -> bool {
+    let dir = npm_dir();
+    let quiet = ["install", "--no-audit", "--no-fund", "--loglevel=error", package];
+    // Without a manifest of its own, npm would look for one in the directories above.
+    let ready = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(dir.join("package.json"), "{}"));
+    ready.is_ok() && sh::find(&["npm"]).is_some() && sh::run(sh::command("npm", &quiet).current_dir(&dir)).is_ok()
 }
 
 /// Prints what was missing, so that a pass with gaps does not look like a whole one.
@@ -122,6 +202,7 @@ mod tests {
             probe: None,
             apt: None,
             cargo: None,
+            npm: None,
             without: "nothing happens",
         };
         let said = need.meet().unwrap_err();
@@ -135,6 +216,7 @@ mod tests {
             probe: Some(&["-c", "exit 3"]),
             apt: None,
             cargo: None,
+            npm: None,
             without: "nothing happens",
         };
         assert_eq!(need.meet().unwrap_err(), "could not: `sh` is here but is not allowed to work; nothing happens");

@@ -37,6 +37,11 @@ impl Haft {
         command
     }
 
+    /// The program itself, and a home that holds nothing of anybody's.
+    pub(super) fn program(&self) -> (&Path, &Path) {
+        (&self.program, &self.home)
+    }
+
     /// What a call replies.
     pub(super) fn reply(&self, dir: &Path, tool: &str, args: &Value) -> Result<String> {
         Ok(text(&self.outcome(dir, tool, args)?))

@@ -3,7 +3,6 @@
 use super::samples::Samples;
 use crate::sh;
 use anyhow::Result;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// One measurement, ready to be read.
@@ -32,6 +31,11 @@ impl Row {
             target: format!("≤ {most}×"),
             met: verdict(ratio <= most),
         }
+    }
+
+    /// A time beside a peer's that nobody promised anything about.
+    pub(super) fn compared(what: &str, peer: (&str, &Samples), ours: &Samples) -> Self {
+        Self { target: "none".to_owned(), met: "", ..Self::beside(what, peer, ours, f64::INFINITY) }
     }
 
     /// A value that has to stay below a limit of its own.
@@ -74,7 +78,7 @@ fn verdict(met: bool) -> &'static str {
 }
 
 /// The median, with the tenth percentile as the floor that noise cannot explain.
-fn times(samples: &Samples) -> String {
+pub(super) fn times(samples: &Samples) -> String {
     format!("{} (p10 {})", short(samples.p50()), short(samples.percentile(10)))
 }
 
@@ -83,9 +87,13 @@ fn short(time: Duration) -> String {
     if millis < 1.0 { format!("{:.0} µs", millis * 1e3) } else { format!("{millis:.2} ms") }
 }
 
-/// The rows as a Markdown table, aligned so that it reads as well on a terminal.
+/// The rows as a Markdown table.
 pub(super) fn table(rows: &[Row]) -> String {
-    let all: Vec<[&str; 6]> = std::iter::once(COLUMNS).chain(rows.iter().map(Row::cells)).collect();
+    grid(&std::iter::once(COLUMNS).chain(rows.iter().map(Row::cells)).collect::<Vec<_>>())
+}
+
+/// A Markdown table with its head, aligned so that it reads as well on a terminal.
+pub(super) fn grid<const N: usize>(all: &[[&str; N]]) -> String {
     let width = |column: usize| all.iter().map(|cells| cells[column].chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (index, cells) in all.iter().enumerate() {
@@ -98,7 +106,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         }
         text.push_str("|\n");
         if index == 0 {
-            text.extend((0..COLUMNS.len()).map(|column| format!("|{}", "-".repeat(width(column) + 2))));
+            text.extend((0..N).map(|column| format!("|{}", "-".repeat(width(column) + 2))));
             text.push_str("|\n");
         }
     }
@@ -129,18 +137,43 @@ impl Machine {
     }
 }
 
+/// One part of `BENCHMARKS.md`, which can be measured by itself.
+pub(super) struct Section {
+    pub(super) title: &'static str,
+    pub(super) body: String,
+}
+
+impl Section {
+    fn text(&self, machine: &Machine) -> String {
+        let Machine { cpu, kernel, rustc, date } = machine;
+        let Self { title, body } = self;
+        format!("## {title}\n\nMeasured {date} on {cpu}, {kernel}, {rustc}.\n\n{body}")
+    }
+}
+
 /// All of `BENCHMARKS.md`.
-pub(super) fn document(rows: &[Row], machine: &Machine) -> String {
+pub(super) fn document(sections: &[Section], machine: &Machine) -> String {
     let mut text = String::from("# Benchmarks\n\n");
     text.push_str(
         "Written by `cargo xtask bench`; run it to have your own machine's numbers. Peer and haft take turns within\n\
          one run, so the ratio is what to compare; a time alone says more about the machine. Medians, with the tenth\n\
-         percentile beside them.\n\n",
+         percentile beside them.\n",
     );
-    let Machine { cpu, kernel, rustc, date } = machine;
-    let _ = writeln!(text, "Measured {date} on {cpu}, {kernel}, {rustc}.\n");
-    text.push_str(&table(rows));
+    for section in sections {
+        text.push('\n');
+        text.push_str(&section.text(machine));
+    }
     text
+}
+
+/// `BENCHMARKS.md` with one section measured anew, and the others as they are.
+pub(super) fn renewed(document: &str, section: &Section, machine: &Machine) -> String {
+    let fresh = section.text(machine);
+    let start = |title: &str| document.find(&format!("\n## {title}\n")).map(|at| at + 1);
+    let Some(from) = start(section.title) else { return format!("{document}\n{fresh}") };
+    let rest = &document[from..];
+    let to = rest.find("\n## ").map_or(document.len(), |at| from + at);
+    format!("{}{fresh}{}", &document[..from], &document[to..])
 }
 
 #[cfg(test)]
@@ -151,6 +184,28 @@ mod tests {
         Samples::new(vec![Duration::from_micros(micros); 3])
     }
 
+    fn machine() -> Machine {
+        Machine {
+            cpu: "2 cores (x)".to_owned(),
+            kernel: "linux 6".to_owned(),
+            rustc: "rustc 1".to_owned(),
+            date: "2026-01-02".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_section_is_renewed_alone() {
+        let section = |title, body: &str| Section { title, body: body.to_owned() };
+        let (first, last) = (section("First", "1\n"), section("Last", "2\n"));
+        let whole = document(&[first, last], &machine());
+        for (title, old) in [("First", "1\n"), ("Last", "2\n")] {
+            let now = renewed(&whole, &section(title, "new\n"), &machine());
+            assert_eq!(now, whole.replace(&format!("\n{old}"), "\nnew\n"));
+        }
+        assert_eq!(renewed(&whole, &section("Last", "2\n"), &machine()), whole);
+        assert!(renewed(&whole, &section("More", "3\n"), &machine()).starts_with(&whole));
+    }
+
     #[test]
     fn the_document_says_what_was_met_and_what_was_not() {
         let rows = [
@@ -159,17 +214,14 @@ mod tests {
             Row::only("fsync", 80.0, "µs").peer("disk", 1.5),
             Row::missing("grep", "no rg"),
         ];
-        let machine = Machine {
-            cpu: "2 cores (x)".to_owned(),
-            kernel: "linux 6".to_owned(),
-            rustc: "rustc 1".to_owned(),
-            date: "2026-01-02".to_owned(),
-        };
-        let text = document(&rows, &machine);
+        let machine = machine();
+        let text = document(&[Section { title: "All", body: table(&rows) }], &machine);
         let lines: Vec<&str> = text.lines().skip(6).collect();
         assert_eq!(
             lines,
             [
+                "## All",
+                "",
                 "Measured 2026-01-02 on 2 cores (x), linux 6, rustc 1.",
                 "",
                 "| what   | peer                      | ours                  | ratio | target  | met     |",

@@ -33,16 +33,25 @@ pub(super) fn project(name: &str) -> Result<PathBuf> {
 
 /// A tree of 56 000 files in a thousand directories: 51 000 to be searched, some of them hidden, the rest ignored.
 pub(super) fn forest() -> Result<PathBuf> {
-    made_once("bench-tree", |dir| {
+    planted("bench-tree", FAMILIES)
+}
+
+/// The same again, for commands that change it; and its first thousand files.
+pub(super) fn changing_forests() -> Result<(PathBuf, PathBuf)> {
+    Ok((planted("bench-changing-small", 1)?, planted("bench-changing-tree", FAMILIES)?))
+}
+
+fn planted(name: &str, families: usize) -> Result<PathBuf> {
+    made_once(name, |dir| {
         fs::write(dir.join(".gitignore"), "build/\n*.log\n")?;
         let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
-        for family in 0..FAMILIES {
+        for family in 0..families {
             for genus in 0..GENERA {
                 let place = dir.join(format!("family-{family:02}/genus-{genus:02}"));
                 fs::create_dir_all(place.join("build"))?;
                 for file in 0..FILES {
                     let number = (family * GENERA + genus) * FILES + file;
-                    fs::write(place.join(name(number, file)), body(&mut chance, number))?;
+                    fs::write(place.join(self::name(number, file)), body(&mut chance, number))?;
                 }
             }
         }
