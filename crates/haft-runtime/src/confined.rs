@@ -3,6 +3,7 @@
 
 pub mod environment;
 pub mod guard;
+pub mod machine;
 pub mod terms;
 
 pub use guard::Guard;

@@ -49,10 +49,16 @@ impl Linux {
         Self::here().helper().map(drop)
     }
 
-    /// Takes over what was found out about this machine earlier.
+    /// Takes over what was found out about this machine earlier. Too much trust does no harm: a confinement
+    /// that cannot be built is an error, and nothing runs.
     pub fn remember(machine: Machine) {
         // Found out already is as good.
         let _ = Self::here().machine.set(machine);
+    }
+
+    /// Looks at the machine anew.
+    pub fn look() -> Machine {
+        probe::machine()
     }
 
     fn helper(&self) -> Result<&Helper, SandboxError> {

@@ -2,6 +2,7 @@
 //! enforced and where the gap is.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// How much of a confinement this machine can enforce.
@@ -29,21 +30,21 @@ impl fmt::Display for Level {
 }
 
 /// One thing that the kernel may or may not offer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mechanism {
     /// What it is called.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Whether it works here, found out by using it.
     pub works: bool,
     /// Its version, or why it does not work.
     pub found: String,
     /// What would make it work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fix: Option<&'static str>,
+    pub fix: Option<Cow<'static, str>>,
 }
 
 /// What this machine offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The level that follows.
     pub level: Level,
@@ -58,7 +59,7 @@ pub struct Machine {
 impl Machine {
     /// A machine that enforces nothing.
     pub fn bare(why: impl Into<String>) -> Self {
-        let found = Mechanism { name: "confinement", works: false, found: why.into(), fix: None };
+        let found = Mechanism { name: "confinement".into(), works: false, found: why.into(), fix: None };
         Self { level: Level::None, layers: false, landlock: 0, mechanisms: vec![found] }
     }
 }

@@ -79,7 +79,7 @@ impl Terms {
     /// plan is only for looking.
     pub fn settle(&self, workspace: &Workspace, staging: &Path) -> Result<Settled, SandboxError> {
         let backend = haft_sandbox::backend();
-        let machine = backend.machine();
+        let machine = super::machine::known(&self.data_dir);
         if self.require == Require::Full && machine.level != Level::Full {
             let why = format!("the configuration requires full confinement, and only `{}` is in force", machine.level);
             return Err(SandboxError::Unenforceable(why));

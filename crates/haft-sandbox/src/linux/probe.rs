@@ -23,14 +23,14 @@ pub(super) fn machine() -> Machine {
         mechanism("overlay", &layers, "copy-on-write views", Some("a kernel from 5.11 on, with overlayfs")),
         mechanism("seccomp", &seccomp, "filters", Some("a kernel built with CONFIG_SECCOMP_FILTER")),
         Mechanism {
-            name: "landlock",
+            name: "landlock".into(),
             works: landlock > 0,
             found: if landlock > 0 {
                 format!("ABI {landlock}")
             } else {
                 "not in this kernel, or not switched on".to_owned()
             },
-            fix: (landlock == 0).then_some("a kernel from 5.13 on, with `landlock` in the lsm= boot parameter"),
+            fix: (landlock == 0).then_some("a kernel from 5.13 on, with `landlock` in the lsm= boot parameter".into()),
         },
     ];
     Machine { level, layers: layers.is_ok(), landlock, mechanisms }
@@ -38,8 +38,8 @@ pub(super) fn machine() -> Machine {
 
 fn mechanism(name: &'static str, tried: &Result<(), String>, found: &str, fix: Option<&'static str>) -> Mechanism {
     match tried {
-        Ok(()) => Mechanism { name, works: true, found: found.to_owned(), fix: None },
-        Err(why) => Mechanism { name, works: false, found: why.clone(), fix },
+        Ok(()) => Mechanism { name: name.into(), works: true, found: found.to_owned(), fix: None },
+        Err(why) => Mechanism { name: name.into(), works: false, found: why.clone(), fix: fix.map(Into::into) },
     }
 }
 

@@ -16,6 +16,7 @@ use haft_sandbox::{Confinement, Program, SandboxError, Stdio, Writes, backend, r
 use policy::Policy;
 use report::Report;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,11 +71,13 @@ fn failed(what: &str) -> impl Fn(std::io::Error) -> Failure + '_ {
 fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let wanted = Policy::of(args)?;
     let cwd = std::env::current_dir().map_err(failed("the working directory cannot be used"))?;
-    let direct = args.direct || !(backend().machine().layers || args.dry_run);
+    let data = data_dir();
+    let machine = confined::machine::known(&data);
+    let direct = args.direct || !(machine.layers || args.dry_run);
     if direct && !args.direct && !wanted.write.is_empty() {
         style::warn("copy-on-write views do not work here, so it writes straight into the directories");
     }
-    let staging = if wanted.write.is_empty() || direct { None } else { Some(stage()?) };
+    let staging = if wanted.write.is_empty() || direct { None } else { Some(stage(&data)?) };
     let (confinement, guard) = settle(wanted.clone(), &cwd, staging.as_deref())?;
     let backend = backend();
     let plan = backend.plan(confinement)?;
@@ -161,10 +164,17 @@ fn own_state() -> Vec<PathBuf> {
     [paths.config_dir(), paths.data_dir()].into_iter().filter(|dir| dir.is_dir()).map(Path::to_owned).collect()
 }
 
-/// A directory for the layers, beside haft's other data; in memory if there is no such place.
-fn stage() -> Result<Arc<Staging>, Failure> {
-    let data = crate::config::Paths::from_env(Path::new("/")).map(|paths| paths.data_dir().to_owned()).ok();
-    let base = confined::Terms::staging_base(data.as_deref().unwrap_or(Path::new("/dev/shm")));
+/// Where haft keeps its data; in memory if there is no such place.
+fn data_dir() -> PathBuf {
+    let paths = crate::config::Paths::from_env(Path::new("/"));
+    let dir = paths.map_or_else(|_| PathBuf::from("/dev/shm/haft"), |paths| paths.data_dir().to_owned());
+    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    dir
+}
+
+/// A directory for the layers, beside haft's other data.
+fn stage(data: &Path) -> Result<Arc<Staging>, Failure> {
+    let base = confined::Terms::staging_base(data);
     Staging::create(&base, &new_call_id()).map_err(failed("there is no room for what the program writes"))
 }
 

@@ -23,37 +23,34 @@ enum Health {
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Finding {
-    name: &'static str,
+    name: String,
     health: Health,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
-fn good(name: &'static str, found: impl Into<String>) -> Finding {
-    Finding { name, health: Health::Good, found: found.into(), fix: None }
+fn good(name: impl Into<String>, found: impl Into<String>) -> Finding {
+    Finding { name: name.into(), health: Health::Good, found: found.into(), fix: None }
 }
 
-fn finding(name: &'static str, health: Health, found: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { name, health, found: found.into(), fix: Some(fix.into()) }
+fn finding(name: impl Into<String>, health: Health, found: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { name: name.into(), health, found: found.into(), fix: Some(fix.into()) }
 }
 
 /// Looks at everything. Exits with 1 if something is broken.
 pub(super) fn run(common: &Common) -> u8 {
     let mut findings = vec![good("haft", env!("CARGO_PKG_VERSION"))];
-    let required;
-    match Ground::find_to_look_back(common) {
-        Ok(ground) => {
-            let (found, needs_full) = look(&ground);
-            findings.extend(found);
-            required = needs_full;
-        }
+    let ground = match Ground::find_to_look_back(common) {
+        Ok(ground) => ground,
         Err(failure) => {
             failure.print(common.json());
             return failure.exit_code();
         }
-    }
-    findings.extend(confinement(required));
+    };
+    let (found, required) = look(&ground);
+    findings.extend(found);
+    findings.extend(confinement(ground.paths.data_dir(), required));
     if common.json() {
         style::json(&findings);
     } else {
@@ -128,15 +125,21 @@ fn configuration(loaded: Result<Loaded, Failure>) -> Finding {
 }
 
 /// What the kernel offers for confinement, found out by using it, and what follows.
-fn confinement(required: bool) -> Vec<Finding> {
-    let machine = haft_sandbox::backend().machine();
+fn confinement(data_dir: &Path, required: bool) -> Vec<Finding> {
+    // Not what was found earlier: whoever asks the doctor may have just mended something.
+    let machine = &haft_runtime::confined::machine::look_anew(data_dir);
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut findings = vec![good("kernel", release.trim())];
     for mechanism in &machine.mechanisms {
         findings.push(if mechanism.works {
-            good(mechanism.name, &mechanism.found)
+            good(mechanism.name.as_ref(), &mechanism.found)
         } else {
-            finding(mechanism.name, Health::Care, &mechanism.found, mechanism.fix.unwrap_or("nothing known"))
+            finding(
+                mechanism.name.as_ref(),
+                Health::Care,
+                &mechanism.found,
+                mechanism.fix.as_deref().unwrap_or("nothing known"),
+            )
         });
     }
     let (stops, lacks) = reach(machine);
