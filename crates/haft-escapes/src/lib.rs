@@ -55,7 +55,8 @@ pub fn main(haft: &Path) -> ExitCode {
             ExitCode::SUCCESS
         }
         words => {
-            let chosen: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with('-') && *word != TEST).collect();
+            let chosen: Vec<&str> =
+                words.iter().copied().filter(|word| !word.starts_with('-') && *word != TEST).collect();
             suite::run(haft, &chosen)
         }
     }

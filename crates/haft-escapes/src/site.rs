@@ -171,7 +171,9 @@ fn trees(dir: &Path, token: &str) -> std::io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(dir))?;
         fs::write(path, text)
     };
-    for path in ["outside/empty", "project/dir", "project/.git/hooks", "project/.git/refs/heads", "project/.git/objects"] {
+    for path in
+        ["outside/empty", "project/dir", "project/.git/hooks", "project/.git/refs/heads", "project/.git/objects"]
+    {
         fs::create_dir_all(dir.join(path))?;
     }
     fs::create_dir_all(dir.join("project/sub/.git"))?;
@@ -242,7 +244,9 @@ fn listen(dir: &Path, number: usize) -> std::io::Result<(Ears, Vec<(String, Stri
     tell("abstract", hidden.clone());
     ears.tmp_socket = Path::new("/tmp").join(format!("{hidden}.sock"));
     tell("tmp_socket", ears.tmp_socket.display().to_string());
-    for path in [dir.join("outside/s.sock"), dir.join("reading/s.sock"), dir.join("project/s.sock"), ears.tmp_socket.clone()] {
+    for path in
+        [dir.join("outside/s.sock"), dir.join("reading/s.sock"), dir.join("project/s.sock"), ears.tmp_socket.clone()]
+    {
         ears.unix.push(UnixListener::bind(&path)?);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777))?;
     }

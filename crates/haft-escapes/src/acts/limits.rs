@@ -252,7 +252,8 @@ fn spin_threads() -> Tried {
 fn sparse(path: &Path) -> Tried {
     ignore(libc::SIGXFSZ);
     let fd = sys::open(path, libc::O_CREAT | libc::O_WRONLY)?;
-    call(libc::SYS_pwrite64, &[int(fd), at(b"x"), 1, 64 << 20]).or_else(|_| on(libc::SYS_truncate, path, &[64 << 20]))?;
+    call(libc::SYS_pwrite64, &[int(fd), at(b"x"), 1, 64 << 20])
+        .or_else(|_| on(libc::SYS_truncate, path, &[64 << 20]))?;
     Ok("64 MB with a hole".to_owned())
 }
 

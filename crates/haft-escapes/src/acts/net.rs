@@ -83,7 +83,16 @@ pub(crate) fn tcp(to: SocketAddr) -> Tried {
 /// Every address that might be the host from inside.
 fn sweep(b: &Brief) -> Tried {
     let port = port(b, "tcp4")?;
-    let hosts = ["127.0.0.1", "127.0.0.2", "127.1.2.3", "10.0.2.2", "172.17.0.1", "192.168.0.1", "198.18.0.1", "169.254.169.254"];
+    let hosts = [
+        "127.0.0.1",
+        "127.0.0.2",
+        "127.1.2.3",
+        "10.0.2.2",
+        "172.17.0.1",
+        "192.168.0.1",
+        "198.18.0.1",
+        "169.254.169.254",
+    ];
     let reach = |host: &&str| {
         let to = format!("{host}:{port}").parse().ok()?;
         TcpStream::connect_timeout(&to, Duration::from_millis(80)).ok().map(|_| format!("connected to {to}"))

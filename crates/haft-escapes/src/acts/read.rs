@@ -299,7 +299,9 @@ fn bind_mount(b: &Brief) -> Tried {
     let over = b.file("project", "dir")?;
     let outside = b.path("outside")?;
     any(&[
-        ("the directory", &|| mount(&outside, &over, "", libc::MS_BIND, "").and_then(|()| grab(over.join("secret.txt")))),
+        ("the directory", &|| {
+            mount(&outside, &over, "", libc::MS_BIND, "").and_then(|()| grab(over.join("secret.txt")))
+        }),
         ("the root", &|| {
             mount("/", &over, "", libc::MS_BIND | libc::MS_REC, "")?;
             grab(over.join(secret(b)?.strip_prefix("/").unwrap()))

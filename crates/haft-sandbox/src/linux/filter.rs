@@ -26,8 +26,8 @@ enum Test {
     Bits(u8, u32),
     /// This argument is one of these.
     Is(u8, &'static [u32]),
-    /// This argument is not zero.
-    NotZero(u8),
+    /// This argument is none of these.
+    IsNot(u8, &'static [u32]),
 }
 
 struct Rule {
@@ -58,6 +58,9 @@ const UNKNOWN: u32 = 471;
 const NEW_NAMESPACES: u32 = 0x7E02_0000;
 /// Set-uid and set-gid.
 const SET_ID: u32 = 0o6000;
+/// Asking, being ordinary, and being loaded at fixed addresses, as debuggers want it. Others bring in code
+/// of the kernel that nobody looks after.
+const PERSONALITIES: &[u32] = &[0xffff_ffff, 0, 0x0004_0000];
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541C;
 
@@ -212,6 +215,7 @@ fn rules(shape: Shape) -> Vec<Rule> {
     rules.extend(UNHEARD_OF.iter().map(refuse(ENOSYS)));
     rules.push(Rule { call: libc::SYS_fallocate, test: Test::Always, errno: EOPNOTSUPP });
     rules.push(Rule { call: libc::SYS_clone, test: Test::Bits(0, NEW_NAMESPACES), errno: EPERM });
+    rules.push(Rule { call: libc::SYS_personality, test: Test::IsNot(0, PERSONALITIES), errno: EPERM });
     rules.push(Rule { call: libc::SYS_ioctl, test: Test::Is(1, &[TIOCSTI, TIOCLINUX]), errno: EPERM });
     if shape.rooted {
         let set_id =
@@ -219,7 +223,8 @@ fn rules(shape: Shape) -> Vec<Rule> {
         rules.extend(CHMODS.iter().map(set_id));
     } else {
         rules.extend(UNSEEN_BY_LANDLOCK.iter().chain(UNSEEN_HERE).map(refuse(EPERM)));
-        let oneself = |(call, pid): &(libc::c_long, u8)| Rule { call: *call, test: Test::NotZero(*pid), errno: EPERM };
+        let oneself =
+            |(call, pid): &(libc::c_long, u8)| Rule { call: *call, test: Test::IsNot(*pid, &[0]), errno: EPERM };
         rules.extend(ONLY_ONESELF.iter().map(oneself));
     }
     rules.sort_by_key(|rule| rule.call);
@@ -249,16 +254,19 @@ fn body(rule: &Rule) -> Vec<sock_filter> {
     match rule.test {
         Test::Always => vec![refuse(rule.errno)],
         Test::Bits(arg, bits) => vec![argument(arg), jump(JUMP_BITS, bits, 0, 1), refuse(rule.errno), allow],
-        Test::NotZero(arg) => vec![argument(arg), jump(JUMP_EQUAL, 0, 1, 0), refuse(rule.errno), allow],
-        Test::Is(arg, values) => {
-            let mut code = vec![argument(arg)];
-            for value in values {
-                code.extend([jump(JUMP_EQUAL, *value, 0, 1), refuse(rule.errno)]);
-            }
-            code.push(allow);
-            code
-        }
+        Test::Is(arg, values) => one_of(arg, values, refuse(rule.errno), allow),
+        Test::IsNot(arg, values) => one_of(arg, values, allow, refuse(rule.errno)),
     }
+}
+
+/// One answer if an argument is one of these, and another if it is not.
+fn one_of(arg: u8, values: &[u32], then: sock_filter, otherwise: sock_filter) -> Vec<sock_filter> {
+    let mut code = vec![argument(arg)];
+    for value in values {
+        code.extend([jump(JUMP_EQUAL, *value, 0, 1), then]);
+    }
+    code.push(otherwise);
+    code
 }
 
 /// Socket families by name; a netlink socket only for routes, which in a namespace of one's own shows
@@ -369,6 +377,8 @@ mod tests {
         assert_eq!(ask(&code, libc::SYS_clone, [0x11, 0, 0, 0, 0, 0]), ALLOW);
         assert_eq!(ask(&code, libc::SYS_ioctl, [0, u64::from(TIOCSTI) | 1 << 32, 0, 0, 0, 0]), errno(EPERM));
         assert_eq!(ask(&code, libc::SYS_fchmod, [3, 0o4755, 0, 0, 0, 0]), errno(EPERM));
+        assert_eq!(ask(&code, libc::SYS_personality, [0x0040_0000, 0, 0, 0, 0, 0]), errno(EPERM));
+        assert_eq!(ask(&code, libc::SYS_personality, [0xffff_ffff, 0, 0, 0, 0, 0]), ALLOW);
         assert_eq!(ask(&code, libc::SYS_fchmod, [3, 0o755, 0, 0, 0, 0]), ALLOW);
     }
 

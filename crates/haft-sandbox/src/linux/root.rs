@@ -178,13 +178,14 @@ fn base_dir(path: &Path, place: Result<OwnedFd, PathBuf>) -> io::Result<()> {
 
 /// Its own temporary directories. Their size and their number of files are bounded: both are memory.
 fn own_dirs(size: u64) -> io::Result<()> {
-    for dir in ["/proc", "/dev", "/tmp", "/etc", "/run", "/var", "/home", "/root"] {
+    for dir in ["/proc", "/dev", "/tmp", "/etc", "/run", "/var", "/var/tmp", "/home", "/root"] {
         let mode = if dir == "/root" { 0o700 } else { 0o755 };
         std::fs::DirBuilder::new().mode(mode).create(at(OsStr::new(dir)))?;
     }
-    symlink("/tmp", at(OsStr::new("/var/tmp")))?;
-    symlink("/run", at(OsStr::new("/var/run")))?;
-    tmpfs(&at(OsStr::new("/tmp")), &format!("size={size},nr_inodes={INODES},mode=1777"))
+    let temp = at(OsStr::new("/tmp"));
+    tmpfs(&temp, &format!("size={size},nr_inodes={INODES},mode=1777"))?;
+    // A mount and not a link: a root may lie in there, and no link may lead to it.
+    Ok(rustix::mount::mount_bind(temp, at(OsStr::new("/var/tmp")))?)
 }
 
 fn etc_files(etc: &std::fs::File, ways: &Ways) -> io::Result<()> {

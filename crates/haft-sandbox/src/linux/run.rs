@@ -29,6 +29,37 @@ pub(super) struct Running {
     _temp: Option<Temp>,
 }
 
+/// What is heard before a run can be handed over. The helper and the keeper speak on the same line, and
+/// either may be the quicker.
+#[derive(Default)]
+struct Heard {
+    keeper: Option<(i32, OwnedFd)>,
+    sockets: Option<Vec<OwnedFd>>,
+    listener: Option<OwnedFd>,
+    end: Option<End>,
+}
+
+impl Heard {
+    /// Listens until all is known that has to be.
+    fn all(talk: &OwnedFd, needs_sockets: bool, program: &str) -> Result<Self, SandboxError> {
+        let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
+        let mut heard = Self::default();
+        while heard.keeper.is_none() || (needs_sockets && heard.sockets.is_none()) {
+            let word = hear(talk).map_err(SandboxError::step("listen to the helper"))?;
+            let (word, mut fds) = word.ok_or_else(lost)?;
+            match word {
+                Word::Born { pid } => heard.keeper = Some((pid, fds.pop().ok_or_else(lost)?)),
+                Word::Ways => heard.sockets = Some(fds),
+                Word::Watch => heard.listener = fds.pop(),
+                Word::Exited { code } => heard.end = Some(End::Exited(code)),
+                Word::Signalled { signal } => heard.end = Some(End::Signalled(signal)),
+                Word::Failed { .. } | Word::NoProgram { .. } => return Err(refusal(word, program)),
+            }
+        }
+        Ok(heard)
+    }
+}
+
 /// Waits until the program runs, or says why it does not.
 pub(super) fn attend(
     talk: OwnedFd,
@@ -38,34 +69,24 @@ pub(super) fn attend(
 ) -> Result<Running, SandboxError> {
     let Order { layout, program } = order;
     let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
-    let heard = |talk: &OwnedFd| hear(talk).map_err(SandboxError::step("listen to the helper"));
     let name = program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let (pid, keeper) = match heard(&talk)?.ok_or_else(lost)? {
-        (Word::Born { pid }, mut fds) => (pid, fds.pop().ok_or_else(lost)?),
-        (word, _) => return Err(refusal(word, &name)),
-    };
-    let rooted = layout.walls != Walls::Flat;
-    let ways_out = layout.ways.clone();
+    let heard = Heard::all(&talk, matches!(layout.ways, Ways::Gate(_)), &name)?;
+    let (pid, keeper) = heard.keeper.ok_or_else(lost)?;
     let mut running = Running {
         talk,
         keeper,
         pid,
-        rooted,
-        program: name.clone(),
+        rooted: layout.walls != Walls::Flat,
+        program: name,
         gate: None,
-        reporter: None,
-        ways: ways_out,
-        end: None,
+        reporter: heard.listener.map(|listener| Reporter::start(listener, &layout.ways)),
+        ways: layout.ways.clone(),
+        end: heard.end,
         _temp: temp,
     };
-    if let Ways::Gate(known) = &layout.ways {
-        match heard(&running.talk)?.ok_or_else(lost)? {
-            (Word::Ways, fds) => {
-                let gate = Gate::open(rules, ways(known, fds).ok_or_else(lost)?);
-                running.gate = Some(gate.map_err(SandboxError::step("open the gate"))?);
-            }
-            (word, _) => return Err(refusal(word, &name)),
-        }
+    if let (Ways::Gate(known), Some(sockets)) = (&layout.ways, heard.sockets) {
+        let gate = Gate::open(rules, ways(known, sockets).ok_or_else(lost)?);
+        running.gate = Some(gate.map_err(SandboxError::step("open the gate"))?);
     }
     Ok(running)
 }
@@ -91,7 +112,9 @@ fn refusal(word: Word, program: &str) -> SandboxError {
         Word::NoProgram { errno } => {
             SandboxError::Program { program: program.to_owned(), error: io::Error::from_raw_os_error(errno) }
         }
-        other => SandboxError::Step { step: format!("understand {other:?}"), error: io::ErrorKind::InvalidData.into() },
+        Word::Born { .. } | Word::Ways | Word::Watch | Word::Exited { .. } | Word::Signalled { .. } => {
+            SandboxError::Step { step: "understand the helper".to_owned(), error: io::ErrorKind::InvalidData.into() }
+        }
     }
 }
 
