@@ -6,8 +6,8 @@ use crate::site::{Identity, Site};
 use crate::sys;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Whether anything stands between the program and the machine.

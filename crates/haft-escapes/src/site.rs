@@ -60,6 +60,7 @@ struct Ears {
 struct Traces {
     outside: String,
     protected: String,
+    project: String,
 }
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -102,6 +103,10 @@ impl Site {
 
     pub(crate) fn is_changed(&self) -> bool {
         traces(&self.dir).outside != self.before.outside
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        traces(&self.dir).project != self.before.project
     }
 
     pub(crate) fn lost_protection(&self) -> bool {
@@ -161,7 +166,7 @@ fn traces(dir: &Path) -> Traces {
     }
     let mut protected = snapshot::protected(&dir.join("project"));
     protected.push_str(&snapshot::start_files(&dir.join("home")));
-    Traces { outside, protected }
+    Traces { outside, protected, project: snapshot::whole(&dir.join("project")) }
 }
 
 /// Every file of a fresh site.
@@ -171,7 +176,9 @@ fn trees(dir: &Path, token: &str) -> std::io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(dir))?;
         fs::write(path, text)
     };
-    for path in ["outside/empty", "project/dir", "project/.git/hooks", "project/.git/refs/heads", "project/.git/objects"] {
+    for path in
+        ["outside/empty", "project/dir", "project/.git/hooks", "project/.git/refs/heads", "project/.git/objects"]
+    {
         fs::create_dir_all(dir.join(path))?;
     }
     fs::create_dir_all(dir.join("project/sub/.git"))?;
@@ -242,7 +249,9 @@ fn listen(dir: &Path, number: usize) -> std::io::Result<(Ears, Vec<(String, Stri
     tell("abstract", hidden.clone());
     ears.tmp_socket = Path::new("/tmp").join(format!("{hidden}.sock"));
     tell("tmp_socket", ears.tmp_socket.display().to_string());
-    for path in [dir.join("outside/s.sock"), dir.join("reading/s.sock"), dir.join("project/s.sock"), ears.tmp_socket.clone()] {
+    for path in
+        [dir.join("outside/s.sock"), dir.join("reading/s.sock"), dir.join("project/s.sock"), ears.tmp_socket.clone()]
+    {
         ears.unix.push(UnixListener::bind(&path)?);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777))?;
     }

@@ -26,7 +26,11 @@ fn content(path: &Path, meta: &fs::Metadata) -> String {
     if meta.is_symlink() {
         return fs::read_link(path).unwrap_or_default().display().to_string();
     }
-    if meta.is_file() { String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned() } else { String::new() }
+    if meta.is_file() {
+        String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// The names and values of a file's extended attributes.

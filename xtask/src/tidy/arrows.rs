@@ -11,10 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("haft-runtime", &["haft-core", "haft-sandbox", "haft-store"]),
     ("haft-mcp", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime"]),
     ("haft-gateway", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp"]),
-    (
-        "haft",
-        &["haft-core", "haft-escapes", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp", "haft-gateway"],
-    ),
+    ("haft", &["haft-core", "haft-escapes", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp", "haft-gateway"]),
 ];
 
 /// The crates with a lint table of their own, because they may use unsafe code: the sandbox, and the suite

@@ -17,7 +17,9 @@ pub(crate) const ACTS: &[Act] = &[
     listed("allow.connect_user_info", user_info),
     listed("allow.connect_smuggled", smuggled),
     listed("allow.connect_own_address", |b| connect(b, b.get("own")?)),
-    listed("allow.absolute_form", |b| request(b, &format!("GET http://{}/ HTTP/1.1\r\nHost: {}\r\n\r\n", b.get("forbidden")?, b.get("friend")?))),
+    listed("allow.absolute_form", |b| {
+        request(b, &format!("GET http://{}/ HTTP/1.1\r\nHost: {}\r\n\r\n", b.get("forbidden")?, b.get("friend")?))
+    }),
     listed("allow.host_header", |b| request(b, &format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", b.get("forbidden")?))),
     listed("allow.host_header_twice", host_header_twice),
     listed("allow.second_request", second_request),
@@ -60,12 +62,21 @@ fn dial(to: SocketAddr) -> Result<TcpStream, Stop> {
     Ok(stream)
 }
 
-/// Says something to the proxy, or straight to the forbidden one where no proxy is.
+/// Says something to the proxy, or straight to the forbidden one where no proxy is; and to the friend,
+/// since whoever stands in its place may understand it too.
 fn request(b: &Brief, text: &str) -> Tried {
-    let to = match proxy() {
+    let first = match proxy() {
         Some(proxy) => proxy,
         None => address(b, "forbidden")?,
     };
+    let tried = [first, address(b, "friend")?].map(|to| ask(to, text));
+    let why = |tried: &Tried| match tried {
+        Ok(got) | Err(Stop::Stopped(got) | Stop::Broken(got)) => got.clone(),
+    };
+    stopped(tried.iter().map(why).collect::<Vec<_>>().join("; "))
+}
+
+fn ask(to: SocketAddr, text: &str) -> Tried {
     let mut stream = dial(to)?;
     stream.write_all(text.as_bytes())?;
     let mut answer = [0u8; 2048];
@@ -81,7 +92,19 @@ fn connect(b: &Brief, to: &str) -> Tried {
 /// The same address as others write it.
 fn spellings(b: &Brief) -> Tried {
     let port = b.get("tcp4")?;
-    let hosts = ["127.1", "0x7f000001", "2130706433", "0177.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "localhost", "0.0.0.0", "0", "localhost.", "127.0.0.1."];
+    let hosts = [
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "localhost",
+        "0.0.0.0",
+        "0",
+        "localhost.",
+        "127.0.0.1.",
+    ];
     let mut said = Vec::new();
     for host in hosts {
         if let Err(Stop::Stopped(why) | Stop::Broken(why)) = connect(b, &format!("{host}:{port}")) {
@@ -93,7 +116,13 @@ fn spellings(b: &Brief) -> Tried {
 
 fn user_info(b: &Brief) -> Tried {
     let (friend, forbidden) = (b.get("friend")?, b.get("forbidden")?);
-    let forms = [format!("{friend}@{forbidden}"), format!("{forbidden}#{friend}"), format!("{friend}/../{forbidden}"), format!("{forbidden}%00{friend}"), format!("{forbidden}\\@{friend}")];
+    let forms = [
+        format!("{friend}@{forbidden}"),
+        format!("{forbidden}#{friend}"),
+        format!("{friend}/../{forbidden}"),
+        format!("{forbidden}%00{friend}"),
+        format!("{forbidden}\\@{friend}"),
+    ];
     let mut said = Vec::new();
     for form in &forms {
         let absolute = format!("GET http://{form}/ HTTP/1.1\r\nHost: {friend}\r\n\r\n");

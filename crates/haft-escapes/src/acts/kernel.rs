@@ -13,7 +13,10 @@ pub(crate) const ACTS: &[Act] = &[
     Act::new("kernel.bpf", |_| bpf()),
     Act::new("kernel.perf", |_| perf()),
     Act::new("kernel.userfaultfd", |_| {
-        any(&[("any", &|| call(libc::SYS_userfaultfd, &[0]).tried()), ("own", &|| call(libc::SYS_userfaultfd, &[1]).tried())])
+        any(&[
+            ("any", &|| call(libc::SYS_userfaultfd, &[0]).tried()),
+            ("own", &|| call(libc::SYS_userfaultfd, &[1]).tried()),
+        ])
     }),
     Act::new("kernel.io_uring", |_| {
         let mut parameters = [0u8; 120];
@@ -36,7 +39,9 @@ pub(crate) const ACTS: &[Act] = &[
         passed(call(libc::SYS_delete_module, &[name.as_ptr() as usize, libc::O_NONBLOCK as usize]), BAD)
     }),
     Act::new("kernel.kexec", |_| passed(call(libc::SYS_kexec_load, &[0, 99, 0, usize::MAX]), BAD)),
-    Act::new("kernel.kexec_file", |_| passed(call(libc::SYS_kexec_file_load, &[int(-1), int(-1), 0, 0, usize::MAX]), BAD)),
+    Act::new("kernel.kexec_file", |_| {
+        passed(call(libc::SYS_kexec_file_load, &[int(-1), int(-1), 0, 0, usize::MAX]), BAD)
+    }),
     Act::new("kernel.reboot", |_| passed(call(libc::SYS_reboot, &[0, 0, 0, 0]), BAD)),
     Act::new("kernel.swapon", |_| nowhere(libc::SYS_swapon)),
     Act::new("kernel.swapoff", |_| nowhere(libc::SYS_swapoff)),
@@ -62,7 +67,6 @@ pub(crate) const ACTS: &[Act] = &[
     }),
     Act::new("kernel.raise_limit", |_| raise_limit()),
     Act::new("kernel.setuid", |_| other_user()),
-    Act::new("kernel.vm86_personality", |_| call(libc::SYS_personality, &[0x040_0000]).tried()),
     Act::new("kernel.kernel_symbols", |_| symbols()),
 ];
 
@@ -129,7 +133,11 @@ fn old_entry() -> Tried {
     unsafe {
         std::arch::asm!("int 0x80", inlateout("eax") 20u32 => result, out("r8") _, out("r9") _, out("r10") _, out("r11") _);
     }
-    if result == std::process::id() || (result as i32) > 0 { Ok("answered".to_owned()) } else { stopped(format!("{result}")) }
+    if result == std::process::id() || (result as i32) > 0 {
+        Ok("answered".to_owned())
+    } else {
+        stopped(format!("{result}"))
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -38,7 +38,7 @@ pub(crate) const ACTS: &[Act] = &[
     victim("process.setns", |b| setns(&format!("/proc/{}/ns", pid(b)?))),
     victim("process.setns_pidfd", |b| call(libc::SYS_setns, &[pidfd(b)?, libc::CLONE_NEWUTS as usize]).tried()),
     leak("process.vm_read", vm_read),
-    leak("process.mem_read", |b| memory(&b.get("victim")?.to_owned())),
+    leak("process.mem_read", |b| memory(b.get("victim")?)),
     leak("process.environ", |b| secrets(&std::fs::read(format!("/proc/{}/environ", pid(b)?))?)),
     leak("process.cmdline", |_| every("cmdline")),
     leak("process.every_environ", |_| every("environ")),
@@ -64,9 +64,10 @@ pub(crate) const ACTS: &[Act] = &[
     Act::new("process.tioclinux", |_| sys::ioctl(0, libc::TIOCLINUX, at(&[6u8, 0])).tried()).with(Prop::Terminal),
     Act::new("process.setuid_program", setuid_program).with(Prop::SetUid),
     Act::new("process.agent_sockets", agents).seen(Sight::Reached),
-    Act::new("process.new_session_terminal", |_| sys::open("/dev/tty", libc::O_RDWR).and_then(|fd| {
-        sys::ioctl(fd, libc::TIOCSTI, at(b"x"))
-    }).tried()).with(Prop::Terminal),
+    Act::new("process.new_session_terminal", |_| {
+        sys::open("/dev/tty", libc::O_RDWR).and_then(|fd| sys::ioctl(fd, libc::TIOCSTI, at(b"x"))).tried()
+    })
+    .with(Prop::Terminal),
 ];
 
 const fn harm(name: &'static str, attempt: fn(&Brief) -> Tried) -> Act {
@@ -256,7 +257,14 @@ fn agents(b: &Brief) -> Tried {
     let strip = |text: String| text.rsplit_once('=').map_or(text.clone(), |(_, path)| path.to_owned());
     let names = ["SSH_AUTH_SOCK", "DOCKER_HOST", "DBUS_SESSION_BUS_ADDRESS", "WAYLAND_DISPLAY"];
     let told = names.iter().filter_map(|name| std::env::var(name).ok()).map(strip);
-    let known = ["/run/docker.sock", "/var/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/systemd/journal/stdout", "/tmp/.X11-unix/X0"];
+    let known = [
+        "/run/docker.sock",
+        "/var/run/docker.sock",
+        "/run/dbus/system_bus_socket",
+        "/run/systemd/private",
+        "/run/systemd/journal/stdout",
+        "/tmp/.X11-unix/X0",
+    ];
     let mut paths: Vec<String> = told.map(|path| path.replace("unix://", "")).collect();
     paths.push(b.file("outside", "s.sock")?.display().to_string());
     paths.extend(known.map(str::to_owned));

@@ -34,9 +34,7 @@ pub(crate) const ACTS: &[Act] = &[
     }),
     kept("protect.hook_new", |b| put(b.file("project", ".git/hooks/pre-commit")?)),
     kept("protect.hook_edit", |b| append(b.file("project", ".git/hooks/post-merge")?)),
-    kept("protect.hook_symlink", |b| {
-        symlink("../../file.txt", b.file("project", ".git/hooks/pre-push")?).tried()
-    }),
+    kept("protect.hook_symlink", |b| symlink("../../file.txt", b.file("project", ".git/hooks/pre-push")?).tried()),
     kept("protect.hooks_replace", hooks_replace),
     kept("protect.git_rename", git_rename),
     kept("protect.git_remove", git_remove),
