@@ -1,6 +1,7 @@
 //! Everything that is attempted: one row an act, in the file of its category.
 
 pub(crate) mod allow;
+pub(crate) mod dry;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod net;
@@ -25,6 +26,8 @@ pub(crate) enum Sight {
     Changed,
     /// A protected path of the project, or a privilege on one of its files, is not as it was.
     Protected,
+    /// The project is not as it was, after a dry run.
+    Kept,
     /// A socket or pipe of the harness was reached.
     Reached,
     /// The victim is dead, stopped, or treated differently.
@@ -72,7 +75,7 @@ pub(crate) struct Act {
     pub(crate) believed: bool,
     /// Runs, each on a site of its own; more than one for what depends on luck.
     pub(crate) rounds: usize,
-    /// Uses enough of the machine that no other such act may run beside it.
+    /// Uses enough of the machine that few such acts may run side by side.
     pub(crate) heavy: bool,
 }
 
@@ -113,6 +116,11 @@ impl Act {
         self
     }
 
+    /// Whether the project has to be as it was.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.flags.contains(&"--dry-run")
+    }
+
     pub(crate) fn category(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(category, _)| category)
     }
@@ -123,6 +131,7 @@ const TABLES: &[&[Act]] = &[
     read::ACTS,
     write::ACTS,
     protect::ACTS,
+    dry::ACTS,
     net::ACTS,
     allow::ACTS,
     process::ACTS,

@@ -63,18 +63,19 @@ fn once(who: &Identity, act: &Act, mode: Mode) -> std::io::Result<(Ran, Vec<Sigh
         // A signal takes a moment to be felt, and a process a moment to go.
         std::thread::sleep(Duration::from_millis(100));
     }
-    let seen = look(&site, &ran);
+    let seen = look(&site, act, &ran);
     Ok((ran, seen))
 }
 
 /// All oracles, whatever the act.
-fn look(site: &Site, ran: &Ran) -> Vec<Sight> {
+fn look(site: &Site, act: &Act, ran: &Ran) -> Vec<Sight> {
     let told = ran.stdout.contains(MARK) || ran.stderr.contains(MARK);
     let reached = site.is_reached() || site.props.entered.load(Ordering::Relaxed);
     let sights = [
         (told, Sight::Secret),
         (site.is_changed(), Sight::Changed),
         (site.lost_protection(), Sight::Protected),
+        (act.is_dry() && site.is_kept(), Sight::Kept),
         (reached, Sight::Reached),
         (site.props.is_harmed(), Sight::Victim),
         (site.lingering(), Sight::Lingers),

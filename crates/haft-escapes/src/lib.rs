@@ -23,6 +23,7 @@ mod sys;
 
 use attack::say;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,7 +41,7 @@ pub fn main(haft: &Path) -> ExitCode {
     match words.as_slice() {
         ["--attack", act, ..] => attack::attack(act, args[2..].to_vec()),
         ["--victim" | "--linger", ..] => {
-            std::thread::sleep(Duration::from_secs(60));
+            std::thread::sleep(Duration::from_mins(1));
             ExitCode::SUCCESS
         }
         ["--who"] => {
@@ -77,30 +78,25 @@ fn fail(why: &str) -> ExitCode {
 }
 
 fn said(way: &str, friend: &str) -> std::io::Result<String> {
-    let wait = Some(Duration::from_secs(2));
-    let mut answer = [0u8; 1024];
-    let mut stream = match way {
-        "direct" => std::net::TcpStream::connect(friend)?,
-        _ => {
-            let proxy = acts::allow::proxy().ok_or_else(|| std::io::Error::other("no proxy is named"))?;
-            let mut stream = std::net::TcpStream::connect(proxy)?;
-            stream.set_read_timeout(wait)?;
-            stream.write_all(format!("CONNECT {friend} HTTP/1.1\r\nHost: {friend}\r\n\r\n").as_bytes())?;
-            let length = stream.read(&mut answer)?;
-            if !String::from_utf8_lossy(&answer[..length]).contains(" 200") {
-                return Ok(String::from_utf8_lossy(&answer[..length]).into_owned());
-            }
-            stream
-        }
-    };
-    stream.set_read_timeout(wait)?;
+    let mut stream = if way == "direct" { TcpStream::connect(friend)? } else { tunnel(friend)? };
+    stream.set_read_timeout(WAIT)?;
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
-    let mut text = String::new();
-    while let Ok(length) = stream.read(&mut answer) {
-        if length == 0 {
-            break;
-        }
-        text.push_str(&String::from_utf8_lossy(&answer[..length]));
-    }
-    Ok(text)
+    let mut text = Vec::new();
+    // A peer that resets after its answer has answered.
+    let _ = stream.read_to_end(&mut text);
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+const WAIT: Option<Duration> = Some(Duration::from_secs(2));
+
+/// A way to the friend that the proxy named in the environment makes.
+fn tunnel(friend: &str) -> std::io::Result<TcpStream> {
+    let proxy = acts::allow::proxy().ok_or_else(|| std::io::Error::other("no proxy is named"))?;
+    let mut stream = TcpStream::connect(proxy)?;
+    stream.set_read_timeout(WAIT)?;
+    stream.write_all(format!("CONNECT {friend} HTTP/1.1\r\nHost: {friend}\r\n\r\n").as_bytes())?;
+    let mut answer = [0u8; 1024];
+    let length = stream.read(&mut answer)?;
+    let head = String::from_utf8_lossy(&answer[..length]).into_owned();
+    if head.contains(" 200") { Ok(stream) } else { Err(std::io::Error::other(head)) }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Props {
     key: Option<usize>,
     others: Vec<JoinHandle<()>>,
     over: Arc<AtomicBool>,
+    /// A project in whose place a link was put.
+    replaced: Option<PathBuf>,
     /// Somebody came in where nobody should.
     pub(crate) entered: Arc<AtomicBool>,
 }
@@ -50,7 +52,7 @@ impl Props {
         Ok(props)
     }
 
-    fn tell(&mut self, key: &str, value: impl ToString) {
+    fn tell(&mut self, key: &str, value: &dyn std::fmt::Display) {
         self.facts.push((key.to_owned(), value.to_string()));
     }
 
@@ -62,7 +64,7 @@ impl Props {
         become_one(&mut command, who);
         sys::inherit(&mut command, vec![(secret.as_raw_fd(), 7)], None);
         let child = command.spawn()?;
-        self.tell("victim", child.id());
+        self.tell("victim", &child.id());
         std::thread::sleep(Duration::from_millis(20));
         let state = condition(child.id());
         self.victim = Some((child, state));
@@ -80,18 +82,18 @@ impl Props {
                 sys::poke(start, token.as_bytes());
                 let _ = call(libc::SYS_shmdt, &[start]);
             }
-            self.tell("shm", id);
+            self.tell("shm", &id);
             self.sysv.push((libc::SYS_shmctl, id));
         }
         if let Ok(id) = call(libc::SYS_semget, &[0, 1, 0o1666]) {
-            self.tell("sem", id);
+            self.tell("sem", &id);
             self.sysv.push((libc::SYS_semctl, id));
         }
         if let Ok(id) = call(libc::SYS_msgget, &[0, 0o1666]) {
             let mut message = 1u64.to_ne_bytes().to_vec();
             message.extend(token.as_bytes());
             let _ = call(libc::SYS_msgsnd, &[id, at(message.as_slice()), token.len(), libc::IPC_NOWAIT as usize]);
-            self.tell("msg", id);
+            self.tell("msg", &id);
             self.sysv.push((libc::SYS_msgctl, id));
         }
     }
@@ -116,7 +118,7 @@ impl Props {
         let args = [kind.as_ptr() as usize, name.as_ptr() as usize, at(token.as_bytes()), token.len(), int(-4)];
         if let Ok(key) = call(libc::SYS_add_key, &args) {
             let _ = call(libc::SYS_keyctl, &[5, key, 0x3f3f_3f3f]);
-            self.tell("key", key);
+            self.tell("key", &key);
             self.key = Some(key);
         }
     }
@@ -139,16 +141,16 @@ impl Props {
     fn make_setuid(&mut self, who: &Identity, dir: &Path) -> std::io::Result<()> {
         let path = dir.join("reading/as-root");
         fs::copy(&who.attacker, &path)?;
-        std::os::unix::fs::chown(&path, Some(0), Some(0)).or_else(|_| Ok::<_, std::io::Error>(()))?;
+        let _ = std::os::unix::fs::chown(&path, Some(0), Some(0));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o4755))?;
-        self.tell("setuid", path.display());
+        self.tell("setuid", &path.display());
         Ok(())
     }
 
     /// Answers everybody, and sends on whoever asks for that.
     fn make_friend(&mut self) -> std::io::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        self.tell("friend", listener.local_addr()?);
+        self.tell("friend", &listener.local_addr()?);
         listener.set_nonblocking(true)?;
         let over = Arc::clone(&self.over);
         self.others.push(std::thread::spawn(move || {
@@ -170,11 +172,14 @@ impl Props {
         let other: Option<JoinHandle<()>> = match prop {
             Prop::Dialler => Some(std::thread::spawn(move || dial(&address, &over, &entered))),
             Prop::Swapper => Some(std::thread::spawn(move || swap(&project, &outside, &over))),
-            Prop::Replacer => Some(std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(250));
-                let _ = fs::rename(&project, project.with_extension("real"));
-                let _ = symlink(&outside, &project);
-            })),
+            Prop::Replacer => {
+                self.replaced = Some(project.clone());
+                Some(std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(250));
+                    let _ = fs::rename(&project, project.with_extension("real"));
+                    let _ = symlink(&outside, &project);
+                }))
+            }
             _ => None,
         };
         self.others.extend(other);
@@ -184,6 +189,11 @@ impl Props {
     pub(crate) fn end(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         self.others.drain(..).for_each(|other| drop(other.join()));
+        // The project is put back, so that only what the program did is seen.
+        if let Some(project) = self.replaced.take().filter(|project| project.is_symlink()) {
+            let _ = fs::remove_file(&project);
+            let _ = fs::rename(project.with_extension("real"), &project);
+        }
     }
 }
 
@@ -195,9 +205,8 @@ impl Drop for Props {
             let _ = child.wait();
         }
         for (control, id) in &self.sysv {
-            // The semaphores' call has the command one place further.
-            let args: &[usize] = if *control == libc::SYS_semctl { &[*id, 0, 0] } else { &[*id, 0, 0] };
-            let _ = call(*control, args);
+            // Command 0 removes, in the second place or, for semaphores, in the third.
+            let _ = call(*control, &[*id, 0, 0]);
         }
         if let Some(name) = &self.queue {
             let _ = sys::on(libc::SYS_mq_unlink, name, &[]);

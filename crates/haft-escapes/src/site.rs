@@ -60,6 +60,7 @@ struct Ears {
 struct Traces {
     outside: String,
     protected: String,
+    project: String,
 }
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -102,6 +103,10 @@ impl Site {
 
     pub(crate) fn is_changed(&self) -> bool {
         traces(&self.dir).outside != self.before.outside
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        traces(&self.dir).project != self.before.project
     }
 
     pub(crate) fn lost_protection(&self) -> bool {
@@ -161,7 +166,7 @@ fn traces(dir: &Path) -> Traces {
     }
     let mut protected = snapshot::protected(&dir.join("project"));
     protected.push_str(&snapshot::start_files(&dir.join("home")));
-    Traces { outside, protected }
+    Traces { outside, protected, project: snapshot::whole(&dir.join("project")) }
 }
 
 /// Every file of a fresh site.

@@ -16,7 +16,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Many runs wait rather than work.
-const THREADS: usize = 6;
+const THREADS: usize = 5;
+/// Of those that fill memory or disk, or spin.
+const HEAVY_THREADS: usize = 2;
 /// A user of whom this machine knows nothing.
 const NOBODY_HERE: u32 = 54321;
 
@@ -32,6 +34,13 @@ impl Item {
         match self {
             Self::Act(act) => act.name,
             Self::Job(job) => job.name,
+        }
+    }
+
+    fn judge(self, who: &Identity) -> Verdict {
+        match self {
+            Self::Act(act) => judge::judge(who, act),
+            Self::Job(job) => job.judge(who),
         }
     }
 
@@ -127,36 +136,29 @@ impl Scene {
         let mut queue: Vec<(usize, Item)> =
             (0..self.people.len()).flat_map(|who| items.iter().map(move |item| (who, *item))).collect();
         queue.sort_by_key(|(_, item)| !matches!(item, Item::Act(act) if act.heavy || act.name.starts_with("limits")));
-        let (next, heavy, found) = (AtomicUsize::new(0), Mutex::new(()), Mutex::new(Vec::new()));
+        let (next, next_heavy, found) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
         let light: Vec<(usize, Item)> = queue.iter().filter(|(_, item)| !is_heavy(*item)).copied().collect();
         let weighty: Vec<(usize, Item)> = queue.into_iter().filter(|(_, item)| is_heavy(*item)).collect();
         let add = |who: usize, item: Item| {
-            let verdict = self.judge(&self.people[who], item);
+            let verdict = item.judge(&self.people[who]);
             if let Ok(mut found) = found.lock() {
                 found.push(Found { who, item, verdict });
             }
         };
+        let work = |list: &[(usize, Item)], next: &AtomicUsize| {
+            while let Some((who, item)) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                add(*who, *item);
+            }
+        };
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _one_at_a_time = heavy.lock();
-                weighty.iter().for_each(|(who, item)| add(*who, *item));
-            });
+            for _ in 0..HEAVY_THREADS {
+                scope.spawn(|| work(&weighty, &next_heavy));
+            }
             for _ in 0..THREADS {
-                scope.spawn(|| {
-                    while let Some((who, item)) = light.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        add(*who, *item);
-                    }
-                });
+                scope.spawn(|| work(&light, &next));
             }
         });
         found.into_inner().unwrap_or_default()
-    }
-
-    fn judge(&self, who: &Identity, item: Item) -> Verdict {
-        match item {
-            Item::Act(act) => judge::judge(who, act),
-            Item::Job(job) => job.judge(who),
-        }
     }
 
     fn report(&self, found: &[Found]) -> ExitCode {

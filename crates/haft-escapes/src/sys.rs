@@ -14,10 +14,9 @@ use std::path::Path;
 pub(crate) fn call(number: libc::c_long, given: &[usize]) -> io::Result<usize> {
     let mut args = [0usize; 6];
     args[..given.len()].copy_from_slice(given);
-    let [a, b, c, d, e, f] = args;
     // SAFETY: the kernel checks every address; one that it writes to is of a live value of the caller's, whose
     // size the caller passes along, or the process that breaks is a throw-away one.
-    let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    let result = unsafe { libc::syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as usize) }
 }
 

@@ -67,7 +67,6 @@ pub(crate) const ACTS: &[Act] = &[
     }),
     Act::new("kernel.raise_limit", |_| raise_limit()),
     Act::new("kernel.setuid", |_| other_user()),
-    Act::new("kernel.vm86_personality", |_| call(libc::SYS_personality, &[0x040_0000]).tried()),
     Act::new("kernel.kernel_symbols", |_| symbols()),
 ];
 

@@ -24,7 +24,6 @@ pub(crate) const ACTS: &[Act] = &[
     reached("net.udp", |b| udp(local(b, "udp")?, false)),
     reached("net.udp_connected", |b| udp(local(b, "udp")?, true)),
     reached("net.udp_own_address", |b| udp(address(b, "own_udp")?, false)),
-    reached("net.udp_lite", |b| datagram_of(136, local(b, "udp")?)),
     Act::new("net.udp_broadcast", |_| broadcast()),
     Act::new("net.multicast", |_| multicast()),
     Act::new("net.sctp", |_| socket(libc::AF_INET, libc::SOCK_STREAM, 132)),
@@ -120,12 +119,6 @@ fn stream_of(family: i32, protocol: i32, to: SocketAddr) -> Tried {
     let raw = raw_v4(to)?;
     let fd = call(libc::SYS_socket, &[family as usize, libc::SOCK_STREAM as usize, int(protocol)])?;
     call(libc::SYS_connect, &[fd, at(&raw), size_of_val(&raw)]).tried()
-}
-
-fn datagram_of(protocol: i32, to: SocketAddr) -> Tried {
-    let raw = raw_v4(to)?;
-    let fd = call(libc::SYS_socket, &[libc::AF_INET as usize, libc::SOCK_DGRAM as usize, int(protocol)])?;
-    call(libc::SYS_sendto, &[fd, at(b"evil"), 4, 0, at(&raw), size_of_val(&raw)]).tried()
 }
 
 fn inherited_socket() -> Tried {

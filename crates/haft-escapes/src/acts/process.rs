@@ -38,7 +38,7 @@ pub(crate) const ACTS: &[Act] = &[
     victim("process.setns", |b| setns(&format!("/proc/{}/ns", pid(b)?))),
     victim("process.setns_pidfd", |b| call(libc::SYS_setns, &[pidfd(b)?, libc::CLONE_NEWUTS as usize]).tried()),
     leak("process.vm_read", vm_read),
-    leak("process.mem_read", |b| memory(&b.get("victim")?.to_owned())),
+    leak("process.mem_read", |b| memory(b.get("victim")?)),
     leak("process.environ", |b| secrets(&std::fs::read(format!("/proc/{}/environ", pid(b)?))?)),
     leak("process.cmdline", |_| every("cmdline")),
     leak("process.every_environ", |_| every("environ")),

@@ -13,7 +13,6 @@ pub(crate) const ACTS: &[Act] = &[
     leak("secret.parent_memory", |_| memory(&parent())),
     leak("secret.any_memory", |_| any_memory()),
     leak("secret.own_memory", |_| memory("self")),
-    leak("secret.parent_cmdline", |_| every("cmdline")),
     leak("secret.thread_environ", |_| secrets(&std::fs::read(format!("/proc/{0}/task/{0}/environ", parent()))?)),
 ];
 
@@ -26,7 +25,8 @@ fn parent() -> String {
 }
 
 fn environment() -> Tried {
-    let all: String = std::env::vars_os().map(|(name, value)| format!("{name:?}={value:?}\n")).collect();
+    let all: String =
+        std::env::vars_os().map(|(name, value)| format!("{}={}\n", name.display(), value.display())).collect();
     secrets(all.as_bytes())
 }
 
