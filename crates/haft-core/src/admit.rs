@@ -6,7 +6,7 @@
 //! ```compile_fail,E0451
 //! // The fields are private: nobody can write one down.
 //! fn forge(checked: haft_core::Checked, facts: haft_core::Facts, verdict: haft_core::approval::Verdict) {
-//!     let admitted = haft_core::Admitted { checked, facts, verdict, shown: None };
+//!     let admitted = haft_core::Admitted { checked, facts, verdict, shown: None, asked: false };
 //! }
 //! ```
 //!
@@ -141,6 +141,7 @@ pub struct Admitted {
     facts: Facts,
     verdict: Verdict,
     shown: Option<Digest>,
+    asked: bool,
 }
 
 impl Admitted {
@@ -157,6 +158,11 @@ impl Admitted {
     /// Who let it through, and why.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
+    }
+
+    /// Whether a person was asked and said yes.
+    pub fn asked(&self) -> bool {
+        self.asked
     }
 
     /// The digest of the changes that a person saw when they said yes. Nothing else may be made.
@@ -205,7 +211,7 @@ impl Pending {
             Answer::Yes(by) => {
                 let reason = format!("approved; asked because {}", self.verdict.reason);
                 let verdict = Verdict::new(Decision::Allow, by, reason);
-                Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown })
+                Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown, asked: true })
             }
             Answer::No(by, message) => {
                 let said =
@@ -304,7 +310,7 @@ fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, checked: &Checke
 pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) -> Ruling {
     let (_, verdict) = judge(&checked, &facts, policy, chain);
     match verdict.decision {
-        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict, shown: None }),
+        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict, shown: None, asked: false }),
         Decision::Ask => Ruling::Ask(Pending { checked, facts, verdict }),
         Decision::Deny => {
             let message = format!("{} (by {})", verdict.reason, verdict.by);

@@ -13,9 +13,9 @@ use crate::tool::Staging;
 use haft_core::CallError;
 use haft_core::change::Change;
 use haft_core::error::ErrorKind;
-use haft_sandbox::layer::{Diffed, Layer, LayerError};
+use haft_sandbox::layer::{Diffed, Layer, LayerError, at, tree};
 use haft_sandbox::net::Contact;
-use haft_sandbox::watch::{Watch, Watched, watch};
+use haft_sandbox::watch::{Hit, Watch, Watched, watch};
 use haft_sandbox::{Backend, Plan, Program, SandboxError, Standing, Stdio, Writes};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -51,12 +51,32 @@ pub struct Ran {
 pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxError> {
     let layers = layers(job.plan)?;
     let mut run = job.backend.start(job.plan, job.program, stdio)?;
-    let watched = watch(&mut *run, how)?;
+    let mut watched = watch(&mut *run, how)?;
     let contacts = run.contacts();
     // Whatever it started is gone only when the run is.
     drop(run);
     let diffed = if layers.is_empty() { None } else { Some(diff(&layers)?) };
+    // The watch counts what living processes write; what is there in the end counts for all.
+    let over = |diffed: &Diffed| job.plan.bounds().disk.is_some_and(|bound| weight(&diffed.changes) > bound);
+    if watched.hit.is_none() && diffed.as_ref().is_some_and(over) {
+        watched.hit = Some(Hit::Disk);
+    }
     Ok(Ran { watched, contacts, standing: job.plan.standing.clone(), diffed, staging: job.staging })
+}
+
+/// How many bytes changes would place.
+fn weight(changes: &[Change]) -> u64 {
+    let mut bytes = 0;
+    for change in changes {
+        if let Change::Place { staged, .. } = change {
+            // What cannot be looked at is found when it is placed.
+            let _ = tree::each(staged, &mut |entry| {
+                bytes += at::size(entry.stat);
+                Ok(())
+            });
+        }
+    }
+    bytes
 }
 
 fn layers(plan: &Plan) -> Result<Vec<Layer>, SandboxError> {

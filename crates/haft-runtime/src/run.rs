@@ -67,6 +67,12 @@ impl Haft {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")
                 .hint("call again to see what it would do now"));
         }
+        let runs = admitted.checked().spec().effects.effect == Effect::Runs;
+        if let (true, false, Some(gap)) = (runs, admitted.asked(), self.vault.gap(changes)) {
+            // It was let through unasked because it could be taken back.
+            return Err(CallError::conflict(format!("nothing was kept, because it could not be taken back: {gap}"))
+                .hint("raise undo.max_file_bytes or undo.max_total_bytes, or let a person decide"));
+        }
         let paths = changes.iter().flat_map(apply::touched);
         let texts: Vec<String> =
             paths.flat_map(|path| [self.workspace.shown(&path), path.to_string_lossy().into_owned()]).collect();

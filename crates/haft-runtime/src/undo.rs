@@ -140,6 +140,22 @@ impl Vault {
         }
     }
 
+    /// What of these changes could not be taken back, and why.
+    pub(crate) fn gap(&self, changes: &[Change]) -> Option<String> {
+        let mut total = 0_u64;
+        changes.iter().find_map(|change| {
+            let step = plan(change);
+            if step.before == State::Absent || matches!(change, Change::Move { .. } | Change::Mode { .. }) {
+                return None;
+            }
+            let size = weight(&step.path).unwrap_or(u64::MAX);
+            total = total.saturating_add(size);
+            let limit = if step.before.is_tree() { u64::MAX } else { self.limits.max_file_bytes };
+            let fits = size <= limit && total <= self.limits.max_total_bytes;
+            (!fits).then(|| format!("{} ({size} bytes) is beyond what undo keeps", step.path.display()))
+        })
+    }
+
     /// Keeps what it takes to undo `changes`, durably, before they are made.
     fn keep(
         &self,

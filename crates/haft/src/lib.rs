@@ -33,8 +33,10 @@ pub use haft_core::approval::{Chain, Decision, Question as ChainQuestion, Resolv
 pub use haft_core::{
     Call, CallError, CallId, Caller, Dialect, ErrorKind, Origin, Outcome, Policy, SessionId, ToolSpec,
 };
+pub use haft_runtime::confined::{Require, Terms};
 pub use haft_runtime::{
     Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Nobody, Question, Registry, Reply, Said,
     Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
 };
+pub use haft_sandbox as sandbox;
 pub use haft_store::{Record, Store, StoreError};

@@ -120,6 +120,10 @@ fn finish(
             return Ok(if code == 0 { OWN_FAILURE } else { code });
         }
     };
+    if ran.watched.hit == Some(Hit::Disk) {
+        report.refuse("it wrote more than --disk allows; nothing was kept");
+        return Ok(if code == 0 { OWN_FAILURE } else { code });
+    }
     if args.dry_run {
         report.diff = Some(haft_runtime::diff(&changes, shown));
         return Ok(code);

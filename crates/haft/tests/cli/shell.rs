@@ -170,6 +170,22 @@ fn the_record_says_beforehand_what_holds_and_what_cannot_be_taken_back() {
 }
 
 #[test]
+fn what_runs_unasked_because_it_can_be_undone_is_not_kept_if_it_cannot() {
+    let Some(env) = scene() else { return };
+    env.config("approval: {level: supervised}\nundo: {max_file_bytes: 10}\n");
+    env.file("small.txt", "1");
+    env.file("large.txt", "more than ten bytes");
+    let run = |command: &str, flag: &str| env.call("shell.exec", json!({ "command": command }), &[flag]);
+    assert_eq!(run("echo 2 > small.txt", "--no-input").1, 0);
+    let (outcome, code) = run("echo 2 > large.txt", "--no-input");
+    assert_eq!((code, outcome["error"]["kind"].as_str()), (1, Some("conflict")), "{outcome:#}");
+    assert_eq!(env.read("large.txt"), "more than ten bytes");
+    env.config("undo: {max_file_bytes: 10}\n");
+    let (outcome, code) = run("echo 2 > large.txt", "--yes");
+    assert_eq!((code, outcome["undo"]["available"].as_bool()), (0, Some(false)), "a person may: {outcome:#}");
+}
+
+#[test]
 fn limits_end_a_command_and_discard_what_it_had_changed() {
     let Some(env) = scene() else { return };
     let begun = Instant::now();
