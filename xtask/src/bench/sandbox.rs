@@ -96,10 +96,12 @@ fn rows(numbers: &Numbers) -> Result<Vec<Row>> {
     rows.push(open.peer(format!("direct: {}", times(&direct)), layered.ratio(&direct)));
     rows.push(beside("telling 100 changes in 56 000 files", ("in 1 120 files", "diff_small"), "diff_tree", DIFF)?);
     for (job, what) in [("edit", "an edit of 100 files of 56 000"), ("search", "a search and edit of the same")] {
-        let [bare, direct, captured] = ["bare", "direct", "captured"].map(|how| format!("{job}_{how}"));
+        let [bare, direct, view, captured] = ["bare", "direct", "view", "captured"].map(|how| format!("{job}_{how}"));
         let call = format!("{what}, as a call that can be undone");
         rows.push(beside(&call, ("direct call", &direct), &captured, CAPTURE)?);
         rows.push(compared(&call, ("bash, not confined", &bare), &captured)?);
+        let thrown = format!("{what}, by the library on a view that is thrown away");
+        rows.push(compared(&thrown, ("direct call", &direct), &view)?);
     }
     Ok(rows)
 }
@@ -130,12 +132,12 @@ mod tests {
     #[test]
     fn every_number_is_needed_but_those_of_peers() {
         let mut names = vec!["plain", "direct", "layered", "large_direct", "large_fork", "tree_direct", "tree_layered"];
-        names.extend(["diff_small", "diff_tree", "edit_bare", "edit_direct", "edit_captured"]);
+        names.extend(["diff_small", "diff_tree", "edit_bare", "edit_direct", "edit_view", "edit_captured"]);
         assert!(rows(&numbers(&names)).is_err());
-        names.extend(["search_bare", "search_direct", "search_captured"]);
-        assert_eq!(rows(&numbers(&names)).unwrap().len(), 11);
+        names.extend(["search_bare", "search_direct", "search_view", "search_captured"]);
+        assert_eq!(rows(&numbers(&names)).unwrap().len(), 13);
         names.extend(["bwrap", "confine", "confine_layered"]);
-        assert_eq!(rows(&numbers(&names)).unwrap().len(), 14);
+        assert_eq!(rows(&numbers(&names)).unwrap().len(), 16);
     }
 
     #[test]

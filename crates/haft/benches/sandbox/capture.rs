@@ -1,9 +1,10 @@
 //! What it costs to be able to take a command back: the same command as a whole call of shell.exec on a
 //! view, whose changes are told, kept with their undo and applied; as the same call that writes straight
-//! into the tree, where nothing can be taken back; and in a shell of its own, without haft.
+//! into the tree, where nothing can be taken back; by the library on a view that is thrown away; and in a
+//! shell of its own, without haft.
 
 use super::race::{Contestant, Times, race};
-use super::start::finish;
+use super::start::{finish, layered};
 use super::views::some_files;
 use super::{Ground, Result};
 use haft::{Call, Haft, Halt, Settings, Store, Workspace, Yes, new_call_id};
@@ -14,9 +15,12 @@ use std::process::Command;
 
 const ROUNDS: usize = 40;
 
+/// A command of some turn.
+type Job = Box<dyn Fn(u32) -> String>;
+
 /// The two jobs. Both end with a hundred changed files; the second looks through the whole tree first, as
 /// one does who does not know yet which files these are.
-fn jobs(tree: &Path) -> Result<[(&'static str, Box<dyn Fn(u32) -> String>); 2]> {
+fn jobs(tree: &Path) -> Result<[(&'static str, Job); 2]> {
     let files = some_files(tree)?.join(" ");
     // The first word of each file becomes one that it was not before, so that every turn changes all.
     let edit = move |turn: u32| format!("sed -i '1s/^[^ ]*/turn{turn}/' {files}");
@@ -40,11 +44,13 @@ pub(crate) fn times(ground: &Ground, tree: &Path) -> Result<Times> {
     let mut times = Times::new();
     for (name, command) in jobs(tree)? {
         let bare = |command: String| finish(Command::new("/bin/bash").args(["-c", &command]).current_dir(tree));
+        let view = |command: String| layered(tree, &ground.data, &["/bin/bash", "-c", &command]).map(drop);
         times.extend(race(
             ROUNDS,
             vec![
                 Contestant::new(&format!("{name}_bare"), || bare(command(next()))),
                 Contestant::new(&format!("{name}_direct"), || call(&direct, command(next()))),
+                Contestant::new(&format!("{name}_view"), || view(command(next()))),
                 Contestant::new(&format!("{name}_captured"), || call(&captured, command(next()))),
             ],
         )?);

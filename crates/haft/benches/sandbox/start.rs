@@ -63,10 +63,11 @@ pub(crate) fn plain(project: &Path) -> Result<()> {
     finish(Command::new(TRUE).current_dir(project).env_clear().envs(ENV))
 }
 
-/// Runs a program whose output nobody reads.
+/// Runs a program whose output nobody reads. Its complaints go where those of this program go: if it fails,
+/// they are the reason.
 pub(crate) fn finish(command: &mut Command) -> Result<()> {
     let silent = std::process::Stdio::null;
-    let status = command.stdin(silent()).stdout(silent()).stderr(silent()).status()?;
+    let status = command.stdin(silent()).stdout(silent()).status()?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
 }
 
