@@ -121,6 +121,11 @@ impl Act {
         self.flags.contains(&"--dry-run")
     }
 
+    /// Whether it brings a list of hosts that may be bad as such.
+    pub(crate) fn names_hosts(&self) -> bool {
+        !self.believed && self.flags.contains(&"--net")
+    }
+
     pub(crate) fn category(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(category, _)| category)
     }

@@ -43,8 +43,11 @@ fn confined(who: &Identity, act: &Act) -> Verdict {
     if !seen.is_empty() {
         return Verdict::Out(format!("{seen:?} outside; {}", last(&ran)));
     }
-    let refused_the_grant = !act.believed && ran.code == Some(125);
-    if !ran.stdout.contains(BEGUN) && !refused_the_grant {
+    if !ran.stdout.contains(BEGUN) {
+        // A list of hosts may be refused as such; nothing else is a reason not to start.
+        if act.names_hosts() && matches!(ran.code, Some(2 | 125)) {
+            return Verdict::Blocked;
+        }
         return Verdict::Broken(format!("did not start ({:?}): {}", ran.code, ran.stderr.trim()));
     }
     match ran.code {

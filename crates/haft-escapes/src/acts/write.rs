@@ -63,7 +63,7 @@ pub(crate) const ACTS: &[Act] = &[
     changed("fs.write.readonly_bind_over", bind_over),
     changed("fs.write.inherited_write", |_| inherited(&|fd| sys::write(fd, b"evil").map_err(Stop::from))),
     changed("fs.write.inherited_truncate", |_| inherited(&|fd| Ok(call(libc::SYS_ftruncate, &[int(fd), 1])?))),
-    changed("fs.write.inherited_chmod", |_| inherited(&|fd| Ok(call(libc::SYS_fchmod, &[int(fd), 0o600])?))),
+    changed("fs.write.inherited_chmod", |_| inherited(&|fd| Ok(call(libc::SYS_fchmod, &[int(fd), 0o711])?))),
     changed("fs.write.inherited_create", |_| {
         inherited(&|fd| Ok(sys::openat(fd, "made.txt", libc::O_CREAT | libc::O_WRONLY)? as usize))
     }),
