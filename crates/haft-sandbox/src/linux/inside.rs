@@ -48,12 +48,10 @@ pub(super) fn first(order: &Order, ends: Ends, identity: Identity) -> ! {
         give_up(&ends, failed);
     }
     rustix::process::umask(umask);
-    let program = match sys::fork_into(0) {
-        Ok(sys::Forked::Child) => become_program(order, &ends),
-        Ok(sys::Forked::Parent { pid, .. }) => pid,
+    match sys::borrow_memory(&mut || become_program(order, &ends)) {
+        Ok(program) => keep(program, ends),
         Err(error) => give_up(&ends, Failed { step: "fork".to_owned(), errno: error.raw_os_error().unwrap_or(0) }),
-    };
-    keep(program, ends)
+    }
 }
 
 fn prepare(order: &Order, ends: &Ends, identity: Identity) -> Result<(), Failed> {

@@ -10,53 +10,63 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::OwnedFd;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 /// How many different addresses are kept.
 const KEPT: usize = 200;
 /// The longest socket address that is read.
 const ADDRESS_MAX: usize = 128;
-/// How often it is looked whether anybody is still interested.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// A thread that notes what is connected to.
+/// Notes what is connected to.
 pub(super) struct Reporter {
-    thread: Option<JoinHandle<()>>,
-    noted: Arc<Mutex<Vec<Contact>>>,
-    over: Arc<AtomicBool>,
+    listener: OwnedFd,
+    own: Vec<Ipv4Addr>,
+    noted: Vec<Contact>,
 }
 
 impl Reporter {
-    /// Listens until every process under the filter is gone.
-    pub(super) fn start(listener: OwnedFd, ways: &Ways) -> Self {
-        let (noted, over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
-        let own = open_addresses(ways);
-        let (to, done) = (Arc::clone(&noted), Arc::clone(&over));
-        let thread = std::thread::Builder::new()
-            .name("haft-reporter".to_owned())
-            .spawn(move || while !done.load(Ordering::Relaxed) && listen(&listener, &own, &to) {});
-        Self { thread: thread.ok(), noted, over }
+    pub(super) fn new(listener: OwnedFd, ways: &Ways) -> Self {
+        Self { listener, own: open_addresses(ways), noted: Vec::new() }
     }
 
-    /// What was tried. The programs are gone by now.
-    pub(super) fn finish(mut self) -> Vec<Contact> {
-        self.stop();
-        std::mem::take(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What becomes readable when somebody waits for an answer.
+    pub(super) fn listener(&self) -> &OwnedFd {
+        &self.listener
     }
 
-    fn stop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+    /// Answers everybody who waits. False when nobody is left who could.
+    pub(super) fn listen(&mut self) -> bool {
+        loop {
+            let mut line = [PollFd::new(&self.listener, PollFlags::IN)];
+            match rustix::event::poll(&mut line, Some(&AT_ONCE)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => return true,
+                Ok(_) if line[0].revents().contains(PollFlags::IN) => {}
+                _ => return false,
+            }
+            // A process that was killed while it waited takes its notice back.
+            let Ok(notice) = sys::notice(&self.listener) else { continue };
+            let destination = destination(&notice).filter(|(address, _)| is_elsewhere(*address, &self.own));
+            if let Some((address, port)) = destination {
+                self.note(address, port);
+            }
+            let _ = sys::go_on(&self.listener, &notice);
         }
     }
-}
 
-impl Drop for Reporter {
-    fn drop(&mut self) {
-        self.stop();
+    /// What was tried.
+    pub(super) fn finish(self) -> Vec<Contact> {
+        self.noted
+    }
+
+    fn note(&mut self, address: IpAddr, port: u16) {
+        let host = address.to_string();
+        if let Some(known) = self.noted.iter_mut().find(|known| known.host == host && known.port == port) {
+            known.times += 1;
+        } else if self.noted.len() < KEPT {
+            let reason = Some("there is no way to it".to_owned());
+            let how = Via::Direct;
+            self.noted.push(Contact { host, port, allowed: false, reason, sent: 0, received: 0, how, times: 1 });
+        }
     }
 }
 
@@ -66,23 +76,6 @@ fn open_addresses(ways: &Ways) -> Vec<Ipv4Addr> {
         Ways::None | Ways::All => Vec::new(),
         Ways::Gate(known) => known.iter().map(|host| host.address).chain([GATE]).collect(),
     }
-}
-
-/// Takes one notice. False when nobody is left who could cause one.
-fn listen(listener: &OwnedFd, own: &[Ipv4Addr], noted: &Mutex<Vec<Contact>>) -> bool {
-    let mut line = [PollFd::new(listener, PollFlags::IN)];
-    match rustix::event::poll(&mut line, Some(&LOOK)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return true,
-        Ok(_) if line[0].revents().contains(PollFlags::IN) => {}
-        _ => return false,
-    }
-    // A process that was killed while it waited takes its notice back.
-    let Ok(notice) = sys::notice(listener) else { return true };
-    if let Some((address, port)) = destination(&notice).filter(|(address, _)| is_elsewhere(*address, own)) {
-        note(noted, address, port);
-    }
-    let _ = sys::go_on(listener, &notice);
-    true
 }
 
 /// The internet address that a `connect` is about.
@@ -112,17 +105,6 @@ fn parse(bytes: &[u8]) -> Option<(IpAddr, u16)> {
 fn is_elsewhere(address: IpAddr, own: &[Ipv4Addr]) -> bool {
     let known = matches!(address, IpAddr::V4(v4) if own.contains(&v4));
     !known && !address.is_loopback() && !address.is_unspecified()
-}
-
-fn note(noted: &Mutex<Vec<Contact>>, address: IpAddr, port: u16) {
-    let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-    let host = address.to_string();
-    if let Some(known) = noted.iter_mut().find(|known| known.host == host && known.port == port) {
-        known.times += 1;
-    } else if noted.len() < KEPT {
-        let reason = Some("there is no way to it".to_owned());
-        noted.push(Contact { host, port, allowed: false, reason, sent: 0, received: 0, how: Via::Direct, times: 1 });
-    }
 }
 
 #[cfg(test)]

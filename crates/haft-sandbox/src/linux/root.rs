@@ -11,7 +11,8 @@ use rustix::mount::{
     UnmountFlags,
 };
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ const ETC: &[&str] = &[
     "java-25-openjdk",
 ];
 /// Smaller files of `/etc` are copied: that is quicker than a mount.
-const COPY_MAX: u64 = 128 << 10;
+const COPY_MAX: i64 = 128 << 10;
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 /// How many files the directories in memory may hold.
 const INODES: u32 = 65_536;
@@ -85,14 +86,12 @@ fn by_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-fn overlay(options: &[(&str, String)], flags: &[&str], attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+fn overlay(options: &[(&str, String)], attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     let filesystem = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
         rustix::mount::fsconfig_set_string(&filesystem, *name, value.as_str())?;
     }
-    for flag in flags {
-        rustix::mount::fsconfig_set_flag(&filesystem, *flag)?;
-    }
+    rustix::mount::fsconfig_set_flag(&filesystem, "userxattr")?;
     rustix::mount::fsconfig_create(&filesystem)?;
     let harmless = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
     Ok(rustix::mount::fsmount(&filesystem, FsMountFlags::FSMOUNT_CLOEXEC, attributes | harmless)?)
@@ -123,7 +122,7 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
         .step(|| "make all mounts private".to_owned())?;
     let base = open_base().step(|| "open the system's directories".to_owned())?;
-    let etc = std::fs::File::open("/etc").step(|| "open /etc".to_owned())?;
+    let etc = open_place(OsStr::new("/etc")).step(|| "open /etc".to_owned())?;
     let devices = open_devices();
     let spots = layout.spots.iter().map(open_spot).collect::<Result<Vec<_>, _>>()?;
 
@@ -137,7 +136,7 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     proc().step(|| "mount /proc".to_owned())?;
     for spot in spots {
         let path = Path::new(&spot.spot.path).display().to_string();
-        put(spot, layout.bounds.temp).step(|| format!("mount {path}"))?;
+        put(spot).step(|| format!("mount {path}"))?;
     }
     leave_old_root().step(|| "change the root".to_owned())
 }
@@ -185,26 +184,29 @@ fn own_dirs(size: u64) -> io::Result<()> {
     Ok(rustix::mount::mount_bind(temp, at(OsStr::new("/var/tmp")))?)
 }
 
-fn etc_files(etc: &std::fs::File, ways: &Ways) -> io::Result<()> {
-    let from = PathBuf::from(format!("/proc/self/fd/{}", etc.as_raw_fd()));
+fn etc_files(etc: &OwnedFd, ways: &Ways) -> io::Result<()> {
+    let dir = at(OsStr::new("/etc"));
     for name in ETC {
-        let (source, to) = (from.join(name), at(OsStr::new("/etc")).join(name));
-        let Ok(meta) = std::fs::symlink_metadata(&source) else { continue };
-        if meta.is_symlink() && std::fs::read_link(&source)?.starts_with("/usr") {
-            symlink(std::fs::read_link(&source)?, to)?;
-        } else if meta.is_dir() || meta.len() > COPY_MAX {
-            // A directory that this user may not enter is nothing the program could read, either.
-            let Ok(place) = rustix::fs::open(&source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else { continue };
-            if meta.is_dir() {
-                std::fs::create_dir(&to)?;
-            } else {
-                std::fs::File::create(&to)?;
+        // What this user may not open is nothing the program could read, either.
+        let Ok(place) =
+            rustix::fs::openat(etc, *name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+        else {
+            continue;
+        };
+        let (to, stat) = (dir.join(name), rustix::fs::fstat(&place)?);
+        match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
+            rustix::fs::FileType::Symlink => etc_link(etc, name, &to)?,
+            rustix::fs::FileType::RegularFile if stat.st_size <= COPY_MAX => etc_copy(etc, name, &to)?,
+            kind => {
+                if kind.is_dir() {
+                    std::fs::create_dir(&to)?
+                } else {
+                    drop(std::fs::File::create(&to)?)
+                }
+                let mount = clone_mount(place)?;
+                sys::restrict_mount(mount.as_fd(), HARMLESS | RDONLY)?;
+                attach(mount, &to)?;
             }
-            let mount = clone_mount(place)?;
-            sys::restrict_mount(mount.as_fd(), HARMLESS | RDONLY)?;
-            attach(mount, &to)?;
-        } else if let Ok(content) = std::fs::read(&source) {
-            write_file(&to, &content)?;
         }
     }
     if let Ways::Gate(known) = ways {
@@ -220,6 +222,31 @@ fn etc_files(etc: &std::fs::File, ways: &Ways) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A link into what is there stays one; any other is replaced by what it leads to.
+fn etc_link(etc: &OwnedFd, name: &str, to: &Path) -> io::Result<()> {
+    let target = rustix::fs::readlinkat(etc, name, Vec::new())?;
+    let target = Path::new(OsStr::from_bytes(target.as_bytes())).to_owned();
+    if target.starts_with("/usr") || target.starts_with("../usr") {
+        symlink(target, to)
+    } else {
+        etc_copy(etc, name, to)
+    }
+}
+
+fn etc_copy(etc: &OwnedFd, name: &str, to: &Path) -> io::Result<()> {
+    let Ok(source) = rustix::fs::openat(etc, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+    else {
+        return Ok(());
+    };
+    let mut content = Vec::with_capacity(4096);
+    let limit = u64::try_from(COPY_MAX).unwrap_or(u64::MAX);
+    // A directory, or something that cannot be read: then it is not there.
+    if std::fs::File::from(source).take(limit).read_to_end(&mut content).is_err() {
+        return Ok(());
+    }
+    write_file(to, &content)
 }
 
 /// A small file that everybody may read, whatever the umask is while the root is built.
@@ -289,7 +316,7 @@ fn make_point(to: &Path, is_dir: bool) -> io::Result<()> {
     std::fs::File::create(to).map(drop)
 }
 
-fn put(opened: Opened<'_>, temp: u64) -> io::Result<()> {
+fn put(opened: Opened<'_>) -> io::Result<()> {
     let Opened { spot, place, layer } = opened;
     let to = at(&spot.path);
     match (&spot.kind, place, layer) {
@@ -299,8 +326,11 @@ fn put(opened: Opened<'_>, temp: u64) -> io::Result<()> {
             if std::fs::symlink_metadata(&to).is_ok() { Ok(()) } else { symlink(target, &to) }
         }
         (Kind::Own, ..) => {
+            // In the same memory as /tmp, and within the same bound.
+            let own = at(OsStr::new("/tmp/.home"));
+            std::fs::DirBuilder::new().mode(0o700).create(&own)?;
             make_point(&to, true)?;
-            tmpfs(&to, &format!("size={temp},nr_inodes={INODES},mode=700"))
+            Ok(rustix::mount::mount_bind(own, &to)?)
         }
         (Kind::Bare, ..) => make_point(&to, true),
         (Kind::Hide, ..) => hide(&to),
@@ -313,17 +343,14 @@ fn put(opened: Opened<'_>, temp: u64) -> io::Result<()> {
                 ("workdir", by_descriptor(&work)),
             ];
             make_point(&to, true)?;
-            // A layer that is lost with the machine was not kept yet, so nothing in it has to be synced while
-            // the program runs. Kernels before 5.10 sync all the same.
-            let quick = overlay(&options, &["userxattr", "volatile"], MountAttrFlags::empty());
-            attach(quick.or_else(|_| overlay(&options, &["userxattr"], MountAttrFlags::empty()))?, &to)
+            attach(overlay(&options, MountAttrFlags::empty())?, &to)
         }
         (Kind::ReadView, Some(lower), _) if is_dir(&lower)? => {
             // An overlay without an upper layer needs two lower ones; this one is empty.
             let empty = open_place(at(OsStr::new("/run")).as_os_str())?;
             let lowers = format!("{}:{}", by_descriptor(&lower), by_descriptor(&empty));
             make_point(&to, true)?;
-            attach(overlay(&[("lowerdir", lowers)], &["userxattr"], MountAttrFlags::MOUNT_ATTR_RDONLY)?, &to)
+            attach(overlay(&[("lowerdir", lowers)], MountAttrFlags::MOUNT_ATTR_RDONLY)?, &to)
         }
         (kind, Some(place), _) => {
             make_point(&to, is_dir(&place)?)?;

@@ -7,7 +7,7 @@ use super::temp::Temp;
 use super::usage;
 use crate::backend::{End, Run, SandboxError, Usage};
 use crate::net::{Contact, Gate};
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal};
 use std::io;
@@ -17,6 +17,8 @@ use std::time::Duration;
 /// A program that runs confined.
 pub(super) struct Running {
     talk: OwnedFd,
+    /// Rings for the line and for the reporter.
+    bell: OwnedFd,
     keeper: OwnedFd,
     pid: i32,
     /// Whether the keeper is process 1 of its own namespace, so that its end is the end of all.
@@ -72,18 +74,22 @@ pub(super) fn attend(
     let name = program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let heard = Heard::all(&talk, matches!(layout.ways, Ways::Gate(_)), &name)?;
     let (pid, keeper) = heard.keeper.ok_or_else(lost)?;
+    let fail = SandboxError::step("watch the helper");
+    let bell = epoll::create(epoll::CreateFlags::CLOEXEC).and_then(|bell| ring(&bell, &talk).map(|()| bell));
     let mut running = Running {
+        bell: bell.map_err(|error| fail(error.into()))?,
         talk,
         keeper,
         pid,
         rooted: layout.walls != Walls::Flat,
         program: name,
         gate: None,
-        reporter: heard.listener.map(|listener| Reporter::start(listener, &layout.ways)),
+        reporter: None,
         ways: layout.ways.clone(),
         end: heard.end,
         _temp: temp,
     };
+    running.report(heard.listener);
     if let (Ways::Gate(known), Some(sockets)) = (&layout.ways, heard.sockets) {
         let gate = Gate::open(rules, ways(known, sockets).ok_or_else(lost)?);
         running.gate = Some(gate.map_err(SandboxError::step("open the gate"))?);
@@ -118,7 +124,47 @@ fn refusal(word: Word, program: &str) -> SandboxError {
     }
 }
 
+/// Has the bell ring when a descriptor becomes readable.
+fn ring(bell: &OwnedFd, fd: &OwnedFd) -> rustix::io::Result<()> {
+    epoll::add(bell, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
+}
+
 impl Running {
+    /// From now on, what the program connects to is noted.
+    fn report(&mut self, listener: Option<OwnedFd>) {
+        let Some(listener) = listener else { return };
+        let reporter = Reporter::new(listener, &self.ways);
+        // Without the bell it is heard at the next look.
+        let _ = ring(&self.bell, reporter.listener());
+        self.reporter = Some(reporter);
+    }
+
+    /// Answers the reporter's callers, and says whether there is a word on the line.
+    fn is_called(&mut self, at_most: Duration) -> Result<bool, SandboxError> {
+        let at_most = Timespec {
+            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
+        let rung = |fd: &OwnedFd, at_most: Timespec| match rustix::event::poll(
+            &mut [PollFd::new(fd, PollFlags::IN)],
+            Some(&at_most),
+        ) {
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            rung => rung.map(|count| count > 0),
+        };
+        let fail = |error: rustix::io::Errno| SandboxError::Step { step: "wait".to_owned(), error: error.into() };
+        if !rung(&self.bell, at_most).map_err(fail)? {
+            return Ok(false);
+        }
+        if let Some(reporter) = &mut self.reporter
+            && !reporter.listen()
+        {
+            // Nobody is left who could call, and the bell would ring for ever.
+            let _ = epoll::delete(&self.bell, reporter.listener());
+        }
+        rung(&self.talk, Timespec { tv_sec: 0, tv_nsec: 0 }).map_err(fail)
+    }
+
     /// The processes that the keeper started itself.
     fn children(&self) -> Vec<i32> {
         let path = format!("/proc/{0}/task/{0}/children", self.pid);
@@ -132,22 +178,16 @@ impl Run for Running {
         if self.end.is_some() {
             return Ok(self.end);
         }
-        let at_most = Timespec {
-            tv_sec: i64::try_from(at_most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: at_most.subsec_nanos().into(),
-        };
-        let mut line = [PollFd::new(&self.talk, PollFlags::IN)];
-        match rustix::event::poll(&mut line, Some(&at_most)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
-            rung => rung.map_err(|error| SandboxError::Step { step: "wait".to_owned(), error: error.into() })?,
-        };
+        if !self.is_called(at_most)? {
+            return Ok(None);
+        }
         self.end = match hear(&self.talk).map_err(SandboxError::step("wait"))? {
             Some((Word::Exited { code }, _)) => Some(End::Exited(code)),
             Some((Word::Signalled { signal }, _)) => Some(End::Signalled(signal)),
             // The keeper itself was killed, and all with it.
             None => Some(End::Signalled(libc::SIGKILL)),
             Some((Word::Watch, mut fds)) => {
-                self.reporter = fds.pop().map(|listener| Reporter::start(listener, &self.ways));
+                self.report(fds.pop());
                 None
             }
             Some((Word::Born { .. } | Word::Ways, _)) => None,
@@ -159,7 +199,7 @@ impl Run for Running {
     }
 
     fn bell(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.talk.as_fd())
+        Some(self.bell.as_fd())
     }
 
     fn signal(&self, signal: i32) {

@@ -54,6 +54,34 @@ pub(super) fn fork_into(namespaces: i32) -> io::Result<Forked> {
     Ok(Forked::Parent { pid: i32::try_from(pid).unwrap_or(i32::MAX), pidfd })
 }
 
+/// How much stack a life on borrowed memory gets.
+const STACK: usize = 512 << 10;
+
+/// Starts a process that borrows this one's memory until it becomes a program or ends; this one stands still
+/// for so long. It spares copying page tables that are thrown away a moment later.
+///
+/// `life` is not meant to return; if it does, that is the end. Everything it does to memory happens in this process, so it must leave nothing
+/// half-done there: what it allocates and never frees is lost, and that is all.
+pub(super) fn borrow_memory(life: &mut dyn FnMut()) -> io::Result<i32> {
+    extern "C" fn begin(life: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: this is the pointer that is passed below, to a closure that outlives the call because the
+        // caller stands still (CLONE_VFORK) until this process is gone or has memory of its own.
+        let life = unsafe { &mut *life.cast::<&mut dyn FnMut()>() };
+        life();
+        exit(125)
+    }
+    let mut life = life;
+    let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the end of `stack` is aligned as a stack has to be, and `stack` is not touched otherwise until
+    // clone returns. The child runs alone on this memory (the process has one thread, and it stands still),
+    // and leaves by exec or exit without unwinding into a frame of the parent's.
+    let pid = checked(libc::c_long::from(unsafe {
+        libc::clone(begin, stack.as_mut_ptr_range().end.cast(), flags, (&raw mut life).cast())
+    }))?;
+    Ok(i32::try_from(pid).unwrap_or(i32::MAX))
+}
+
 /// Which side of a plain fork this is.
 pub(super) enum Side {
     Child,

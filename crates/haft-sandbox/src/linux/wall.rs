@@ -115,7 +115,7 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
 /// In a root of its own everything that is there may be read.
 fn own(wall: Wall) -> Result<Wall, Failed> {
     let terminals = using() | AccessFs::IoctlDev;
-    let mut wall = wall.allow("/", reading())?.allow("/tmp", writing())?.allow("/var/tmp", writing())?;
+    let mut wall = wall.allow("/", reading())?.allow("/tmp", writing())?;
     for device in DEVICES {
         wall = wall.allow(device, using())?;
     }
