@@ -14,7 +14,6 @@ use haft_core::change::{Change, State};
 use haft_sandbox::layer::{at, stands, stands_alone, tree};
 use haft_store::Sighting;
 use rustix::fs::OFlags;
-use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -74,9 +73,10 @@ fn expect_staged(path: &Path, staged: &Path, after: &State, shown: &dyn Fn(&Path
 
 /// Applies changes whose undo is kept. If one fails, those before it are taken back.
 pub(crate) fn apply(changes: &[Change], kept: &Kept, shown: &dyn Fn(&Path) -> String) -> Result<(), Failed> {
-    expect(changes, shown).map_err(Failed::Whole)?;
-    settle(changes, kept)
-        .map_err(|error| Failed::Whole(CallError::internal(format!("nothing was changed: cannot sync: {error}"))))?;
+    // Copies of before-images take their time; renaming keeps whatever is there.
+    if changes.iter().any(|change| matches!(change, Change::Write { .. })) {
+        expect(changes, shown).map_err(Failed::Whole)?;
+    }
     for (number, change) in changes.iter().enumerate() {
         if let Err(error) = step(change, &kept.slot(number)) {
             let failed = files::explain(&shown(change.path()), &error);
@@ -92,7 +92,6 @@ pub(crate) fn apply(changes: &[Change], kept: &Kept, shown: &dyn Fn(&Path) -> St
             crate::crash_point("undone");
         }
     }
-    harden(changes);
     Ok(())
 }
 
@@ -120,12 +119,18 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> io::Result<()> {
 }
 
 /// Brings what is to be placed onto the disk: a name must not get there before its content. What the vault
-/// keeps is there already.
-fn settle(changes: &[Change], kept: &Kept) -> io::Result<()> {
+/// keeps is there already. The names themselves follow when the file system sees fit: whichever of the two
+/// a machine that lost its power finds, old or new, undo knows both.
+pub(crate) fn settle(changes: &[Change], vault: &Path) -> Result<(), CallError> {
+    let fail = |error: io::Error| CallError::internal(format!("nothing was changed: cannot sync: {error}"));
+    sync_staged(changes, vault).map_err(fail)
+}
+
+fn sync_staged(changes: &[Change], vault: &Path) -> io::Result<()> {
     let staged: Vec<(&Path, &State)> = changes
         .iter()
         .filter_map(|change| match change {
-            Change::Place { staged, after, .. } if !kept.holds(staged) => Some((staged.as_path(), after)),
+            Change::Place { staged, after, .. } if !staged.starts_with(vault) => Some((staged.as_path(), after)),
             _ => None,
         })
         .collect();
@@ -140,19 +145,6 @@ fn settle(changes: &[Change], kept: &Kept) -> io::Result<()> {
         return Ok(());
     }
     Ok(rustix::fs::syncfs(at::parent(any)?.0)?)
-}
-
-/// Brings the new names onto the disk. If that fails, they are there all the same, and get there by
-/// themselves a little later.
-fn harden(changes: &[Change]) {
-    let renamed = |change: &&Change| matches!(change, Change::Place { .. } | Change::Remove { .. });
-    let dirs: BTreeSet<&Path> = changes.iter().filter(renamed).filter_map(|change| change.path().parent()).collect();
-    let many = dirs.len() > SYNC_MAX;
-    for dir in dirs.into_iter().take(if many { 1 } else { SYNC_MAX }) {
-        if let Ok(dir) = at::open_dir(dir) {
-            let _ = if many { rustix::fs::syncfs(&dir) } else { rustix::fs::fsync(&dir) };
-        }
-    }
 }
 
 /// A warning for each file that has other names: an atomic replacement gives this name the new content, and

@@ -76,11 +76,6 @@ impl Kept {
         self.undoes.is_some()
     }
 
-    /// Whether a path is in the vault.
-    pub(crate) fn holds(&self, path: &Path) -> bool {
-        path.starts_with(&self.vault)
-    }
-
     /// The steps as they are stored: nothing will be found where nothing stays.
     fn rows(&self) -> Vec<UndoStep> {
         let mut steps = self.steps.clone();
@@ -125,7 +120,12 @@ impl Vault {
         shown: &dyn Fn(&Path) -> String,
     ) -> Result<Kept, CallError> {
         apply::expect(changes, shown)?;
-        let kept = self.keep(store, call, root, changes, undoes)?;
+        let (kept, settled) = self.keep_and_settle(store, (call, undoes), root, changes);
+        let kept = kept?;
+        if let Err(error) = settled {
+            self.drop(store, call);
+            return Err(error);
+        }
         crate::crash_point("kept");
         match apply::apply(changes, &kept, shown) {
             Ok(()) => {
@@ -138,6 +138,26 @@ impl Vault {
             }
             Err(Failed::Half(error)) => Err(error),
         }
+    }
+
+    /// Writes the undo data, and meanwhile brings what is staged onto the disk.
+    fn keep_and_settle(
+        &self,
+        store: &Store,
+        (call, undoes): (&CallId, Option<&CallId>),
+        root: &Path,
+        changes: &[Change],
+    ) -> (Result<Kept, CallError>, Result<(), CallError>) {
+        if !changes.iter().any(|change| matches!(change, Change::Place { .. })) {
+            return (self.keep(store, call, root, changes, undoes), Ok(()));
+        }
+        let vault = self.dir.canonicalize().unwrap_or_else(|_| self.dir.clone());
+        std::thread::scope(|scope| {
+            let settling = scope.spawn(|| apply::settle(changes, &vault));
+            let kept = self.keep(store, call, root, changes, undoes);
+            let crashed = |_| Err(CallError::internal("nothing was changed: syncing crashed"));
+            (kept, settling.join().unwrap_or_else(crashed))
+        })
     }
 
     /// What of these changes could not be taken back, and why.

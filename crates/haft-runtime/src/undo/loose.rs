@@ -32,6 +32,7 @@ pub fn carry_out(scratch: &Path, changes: &[Change], shown: &dyn Fn(&Path) -> St
     for change in changes {
         vault.keep_one(&mut kept, change, 0).map_err(fail)?;
     }
+    apply::settle(changes, &dir)?;
     match apply::apply(changes, &kept, shown) {
         Ok(()) => {
             let _ = remove_all(&dir);
