@@ -37,7 +37,17 @@ pub(crate) const UNSHARE: Need = Need {
     apt: Some("util-linux"),
     cargo: None,
     npm: None,
-    without: "the tests of a full disk are skipped",
+    without: "the tests of confinement, views and a full disk prove nothing",
+};
+
+/// Speaks to the network in the tests of confinement.
+pub(crate) const PYTHON: Need = Need {
+    programs: &["python3"],
+    probe: Some(&["--version"]),
+    apt: Some("python3"),
+    cargo: None,
+    npm: None,
+    without: "the test of lists of hosts fails",
 };
 
 /// The peer of file.grep.

@@ -4,7 +4,7 @@
 //! One program is both sides. As a test it makes sites, starts itself as the attacker (first free, then
 //! confined), looks at what happened, and prints one table. An act that does not succeed without
 //! confinement proves nothing and is listed as such. The attacker's word can only convict: what counts is
-//! what the oracles outside see ([`judge`]).
+//! what the oracles outside see (`judge`).
 //!
 //! Bounds: no attempt forks more than 300 children, holds more than 120 MB or lives longer than some
 //! seconds by itself; settings of the machine are only ever set to what they are.

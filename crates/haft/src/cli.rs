@@ -83,7 +83,7 @@ pub enum Command {
     /// Show what a call changed, or which calls changed something.
     Changes(ChangesArgs),
     /// Run any program under explicit permissions, no agent involved.
-    Confine(ConfineArgs),
+    Confine(Box<ConfineArgs>),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

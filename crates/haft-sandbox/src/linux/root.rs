@@ -207,9 +207,9 @@ fn etc_files(etc: &OwnedFd, ways: &Ways) -> io::Result<()> {
             rustix::fs::FileType::RegularFile if stat.st_size <= COPY_MAX => etc_copy(etc, name, &to)?,
             kind => {
                 if kind.is_dir() {
-                    std::fs::create_dir(&to)?
+                    std::fs::create_dir(&to)?;
                 } else {
-                    drop(std::fs::File::create(&to)?)
+                    drop(std::fs::File::create(&to)?);
                 }
                 let mount = clone_mount(place)?;
                 sys::restrict_mount(mount.as_fd(), HARMLESS | RDONLY)?;

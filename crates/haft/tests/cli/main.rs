@@ -1,6 +1,7 @@
 //! The product as people and agents meet it: the real binary, a real project, a real store.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that cannot prove anything here says so")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod approvals;

@@ -113,7 +113,9 @@ fn read_file(path: &Path) -> Result<PolicyFile, CallError> {
     let base = path.canonicalize().map_err(|error| fail(error.to_string()))?;
     let base = base.parent().unwrap_or(Path::new("/"));
     for list in [&mut file.read, &mut file.write, &mut file.protect] {
-        list.iter_mut().for_each(|entry| *entry = base.join(&entry));
+        for entry in list.iter_mut() {
+            *entry = base.join(&entry);
+        }
     }
     Ok(file)
 }
