@@ -58,7 +58,8 @@ impl Linux {
 
     /// Looks at the machine anew.
     pub fn look() -> Machine {
-        probe::machine()
+        let found = Self::here().helper().and_then(Helper::look);
+        found.unwrap_or_else(|error| Machine::bare(error.to_string()))
     }
 
     fn helper(&self) -> Result<&Helper, SandboxError> {
@@ -73,7 +74,7 @@ impl Linux {
 
 impl Backend for Linux {
     fn machine(&self) -> &Machine {
-        self.machine.get_or_init(probe::machine)
+        self.machine.get_or_init(Self::look)
     }
 
     fn plan(&self, confinement: Confinement) -> Result<Plan, SandboxError> {
@@ -92,12 +93,11 @@ impl Backend for Linux {
         if let Some(temp) = &temp {
             temp.settle_in(&mut layout, &mut program);
         }
-        let order = Order { layout, program };
-        let talk = self.helper()?.give(&order, &stdio)?;
+        let talk = self.helper()?.give(Order { layout: layout.clone(), program: program.clone() }, &stdio)?;
         let rules = match &plan.confinement.network {
             Network::Hosts(rules) => rules.clone(),
             Network::None | Network::All => Vec::new(),
         };
-        Ok(Box::new(run::attend(talk, &order, rules, temp)?))
+        Ok(Box::new(run::attend(talk, (&layout, &program), rules, temp)?))
     }
 }

@@ -4,11 +4,12 @@
 //! The helper is forked once, early if its owner says so, and ends with its owner.
 
 use super::inside::{Ends, Identity, first};
-use super::layout::{Order, Walls, Ways};
+use super::layout::{Order, Task, Walls, Ways};
 use super::talk::{self, Word, say};
-use super::{keeper, sys};
+use super::{keeper, probe, sys};
 use crate::backend::{SandboxError, Stdio};
-use rustix::fd::{AsFd, OwnedFd};
+use crate::standing::Machine;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
@@ -29,15 +30,29 @@ impl Helper {
     }
 
     /// Has a program started. What becomes of it is said on the line that comes back.
-    pub(super) fn give(&self, order: &Order, stdio: &Stdio) -> Result<OwnedFd, SandboxError> {
-        let fail = SandboxError::step("tell the helper");
-        let given = || -> io::Result<OwnedFd> {
-            let (ours, theirs) = talk::words()?;
-            let fds = [stdio.stdin.as_fd(), stdio.stdout.as_fd(), stdio.stderr.as_fd(), theirs.as_fd()];
-            talk::order(&*self.0.lock().unwrap_or_else(PoisonError::into_inner), order, &fds)?;
-            Ok(ours)
-        };
-        given().map_err(fail)
+    pub(super) fn give(&self, order: Order, stdio: &Stdio) -> Result<OwnedFd, SandboxError> {
+        let fds = [stdio.stdin.as_fd(), stdio.stdout.as_fd(), stdio.stderr.as_fd()];
+        self.ask(&Task::Start(Box::new(order)), &fds).map_err(SandboxError::step("tell the helper"))
+    }
+
+    /// Has the machine looked at.
+    pub(super) fn look(&self) -> Result<Machine, SandboxError> {
+        let fail = SandboxError::step("ask the helper");
+        let heard = self.ask(&Task::Look, &[]).and_then(talk::hear);
+        match heard.map_err(fail)? {
+            Some((Word::Machine(machine), _)) => Ok(machine),
+            _ => {
+                Err(SandboxError::Step { step: "ask the helper".to_owned(), error: io::ErrorKind::InvalidData.into() })
+            }
+        }
+    }
+
+    /// Gives a task, with descriptors, and returns the line on which it is answered.
+    fn ask(&self, task: &Task, fds: &[BorrowedFd<'_>]) -> io::Result<OwnedFd> {
+        let (ours, theirs) = talk::words()?;
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().copied().chain([theirs.as_fd()]).collect();
+        talk::order(&*self.0.lock().unwrap_or_else(PoisonError::into_inner), task, &fds)?;
+        Ok(ours)
     }
 }
 
@@ -56,10 +71,15 @@ fn serve(orders: OwnedFd) -> ! {
     sys::close_from(1);
     let orders = rustix::stdio::stdin();
     let identity = Identity::here();
-    while let Ok(Some((order, fds))) = talk::take_order::<Order>(orders) {
-        let Ok([stdin, stdout, stderr, line]) = <[OwnedFd; 4]>::try_from(fds) else { continue };
-        let ends = Ends { stdio: [stdin, stdout, stderr], talk: line };
-        start(&order, ends, identity);
+    while let Ok(Some((task, mut fds))) = talk::take_order::<Task>(orders) {
+        let Some(line) = fds.pop() else { continue };
+        match task {
+            Task::Look => drop(say(line, &Word::Machine(probe::machine()), &[])),
+            Task::Start(order) => {
+                let Ok(stdio) = <[OwnedFd; 3]>::try_from(fds) else { continue };
+                start(&order, Ends { stdio, talk: line }, identity);
+            }
+        }
     }
     sys::exit(0)
 }

@@ -81,7 +81,16 @@ pub(super) struct Layout {
     pub(super) bounds: Bounds,
 }
 
-/// A program and how it is confined: what the helper is told.
+/// What the helper is asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Task {
+    /// Start a program.
+    Start(Box<Order>),
+    /// Find out what this machine offers. A large process, or one of many threads, cannot do that itself.
+    Look,
+}
+
+/// A program and how it is confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) layout: Layout,

@@ -1,10 +1,10 @@
 //! What this machine offers, found out by doing it in children that are thrown away: a kernel may know a
-//! mechanism and still refuse it, because of a setting, a container or a policy.
+//! mechanism and still refuse it, because of a setting, a container or a policy. Only the helper does this:
+//! the children go on with a copy of its memory.
 
 use super::inside::Identity;
 use super::{filter, sys};
 use crate::standing::{Level, Machine, Mechanism};
-use rustix::process::{WaitOptions, waitpid};
 
 /// Looks at everything.
 pub(super) fn machine() -> Machine {
@@ -72,23 +72,24 @@ fn landlock_abi() -> u32 {
     sys::landlock_abi().unwrap_or(0)
 }
 
-/// Runs a trial in a child with these namespaces. The trial's number says which step failed.
+/// Runs a trial in a child with these namespaces. The child writes down which step failed: the helper does
+/// not keep track of how its children end.
 fn tries(namespaces: i32, trial: fn(Identity) -> Result<(), Trial>) -> Result<(), String> {
     let identity = Identity::here();
-    match sys::fork_into(namespaces) {
-        Ok(sys::Forked::Child) => {
-            let code = match trial(identity) {
-                Ok(()) => 0,
-                Err(step) => step as i32,
-            };
-            sys::exit(code)
+    let fail = |error: std::io::Error| format!("refused: {error}");
+    let (result, theirs) = crate::watch::pipe().map_err(fail)?;
+    match sys::fork_into(namespaces).map_err(fail)? {
+        sys::Forked::Child => {
+            let step = trial(identity).err().map_or(0, |step| step as u8);
+            let _ = rustix::io::write(&theirs, &[step]);
+            sys::exit(0)
         }
-        Ok(sys::Forked::Parent { pid, .. }) => {
-            let waited = waitpid(rustix::process::Pid::from_raw(pid), WaitOptions::empty());
-            let code = waited.ok().flatten().and_then(|(_, status)| status.exit_status());
-            Trial::said(code.unwrap_or(-1))
+        sys::Forked::Parent { .. } => {
+            drop(theirs);
+            let mut step = [u8::MAX];
+            let _ = rustix::io::read(&result, &mut step);
+            Trial::said(step[0])
         }
-        Err(error) => Err(format!("refused: {error}")),
     }
 }
 
@@ -108,19 +109,19 @@ enum Trial {
 }
 
 impl Trial {
-    fn said(code: i32) -> Result<(), String> {
+    fn said(code: u8) -> Result<(), String> {
         let step = match code {
             0 => return Ok(()),
-            code if code == Self::Map as i32 => "the user cannot be mapped",
-            code if code == Self::Private as i32 => "mounts cannot be made private",
-            code if code == Self::Tmpfs as i32 => "no file system can be mounted",
-            code if code == Self::Proc as i32 => "/proc cannot be mounted (a container that masks it?)",
-            code if code == Self::Loopback as i32 => "loopback cannot be switched on",
-            code if code == Self::Dirs as i32 => "directories cannot be made",
-            code if code == Self::Overlay as i32 => "an overlay cannot be mounted",
-            code if code == Self::Opaque as i32 => "an overlay cannot replace a directory",
-            code if code == Self::Filter as i32 => "a filter cannot be installed",
-            code if code == Self::NotFiltered as i32 => "a filter has no effect",
+            code if code == Self::Map as u8 => "the user cannot be mapped",
+            code if code == Self::Private as u8 => "mounts cannot be made private",
+            code if code == Self::Tmpfs as u8 => "no file system can be mounted",
+            code if code == Self::Proc as u8 => "/proc cannot be mounted (a container that masks it?)",
+            code if code == Self::Loopback as u8 => "loopback cannot be switched on",
+            code if code == Self::Dirs as u8 => "directories cannot be made",
+            code if code == Self::Overlay as u8 => "an overlay cannot be mounted",
+            code if code == Self::Opaque as u8 => "an overlay cannot replace a directory",
+            code if code == Self::Filter as u8 => "a filter cannot be installed",
+            code if code == Self::NotFiltered as u8 => "a filter has no effect",
             _ => "the trial crashed",
         };
         Err(step.to_owned())

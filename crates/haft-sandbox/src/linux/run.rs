@@ -1,11 +1,11 @@
 //! A program that runs confined, seen from outside.
 
-use super::layout::{Order, Walls, Ways};
+use super::layout::{Layout, Walls, Ways};
 use super::reporter::Reporter;
 use super::talk::{Word, hear};
 use super::temp::Temp;
 use super::usage;
-use crate::backend::{End, Run, SandboxError, Usage};
+use crate::backend::{End, Program, Run, SandboxError, Usage};
 use crate::net::{Contact, Gate};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -55,7 +55,7 @@ impl Heard {
                 Word::Watch => heard.listener = fds.pop(),
                 Word::Exited { code } => heard.end = Some(End::Exited(code)),
                 Word::Signalled { signal } => heard.end = Some(End::Signalled(signal)),
-                Word::Failed { .. } | Word::NoProgram { .. } => return Err(refusal(word, program)),
+                Word::Failed { .. } | Word::NoProgram { .. } | Word::Machine(_) => return Err(refusal(word, program)),
             }
         }
         Ok(heard)
@@ -65,11 +65,10 @@ impl Heard {
 /// Waits until the program runs, or says why it does not.
 pub(super) fn attend(
     talk: OwnedFd,
-    order: &Order,
+    (layout, program): (&Layout, &Program),
     rules: Vec<crate::confinement::HostRule>,
     temp: Option<Temp>,
 ) -> Result<Running, SandboxError> {
-    let Order { layout, program } = order;
     let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
     let name = program.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let heard = Heard::all(&talk, matches!(layout.ways, Ways::Gate(_)), &name)?;
@@ -118,9 +117,7 @@ fn refusal(word: Word, program: &str) -> SandboxError {
         Word::NoProgram { errno } => {
             SandboxError::Program { program: program.to_owned(), error: io::Error::from_raw_os_error(errno) }
         }
-        Word::Born { .. } | Word::Ways | Word::Watch | Word::Exited { .. } | Word::Signalled { .. } => {
-            SandboxError::Step { step: "understand the helper".to_owned(), error: io::ErrorKind::InvalidData.into() }
-        }
+        _ => SandboxError::Step { step: "understand the helper".to_owned(), error: io::ErrorKind::InvalidData.into() },
     }
 }
 
@@ -190,7 +187,7 @@ impl Run for Running {
                 self.report(fds.pop());
                 None
             }
-            Some((Word::Born { .. } | Word::Ways, _)) => None,
+            Some((Word::Born { .. } | Word::Ways | Word::Machine(_), _)) => None,
             Some((word @ (Word::Failed { .. } | Word::NoProgram { .. }), _)) => {
                 return Err(refusal(word, &self.program));
             }

@@ -1,6 +1,7 @@
 //! Words and descriptors over a local socket: between whoever wants a program started, the helper that
 //! starts it, and the program's keeper inside.
 
+use crate::standing::Machine;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -35,6 +36,8 @@ pub(super) enum Word {
     Exited { code: i32 },
     /// A signal ended it.
     Signalled { signal: i32 },
+    /// What the machine offers.
+    Machine(Machine),
 }
 
 /// A pair of sockets that keeps messages apart.
