@@ -68,7 +68,11 @@ pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxErr
 fn weight(changes: &[Change]) -> u64 {
     let mut bytes = 0;
     for change in changes {
-        if let Change::Place { staged, .. } = change {
+        if let Change::Place { staged, after, .. } = change {
+            if !after.is_tree() {
+                bytes += std::fs::symlink_metadata(staged).map_or(0, |meta| meta.len());
+                continue;
+            }
             // What cannot be looked at is found when it is placed.
             let _ = tree::each(staged, &mut |entry| {
                 bytes += at::size(entry.stat);

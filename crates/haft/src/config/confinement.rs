@@ -1,6 +1,7 @@
 //! What programs that tools start may reach and use up, as the configuration says it.
 
 use super::error::ConfigError;
+use super::merge::nearer;
 use super::placed::{Spot, Text};
 use crate::size::size;
 use haft_core::host::HostRule;
@@ -105,12 +106,6 @@ pub struct Limits {
     /// What it prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Text>,
-}
-
-fn nearer<T>(value: &mut Option<T>, said: Option<T>) {
-    if said.is_some() {
-        *value = said;
-    }
 }
 
 impl Permissions {

@@ -15,7 +15,7 @@ fn join<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
 }
 
 /// The nearer value, where there is one.
-fn nearer<T>(value: &mut Option<T>, said: Option<T>) {
+pub(super) fn nearer<T>(value: &mut Option<T>, said: Option<T>) {
     if said.is_some() {
         *value = said;
     }
