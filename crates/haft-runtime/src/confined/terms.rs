@@ -122,10 +122,8 @@ impl Terms {
     /// can live there, in memory.
     pub fn staging_base(data_dir: &Path) -> PathBuf {
         let _ = std::fs::create_dir_all(data_dir);
-        if can_hold_layers(data_dir) {
-            return data_dir.to_owned();
-        }
-        PathBuf::from(format!("/dev/shm/haft-{}", rustix::process::geteuid().as_raw()))
+        let elsewhere = if can_hold_layers(data_dir) { None } else { own_memory() };
+        elsewhere.unwrap_or_else(|| data_dir.to_owned())
     }
 
     /// The staging directory that a call would use.
@@ -137,6 +135,18 @@ impl Terms {
     pub(crate) fn stage(&self, call: &CallId) -> std::io::Result<Arc<Staging>> {
         Staging::create(&Self::staging_base(&self.data_dir), call)
     }
+}
+
+/// A directory of this user's in shared memory. Everybody may make directories there, so it has to be looked
+/// at: one that somebody else made, or may look into, will not do.
+pub fn own_memory() -> Option<PathBuf> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    let me = rustix::process::geteuid().as_raw();
+    let dir = PathBuf::from(format!("/dev/shm/haft-{me}"));
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+    let meta = std::fs::symlink_metadata(&dir).ok()?;
+    let closed = meta.mode() & 0o777 == 0o700;
+    (meta.is_dir() && meta.uid() == me && closed).then_some(dir)
 }
 
 /// File systems on which the writing half of an overlay cannot be.

@@ -71,7 +71,7 @@ fn failed(what: &str) -> impl Fn(std::io::Error) -> Failure + '_ {
 fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let wanted = Policy::of(args)?;
     let cwd = std::env::current_dir().map_err(failed("the working directory cannot be used"))?;
-    let data = data_dir();
+    let data = data_dir()?;
     let machine = confined::machine::known(&data);
     let direct = args.direct || !(machine.layers || args.dry_run);
     if direct && !args.direct && !wanted.write.is_empty() {
@@ -169,11 +169,17 @@ fn own_state() -> Vec<PathBuf> {
 }
 
 /// Where haft keeps its data; in memory if there is no such place.
-fn data_dir() -> PathBuf {
-    let paths = crate::config::Paths::from_env(Path::new("/"));
-    let dir = paths.map_or_else(|_| PathBuf::from("/dev/shm/haft"), |paths| paths.data_dir().to_owned());
-    let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-    dir
+fn data_dir() -> Result<PathBuf, Failure> {
+    let dir = match crate::config::Paths::from_env(Path::new("/")) {
+        Ok(paths) => paths.data_dir().to_owned(),
+        Err(error) => return confined::terms::own_memory().ok_or_else(|| CallError::failed(error.to_string()).into()),
+    };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    // A home that cannot be written is no reason not to confine.
+    if made.is_err() || rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_err() {
+        return Ok(confined::terms::own_memory().unwrap_or(dir));
+    }
+    Ok(dir)
 }
 
 /// A directory for the layers, beside haft's other data.
