@@ -70,6 +70,9 @@ const CREDENTIAL_FILES: &[&str] = &[
     ".vault-token",
     "credentials.json",
     "terraform.tfstate",
+    "credentials.toml",
+    ".credentials.json",
+    "service-account.json",
 ];
 /// Beginnings of names that mean credentials: keys are copied and renamed.
 const CREDENTIAL_STARTS: &[&str] = &["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
@@ -94,33 +97,6 @@ pub fn sensitive(path: &Path) -> Option<Sensitive> {
     found
 }
 
-/// Names of files that a shell reads when it starts, in somebody's home.
-const SHELL_START: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".xprofile",
-    ".xinitrc",
-    ".xsession",
-    ".pam_environment",
-    ".gitconfig",
-];
-/// Directories in a home whose content is run or believed by what starts there later.
-const HOME_CONFIG: &[&str] = &[".config", ".local/bin", ".local/share/applications", "bin"];
-
 /// Why a program that may write a root must still leave this place in it alone: whoever writes it decides
 /// what runs later, outside and unasked. The path is relative to the root. A directory is judged by its
 /// name alone; what is in it has to be judged as well.
@@ -131,6 +107,9 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
     if names.iter().any(|name| matches!(*name, ".haft" | ".glee")) {
         return Some("haft's own configuration and tools");
     }
+    if names.windows(2).any(|pair| matches!(pair, [".hg", "hgrc"])) {
+        return Some("mercurial runs what stands there");
+    }
     for (position, _) in names.iter().enumerate().filter(|(_, name)| **name == ".git") {
         let rest = names.get(position + 1..).unwrap_or_default();
         // A `.git` that is a file or a link points to a repository, wherever somebody likes.
@@ -139,8 +118,9 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
         }
     }
     let first = names.first().copied().unwrap_or_default();
-    if root_is_home && (SHELL_START.contains(&first) || HOME_CONFIG.iter().any(|dir| inside.starts_with(dir))) {
-        return Some("it is read or run when somebody logs in");
+    // In a home nearly every hidden file is read, believed or run by something that starts there later.
+    if root_is_home && (first == "bin" || (first.starts_with('.') && !matches!(first, ".cache" | ".git"))) {
+        return Some("in a home it is read or run by what starts there later");
     }
     None
 }
@@ -149,7 +129,8 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
 /// work trees.
 fn is_git_control(inside: &[&str]) -> bool {
     match inside {
-        ["hooks" | "config" | "config.worktree" | "commondir", ..] | ["info", "attributes", ..] => true,
+        ["hooks" | "config" | "config.worktree" | "commondir" | "rebase-merge" | "rebase-apply" | "sequencer", ..]
+        | ["info", "attributes", ..] => true,
         ["modules" | "worktrees", rest @ ..] => {
             rest.iter().any(|name| matches!(*name, "hooks" | "config" | "config.worktree" | "commondir" | "gitdir"))
         }
@@ -200,6 +181,8 @@ mod tests {
             "sub/.git/hooks/pre-commit",
             ".git/modules/a/config",
             ".git/worktrees/w/config.worktree",
+            ".git/rebase-merge/git-rebase-todo",
+            ".hg/hgrc",
             "a/b/.haft/tools/x/tool.yml",
             ".GIT/hooks/x",
             "sub/.git",

@@ -178,6 +178,8 @@ impl Haft {
             Said::Always(pattern) => self.remember(&pending, Some(pattern)).await.map(|()| yes())?,
             Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
             Said::Edit(args) => {
+                // What was tried was something else.
+                drop(self.trials.take(&question.call_id));
                 let mut call = pending.into_call();
                 // The edited arguments are canonical, whatever dialect the call came in.
                 call.spoken = question.tool.to_string();

@@ -124,12 +124,7 @@ impl Ran {
     /// What a person should know about what is and is not kept.
     pub fn warnings(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         let Some(diffed) = &self.diffed else { return Vec::new() };
-        let refused = diffed.refused.iter().map(|(path, why)| format!("{} is not kept: {why}", shown(path)));
-        let linked = diffed
-            .hard_links
-            .iter()
-            .map(|path| format!("{} had other hard links; they keep the old content", shown(path)));
-        refused.chain(linked).collect()
+        diffed.refused.iter().map(|(path, why)| format!("{} is not kept: {why}", shown(path))).collect()
     }
 
     /// What was refused on the way out, in a sentence each.

@@ -25,7 +25,8 @@ impl Haft {
             Err(stop) => Outcome::failure(id, stop.tool, stop.error, stop.verdict),
         };
         outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        journal::rehearsed(&self.store, &call, &outcome);
+        let hold = self.check(call.clone(), halt).ok().and_then(|checked| self.hold(&checked).ok().flatten());
+        journal::rehearsed(&self.store, &call, self.loggable(&call), hold.as_ref(), &outcome);
         outcome
     }
 
@@ -46,6 +47,13 @@ impl Haft {
             return Err(refuse(
                 ErrorKind::ApprovalRequired,
                 format!("even looking has to be asked: {}", verdict.reason),
+            ));
+        }
+        // Trying does not touch files, but what is sent is sent.
+        if facts.hold.as_ref().is_some_and(|hold| hold.network) && verdict.decision != Decision::Allow {
+            return Err(refuse(
+                ErrorKind::ApprovalRequired,
+                format!("it may use the network, so even trying has to be asked: {}", verdict.reason),
             ));
         }
         if checked.spec().effects.effect == Effect::Acts {

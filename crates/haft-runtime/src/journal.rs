@@ -3,7 +3,7 @@
 use haft_core::policy::Hook;
 use haft_core::record::{Digest, Kind, redact};
 use haft_core::secret::mask;
-use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Outcome};
+use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Hold, Outcome};
 use haft_store::{Entry, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -95,10 +95,17 @@ pub(crate) fn refuse(store: &Store, call: &Call, args: Value, outcome: &Outcome)
     store.record_later(entry);
 }
 
-/// Records that a call was tried and nothing happened.
-pub(crate) fn rehearsed(store: &Store, call: &Call, outcome: &Outcome) {
-    store
-        .record_later(ended(Kind::Outcome, call, outcome).with("dry_run", true).with("session", call.session.as_str()));
+/// Records that a call was tried and nothing was kept: what, under what, and whom it contacted.
+pub(crate) fn rehearsed(store: &Store, call: &Call, args: Value, hold: Option<&Hold>, outcome: &Outcome) {
+    let entry = ended(Kind::Outcome, call, outcome)
+        .with("dry_run", true)
+        .with("args", args)
+        .with("session", call.session.as_str())
+        .with("verdict", serde_json::to_value(&outcome.verdict).unwrap_or_default());
+    store.record_later(match hold {
+        Some(hold) => entry.with("confinement", serde_json::to_value(hold).unwrap_or_default()),
+        None => entry,
+    });
 }
 
 fn describe(kind: Kind, checked: &Checked) -> Entry {
@@ -129,8 +136,9 @@ fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
         let first = error.message.lines().next().unwrap_or_default();
         entry = entry.with("error", json!({"kind": error.kind, "message": mask(first)}));
     }
-    if let Some(run) = outcome.data.as_ref().and_then(|data| data.get("run")) {
-        entry = entry.with("run", run.clone());
+    let run = |data: &Value| data.get("run").or_else(|| data.get("result")?.get("run")).cloned();
+    if let Some(run) = outcome.data.as_ref().and_then(run) {
+        entry = entry.with("run", run);
     }
     if let Some(undo) = &outcome.undo {
         entry = entry.with("undo", serde_json::to_value(undo).unwrap_or_default());

@@ -128,24 +128,25 @@ impl Haft {
     /// Carries a call through every stage.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let begun = Instant::now();
-        let mut outcome = match self.pass(call.clone(), approver, halt).await {
+        let mut outcome = match self.pass(call.clone(), approver, halt, begun).await {
             Ok(outcome) => outcome,
             Err(stop) => {
-                let outcome = Outcome::failure(call.id.clone(), stop.tool, stop.error, stop.verdict);
+                let mut outcome = Outcome::failure(call.id.clone(), stop.tool, stop.error, stop.verdict);
+                outcome.duration_ms = millis(begun);
                 journal::refuse(&self.store, &call, self.loggable(&call), &outcome);
                 outcome
             }
         };
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
-        outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        outcome.duration_ms = millis(begun);
         self.store.touch_session(&call.session);
         self.events.send_with(|| Event::CallEnd { outcome: Box::new(outcome.clone()) });
         outcome
     }
 
     /// The arguments of a call that was stopped, as far as they may be written down.
-    fn loggable(&self, call: &Call) -> serde_json::Value {
+    pub(crate) fn loggable(&self, call: &Call) -> serde_json::Value {
         match self.registry.resolve(call) {
             Ok(Meant { entry, args }) => {
                 let spec = entry.spec();
@@ -155,14 +156,15 @@ impl Haft {
         }
     }
 
-    async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Result<Outcome, Stop> {
+    async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Outcome, Stop> {
         let checked = self.check(call, halt)?;
         let admitted = self.admit(checked, approver, halt).await?;
         let _turn = self.turn(&admitted, halt).await?;
         let opened = self.open(admitted).await?;
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, halt).await;
-        let outcome = self.shape(&opened, raw);
+        let mut outcome = self.shape(&opened, raw);
+        outcome.duration_ms = millis(begun);
         record.close(&outcome);
         Ok(outcome)
     }
@@ -222,6 +224,11 @@ impl Haft {
             }
         }
     }
+}
+
+/// Milliseconds since then.
+fn millis(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 type Turn = tokio::sync::OwnedMutexGuard<()>;

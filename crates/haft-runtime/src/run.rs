@@ -34,7 +34,8 @@ impl Haft {
                 CallError::new(ErrorKind::UnknownTool, format!("`{}` was just unregistered", checked.spec().name));
             return Raw { reply: Err(error), undo: None };
         };
-        let reply = if let Some(reply) = self.trials.take(&checked.call().id) {
+        let tried = self.trials.take(&checked.call().id);
+        let reply = if let Some(reply) = tried.filter(|_| opened.admitted().shown().is_some()) {
             // It has run already, and this is what somebody saw.
             Ok(reply)
         } else {

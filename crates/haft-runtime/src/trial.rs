@@ -1,16 +1,16 @@
 //! Trying a call that runs a program: on a copy-on-write view, so that a person can approve the effect and
 //! not the intention. What was tried is what is kept; the program does not run a second time.
 
-use crate::apply;
 use crate::approver::Question;
 use crate::confined::{self, Terms};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::tool::Reply;
+use crate::{apply, journal};
 use haft_core::change::digest;
 use haft_core::tool::Effect;
-use haft_core::{CallError, CallId, Checked, Facts, Hold, Pending};
+use haft_core::{CallError, CallId, Checked, Facts, Hold, Outcome, Pending};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -56,6 +56,16 @@ impl Haft {
         entry.tool().act(&self.scene(basis, &halt.within(checked.spec().timeout))).await
     }
 
+    /// A trial is no call, but it ran, and may have contacted somebody.
+    fn record_trial(&self, checked: &Checked, pending: &Pending, reply: &Reply) {
+        let (call, name) = (checked.call(), &checked.spec().name);
+        let mut outcome = Outcome::success(call.id.clone(), name, reply.text.clone(), pending.verdict().clone());
+        outcome.success = reply.error.is_none();
+        outcome.error.clone_from(&reply.error);
+        outcome.data.clone_from(&reply.data);
+        journal::rehearsed(&self.store, call, self.loggable(call), pending.facts().hold.as_ref(), &outcome);
+    }
+
     /// Tries a call that is being asked about, and adds what came of it to the question.
     pub(crate) async fn try_out(&self, pending: &Pending, question: &mut Question, halt: &Halt) {
         let checked = pending.checked();
@@ -66,6 +76,10 @@ impl Haft {
                 question.tried = Some(format!("{text}{failed}"));
                 question.diff = Some(apply::diff(&reply.changes, &|path| self.workspace.shown(path)));
                 question.shown = Some(digest(&reply.changes));
+                if let Some(hold) = &mut question.hold {
+                    hold.gap = self.vault.gap(&reply.changes);
+                }
+                self.record_trial(checked, pending, &reply);
                 self.trials.keep(&checked.call().id, reply);
             }
             Err(error) => {

@@ -52,7 +52,23 @@ pub struct Program {
     /// Its whole environment.
     pub env: Vec<(OsString, OsString)>,
     /// Where it starts.
+    #[serde(with = "as_bytes")]
     pub cwd: PathBuf,
+}
+
+/// A path as the bytes that it is: it need not be text.
+mod as_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
 }
 
 /// What becomes of a program's first three descriptors. All others are closed.

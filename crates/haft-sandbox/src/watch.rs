@@ -135,7 +135,8 @@ pub fn watch(run: &mut dyn Run, mut watch: Watch<'_>) -> Result<Watched, Sandbox
     state.drain();
     let hit = state.hit.or(match end {
         End::Signalled(libc::SIGXCPU) => Some(Hit::Cpu),
-        End::Signalled(libc::SIGXFSZ) => Some(Hit::FileSize),
+        // A shell says of a child that a signal ended it by its own status.
+        End::Signalled(libc::SIGXFSZ) | End::Exited(153) => Some(Hit::FileSize),
         End::Exited(_) | End::Signalled(_) => None,
     });
     let output = state.taps.into_iter().map(|tap| tap.text).collect();
@@ -193,22 +194,24 @@ impl State<'_> {
                 self.stopped = true;
                 self.ask(run);
             }
-            Course::Free => {
+            Course::Asked(since) if since.elapsed() >= self.watch.grace => self.kill(run),
+            // Also while it is given time to end.
+            Course::Free | Course::Asked(_) => {
                 if self.looked.elapsed() >= LOOK {
                     self.looked = Instant::now();
                     self.weigh(run);
                 }
             }
-            Course::Asked(since) if since.elapsed() >= self.watch.grace => self.kill(run),
             // On a shared root a process may slip through while it is being killed.
             Course::Killed(since) if since.elapsed() >= LOOK => self.kill(run),
-            Course::Asked(_) | Course::Killed(_) => {}
+            Course::Killed(_) => {}
         }
     }
 
     fn weigh(&mut self, run: &mut dyn Run) {
         let bounds = self.watch.bounds;
-        if bounds.wall.is_some_and(|wall| self.begun.elapsed() >= wall) {
+        let free = matches!(self.course, Course::Free);
+        if free && bounds.wall.is_some_and(|wall| self.begun.elapsed() >= wall) {
             self.hit = Some(Hit::Wall);
             self.ask(run);
             return;

@@ -276,7 +276,11 @@ fn header(name: &str, created: bool, removed: bool) -> (String, String) {
 /// A unified diff of two contents.
 fn text_diff(old: &[u8], new: &[u8], name: &str, created: bool, removed: bool) -> String {
     let (from, to) = header(name, created, removed);
+    let text = |content: &'_ [u8]| !content.contains(&0);
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {
+        _ if !text(old) || !text(new) => {
+            format!("binary files {from} and {to} differ ({} -> {} bytes)\n", old.len(), new.len())
+        }
         (Ok(old), Ok(new)) if old.len().max(new.len()) > DIFF_MAX => {
             format!(
                 "{from} and {to} differ ({} -> {} bytes; too large to compare line by line)\n",

@@ -80,6 +80,11 @@ pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
+/// The user's home, free of links.
+pub fn real_home() -> Option<PathBuf> {
+    home().map(|home| home.canonicalize().unwrap_or(home))
+}
+
 /// Directories outside the system's own that hold programs and what they need, to be read.
 pub fn toolchains() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -87,11 +92,20 @@ pub fn toolchains() -> Vec<PathBuf> {
     if let Some(home) = home() {
         dirs.extend(TOOLCHAINS.iter().map(|dir| home.join(dir)));
     }
-    for variable in ["CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "GOROOT", "JAVA_HOME"] {
+    for variable in ["RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "GOROOT", "JAVA_HOME"] {
         dirs.extend(std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute()));
     }
+    // Not the whole of it: it also holds the token for publishing.
+    if let Some(cargo) = std::env::var_os("CARGO_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        dirs.extend(["bin", "registry", "git"].map(|part| cargo.join(part)));
+    }
     let real = dirs.into_iter().filter_map(|dir| dir.canonicalize().ok());
-    let foreign = |dir: &PathBuf| dir != Path::new("/") && !SYSTEM.iter().any(|system| dir.starts_with(system));
+    // A home that is on the PATH is still a home.
+    let home = real_home();
+    let around_home = |dir: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(dir));
+    let foreign = |dir: &PathBuf| {
+        dir != Path::new("/") && !around_home(dir) && !SYSTEM.iter().any(|system| dir.starts_with(system))
+    };
     let mut found: Vec<PathBuf> = real.filter(foreign).collect();
     found.sort();
     found.dedup();

@@ -16,7 +16,9 @@ pub struct Guard {
     pub granted: Vec<PathBuf>,
     /// Places that are protected by name, besides those that are by nature.
     pub protected: Vec<PathBuf>,
-    /// The user's home.
+    /// Where haft's own state is, or would be.
+    pub own: Vec<PathBuf>,
+    /// The user's home, free of links.
     pub home: Option<PathBuf>,
 }
 
@@ -24,7 +26,10 @@ impl Guard {
     /// The first guarded place that these changes would touch, and why it is guarded.
     pub fn first(&self, changes: &[Change]) -> Option<(PathBuf, &'static str)> {
         changes.iter().find_map(|change| match change {
-            Change::Place { path, staged, .. } => self.of_staged(path, staged),
+            Change::Place { path, staged, before, .. } => {
+                self.of_staged(path, staged).or_else(|| if before.is_tree() { lost_rules(path) } else { None })
+            }
+            Change::Remove { path, before } if before.is_tree() => self.of(path, false).or_else(|| lost_rules(path)),
             Change::Move { from, to, .. } => self.of(from, false).or_else(|| self.of(to, false)),
             Change::Write { path, .. } | Change::Remove { path, .. } => self.of(path, false),
             Change::Mode { path, .. } => self.of(path, true),
@@ -33,9 +38,13 @@ impl Guard {
 
     /// Places that the kernel is to protect, as far as they exist in a root.
     pub fn for_kernel(&self) -> Vec<PathBuf> {
-        let natural = self.roots.iter().flat_map(|root| GUARDED.iter().map(move |place| root.join(place)));
-        let there = |place: &PathBuf| std::fs::symlink_metadata(place).is_ok_and(|meta| !meta.is_symlink());
-        let mut places: Vec<PathBuf> = natural.filter(there).filter(|place| !self.is_granted(place)).collect();
+        // A root may itself be a `.git`: then its places are right in it.
+        let natural = self.roots.iter().flat_map(|root| GUARDED.iter().map(move |place| named_from(root).join(place)));
+        let natural = natural.filter(|place| self.roots.iter().any(|root| place.starts_with(root)));
+        // What a link leads to is protected where it is, if it is in reach.
+        let real = natural.filter(|place| !self.is_granted(place)).filter_map(|place| place.canonicalize().ok());
+        let mut places: Vec<PathBuf> =
+            real.filter(|place| self.roots.iter().any(|root| place.starts_with(root))).collect();
         places.extend(self.protected.iter().cloned());
         places
     }
@@ -45,6 +54,9 @@ impl Guard {
     }
 
     fn of(&self, path: &Path, is_dir: bool) -> Option<(PathBuf, &'static str)> {
+        if self.own.iter().any(|place| path.starts_with(place)) {
+            return Some((path.to_owned(), "it is haft's own"));
+        }
         if self.protected.iter().any(|place| path.starts_with(place)) {
             return Some((path.to_owned(), "it was named as protected"));
         }
@@ -52,8 +64,10 @@ impl Guard {
             return None;
         }
         let root = self.roots.iter().find(|root| path.starts_with(root))?;
-        let home = self.home.as_ref() == Some(root);
-        let why = guarded(path.strip_prefix(root).ok()?, is_dir, home)?;
+        // A root may be a home, or have one in it.
+        let home = self.home.as_ref().filter(|home| home.starts_with(root));
+        let at_home = home.and_then(|home| guarded(path.strip_prefix(home).ok()?, is_dir, true));
+        let why = at_home.or_else(|| guarded(path.strip_prefix(named_from(root)).ok()?, is_dir, false))?;
         Some((path.to_owned(), why))
     }
 
@@ -67,7 +81,7 @@ impl Guard {
             return None;
         }
         let mut found = None;
-        let walked = tree::each(staged, &mut |entry| {
+        let walked = tree::each_without_fail(staged, &mut |entry| {
             if found.is_none() {
                 let inner_dir = haft_sandbox::layer::at::kind(entry.stat).is_dir();
                 found = self.of(&path.join(entry.inner), inner_dir);
@@ -77,6 +91,44 @@ impl Guard {
         // What cannot be looked at cannot be called harmless.
         found.or_else(|| walked.is_err().then(|| (path.to_owned(), "it could not be looked through")))
     }
+}
+
+/// A project's own rules that would go with a directory: without them more would be allowed there.
+fn lost_rules(path: &Path) -> Option<(PathBuf, &'static str)> {
+    let mut found = None;
+    let walked = tree::each(path, &mut |entry| {
+        if found.is_none() && matches!(entry.name.to_str(), Some(".haft" | ".glee")) {
+            found = Some((path.join(entry.inner), "haft's own configuration and tools"));
+        }
+        Ok(())
+    });
+    found.or_else(|| walked.is_err().then(|| (path.to_owned(), "it could not be looked through")))
+}
+
+/// From where on a root's path says something about what is in it: a root inside a repository's `.git` is
+/// judged by that name as well.
+fn named_from(root: &Path) -> &Path {
+    let repository = |dir: &&Path| dir.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+    root.ancestors().find(repository).and_then(Path::parent).unwrap_or(root)
+}
+
+/// Whether a root is itself a guarded place, and so named on purpose. Where it lies says nothing: a project
+/// may be kept anywhere.
+fn is_meant(root: &Path) -> bool {
+    let own =
+        root.file_name().is_some_and(|name| [".haft", ".glee"].iter().any(|known| name.eq_ignore_ascii_case(known)));
+    let inside = root.strip_prefix(named_from(root)).unwrap_or(root);
+    own || (named_from(root) != root && guarded(inside, true, false).is_some())
+}
+
+/// Roots that are directories, and places that were named to be granted: a file inside a root, or a guarded
+/// directory.
+pub fn split(roots: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let inside = |path: &Path| roots.iter().any(|root| root != path && path.starts_with(root));
+    let (files, dirs): (Vec<_>, Vec<_>) = roots.iter().cloned().partition(|path| !path.is_dir() && inside(path));
+    let meant = dirs.iter().filter(|dir| is_meant(dir)).cloned();
+    let granted = files.into_iter().chain(meant).collect();
+    (dirs, granted)
 }
 
 #[cfg(test)]
@@ -98,6 +150,9 @@ mod tests {
         assert!(path.starts_with("/p/vendor/deep/.git/hooks"), "{path:?}");
         let granted = Guard { granted: vec!["/p/vendor/deep/.git/hooks".into()], ..guard.clone() };
         assert!(granted.first(&[place]).is_none());
+        let inner = Guard { roots: vec!["/p/.git".into()], ..Guard::default() };
+        let hook = Change::Remove { path: "/p/.git/hooks/x".into(), before: State::Absent };
+        assert!(inner.first(&[hook]).is_some(), "naming the repository does not name its hooks");
         let link = Change::Remove { path: "/p/.git".into(), before: State::Absent };
         assert!(guard.first(&[link]).is_some(), "a repository must not be swapped for another");
     }

@@ -1,7 +1,7 @@
 //! What was found out about this machine, kept until it is started again: finding out takes as long as
 //! starting a program.
 
-use haft_sandbox::{Backend, Linux, Machine};
+use haft_sandbox::{Backend, Level, Linux, Machine};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -41,6 +41,11 @@ fn file(data_dir: &Path) -> PathBuf {
 
 /// Best effort: what is not kept is found out again.
 fn keep(data_dir: &Path, machine: &Machine) {
+    // What did not work a moment ago may work the next; only what works is worth remembering.
+    if machine.level != Level::Full || !machine.layers {
+        let _ = std::fs::remove_file(file(data_dir));
+        return;
+    }
     let kept = Kept { valid_for: now(), machine: machine.clone() };
     if let Ok(text) = serde_json::to_vec(&kept) {
         let draft = data_dir.join(format!(".machine-{:016x}", crate::chance()));

@@ -1,7 +1,7 @@
 //! On what terms a tool's programs run: what the configuration says, joined with what the project is.
 
 use super::environment;
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use crate::tool::Staging;
 use crate::workspace::Workspace;
 use haft_core::place::Sensitive;
@@ -69,10 +69,10 @@ impl Settled {
     }
 }
 
-/// How many entries of a directory are looked at for credentials.
-const LOOK_MAX: usize = 2000;
+/// How many entries are looked at for credentials.
+const LOOK_MAX: usize = 20_000;
 /// How many directories of the project are.
-const LOOK_DIRS: usize = 100;
+const LOOK_DIRS: usize = 1000;
 
 impl Terms {
     /// Settles how a program in this project is confined. `staging` is where its layers go; without one the
@@ -85,15 +85,17 @@ impl Terms {
             return Err(SandboxError::Unenforceable(why));
         }
         let layered = !self.direct && machine.layers && machine.level == Level::Full;
+        let (write, granted) = guard::split(workspace.writable_roots());
         let guard = Guard {
-            roots: workspace.writable_roots().to_vec(),
-            granted: workspace.writable_roots().iter().filter(|root| is_guarded(root)).cloned().collect(),
+            roots: write.clone(),
+            granted,
             protected: Vec::new(),
-            home: environment::home(),
+            own: workspace.own_places().to_vec(),
+            home: environment::real_home(),
         };
         let wanted = Confinement {
             read: workspace.readable_roots().iter().cloned().chain(environment::toolchains()).collect(),
-            write: workspace.writable_roots().to_vec(),
+            write,
             protect: guard.for_kernel(),
             hide: hidden(workspace),
             network: self.network.clone(),
@@ -159,19 +161,25 @@ fn can_hold_layers(dir: &Path) -> bool {
     rustix::fs::statfs(dir).is_ok_and(|found| ![OVERLAY, NFS, FUSE, NINE_P, SMB].contains(&found.f_type))
 }
 
-/// Whether a root was named that would be guarded inside another: then somebody means it.
-fn is_guarded(root: &Path) -> bool {
-    haft_core::place::guarded(root, true, false).is_some()
-}
-
 /// What a program must not read although it lies in a readable root: haft's own state, and credentials in
 /// the upper two levels of the project. Deeper ones are not looked for: that would be a walk of the whole
 /// tree before each call.
 fn hidden(workspace: &Workspace) -> Vec<PathBuf> {
+    // What somebody named to be read is meant to be.
+    let named =
+        |path: &Path| workspace.readable_roots().iter().any(|root| root != workspace.root() && path.starts_with(root));
+    let mut left = LOOK_MAX;
     let mut found: Vec<PathBuf> = workspace.own_places().to_vec();
     let mut look = |dir: &Path, deeper: &mut Vec<PathBuf>| {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(LOOK_MAX) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let path = entry.path();
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
+            if named(&path) {
+                continue;
+            }
             if workspace.judge(&path) == Some(Sensitive::Credentials) {
                 found.push(path);
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -127,10 +127,18 @@ fn program(scene: &Scene, command: String) -> Result<Program, CallError> {
     let shell = SHELLS.iter().find(|shell| Path::new(shell).exists());
     let shell = shell.ok_or_else(|| CallError::failed("there is no shell on this machine"))?;
     let env = environment::make(&terms.pass, &terms.secrets).map_err(|missing| {
-        CallError::failed(missing.to_string()).hint("set it, or take it out of confinement.secrets")
+        CallError::failed(missing.to_string()).hint("set it, or take it out of permissions.secrets")
     })?;
     let argv = vec![(*shell).into(), "-c".into(), command.into()];
-    Ok(Program { argv, env, cwd: scene.place("cwd")?.real.clone() })
+    let place = scene.place("cwd")?;
+    if !place.real.is_dir() {
+        return Err(CallError::not_found(format!("{} is not a directory to start in", place.shown)));
+    }
+    if !place.inside {
+        return Err(CallError::invalid(format!("{} is not something that the command may read", place.shown))
+            .hint("start it in the project, or name the directory under files.read"));
+    }
+    Ok(Program { argv, env, cwd: place.real.clone() })
 }
 
 fn stdio() -> std::io::Result<(Stdio, Vec<std::os::fd::OwnedFd>)> {

@@ -117,10 +117,25 @@ fn manifest(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<Digest> {
     Ok(Digest::from_hasher(hasher))
 }
 
+/// What becomes of a directory that may not be looked into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    /// Its names do not count.
+    PassedOver,
+    /// It is an error: whoever judges what is in it must not take it for empty.
+    AnError,
+}
+
 /// Visits a thing and everything in it, a directory before what it contains, in the order of names.
 pub fn each(path: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
     let (dir, name) = at::reach(path)?;
     each_at(dir.as_fd(), name, visit)
+}
+
+/// The same, and an error if there is anything in it that cannot be visited.
+pub fn each_without_fail(path: &Path, visit: &mut dyn FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
+    let (dir, name) = at::reach(path)?;
+    descend(dir.as_fd(), name, &mut PathBuf::new(), Closed::AnError, visit)
 }
 
 /// The same, for what has a name in a directory.
@@ -129,13 +144,14 @@ pub(super) fn each_at(
     name: &OsStr,
     visit: &mut dyn FnMut(&Entry<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    descend(dir, name, &mut PathBuf::new(), visit)
+    descend(dir, name, &mut PathBuf::new(), Closed::PassedOver, visit)
 }
 
 fn descend(
     dir: BorrowedFd<'_>,
     name: &OsStr,
     inner: &mut PathBuf,
+    closed: Closed,
     visit: &mut dyn FnMut(&Entry<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let stat = at::stat(dir, name)?.ok_or(io::ErrorKind::NotFound)?;
@@ -148,16 +164,17 @@ fn descend(
     }
     let opened = match at::open_at(dir, name, OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(opened) => opened,
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && closed == Closed::PassedOver => return Ok(()),
         Err(error) => return Err(error),
     };
     for name in at::names(&opened)? {
         inner.push(&name);
-        let done = descend(opened.as_fd(), &name, inner, visit);
+        let done = descend(opened.as_fd(), &name, inner, closed, visit);
         inner.pop();
         match done {
             // It may be read but not entered: then its names do not count either.
-            Err(error) if error.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) => {}
+            Err(error)
+                if error.raw_os_error() == Some(Errno::ACCESS.raw_os_error()) && closed == Closed::PassedOver => {}
             done => done?,
         }
     }

@@ -161,6 +161,8 @@ const UNSEEN_BY_LANDLOCK: &[libc::c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_utimensat,
     libc::SYS_setxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_fremovexattr,
     libc::SYS_lsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,

@@ -7,6 +7,7 @@ use super::step::{Failed, Step};
 use super::talk::{Word, say};
 use super::{root, sys, wall};
 use crate::confinement::Bounds;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Resource, Rlimit, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
@@ -58,6 +59,11 @@ fn prepare(order: &Order, ends: &Ends, identity: Identity) -> Result<(), Failed>
     // Whoever started this may be killed at any moment; then nobody is left to end it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .step(|| "bind to the parent's life".to_owned())?;
+    // It may have ended before that; then nobody is at the other end of the line any more.
+    let mut line = [PollFd::new(&ends.talk, PollFlags::HUP)];
+    if rustix::event::poll(&mut line, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|gone| gone > 0) {
+        sys::exit(125);
+    }
     map(identity).step(|| "map the user".to_owned())?;
     if order.layout.ways != Ways::All {
         network(&order.layout.ways, ends)?;
@@ -154,10 +160,13 @@ fn limits(bounds: &Bounds, walls: Walls) -> io::Result<()> {
         }
     };
     set(Resource::Core, 0)?;
+    // Each descriptor may hold kernel memory that nobody counts.
+    set(Resource::Nofile, 4096)?;
     set(Resource::Memlock, 64 << 10)?;
     set(Resource::Msgqueue, 64 << 10)?;
     if let Some(cpu) = bounds.cpu {
-        set(Resource::Cpu, cpu.as_secs().max(1))?;
+        // Behind the watch, which counts all processes together and says what happened.
+        set(Resource::Cpu, cpu.as_secs().saturating_add(2))?;
     }
     if let Some(memory) = bounds.memory {
         // Not the address space: runtimes reserve far more than they use.
@@ -197,9 +206,7 @@ fn drop_capabilities() -> io::Result<()> {
 
 /// Process 1 from now on: it has nothing that could be taken from it, and waits.
 fn keep(program: i32, ends: Ends) -> ! {
-    if let Ok(stat) = std::fs::read_to_string("/proc/self/stat") {
-        sys::scrub(&stat);
-    }
+    sys::scrub();
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let _ = drop_capabilities();
     // The line moves to the first descriptor, and everything else is closed.
@@ -212,11 +219,24 @@ fn keep(program: i32, ends: Ends) -> ! {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == program => {
+                // Whoever hears of the end may look at what was written: nobody may be left who writes.
+                end_all();
                 let _ = say(talk, &ended(status), &[]);
                 sys::exit(0)
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => sys::exit(0),
+        }
+    }
+}
+
+/// Ends every other process of this namespace, and waits until they are gone.
+fn end_all() {
+    loop {
+        sys::kill_all();
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, 
         Level::Full => full(machine, &confinement)?,
         Level::Flat => flat(&confinement)?,
         Level::None => {
-            let why = "neither namespaces nor Landlock work here; `haft doctor` says what would mend that";
+            let why = "neither namespaces nor Landlock with seccomp work here; `haft doctor` says what would mend that";
             return Err(SandboxError::Unenforceable(why.to_owned()));
         }
     };
@@ -67,7 +67,7 @@ fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, Sandbo
     );
     let straight = confinement.writes == Writes::Direct && !confinement.write.is_empty();
     let write = if straight {
-        Held::partial(files, "protected places that do not exist yet can be made")
+        Held::partial(files, "only protected places right below a root are held, and only those that exist")
     } else {
         Held::enforced(files)
     };
@@ -104,7 +104,10 @@ fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
     Ok(Standing {
         level: Level::Flat,
         read: Held::partial("landlock", "names, sizes and link targets of other files are visible"),
-        write: Held::partial("landlock, seccomp", "modes, owners and times cannot be changed at all"),
+        write: Held::partial(
+            "landlock, seccomp",
+            "modes, owners and times cannot be changed at all; places to be protected can be made where they do not exist",
+        ),
         network,
         secrets: Held::partial("new environment, landlock", "names and arguments of other processes are visible"),
         limits: Held::partial("rlimits, watch", "memory, processes, time and disk are looked at 20 times a second"),
@@ -133,6 +136,9 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
         add(place, Kind::Protect);
     }
     for place in &wanted.hide {
+        for pin in pins(place, &wanted.write) {
+            add(&pin, Kind::Pin);
+        }
         add(place, Kind::Hide);
     }
     if rooted {
@@ -154,7 +160,8 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
 
 /// In a view through an overlay nobody answers at a socket file; through the real directory somebody might.
 fn sockets_are_dead(wanted: &Confinement) -> bool {
-    wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_))
+    let files_only = wanted.read.iter().all(|root| root.is_dir());
+    files_only && (wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_)))
 }
 
 fn write_kind(writes: &Writes, number: usize) -> Kind {
@@ -183,7 +190,7 @@ fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) 
     if !roots.iter().any(|root| program.cwd.starts_with(root)) {
         spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Bare });
     }
-    if let Some(home) = home.filter(usable).filter(|home| !home.starts_with("/tmp")) {
+    if let Some(home) = home.filter(usable).filter(|home| home != Path::new("/tmp")) {
         spots.push(Spot { path: home.into(), kind: Kind::Own });
     }
 }

@@ -13,6 +13,8 @@ use std::os::unix::fs::FileExt;
 
 /// How many different addresses are kept.
 const KEPT: usize = 200;
+/// How many are answered before somebody looks at the limits again.
+const AT_A_TIME: usize = 32;
 /// The longest socket address that is read.
 const ADDRESS_MAX: usize = 128;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -34,9 +36,9 @@ impl Reporter {
         &self.listener
     }
 
-    /// Answers everybody who waits. False when nobody is left who could.
+    /// Answers those who wait. False when nobody is left who could.
     pub(super) fn listen(&mut self) -> bool {
-        loop {
+        for _ in 0..AT_A_TIME {
             let mut line = [PollFd::new(&self.listener, PollFlags::IN)];
             match rustix::event::poll(&mut line, Some(&AT_ONCE)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => return true,
@@ -51,6 +53,7 @@ impl Reporter {
             }
             let _ = sys::go_on(&self.listener, &notice);
         }
+        true
     }
 
     /// What was tried.

@@ -58,6 +58,8 @@ const ETC: &[&str] = &[
 ];
 /// Smaller files of `/etc` are copied: that is quicker than a mount.
 const COPY_MAX: i64 = 128 << 10;
+/// An empty directory, while the root is built.
+const NOTHING: &str = "/.nothing";
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 /// How many files the directories in memory may hold.
 const INODES: u32 = 65_536;
@@ -142,10 +144,12 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     etc_files(&etc, &layout.ways).step(|| "fill /etc".to_owned())?;
     dev(devices).step(|| "fill /dev".to_owned())?;
     proc().step(|| "mount /proc".to_owned())?;
+    std::fs::DirBuilder::new().mode(0).create(at(OsStr::new(NOTHING))).step(|| "make an empty directory".to_owned())?;
     for spot in spots {
         let path = Path::new(&spot.spot.path).display().to_string();
         put(spot).step(|| format!("mount {path}"))?;
     }
+    std::fs::remove_dir(at(OsStr::new(NOTHING))).step(|| "remove the empty directory".to_owned())?;
     leave_old_root().step(|| "change the root".to_owned())
 }
 
@@ -355,7 +359,7 @@ fn put(opened: Opened<'_>) -> io::Result<()> {
         }
         (Kind::ReadView, Some(lower), _) if is_dir(&lower)? => {
             // An overlay without an upper layer needs two lower ones; this one is empty.
-            let empty = open_place(at(OsStr::new("/run")).as_os_str())?;
+            let empty = open_place(at(OsStr::new(NOTHING)).as_os_str())?;
             let lowers = format!("{}:{}", by_descriptor(&lower), by_descriptor(&empty));
             make_point(&to, true)?;
             attach(overlay(&[("lowerdir", lowers)], MountAttrFlags::MOUNT_ATTR_RDONLY)?, &to)

@@ -14,6 +14,9 @@ use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 
+/// How long the last processes of a killed run may take to go.
+const LAST: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
 /// A program that runs confined.
 pub(super) struct Running {
     talk: OwnedFd,
@@ -181,8 +184,12 @@ impl Run for Running {
         self.end = match hear(&self.talk).map_err(SandboxError::step("wait"))? {
             Some((Word::Exited { code }, _)) => Some(End::Exited(code)),
             Some((Word::Signalled { signal }, _)) => Some(End::Signalled(signal)),
-            // The keeper itself was killed, and all with it.
-            None => Some(End::Signalled(libc::SIGKILL)),
+            // The keeper itself was killed, and all with it; it is gone when they are.
+            None => {
+                let mut keeper = [PollFd::new(&self.keeper, PollFlags::IN)];
+                let _ = rustix::event::poll(&mut keeper, Some(&LAST));
+                Some(End::Signalled(libc::SIGKILL))
+            }
             Some((Word::Watch, mut fds)) => {
                 self.report(fds.pop());
                 None

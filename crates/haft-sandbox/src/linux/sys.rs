@@ -161,8 +161,9 @@ pub(super) fn seccomp(filter: &[libc::sock_filter], listen: bool) -> io::Result<
     if !listen {
         return Ok(None);
     }
+    let fd = RawFd::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
     // SAFETY: with NEW_LISTENER the result is a new descriptor, which nobody else knows of.
-    Ok(Some(unsafe { OwnedFd::from_raw_fd(RawFd::try_from(fd).unwrap_or(-1)) }))
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
 /// A system call that waits for somebody to say what becomes of it: `struct seccomp_notif`.
@@ -289,7 +290,8 @@ pub(super) fn exec(argv: &[OsString], env: &[(OsString, OsString)]) -> io::Error
 
 /// Overwrites this process's own arguments and environment, which anybody in its pid namespace could read
 /// in `/proc`. Only for a process that never looks at them again.
-pub(super) fn scrub(stat: &str) {
+pub(super) fn scrub() {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let Some((_, rest)) = stat.rsplit_once(')') else { return };
     let fields: Vec<usize> = rest.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
     // proc(5): arg_start, arg_end, env_start and env_end are fields 48 to 51; `rest` begins with field 3.
@@ -320,8 +322,9 @@ pub fn signals(wanted: &[i32]) -> io::Result<OwnedFd> {
     }
     // SAFETY: `set` is set up; the result is checked.
     let fd = checked(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) }.into())?;
+    let fd = RawFd::try_from(fd).map_err(|_| io::ErrorKind::InvalidData)?;
     // SAFETY: it is a new descriptor, which nobody else knows of.
-    Ok(unsafe { OwnedFd::from_raw_fd(RawFd::try_from(fd).unwrap_or(-1)) })
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Lets all signals through again: what this thread blocks, the program it becomes would block too.
@@ -334,12 +337,28 @@ pub(super) fn unblock_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()) };
 }
 
-/// Gives every signal its usual effect again; a Rust program ignores SIGPIPE, and children would inherit it.
+/// Gives the signals that haft or a shell may have changed their usual effect again; a Rust program ignores SIGPIPE, and children would inherit it.
 pub(super) fn default_signals() {
-    for signal in [libc::SIGPIPE, libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [
+        libc::SIGPIPE,
+        libc::SIGCHLD,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
+        libc::SIGTTOU,
+    ] {
         // SAFETY: SIG_DFL is a valid action for these signals.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+}
+
+/// Kills every process but this one that it may: in a pid namespace of its own, all others in there.
+pub(super) fn kill_all() {
+    // SAFETY: it touches no memory. Only called by process 1 of a pid namespace, so it reaches nobody else.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
 /// Children that end are forgotten at once: nobody waits for them here.

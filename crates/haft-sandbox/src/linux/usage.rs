@@ -41,7 +41,8 @@ fn of_process(pid: i32) -> Usage {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     };
     Usage {
-        memory: (field(&status, "RssAnon:") + field(&status, "RssShmem:")) * 1024,
+        // Page tables can be made large without a page in them.
+        memory: (field(&status, "RssAnon:") + field(&status, "RssShmem:") + field(&status, "VmPTE:")) * 1024,
         processes: field(&status, "Threads:"),
         cpu: cpu(&read("stat")),
         written: field(&read("io"), "write_bytes:"),

@@ -12,7 +12,7 @@ use haft_runtime::tool::Staging;
 use haft_runtime::{new_call_id, undo};
 use haft_sandbox::linux::signals;
 use haft_sandbox::watch::{Hit, Watch, own};
-use haft_sandbox::{Confinement, Program, SandboxError, Stdio, Writes, backend, roots};
+use haft_sandbox::{Confinement, Level, Plan, Program, SandboxError, Stdio, Writes, backend, roots};
 use policy::Policy;
 use report::Report;
 use std::os::fd::OwnedFd;
@@ -80,7 +80,9 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let staging = if wanted.write.is_empty() || direct { None } else { Some(stage(&data)?) };
     let (confinement, guard) = settle(wanted.clone(), &cwd, staging.as_deref())?;
     let backend = backend();
+    let report_to = args.json.as_deref().map(|file| open_report(file, &confinement.write)).transpose()?;
     let plan = backend.plan(confinement)?;
+    heed_requirement(&plan)?;
     let program = program(args, &wanted, cwd.clone())?;
     let came = signals(PASSED_ON).map_err(failed("signals cannot be passed on"))?;
     let how = Watch {
@@ -97,10 +99,44 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let mut report = Report::of(&ran, args.dry_run, &shown);
     let code = finish(args, &mut ran, &guard, &mut report, &shown);
     report.tell();
-    if let Some(file) = &args.json {
+    if let Some(file) = report_to {
         report.write(file).map_err(failed("the report cannot be written"))?;
     }
     code
+}
+
+/// Before anything runs: a report that cannot be written is no report, and one that the program could put a
+/// link in place of is a way out.
+fn open_report(file: &Path, write: &[PathBuf]) -> Result<std::fs::File, Failure> {
+    if file == Path::new("-") {
+        return Err(CallError::invalid("--json -: stdout belongs to the program; name a file").into());
+    }
+    let parent = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let real = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+    if write.iter().any(|root| real.starts_with(root)) {
+        let why = format!("--json {}: the program may write there; name a file elsewhere", file.display());
+        return Err(CallError::invalid(why).into());
+    }
+    let open = std::fs::File::create(file);
+    open.map_err(|error| CallError::invalid(format!("--json {}: {error}", file.display())).into())
+}
+
+/// The user's own `confinement.require: full` holds here as well.
+fn heed_requirement(plan: &Plan) -> Result<(), Failure> {
+    if plan.standing.level == Level::Full {
+        return Ok(());
+    }
+    let Ok(paths) = crate::config::Paths::from_env(Path::new("/")) else { return Ok(()) };
+    let file = paths.user_config();
+    let Ok(text) = std::fs::read(&file) else { return Ok(()) };
+    let config = crate::config::parse(&text, &Arc::from(file.to_string_lossy()))
+        .map_err(|error| CallError::invalid(error.to_string()))?;
+    if config.confinement.require == Some(crate::config::Require::Full) {
+        let why =
+            format!("the configuration requires full confinement, and only `{}` is in force", plan.standing.level);
+        return Err(SandboxError::Unenforceable(why).into());
+    }
+    Ok(())
 }
 
 /// Keeps or shows what was changed, and says what the exit status is.
@@ -120,8 +156,8 @@ fn finish(
             return Ok(if code == 0 { OWN_FAILURE } else { code });
         }
     };
-    if ran.watched.hit == Some(Hit::Disk) {
-        report.refuse("it wrote more than --disk allows; nothing was kept");
+    if let (Some(hit), true) = (ran.watched.hit, ran.diffed.is_some()) {
+        report.refuse(&format!("it reached its limit of {}; nothing was kept", hit.noun()));
         return Ok(if code == 0 { OWN_FAILURE } else { code });
     }
     if args.dry_run {
@@ -135,13 +171,14 @@ fn finish(
 }
 
 fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Confinement, Guard), Failure> {
-    let granted = wanted.write.iter().filter_map(|root| cwd.join(root).canonicalize().ok()).collect();
+    let named: Vec<PathBuf> = wanted.write.iter().map(|root| cwd.join(root)).collect();
+    let (write, granted) = confined::guard::split(&named);
     let writes = staging.map_or(Writes::Direct, |staging| Writes::Layered(staging.path().to_owned()));
     let confinement = Confinement {
         read: wanted.read,
-        write: wanted.write,
+        write,
         protect: wanted.protect,
-        hide: own_state(),
+        hide: own_state().into_iter().filter(|dir| dir.is_dir()).collect(),
         network: wanted.network,
         writes,
         bounds: wanted.bounds,
@@ -149,23 +186,20 @@ fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Conf
     let mut confinement = roots::resolve(confinement, cwd)?;
     let guard = Guard {
         roots: confinement.write.clone(),
-        granted: named_itself(granted),
+        granted: granted.iter().filter_map(|place| place.canonicalize().ok()).collect(),
         protected: std::mem::take(&mut confinement.protect),
-        home: environment::home(),
+        own: own_state(),
+        home: environment::real_home(),
     };
     confinement.protect = guard.for_kernel();
     Ok((confinement, guard))
 }
 
-/// Roots that would be guarded inside another root: whoever names one means it.
-fn named_itself(roots: Vec<PathBuf>) -> Vec<PathBuf> {
-    roots.into_iter().filter(|root| haft_core::place::guarded(root, true, false).is_some()).collect()
-}
-
 /// haft's own configuration, store and staging, wherever a root may include them.
 fn own_state() -> Vec<PathBuf> {
     let Ok(paths) = crate::config::Paths::from_env(Path::new("/")) else { return Vec::new() };
-    [paths.config_dir(), paths.data_dir()].into_iter().filter(|dir| dir.is_dir()).map(Path::to_owned).collect()
+    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    [paths.config_dir(), paths.data_dir()].into_iter().map(real).collect()
 }
 
 /// Where haft keeps its data; in memory if there is no such place.

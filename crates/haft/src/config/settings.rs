@@ -98,7 +98,7 @@ fn roots(stack: &Stack, paths: &Paths, warnings: &mut Vec<String>) -> Result<Roo
         for (texts, list) in [(&config.files.read, &mut roots.read), (&config.files.write, &mut roots.write)] {
             for text in texts {
                 let dir = root(text, paths, is_project)?;
-                if !dir.is_dir() {
+                if !dir.exists() {
                     warnings.push(format!("{}: there is no directory `{}`", text.spot, text.value));
                 }
                 list.push(dir);

@@ -39,17 +39,23 @@ struct PolicyFile {
 
 /// `none`, `all`, `true`, `false`, one text of hosts, a list of hosts, or `{allow: [...]}`.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected none, all, true, false, a list of hosts, or {allow: [hosts]}")]
 enum Net {
     Switch(bool),
     Text(String),
     List(Vec<String>),
-    Allow { allow: Vec<String> },
+    Allow(Allow),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Allow {
+    allow: Vec<String>,
 }
 
 /// A number of bytes, or a text like `512m`.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a size like 65536, 64k, 512m or 2g")]
 enum Size {
     Bytes(u64),
     Text(String),
@@ -58,7 +64,7 @@ enum Size {
 impl Size {
     fn bytes(&self) -> Result<u64, CallError> {
         match self {
-            Self::Bytes(bytes) => Ok(*bytes),
+            Self::Bytes(bytes) => size(&bytes.to_string()),
             Self::Text(text) => size(text),
         }
     }
@@ -84,7 +90,7 @@ impl Policy {
         let usual = Bounds::default();
         let bounds = Bounds {
             memory: said(&args.mem, file.mem)?.or(usual.memory),
-            processes: args.pids.or(file.pids).or(usual.processes),
+            processes: at_least_one(args.pids.or(file.pids))?.or(usual.processes),
             cpu: seconds("cpu", args.cpu.or(file.cpu))?.or(usual.cpu),
             wall: seconds("wall", args.wall.or(file.wall))?,
             file_size: said(&args.fsize, file.fsize)?.or(usual.file_size),
@@ -126,7 +132,7 @@ impl Net {
             Self::Switch(true) => Ok(Network::All),
             Self::Switch(false) => Ok(Network::None),
             Self::Text(text) => network(&text),
-            Self::List(hosts) | Self::Allow { allow: hosts } => rules(hosts.iter().map(String::as_str)),
+            Self::List(hosts) | Self::Allow(Allow { allow: hosts }) => rules(hosts.iter().map(String::as_str)),
         }
     }
 }
@@ -144,6 +150,13 @@ fn rules<'h>(hosts: impl Iterator<Item = &'h str>) -> Result<Network, CallError>
     let rules = hosts.filter(|host| !host.is_empty()).map(str::parse::<HostRule>);
     let rules = rules.collect::<Result<Vec<_>, _>>().map_err(|error| CallError::invalid(error.to_string()))?;
     Ok(if rules.is_empty() { Network::None } else { Network::Hosts(rules) })
+}
+
+fn at_least_one(pids: Option<u64>) -> Result<Option<u64>, CallError> {
+    match pids {
+        Some(0) => Err(CallError::invalid("pids 0: the program itself is one")),
+        pids => Ok(pids),
+    }
 }
 
 fn seconds(name: &str, value: Option<f64>) -> Result<Option<Duration>, CallError> {

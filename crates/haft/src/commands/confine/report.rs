@@ -8,6 +8,7 @@ use haft_sandbox::net::Contact;
 use haft_sandbox::watch::Hit;
 use haft_sandbox::{End, Standing};
 use serde::Serialize;
+use std::io::Write;
 use std::path::Path;
 
 /// One file and what became of it.
@@ -72,10 +73,10 @@ impl Report {
         }
     }
 
-    pub(super) fn write(&self, file: &Path) -> std::io::Result<()> {
+    pub(super) fn write(&self, mut file: std::fs::File) -> std::io::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
-        std::fs::write(file, text)
+        file.write_all(text.as_bytes())
     }
 }
 
