@@ -51,6 +51,9 @@ pub struct Program {
     pub argv: Vec<OsString>,
     /// Its whole environment.
     pub env: Vec<(OsString, OsString)>,
+    /// Whether it shares the terminal and the job of whoever starts it, so that job control holds it, too.
+    /// Otherwise it gets a session of its own.
+    pub shares_job: bool,
     /// Where it starts.
     #[serde(with = "as_bytes")]
     pub cwd: PathBuf,

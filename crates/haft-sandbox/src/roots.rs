@@ -5,8 +5,7 @@
 //! |---|---|
 //! | a relative root | counted from the working directory |
 //! | a root that does not exist | refused: what appears there later is not what was meant |
-//! | a writable root that is a symbolic link | refused, with the place it leads to |
-//! | a readable root that is a symbolic link | the place it leads to can be read, and the link is there |
+//! | a root that is a symbolic link | refused, with the place it leads to: whoever can change the link would choose |
 //! | a root inside another | a writable one inside a readable one is writable; otherwise nothing is added |
 //! | `/`, or a root above the system's own directories | readable: each of its directories; writable: refused |
 //! | `/proc`, `/sys`, `/dev` or anything in them | refused: the program has its own |
@@ -50,6 +49,10 @@ fn unclear(path: &Path, why: &str) -> SandboxError {
 }
 
 fn real(path: &Path) -> Result<PathBuf, SandboxError> {
+    if let Ok(target) = std::fs::read_link(clean(path)) {
+        let why = format!("is a symbolic link to {}; name that place if you mean it", target.display());
+        return Err(unclear(path, &why));
+    }
     let real = path.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound => unclear(path, "does not exist; make it first, or leave it out"),
         _ => unclear(path, &error.to_string()),
@@ -61,10 +64,6 @@ fn real(path: &Path) -> Result<PathBuf, SandboxError> {
 }
 
 fn writable(path: &Path) -> Result<PathBuf, SandboxError> {
-    if let Ok(target) = std::fs::read_link(clean(path)) {
-        let why = format!("is a symbolic link to {}; name that place if you mean it", target.display());
-        return Err(unclear(path, &why));
-    }
     let real = real(path)?;
     if SYSTEM.iter().any(|dir| Path::new(dir).starts_with(&real)) {
         return Err(unclear(path, "contains the system's own directories; name a directory inside"));
@@ -84,9 +83,7 @@ fn clean(path: &Path) -> PathBuf {
 fn readable(path: &Path) -> Result<Vec<PathBuf>, SandboxError> {
     let real = real(path)?;
     if real != Path::new("/") {
-        let link = clean(path);
-        let is_link = link != real && std::fs::read_link(&link).is_ok();
-        return Ok(if is_link { vec![real, link] } else { vec![real] });
+        return Ok(vec![real]);
     }
     let entries = std::fs::read_dir("/").map_err(|error| unclear(path, &error.to_string()))?;
     let own = |dir: &PathBuf| KERNEL.iter().chain(&["/tmp"]).all(|other| dir != Path::new(other));
@@ -98,7 +95,7 @@ fn readable(path: &Path) -> Result<Vec<PathBuf>, SandboxError> {
         .collect())
 }
 
-/// Without those that lie inside others. A link is not inside anything: it is only a name.
+/// Without those that lie inside others.
 fn outermost(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
     roots.sort();
     roots.dedup();
@@ -118,7 +115,8 @@ fn protected(path: &Path, write: &[PathBuf], direct: bool) -> Result<PathBuf, Sa
     if !there && direct {
         return Err(unclear(&path, "does not exist, and the kernel can only protect what is there; make it first"));
     }
-    let full = if there { real(&path)? } else { absent(&path)? };
+    let full =
+        if there { path.canonicalize().map_err(|error| unclear(&path, &error.to_string()))? } else { absent(&path)? };
     if write.iter().any(|root| full.starts_with(root)) {
         Ok(full)
     } else {
@@ -166,6 +164,8 @@ mod tests {
         assert_eq!(said(writes("not-there"), &root), "ROOT/not-there: does not exist; make it first, or leave it out");
         assert_eq!(said(writes("link"), &root), "ROOT/link: is a symbolic link to a; name that place if you mean it");
         assert_eq!(said(writes("link/"), &root), "ROOT/link/: is a symbolic link to a; name that place if you mean it");
+        let reads = Confinement { read: vec!["link".into()], ..Confinement::default() };
+        assert!(said(reads, &root).contains("is a symbolic link to a"));
         assert!(said(writes("/"), &root).contains("contains the system's own directories"));
         assert!(said(writes("/proc/sys"), &root).contains("belongs to the kernel"));
         assert!(said(writes("file"), &root).contains("is not a directory"));
@@ -178,7 +178,7 @@ mod tests {
     fn nested_roots_join_and_never_widen() {
         let (_dir, root) = scene();
         let wanted = Confinement {
-            read: vec!["a".into(), ".".into(), "link".into()],
+            read: vec!["a".into(), ".".into()],
             write: vec!["a/b".into(), "a".into()],
             protect: vec!["a/b".into(), "a/new/place".into()],
             writes: Writes::Layered(PathBuf::new()),

@@ -112,6 +112,11 @@ impl Terms {
         let wanted = roots::resolve(wanted, workspace.root())?;
         match backend.plan(wanted.clone()) {
             Ok(plan) => Ok(Settled { plan, backend, guard, gap }),
+            // Not wider, but nothing can be taken back: the record says so, and it is asked.
+            Err(SandboxError::Unenforceable(why)) if layered && machine.level == Level::Full => {
+                let direct = Confinement { writes: Writes::Direct, ..wanted };
+                backend.plan(direct).map(|plan| Settled { plan, backend, guard, gap: Some(why) })
+            }
             Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing => {
                 let plan = BARE.plan(Confinement { writes: Writes::Direct, ..wanted })?;
                 Ok(Settled { plan, backend: &*BARE, guard, gap })

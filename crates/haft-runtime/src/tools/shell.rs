@@ -138,7 +138,7 @@ fn program(scene: &Scene, command: String) -> Result<Program, CallError> {
         return Err(CallError::invalid(format!("{} is not something that the command may read", place.shown))
             .hint("start it in the project, or name the directory under files.read"));
     }
-    Ok(Program { argv, env, cwd: place.real.clone() })
+    Ok(Program { argv, env, shares_job: false, cwd: place.real.clone() })
 }
 
 fn stdio() -> std::io::Result<(Stdio, Vec<std::os::fd::OwnedFd>)> {
@@ -155,6 +155,11 @@ fn reply(mut ran: Ran, guard: &confined::Guard, shown: &dyn Fn(&Path) -> String)
     let data = json!({"exit_code": exit_code, "signal": signal, "run": ran.record()});
     let mut warnings = ran.warnings(shown);
     warnings.extend(ran.refusals());
+    let allowed = ran.contacts.iter().filter(|contact| contact.allowed);
+    let contacted: Vec<String> = allowed.map(|contact| format!("{}:{}", contact.host, contact.port)).collect();
+    if !contacted.is_empty() {
+        warnings.push(format!("it contacted {}", contacted.join(", ")));
+    }
     let (changes, error) = match (ended_early(&ran), ran.keepable(guard, shown)) {
         // What was cut off half-way is not kept: nobody meant that state.
         (Some(error), _) | (None, Err(error)) => (Vec::new(), Some(error)),

@@ -60,8 +60,8 @@ impl Helper {
 fn serve(orders: OwnedFd) -> ! {
     sys::unblock_signals();
     sys::forget_children();
-    // Ctrl-C at the terminal is for the owner, who decides what becomes of the programs.
-    let _ = rustix::process::setsid();
+    // What is typed at the terminal is for the owner, and for programs that share its job.
+    sys::ignore_keyboard();
     let _ = rustix::thread::set_name(c"haft-helper");
     // The owner's descriptors are not for keeping: an open pipe end would never be seen as closed.
     if rustix::stdio::dup2_stdin(&orders).is_err() {

@@ -124,7 +124,9 @@ fn lock_down(order: &Order, ends: &Ends) -> Result<(), Failed> {
     let layout = &order.layout;
     sys::default_signals();
     sys::unblock_signals();
-    rustix::process::setsid().step(|| "start a session".to_owned())?;
+    if !order.program.shares_job {
+        rustix::process::setsid().step(|| "start a session".to_owned())?;
+    }
     let [stdin, stdout, stderr] = &ends.stdio;
     rustix::stdio::dup2_stdin(stdin).step(|| "set stdin".to_owned())?;
     rustix::stdio::dup2_stdout(stdout).step(|| "set stdout".to_owned())?;

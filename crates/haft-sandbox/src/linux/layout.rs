@@ -24,8 +24,6 @@ pub(super) enum Kind {
     Protect,
     /// There, but closed.
     Hide,
-    /// A symbolic link.
-    Link { target: OsString },
     /// An empty directory of its own, in memory.
     Own,
     /// A directory that is there, with nothing in it but what else is mounted there.

@@ -31,6 +31,19 @@ pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, 
     Ok(Plan { confinement, standing, env })
 }
 
+/// Where something is mounted. Inside a user namespace the kernel lets nobody look under a mount, so a
+/// directory with one in it cannot be seen through an overlay.
+fn mount_points() -> Vec<PathBuf> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let plain = |field: &str| field.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\");
+    table.lines().filter_map(|line| line.split(' ').nth(4)).map(|field| PathBuf::from(plain(field))).collect()
+}
+
+/// A mount strictly inside a directory.
+pub(crate) fn mounted_inside<'m>(root: &Path, mounts: &'m [PathBuf]) -> Option<&'m PathBuf> {
+    mounts.iter().find(|mount| *mount != root && mount.starts_with(root))
+}
+
 fn proxy_variables() -> Vec<(OsString, OsString)> {
     let proxy = format!("http://{GATE}:{PROXY_PORT}");
     let mut env: Vec<(OsString, OsString)> = Vec::new();
@@ -46,6 +59,15 @@ fn proxy_variables() -> Vec<(OsString, OsString)> {
 fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, SandboxError> {
     if matches!(confinement.writes, Writes::Layered(_)) && !machine.layers {
         return Err(SandboxError::Unenforceable("copy-on-write views do not work here".to_owned()));
+    }
+    if matches!(confinement.writes, Writes::Layered(_)) {
+        let mounts = mount_points();
+        let inside = confinement.write.iter().find_map(|root| Some((root, mounted_inside(root, &mounts)?)));
+        if let Some((root, mount)) = inside {
+            let (root, mount) = (root.display(), mount.display());
+            let why = format!("there can be no copy-on-write view of {root}, because something is mounted at {mount}");
+            return Err(SandboxError::Unenforceable(why));
+        }
     }
     if let Network::Hosts(rules) = &confinement.network
         && rules.len() > HOSTS_MAX
@@ -120,11 +142,10 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     let rooted = plan.standing.level == Level::Full;
     let mut spots: Vec<Spot> = Vec::new();
     let mut add = |path: &Path, kind: Kind| spots.push(Spot { path: path.as_os_str().to_owned(), kind });
+    let mounts = mount_points();
     for root in &wanted.read {
-        match std::fs::read_link(root) {
-            Ok(target) => add(root, Kind::Link { target: target.into() }),
-            Err(_) => add(root, if machine.layers && rooted { Kind::ReadView } else { Kind::Read }),
-        }
+        let viewed = machine.layers && rooted && mounted_inside(root, &mounts).is_none();
+        add(root, if viewed { Kind::ReadView } else { Kind::Read });
     }
     for (number, root) in wanted.write.iter().enumerate() {
         add(root, write_kind(&wanted.writes, number));
@@ -160,8 +181,9 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
 
 /// In a view through an overlay nobody answers at a socket file; through the real directory somebody might.
 fn sockets_are_dead(wanted: &Confinement) -> bool {
-    let files_only = wanted.read.iter().all(|root| root.is_dir());
-    files_only && (wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_)))
+    let mounts = mount_points();
+    let viewed = |root: &PathBuf| root.is_dir() && mounted_inside(root, &mounts).is_none();
+    wanted.read.iter().all(viewed) && (wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_)))
 }
 
 fn write_kind(writes: &Writes, number: usize) -> Kind {

@@ -118,7 +118,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
-        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Link { .. } | Kind::Own | Kind::Bare => None,
+        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Bare => None,
     };
     let layer = match &spot.kind {
         Kind::Layer { upper, work } => Some((open_place(upper).step(shown)?, open_place(work).step(shown)?)),
@@ -332,11 +332,6 @@ fn put(opened: Opened<'_>) -> io::Result<()> {
     let Opened { spot, place, layer } = opened;
     let to = at(&spot.path);
     match (&spot.kind, place, layer) {
-        (Kind::Link { target }, ..) => {
-            to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            // A root around it may have brought the link along.
-            if std::fs::symlink_metadata(&to).is_ok() { Ok(()) } else { symlink(target, &to) }
-        }
         (Kind::Own, ..) => {
             // In the same memory as /tmp, and within the same bound.
             let own = at(OsStr::new("/tmp/.home"));

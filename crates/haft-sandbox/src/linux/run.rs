@@ -209,8 +209,10 @@ impl Run for Running {
     fn signal(&self, signal: i32) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         for pid in self.children().into_iter().filter_map(Pid::from_raw) {
-            // The program leads a group of its own. Gone already is as good as told.
-            let _ = rustix::process::kill_process_group(pid, signal);
+            // The program leads a group of its own, unless it shares a job. Gone already is as good as told.
+            if rustix::process::kill_process_group(pid, signal).is_err() {
+                let _ = rustix::process::kill_process(pid, signal);
+            }
         }
     }
 

@@ -361,6 +361,14 @@ pub(super) fn kill_all() {
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
+/// Lets pass what is typed at a terminal, and its end.
+pub(super) fn ignore_keyboard() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGHUP] {
+        // SAFETY: SIG_IGN is a valid action for these signals.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Children that end are forgotten at once: nobody waits for them here.
 pub(super) fn forget_children() {
     // SAFETY: SIG_IGN is a valid action for SIGCHLD, and means just that.

@@ -89,6 +89,7 @@ fn run(project: &Path, writes: Writes, argv: &[&str], staging: Option<std::sync:
     let plan = backend.plan(roots::resolve(wanted, project)?)?;
     let os = |text: &str| OsString::from(text);
     let program = Program {
+        shares_job: false,
         argv: argv.iter().map(|arg| os(arg)).collect(),
         env: ENV.iter().map(|(name, value)| (os(name), os(value))).collect(),
         cwd: project.to_owned(),

@@ -81,6 +81,7 @@ fn change(tree: &Path, layers: &Path, script: &str) -> Result<()> {
     let wanted = Confinement { write: vec![tree.to_owned()], writes, ..Confinement::default() };
     let plan = backend().plan(wanted)?;
     let program = Program {
+        shares_job: false,
         argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
         env: super::start::ENV.map(|(name, value)| (name.into(), value.into())).to_vec(),
         cwd: tree.to_owned(),

@@ -15,6 +15,7 @@ use haft_sandbox::watch::{Hit, Watch, own};
 use haft_sandbox::{Confinement, Level, Plan, Program, SandboxError, Stdio, Writes, backend, roots};
 use policy::Policy;
 use report::Report;
+use std::io::IsTerminal;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,9 @@ const TIME_UP: u8 = 124;
 const GRACE: Duration = Duration::from_secs(2);
 /// Passed on to the program, which is in a session of its own and would not get them.
 const PASSED_ON: &[i32] = &[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// Of these, what a program that shares the job gets by itself.
+const TYPED: &[i32] = &[libc::SIGINT, libc::SIGQUIT];
 
 /// Runs the program and passes its exit status on.
 pub(super) fn run(args: &ConfineArgs) -> u8 {
@@ -89,7 +93,7 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
         bounds: plan.bounds(),
         pipes: Vec::new(),
         stop: &|| false,
-        signal: &|| next_signal(&came),
+        signal: &|| next_signal(&came).filter(|signal| !(program.shares_job && TYPED.contains(signal))),
         wake: Some(&came),
         grace: GRACE,
     };
@@ -225,7 +229,9 @@ fn stage(data: &Path) -> Result<Arc<Staging>, Failure> {
 fn program(args: &ConfineArgs, wanted: &Policy, cwd: PathBuf) -> Result<Program, Failure> {
     let env = environment::make(&[], &wanted.secrets)
         .map_err(|missing| Failure(CallError::invalid(missing.to_string()), 2))?;
-    Ok(Program { argv: args.command.clone(), env, cwd })
+    // At a terminal, job control decides who may read what is typed.
+    let shares_job = std::io::stdin().is_terminal();
+    Ok(Program { argv: args.command.clone(), env, shares_job, cwd })
 }
 
 fn stdio() -> Result<Stdio, Failure> {

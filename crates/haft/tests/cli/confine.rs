@@ -141,6 +141,59 @@ fn odd_requests_have_defined_answers() {
 }
 
 #[test]
+fn the_report_and_the_guard_cannot_be_led_astray() {
+    let Some(env) = scene() else { return };
+    let ran = sh(&env, &["--write", ".", "--json", "report.json"], "ln -s /tmp/x report.json");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("the program may write there"), "{}", ran.stderr);
+    assert_eq!(confine(&env, &["--json", "/no/such/place"], &["true"]).code, 2);
+    // Naming a repository does not name its hooks; naming its hooks does, and a single file can be named.
+    env.file(".git/hooks/x", "x");
+    env.file(".git/config", "c");
+    assert_ne!(sh(&env, &["--write", ".git"], "echo evil > .git/hooks/x").code, 0);
+    assert_eq!(sh(&env, &["--write", ".", "--write", ".git/hooks"], "echo y > .git/hooks/x").code, 0);
+    assert_eq!(sh(&env, &["--write", ".", "--write", ".git/config"], "echo d > .git/config").code, 0);
+    assert_eq!((env.read(".git/hooks/x").as_str(), env.read(".git/config").as_str()), ("y\n", "d\n"));
+    // A home that is a link, or lies below a root, is a home.
+    let home = env.dir.path().join("home");
+    std::fs::write(home.join(".bashrc"), "mine").unwrap();
+    let ran = sh(&env, &["--write", ".."], "echo evil > ../home/.bashrc");
+    assert_eq!(ran.code, 125, "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(home.join(".bashrc")).unwrap(), "mine");
+    let ran =
+        sh(&env, &["--write", ".."], "mkdir -p ../home/.config/haft; echo 'x: 1' > ../home/.config/haft/config.yml");
+    assert_eq!(ran.code, 125, "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_cut_off_is_not_kept() {
+    let Some(env) = scene() else { return };
+    assert_eq!(sh(&env, &["--write", ".", "--wall", "0.3"], "echo half > a.txt; sleep 9").code, 124);
+    assert!(!env.root().join("a.txt").exists());
+    let ran = sh(&env, &["--write", ".", "--cpu", "1"], "echo half > a.txt; while :; do :; done");
+    assert!(ran.stderr.contains("processor time"), "{}", ran.stderr);
+    assert!(!env.root().join("a.txt").exists());
+    env.file("p.json", r#"{"disk": 0}"#);
+    assert_eq!(confine(&env, &["--policy", "p.json"], &["true"]).code, 2);
+}
+
+#[test]
+fn whoever_writes_is_gone_before_what_was_written_is_judged() {
+    let Some(env) = scene() else { return };
+    // Children that wait for their parent's end, and then move a prepared repository into place.
+    let script = "import os,time\nfor i in range(20):\n  os.makedirs(f'd{i}/x/hooks'); open(f'd{i}/x/hooks/p','w').write('evil')\n  if os.fork()==0:\n    p=os.getppid()\n    while os.getppid()==p: pass\n    time.sleep(i*0.0001)\n    os.rename(f'd{i}/x',f'd{i}/.git')\n    os._exit(0)\n";
+    for round in 0..5 {
+        let dir = env.root().join(format!("r{round}"));
+        std::fs::create_dir(&dir).unwrap();
+        let mut command = env.command(&["confine", "--write", ".", "--", "python3", "-c", script]);
+        command.current_dir(&dir).output().unwrap();
+        let planted =
+            std::fs::read_dir(&dir).unwrap().flatten().filter(|entry| entry.path().join(".git").exists()).count();
+        assert_eq!(planted, 0);
+    }
+}
+
+#[test]
 fn signals_reach_the_program_and_haft_waits_for_it() {
     let Some(env) = scene() else { return };
     let script = "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.1; done";
@@ -229,6 +282,7 @@ fn with_less_than_namespaces_less_is_offered_and_said() {
         assert!(ran.stderr.contains("needs namespaces"), "{refused}: {}", ran.stderr);
     }
     env.config("confinement: {require: full}\n");
+    assert_eq!(without_namespaces(&env, "confine -- true").code, 125);
     let ran = without_namespaces(&env, "call shell.exec command=true --yes --json");
     assert_eq!(ran.json()["error"]["kind"], "confinement", "{}", ran.stdout);
     assert_eq!(without_namespaces(&env, "doctor").code, 1);

@@ -112,6 +112,61 @@ fn a_person_approves_the_effect_and_not_the_intention() {
 }
 
 #[test]
+fn an_edited_command_is_not_the_one_that_was_tried() {
+    let Some(env) = scene() else { return };
+    let call = r#"shell.exec '{"command":"echo tried > b.txt"}'"#;
+    let (screen, code) = typed(&env, call, "t\ne\n{\"command\":\"echo edited > c.txt\"}\no\n");
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(env.read("c.txt"), "edited\n");
+    assert!(!env.root().join("b.txt").exists(), "{screen}");
+}
+
+#[test]
+fn trying_is_recorded_and_what_is_sent_is_asked() {
+    let Some(env) = scene() else { return };
+    let args = json!({"command": "true"});
+    env.call("shell.exec", args.clone(), &["--dry-run"]);
+    let record = env.records().pop().unwrap();
+    assert_eq!((record["body"]["dry_run"].as_bool(), &record["body"]["args"]), (Some(true), &args));
+    assert_eq!(record["body"]["confinement"]["level"], "full");
+    assert_eq!(record["body"]["run"]["level"], "full", "{record:#}");
+    env.config("permissions: {network: {allow: [\"example.com:443\"]}}\n");
+    let (kind, message, code) = env.err("shell.exec", args, &["--dry-run"]);
+    assert_eq!((kind.as_str(), code), ("approval_required", 4), "{message}");
+}
+
+#[test]
+fn where_a_project_lies_says_nothing_about_what_is_granted() {
+    let env = Env::new();
+    if !confines(&env) {
+        return;
+    }
+    let project = env.dir.path().join("home/.glee/worktrees/proj");
+    std::fs::create_dir_all(project.join(".git/hooks")).unwrap();
+    let root = project.to_str().unwrap();
+    let ran = env.run(&[
+        "call",
+        "shell.exec",
+        r#"{"command":"mkdir -p n/.git/hooks; echo evil > n/.git/hooks/x"}"#,
+        "--yes",
+        "--root",
+        root,
+    ]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = env.run(&["call", "shell.exec", r#"{"command":"echo fine > a.txt"}"#, "--yes", "--root", root]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn rules_do_not_vanish_with_a_directory() {
+    let Some(env) = scene() else { return };
+    env.file("sub/.haft/config.yml", "deny: [shell.exec]\n");
+    let (_, _, code) = env.err("shell.exec", json!({"command": "rm -rf sub; mkdir sub"}), &["--yes"]);
+    assert_eq!(code, 3);
+    assert!(env.root().join("sub/.haft/config.yml").exists());
+}
+
+#[test]
 fn what_decides_about_later_runs_cannot_be_written() {
     let Some(env) = scene() else { return };
     env.file(".git/hooks/pre-commit", "echo mine\n");
@@ -193,6 +248,10 @@ fn limits_end_a_command_and_discard_what_it_had_changed() {
     let (kind, message, code) = env.err("shell.exec", args, &["--yes"]);
     assert_eq!((kind.as_str(), code), ("timeout", 6), "{message}");
     assert!(begun.elapsed() < Duration::from_secs(10) && !env.root().join("a.txt").exists());
+    env.config("confinement: {limits: {cpu_seconds: 1}}\n");
+    let (outcome, _) = exec(&env, "echo half > a.txt; while :; do :; done");
+    assert!(outcome["error"]["message"].as_str().unwrap().contains("processor time"), "{outcome:#}");
+    assert!(!env.root().join("a.txt").exists());
     env.config("confinement: {limits: {memory: 64m, output: 100k, processes: 20}}\n");
     let hog = "head -c 200m /dev/zero | tail -c 200m | wc -c; echo survived";
     let (outcome, _) = exec(&env, hog);
