@@ -73,7 +73,11 @@ impl Guard {
 
     /// What is placed may be a whole directory: each thing in it is looked at.
     fn of_staged(&self, path: &Path, staged: &Path) -> Option<(PathBuf, &'static str)> {
-        let is_dir = std::fs::symlink_metadata(staged).is_ok_and(|meta| meta.is_dir());
+        // What cannot be looked at cannot be called harmless.
+        let Ok(meta) = std::fs::symlink_metadata(staged) else {
+            return Some((path.to_owned(), "it could not be looked at"));
+        };
+        let is_dir = meta.is_dir();
         if let Some(found) = self.of(path, is_dir) {
             return Some(found);
         }
@@ -88,7 +92,6 @@ impl Guard {
             }
             Ok(())
         });
-        // What cannot be looked at cannot be called harmless.
         found.or_else(|| walked.is_err().then(|| (path.to_owned(), "it could not be looked through")))
     }
 }

@@ -144,7 +144,10 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     etc_files(&etc, &layout.ways).step(|| "fill /etc".to_owned())?;
     dev(devices).step(|| "fill /dev".to_owned())?;
     proc().step(|| "mount /proc".to_owned())?;
-    std::fs::DirBuilder::new().mode(0).create(at(OsStr::new(NOTHING))).step(|| "make an empty directory".to_owned())?;
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(at(OsStr::new(NOTHING)))
+        .step(|| "make an empty directory".to_owned())?;
     for spot in spots {
         let path = Path::new(&spot.spot.path).display().to_string();
         put(spot).step(|| format!("mount {path}"))?;
