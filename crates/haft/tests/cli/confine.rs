@@ -177,6 +177,35 @@ fn what_is_cut_off_is_not_kept() {
     assert_eq!(confine(&env, &["--policy", "p.json"], &["true"]).code, 2);
 }
 
+/// The command as an ordinary user: root may look into everything, and would prove nothing.
+fn as_an_ordinary_user(env: &Env, args: &[&str]) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let plain = env.command(args);
+    if !rustix::process::geteuid().is_root() {
+        return plain;
+    }
+    // Wherever the project was built, others need not be able to go.
+    let haft = env.dir.path().join("haft");
+    std::fs::copy(env!("CARGO_BIN_EXE_haft"), &haft).unwrap();
+    let owner = std::process::Command::new("chown").args(["-R", "54321:54321"]).arg(env.dir.path()).status();
+    assert!(owner.unwrap().success());
+    let mut command = std::process::Command::new(haft);
+    command.args(args).current_dir(env.root()).env_clear().uid(54321).gid(54321);
+    command.env("HOME", env.dir.path().join("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+#[test]
+fn what_nobody_may_look_into_is_not_kept() {
+    let Some(env) = scene() else { return };
+    let script = "mkdir -p d/.git/hooks; echo evil > d/.git/hooks/p; chmod 311 d";
+    let output = as_an_ordinary_user(&env, &["confine", "--write", ".", "--", "sh", "-c", script]).output().unwrap();
+    let ran = Ran::from(output);
+    assert_eq!(ran.code, 125, "{}", ran.stderr);
+    assert!(ran.stderr.contains("could not be looked through"), "{}", ran.stderr);
+    assert!(!env.root().join("d").exists());
+}
+
 #[test]
 fn whoever_writes_is_gone_before_what_was_written_is_judged() {
     let Some(env) = scene() else { return };
