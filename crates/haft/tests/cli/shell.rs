@@ -322,6 +322,12 @@ fn haft_may_die_at_any_point_of_keeping_and_undoing() {
     assert!(!env.root().join("d").exists());
 }
 
+/// Whether there is a file of this name anywhere in a directory.
+fn has(dir: &std::path::Path, name: &str) -> bool {
+    let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name() == name || (entry.path().is_dir() && has(&entry.path(), name)))
+}
+
 #[test]
 fn somebody_elses_change_in_the_meantime_is_not_overwritten() {
     let Some(env) = scene() else { return };
@@ -332,7 +338,12 @@ fn somebody_elses_change_in_the_meantime_is_not_overwritten() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(1));
+    // It is at work when its layer has what it writes last.
+    let staging = env.dir.path().join("home/.local/share/haft/staging");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !has(&staging, "ready") && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     std::fs::write(&path, "theirs\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
