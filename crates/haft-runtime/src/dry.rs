@@ -20,20 +20,20 @@ impl Haft {
     /// Nobody is asked; what is denied stays denied.
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
-        let mut outcome = match self.rehearse(call.clone(), halt).await {
-            Ok(outcome) => outcome,
-            Err(stop) => Outcome::failure(id, stop.tool, stop.error, stop.verdict),
+        let known = self.check(call.clone(), halt).and_then(|checked| Ok((self.facts(&checked)?, checked)));
+        let hold = known.as_ref().ok().and_then(|(facts, _)| facts.hold.clone());
+        let rehearsed = match known {
+            Ok((facts, checked)) => self.rehearse(&checked, &facts, halt).await,
+            Err(stop) => Err(stop),
         };
+        let mut outcome = rehearsed.unwrap_or_else(|stop| Outcome::failure(id, stop.tool, stop.error, stop.verdict));
         outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let hold = self.check(call.clone(), halt).ok().and_then(|checked| self.hold(&checked).ok().flatten());
         journal::rehearsed(&self.store, &call, self.loggable(&call), hold.as_ref(), &outcome);
         outcome
     }
 
-    async fn rehearse(&self, call: Call, halt: &Halt) -> Result<Outcome, Stop> {
-        let checked = self.check(call, halt)?;
-        let facts = self.facts(&checked)?;
-        let (_, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
+    async fn rehearse(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Result<Outcome, Stop> {
+        let (_, verdict) = judge(checked, facts, &self.settings.policy, &self.settings.chain);
         let name = checked.spec().name.to_string();
         let refuse = |kind, message: String| Stop {
             tool: name.clone(),
@@ -62,7 +62,7 @@ impl Haft {
                 format!("`{name}` acts by itself, so it cannot be tried without acting"),
             ));
         }
-        self.look(&checked, &facts, verdict.clone(), halt).await.map_err(|error| Stop {
+        self.look(checked, facts, verdict.clone(), halt).await.map_err(|error| Stop {
             tool: name.clone(),
             verdict,
             error,

@@ -5,7 +5,8 @@
 //! with namespaces, Landlock and seccomp, without any external program; [`Bare`] enforces nothing and says
 //! so. A plan that cannot be enforced is an error, never a weaker plan.
 //!
-//! This is the only crate with unsafe code, and all of it is in [`linux`].
+//! Of what is shipped, this is the only crate with unsafe code, and all of it is in `linux/sys.rs`. (The
+//! attacker of the escape tests has its own.)
 
 pub mod backend;
 pub mod bare;

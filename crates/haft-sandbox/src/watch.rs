@@ -81,6 +81,14 @@ pub struct Watch<'w> {
     pub grace: Duration,
 }
 
+impl<'w> Watch<'w> {
+    /// Nobody reads what it prints, or wants it stopped.
+    pub fn unattended(bounds: &'w Bounds) -> Self {
+        let (stop, signal) = (&|| false, &|| None);
+        Self { bounds, pipes: Vec::new(), stop, signal, wake: None, grace: Duration::from_secs(1) }
+    }
+}
+
 /// A pipe and what came out of it.
 struct Tap {
     pipe: Option<File>,

@@ -4,7 +4,7 @@ use super::environment;
 use super::guard::{self, Guard};
 use crate::tool::Staging;
 use crate::workspace::Workspace;
-use haft_core::place::Sensitive;
+use haft_core::place::{Sensitive, sensitive};
 use haft_core::{CallId, Hold};
 use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Network, Plan, SandboxError, Writes, roots};
 use std::path::{Path, PathBuf};
@@ -68,11 +68,6 @@ impl Settled {
         }
     }
 }
-
-/// How many entries are looked at for credentials.
-const LOOK_MAX: usize = 20_000;
-/// How many directories of the project are.
-const LOOK_DIRS: usize = 1000;
 
 impl Terms {
     /// Settles how a program in this project is confined. `staging` is where its layers go; without one the
@@ -168,34 +163,31 @@ fn can_hold_layers(dir: &Path) -> bool {
 
 /// What a program must not read although it lies in a readable root: haft's own state, and credentials in
 /// the upper two levels of the project. Deeper ones are not looked for: that would be a walk of the whole
-/// tree before each call.
+/// tree before each call. The two levels are looked through whole, so that nothing can be pushed out of sight
+/// by many files.
 fn hidden(workspace: &Workspace) -> Vec<PathBuf> {
-    // What somebody named to be read is meant to be.
-    let named =
-        |path: &Path| workspace.readable_roots().iter().any(|root| root != workspace.root() && path.starts_with(root));
-    let mut left = LOOK_MAX;
-    let mut found: Vec<PathBuf> = workspace.own_places().to_vec();
-    let mut look = |dir: &Path, deeper: &mut Vec<PathBuf>| {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            left = left.saturating_sub(1);
-            if left == 0 {
-                break;
-            }
-            if named(&path) {
-                continue;
-            }
-            if workspace.judge(&path) == Some(Sensitive::Credentials) {
-                found.push(path);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                deeper.push(path);
-            }
-        }
-    };
-    let mut dirs = Vec::new();
-    look(workspace.root(), &mut dirs);
-    for dir in dirs.iter().take(LOOK_DIRS) {
-        look(dir, &mut Vec::new());
+    let mut found = workspace.own_places().to_vec();
+    for dir in credentials_in(workspace, workspace.root(), &mut found) {
+        credentials_in(workspace, &dir, &mut found);
     }
     found
+}
+
+/// Adds the credentials right in a directory, and returns the directories there.
+fn credentials_in(workspace: &Workspace, dir: &Path, found: &mut Vec<PathBuf>) -> Vec<PathBuf> {
+    // What somebody named to be read is meant to be.
+    let others = || workspace.readable_roots().iter().filter(|root| *root != workspace.root());
+    let mut deeper = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if sensitive(Path::new(&name)) == Some(Sensitive::Credentials) {
+            let path = entry.path();
+            if !others().any(|root| path.starts_with(root)) {
+                found.push(path);
+            }
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            deeper.push(entry.path());
+        }
+    }
+    deeper
 }

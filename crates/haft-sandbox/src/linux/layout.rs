@@ -27,7 +27,7 @@ pub(super) enum Kind {
     /// An empty directory of its own, in memory.
     Own,
     /// A directory that is there, with nothing in it but what else is mounted there.
-    Bare,
+    Empty,
 }
 
 /// A place in the program's root.

@@ -40,7 +40,7 @@ fn mount_points() -> Vec<PathBuf> {
 }
 
 /// A mount strictly inside a directory.
-pub(crate) fn mounted_inside<'m>(root: &Path, mounts: &'m [PathBuf]) -> Option<&'m PathBuf> {
+fn mounted_inside<'m>(root: &Path, mounts: &'m [PathBuf]) -> Option<&'m PathBuf> {
     mounts.iter().find(|mount| *mount != root && mount.starts_with(root))
 }
 
@@ -144,7 +144,7 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     let mut add = |path: &Path, kind: Kind| spots.push(Spot { path: path.as_os_str().to_owned(), kind });
     let mounts = mount_points();
     for root in &wanted.read {
-        let viewed = machine.layers && rooted && mounted_inside(root, &mounts).is_none();
+        let viewed = machine.layers && rooted && root.is_dir() && mounted_inside(root, &mounts).is_none();
         add(root, if viewed { Kind::ReadView } else { Kind::Read });
     }
     for (number, root) in wanted.write.iter().enumerate() {
@@ -168,22 +168,17 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     // A place comes after those around it; of the same place the last word counts.
     spots.sort_by_key(|spot| Path::new(&spot.path).components().count());
     spots.dedup();
+    // In a view through an overlay nobody answers at a socket file; in the real directory somebody might.
+    let sockets_are_dead = spots.iter().all(|spot| !matches!(spot.kind, Kind::Read | Kind::Write));
     Layout {
         walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
-        unix: rooted && machine.layers && wanted.network != Network::All && sockets_are_dead(wanted),
+        unix: rooted && wanted.network != Network::All && sockets_are_dead,
         // Where every address can be reached there is nothing to tell.
         watched: rooted && wanted.network != Network::All,
         spots,
         ways: ways(&wanted.network),
         bounds: wanted.bounds,
     }
-}
-
-/// In a view through an overlay nobody answers at a socket file; through the real directory somebody might.
-fn sockets_are_dead(wanted: &Confinement) -> bool {
-    let mounts = mount_points();
-    let viewed = |root: &PathBuf| root.is_dir() && mounted_inside(root, &mounts).is_none();
-    wanted.read.iter().all(viewed) && (wanted.write.is_empty() || matches!(wanted.writes, Writes::Layered(_)))
 }
 
 fn write_kind(writes: &Writes, number: usize) -> Kind {
@@ -210,7 +205,7 @@ fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) 
     let usable =
         |dir: &PathBuf| dir.is_absolute() && dir != Path::new("/") && !roots.iter().any(|root| dir.starts_with(root));
     if !roots.iter().any(|root| program.cwd.starts_with(root)) {
-        spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Bare });
+        spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Empty });
     }
     if let Some(home) = home.filter(usable).filter(|home| home != Path::new("/tmp")) {
         spots.push(Spot { path: home.into(), kind: Kind::Own });

@@ -118,7 +118,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
-        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Bare => None,
+        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty => None,
     };
     let layer = match &spot.kind {
         Kind::Layer { upper, work } => Some((open_place(upper).step(shown)?, open_place(work).step(shown)?)),
@@ -342,7 +342,7 @@ fn put(opened: Opened<'_>) -> io::Result<()> {
             make_point(&to, true)?;
             Ok(rustix::mount::mount_bind(own, &to)?)
         }
-        (Kind::Bare, ..) => make_point(&to, true),
+        (Kind::Empty, ..) => make_point(&to, true),
         (Kind::Hide, ..) => hide(&to),
         (Kind::Pin, ..) => over_itself(&to, 0),
         (Kind::Protect, ..) => over_itself(&to, RDONLY),

@@ -13,7 +13,6 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 const ROUNDS: usize = 300;
 /// What every program gets, confined or not.
@@ -95,14 +94,7 @@ fn run(project: &Path, writes: Writes, argv: &[&str], staging: Option<std::sync:
         cwd: project.to_owned(),
     };
     let stdio = Stdio { stdin: nothing()?, stdout: silence()?, stderr: silence()? };
-    let how = Watch {
-        bounds: plan.bounds(),
-        pipes: Vec::new(),
-        stop: &|| false,
-        signal: &|| None,
-        wake: None,
-        grace: Duration::from_secs(1),
-    };
+    let how = Watch::unattended(plan.bounds());
     let ran = confined::run(Job { backend, plan: &plan, program: &program, staging }, stdio, how)?;
     match ran.watched.end.code() {
         0 => Ok(ran),

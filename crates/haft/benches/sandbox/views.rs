@@ -88,14 +88,7 @@ fn change(tree: &Path, layers: &Path, script: &str) -> Result<()> {
     };
     let stdio = Stdio { stdin: nothing()?, stdout: nothing()?, stderr: nothing()? };
     let mut run = backend().start(&plan, &program, stdio)?;
-    let how = Watch {
-        bounds: plan.bounds(),
-        pipes: Vec::new(),
-        stop: &|| false,
-        signal: &|| None,
-        wake: None,
-        grace: Duration::from_secs(1),
-    };
+    let how = Watch::unattended(plan.bounds());
     match haft_sandbox::watch::watch(&mut *run, how)?.end.code() {
         0 => Ok(()),
         code => Err(format!("the script ended with {code}").into()),

@@ -158,7 +158,7 @@ fn confinement(data_dir: &Path, required: bool) -> Vec<Finding> {
 fn reach(machine: &Machine) -> (&'static str, Option<&'static str>) {
     match (machine.level, machine.layers) {
         (Level::Full, true) => (
-            "programs see and change only what they may, reach no host that is not allowed, and what they change can be tried and undone",
+            "programs see and change only what they may, reach no host that is not allowed, and what they change can be tried and undone; not stopped: bugs of the kernel, and what an allowed host does with what it gets",
             None,
         ),
         (Level::Full, false) => (

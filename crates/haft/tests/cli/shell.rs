@@ -200,6 +200,10 @@ fn credentials_in_the_project_are_closed() {
     let Some(env) = scene() else { return };
     env.file(".env", "TOKEN=hush");
     env.file("conf/server.pem", "hush");
+    // Many files must not push one out of sight.
+    for number in 0..400 {
+        env.file(&format!("d{number}/f"), "");
+    }
     let (outcome, _) = exec(&env, "cat .env conf/server.pem; cp .env copy; ls -a");
     assert!(!outcome["output"].as_str().unwrap().contains("hush"), "{outcome:#}");
     assert!(!env.root().join("copy").exists() || env.read("copy").is_empty());

@@ -60,7 +60,8 @@ impl Report {
 
     /// Says what was refused, on stderr; and what a dry run would have changed.
     pub(super) fn tell(&self) {
-        for hit in &self.limits_hit {
+        // What was refused because of a limit names it already.
+        for hit in self.limits_hit.iter().filter(|_| self.refused.is_empty()) {
             style::warn(&format!("it was ended: it reached its limit of {}", hit.noun()));
         }
         if let Some((first, rest)) = self.refused.split_first() {
