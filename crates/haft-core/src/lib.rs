@@ -25,6 +25,7 @@ pub mod record;
 pub mod schema;
 pub mod secret;
 pub mod shape;
+pub mod shell;
 pub mod suggest;
 pub mod tool;
 
