@@ -19,7 +19,10 @@ pub(super) fn danger(text: &str, state: &State) -> Option<String> {
         let list = inner.ends_with(['*', '@']) || inner.ends_with("[@]") || inner.ends_with("[*]");
         let known = matches!(state.get(inner), Some(Value::Known(name)) if is_name(name));
         if !list && !known {
-            return Some(format!("`${{!{}}}` reads a variable that is not known, which may run something", super::cut(inner)));
+            return Some(format!(
+                "`${{!{}}}` reads a variable that is not known, which may run something",
+                super::cut(inner)
+            ));
         }
     }
     let mut rest = text;
@@ -50,9 +53,7 @@ fn computed(inner: &str) -> Option<&str> {
     let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
     let after = &name[end..];
     match after.as_bytes() {
-        [b'[', b'@' | b'*', b']', rest @ ..] => {
-            (rest.first() == Some(&b':')).then(|| &after[4..])
-        }
+        [b'[', b'@' | b'*', b']', rest @ ..] => (rest.first() == Some(&b':')).then(|| &after[4..]),
         [b'[', ..] => Some(&after[1..]),
         [b':', b'-' | b'=' | b'?' | b'+', ..] => None,
         [b':', ..] => Some(&after[1..]),
@@ -126,12 +127,15 @@ pub(super) fn assigned(text: &str) -> Vec<String> {
             at += 1;
             continue;
         }
-        let end = (at..bytes.len()).find(|i| !(bytes[*i].is_ascii_alphanumeric() || bytes[*i] == b'_')).unwrap_or(bytes.len());
+        let end = (at..bytes.len())
+            .find(|i| !(bytes[*i].is_ascii_alphanumeric() || bytes[*i] == b'_'))
+            .unwrap_or(bytes.len());
         let after = text[end..].trim_start();
         let compound = ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"];
         let plain = after.starts_with('=') && !after.starts_with("==");
         let before = text[..at].trim_end();
-        if plain || compound.iter().any(|op| after.starts_with(op)) || before.ends_with("++") || before.ends_with("--") {
+        if plain || compound.iter().any(|op| after.starts_with(op)) || before.ends_with("++") || before.ends_with("--")
+        {
             found.push(text[at..end].to_owned());
         }
         at = end;

@@ -235,7 +235,9 @@ impl Walk<'_> {
         }
         self.use_options(task, &sorted, &mut deed, state);
         let named = self.use_operands(task, &sorted, roles, &mut deed, state);
-        if named.is_empty() && let Some(default) = default {
+        if named.is_empty()
+            && let Some(default) = default
+        {
             self.reads(&Word::known(default), state, &mut deed.doubts);
         }
         ruin::check(self, task.name, &sorted, state);
@@ -307,7 +309,9 @@ impl Walk<'_> {
                     named.push(word.clone());
                 }
                 Role::Write => self.writes(word, state, &mut deed.doubts, &format!("`{}`", task.name)),
-                Role::Alter => deed.doubt(Harm::Writes, format!("`{} {}` changes things", task.name, super::cut(&word.text))),
+                Role::Alter => {
+                    deed.doubt(Harm::Writes, format!("`{} {}` changes things", task.name, super::cut(&word.text)))
+                }
                 Role::Run => deed.doubt(Harm::Runs, format!("`{}` runs {}", task.name, super::cut(&word.text))),
                 Role::Send => deed.doubt(Harm::Sends, format!("`{}` talks to {}", task.name, super::cut(&word.text))),
                 Role::Command => {

@@ -271,7 +271,10 @@ fn when(written: &WrittenWhen) -> Result<When, BadEntry> {
 fn option(word: &str) -> Result<(&str, Arity), BadEntry> {
     let (name, arity) = match word.strip_suffix('=') {
         Some(name) => (name, Arity::Required),
-        None => word.strip_suffix('?').filter(|name| name.len() > 1).map_or((word, Arity::None), |name| (name, Arity::Attached)),
+        None => word
+            .strip_suffix('?')
+            .filter(|name| name.len() > 1)
+            .map_or((word, Arity::None), |name| (name, Arity::Attached)),
     };
     let signed = name.starts_with(['-', '+']) && name.len() > 1;
     if signed { Ok((name, arity)) } else { Err(BadEntry::Option(word.to_owned())) }

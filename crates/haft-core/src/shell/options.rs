@@ -114,7 +114,9 @@ impl Reading<'_> {
                 self.sorted.doubt(format!("`{}` takes no value", super::cut(name)));
             }
             Some((Arity::None | Arity::Attached, _)) => self.take(name, value),
-            Some((Arity::Required, _)) if value.is_some() && (text.starts_with("--") || self.entry.written.single_dash) => {
+            Some((Arity::Required, _))
+                if value.is_some() && (text.starts_with("--") || self.entry.written.single_dash) =>
+            {
                 self.take(name, value);
             }
             Some((Arity::Required, _)) if value.is_none() => {

@@ -47,8 +47,11 @@ pub(super) fn vital(path: &str, home: Option<&str>) -> Option<&'static str> {
         return Some("it is a whole drive");
     }
     let parts = lexical(path);
-    let whole = |part: &str| !part.is_empty() && part.chars().all(|c| matches!(c, '*' | '?' | '.' | '\\' | '[' | ']' | '!'))
-        && part.contains(['*', '?']);
+    let whole = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(|c| matches!(c, '*' | '?' | '.' | '\\' | '[' | ']' | '!'))
+            && part.contains(['*', '?'])
+    };
     // Everything in a place is the place.
     let parts = match parts.split_last() {
         Some((last, before)) if whole(last) => before,
@@ -83,10 +86,29 @@ mod tests {
 
     #[test]
     fn what_everything_is_part_of_is_vital() {
-        for path in ["/", "//", "/.", "/etc", "/etc/", "/usr/..", "/*", "/usr/*", "/home/u", "/home/u/", "/home/u/*", "/home/u/.*", "/home/other", "/mnt/c", "/C:\\", "/w/p/C:/"] {
+        for path in [
+            "/",
+            "//",
+            "/.",
+            "/etc",
+            "/etc/",
+            "/usr/..",
+            "/*",
+            "/usr/*",
+            "/home/u",
+            "/home/u/",
+            "/home/u/*",
+            "/home/u/.*",
+            "/home/other",
+            "/mnt/c",
+            "/C:\\",
+            "/w/p/C:/",
+        ] {
             assert!(vital(path, Some("/home/u")).is_some(), "{path}");
         }
-        for path in ["/home/u/x", "/w/p/build", "/w/p/*", "/usr/local/share", "/w/p/../p/x", "/etc/hosts", "/usr/lib*/x"] {
+        for path in
+            ["/home/u/x", "/w/p/build", "/w/p/*", "/usr/local/share", "/w/p/../p/x", "/etc/hosts", "/usr/lib*/x"]
+        {
             assert!(vital(path, Some("/home/u")).is_none(), "{path}");
         }
     }

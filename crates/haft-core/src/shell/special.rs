@@ -65,7 +65,10 @@ pub(super) fn formats(deed: &mut Deed) {
     for option in deed.options.iter().filter(|option| matches!(option.name.as_str(), "--format" | "--pretty")) {
         let Some(value) = &option.value else { continue };
         let harmless = value.literal().is_some_and(|text| {
-            let known = FORMATS.contains(&text) || text.contains('%') || text.starts_with("format:") || text.starts_with("tformat:");
+            let known = FORMATS.contains(&text)
+                || text.contains('%')
+                || text.starts_with("format:")
+                || text.starts_with("tformat:");
             known && !text.contains("%G") && !text.contains("%(signature") && !text.contains("%(trailers")
         });
         if !harmless {

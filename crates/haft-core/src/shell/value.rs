@@ -25,7 +25,16 @@ pub(super) fn words(text: &str, how: Use, splits: bool, state: &State) -> Vec<Wo
 }
 
 fn word(text: &str, raw: &str, how: Use, splits: bool, state: &State) -> Word {
-    let mut scan = Scan { rest: raw, how, splits, state, plain: String::new(), pattern: String::new(), glob: false, quoted: false };
+    let mut scan = Scan {
+        rest: raw,
+        how,
+        splits,
+        state,
+        plain: String::new(),
+        pattern: String::new(),
+        glob: false,
+        quoted: false,
+    };
     let value = scan.run();
     Word { text: text.to_owned(), value }
 }
@@ -81,7 +90,11 @@ impl Scan<'_> {
                 c => self.push(c),
             }
         }
-        if self.glob { Value::Glob(std::mem::take(&mut self.pattern)) } else { Value::Known(std::mem::take(&mut self.plain)) }
+        if self.glob {
+            Value::Glob(std::mem::take(&mut self.pattern))
+        } else {
+            Value::Known(std::mem::take(&mut self.plain))
+        }
     }
 
     fn push(&mut self, c: char) {
@@ -136,7 +149,8 @@ impl Scan<'_> {
     fn assigns(&self) -> bool {
         let ends_well = self.rest.is_empty() || self.rest.starts_with(['/', ':']);
         let named = self.plain.strip_suffix('=').is_some_and(|name| {
-            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !name.starts_with(|c: char| c.is_ascii_digit())
         });
         ends_well && (named || (self.plain.ends_with(':') && (self.how == Use::Whole || self.plain.contains('='))))
     }
@@ -153,7 +167,8 @@ impl Scan<'_> {
             return None;
         }
         let Some((name, rest)) = variable(self.rest) else {
-            let lone = self.rest.is_empty() || self.rest.starts_with(|c: char| c == '"' || c == '/' || c.is_whitespace());
+            let lone =
+                self.rest.is_empty() || self.rest.starts_with(|c: char| c == '"' || c == '/' || c.is_whitespace());
             if lone {
                 self.push('$');
                 return None;

@@ -308,13 +308,15 @@ impl<'g> Walk<'g> {
         match &redirect.target {
             ast::RedirectTarget::Heredoc(heredoc) => {
                 let body = &heredoc.body;
-                given = source.slice(body.span).filter(|_| !body.mode.expands()).map(|text| Stream::Text(text.to_owned()));
+                given =
+                    source.slice(body.span).filter(|_| !body.mode.expands()).map(|text| Stream::Text(text.to_owned()));
                 if body.mode.expands() {
                     let text = source.slice(body.span);
                     if let Some(why) = text.and_then(|text| arithmetic::danger(text, state)) {
                         self.doubt(Harm::Runs, why);
                     }
-                    given = text.filter(|text| !text.contains(['$', '`', '\\'])).map(|text| Stream::Text(text.to_owned()));
+                    given =
+                        text.filter(|text| !text.contains(['$', '`', '\\'])).map(|text| Stream::Text(text.to_owned()));
                 }
             }
             ast::RedirectTarget::Word(word) => {

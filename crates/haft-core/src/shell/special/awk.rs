@@ -10,14 +10,16 @@ use crate::shell::word::Word;
 pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let mut sorted = sort(task.entry, task.args, false);
     let told = |option: &&crate::shell::options::Found| matches!(option.name.as_str(), "-e" | "--source");
-    let mut programs: Vec<Word> = sorted.options.iter().filter(told).filter_map(|option| option.value.clone()).collect();
+    let mut programs: Vec<Word> =
+        sorted.options.iter().filter(told).filter_map(|option| option.value.clone()).collect();
     let from_file = sorted.has("-f") || sorted.has("--file");
     if programs.is_empty() && !from_file && !sorted.operands.is_empty() {
         programs.push(sorted.operands.remove(0));
         sorted.at.remove(0);
     }
     // `name=value` among the files sets a variable.
-    let sets = |word: &Word| word.start().split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
+    let sets =
+        |word: &Word| word.start().split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
     sorted.operands.retain(|word| !sets(word));
     let operands = sorted.operands.clone();
     let mut deed = walk.by_words(task, Sorted { operands, ..sorted }, state);

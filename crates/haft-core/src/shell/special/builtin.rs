@@ -10,8 +10,20 @@ use crate::shell::word::{Value, Word};
 
 /// Options of `set` and `shopt` that only make the shell stricter or louder.
 const TAME: &[&str] = &[
-    "errexit", "nounset", "pipefail", "xtrace", "verbose", "noglob", "noclobber", "nullglob", "failglob", "globstar",
-    "inherit_errexit", "noexec", "errtrace", "functrace",
+    "errexit",
+    "nounset",
+    "pipefail",
+    "xtrace",
+    "verbose",
+    "noglob",
+    "noclobber",
+    "nullglob",
+    "failglob",
+    "globstar",
+    "inherit_errexit",
+    "noexec",
+    "errtrace",
+    "functrace",
 ];
 
 pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
@@ -89,10 +101,17 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
         };
         let known = if word.literal().is_some() { Value::Known(value.to_owned()) } else { Value::unknown(true) };
         if sorted.has("-i") && !value.chars().all(|c| c.is_ascii_digit()) {
-            deed.doubt(Harm::Runs, format!("`{}` is worked out as a number, which runs what is in it", crate::shell::cut(&word.text)));
+            deed.doubt(
+                Harm::Runs,
+                format!("`{}` is worked out as a number, which runs what is in it", crate::shell::cut(&word.text)),
+            );
         }
         let kept = Word { text: word.text.clone(), value: known.clone() };
-        deed.doubts.extend(if exported { variables::given(&variable, &kept) } else { variables::plain(&variable, &kept) });
+        deed.doubts.extend(if exported {
+            variables::given(&variable, &kept)
+        } else {
+            variables::plain(&variable, &kept)
+        });
         state.set(&variable, known);
     }
     deed
@@ -211,7 +230,10 @@ fn options(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         // `shopt name` asks.
         let asks = task.name == "shopt" && !task.args.iter().any(|word| matches!(word.literal(), Some("-s" | "-u")));
         if !tame && !asks {
-            deed.doubt(Harm::Unknown, format!("`{} {}` changes how commands are read", task.name, crate::shell::cut(text)));
+            deed.doubt(
+                Harm::Unknown,
+                format!("`{} {}` changes how commands are read", task.name, crate::shell::cut(text)),
+            );
         }
     }
     deed

@@ -70,7 +70,10 @@ impl Expression<'_> {
             }
             match self.task.entry.options.get(text).copied() {
                 None => {
-                    deed.doubt(Harm::Unknown, format!("the test `{}` is not known to be harmless", crate::shell::cut(text)));
+                    deed.doubt(
+                        Harm::Unknown,
+                        format!("the test `{}` is not known to be harmless", crate::shell::cut(text)),
+                    );
                 }
                 Some((arity, does)) => {
                     let value = (arity == Arity::Required).then(|| self.words.get(next)).flatten();
@@ -98,7 +101,10 @@ impl Expression<'_> {
             (Does::Writes, Some(value)) => walk.writes(value, state, &mut doubts, &format!("`{name}`")),
             (Does::Nothing | Does::Reads | Does::Shell, _) => {
                 if value.is_some_and(Word::splits) {
-                    doubts.push(Doubt { harm: Harm::Unknown, why: format!("what follows `{name}` may be more than one word") });
+                    doubts.push(Doubt {
+                        harm: Harm::Unknown,
+                        why: format!("what follows `{name}` may be more than one word"),
+                    });
                 }
             }
             (Does::Writes | Does::Alters, _) => {

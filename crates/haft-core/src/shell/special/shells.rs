@@ -11,7 +11,15 @@ use crate::shell::word::Word;
 pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let sorted = sort(task.entry, task.args, false);
     let asks = ["--version", "--help"].iter().any(|name| sorted.has(name));
-    let mut deed = walk.by_words(task, crate::shell::options::Sorted { options: sorted.options.clone(), doubts: sorted.doubts.clone(), ..Default::default() }, state);
+    let mut deed = walk.by_words(
+        task,
+        crate::shell::options::Sorted {
+            options: sorted.options.clone(),
+            doubts: sorted.doubts.clone(),
+            ..Default::default()
+        },
+        state,
+    );
     if asks && sorted.operands.is_empty() && sorted.options.len() == 1 {
         deed.class = Class::Read;
         return deed;
@@ -132,7 +140,11 @@ pub(super) fn alias(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> 
 pub(super) fn here(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let sorted = sort(task.entry, task.args, false);
     let looks = sorted.has("-v") || sorted.has("-V");
-    let head = crate::shell::options::Sorted { options: sorted.options.clone(), doubts: sorted.doubts.clone(), ..Default::default() };
+    let head = crate::shell::options::Sorted {
+        options: sorted.options.clone(),
+        doubts: sorted.doubts.clone(),
+        ..Default::default()
+    };
     let mut deed = walk.by_words(task, head, &mut state.clone());
     deed.class = if looks { Class::List } else { Class::Neutral };
     let Some(from) = sorted.at.first().copied().filter(|_| !looks) else { return deed };

@@ -366,8 +366,19 @@ fn unsettle(source: &Source<'_>, parts: &[&ast::StmtSeq], state: &mut State) {
 
 /// Words after which names of variables stand that are set.
 const SETTERS: &[&str] = &[
-    "read", "mapfile", "readarray", "getopts", "for", "select", "declare", "local", "typeset", "export", "unset",
-    "let", "printf",
+    "read",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "for",
+    "select",
+    "declare",
+    "local",
+    "typeset",
+    "export",
+    "unset",
+    "let",
+    "printf",
 ];
 
 /// Names that a text may set, anywhere in it.

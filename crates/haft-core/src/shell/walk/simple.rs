@@ -111,7 +111,8 @@ impl Walk<'_> {
                             (Some(key), value)
                         }
                     };
-                    if let Some(name) = key.and_then(|key| arithmetic::unsafe_name(key.syntax_text(source.text), state)) {
+                    if let Some(name) = key.and_then(|key| arithmetic::unsafe_name(key.syntax_text(source.text), state))
+                    {
                         let why = format!("`{name}` stands in a subscript, which runs what is in it");
                         self.doubt(Harm::Runs, why);
                     }
