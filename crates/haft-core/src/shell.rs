@@ -24,6 +24,7 @@ mod word;
 pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
 pub use judged::{Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
 pub use repository::unsettled;
+pub use special::is_portable;
 pub use table::Table;
 pub use word::{Value, Word};
 

@@ -137,8 +137,8 @@ fn separators_are_found() {
     assert_eq!(look("(a)").separators, [0]);
     assert_eq!(look("echo $(a) `b` <(c)").separators, [5, 10, 14]);
     assert_eq!(look("case x in a) b;; (c) d;; esac").separators, [11, 14, 19, 22]);
-    assert_eq!(look("[[ a && (b || c) ]]").separators, []);
-    assert_eq!(look("echo ';' \"|\" \\& @(a|b) ${x:-;}").separators, []);
+    assert_eq!(look("[[ a && (b || c) ]]").separators, Vec::<usize>::new());
+    assert_eq!(look("echo ';' \"|\" \\& @(a|b) ${x:-;}").separators, Vec::<usize>::new());
 }
 
 #[test]
