@@ -112,6 +112,10 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
                 self.pop();
             }
             byte @ (b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') if !self.begins_word(byte) => self.operator(byte),
+            b'-' if self.frame.target == Target::Descriptor => {
+                self.at += 1;
+                self.frame.target = Target::None;
+            }
             _ => {
                 self.frame.word = Word::begin(self.at);
                 self.word();

@@ -71,6 +71,7 @@ fn commands_hidden_in_words_are_found() {
         ("a[$(b)]=1 c; echo ${x[$(d)]} $((y[$(e)]))", "b c d e echo"),
         ("a[1 + $(b)]=1 c", "b c"),
         ("echo ${x:-<(a)} ${x/$(b)/$(c)} ${x:$(d)}", "a b c d echo"),
+        ("echo \"${x%<(a)} ${x/b/<(c)} ${x:-<(d)}\"", "a c echo"),
         ("[[ -v a[$(b)] || x =~ ($(c)) || x =~ (<(d)) ]]", "b c d"),
         ("echo $'a\\'$(b)' '$(c)' \"\\$(d)\" \\\\$(e)", "e echo"),
         ("echo $\"a $(b)\"", "b echo"),
@@ -205,6 +206,7 @@ fn braces_are_groups_only_where_a_command_begins() {
         ("{a,b} c; {a; d", "{a,b} {a d"),
         ("echo \\{} \\; b", "echo"),
         ("a=(b)c d", "d"),
+        ("2>&-a b; c <& -d; e >&1-", "a c e"),
         ("a=1 if; b", "if b"),
         ("a | time b; i\\\nf c; then d; fi", "a time c d"),
     ] {

@@ -132,7 +132,7 @@ impl Scan<'_, '_, '_> {
     fn command_word(&mut self, word: &Word) {
         match mem::replace(&mut self.frame.target, Target::None) {
             Target::None => {}
-            Target::File => return,
+            Target::File | Target::Descriptor => return,
             Target::Delimiter { tabs } => return self.heredoc(word, tabs),
         }
         if self.is_descriptor(word) {
