@@ -132,6 +132,25 @@ fn redirections_are_found() {
 }
 
 #[test]
+fn words_are_told_apart() {
+    for (text, expected) in [
+        ("find {x -delete", "find|{x|-delete"),
+        ("cat {a,b /c }", "cat|{a,b|/c|}"),
+        ("a x<(b)y 'c d'e\\ f", "a|x<(b)y|b|'c d'e\\ f"),
+        ("a >b 2>&1 >&-c {d}>e", "a|b|1|-|c|e"),
+        ("x=(1 'b c') y=$(d)z e", "x=(1 'b c')|1|'b c'|y=$(d)z|d|e"),
+        ("x[1 + 2]=3 a b[c d]", "x[1 + 2]=3|a|b[c|d]"),
+        ("if [[ a == b ]]; then c; fi", "if|[[|a|==|b|]]|then|c|fi"),
+    ] {
+        let mut words: Vec<_> = look(text).words.iter().map(|&(from, to)| &text[from..to]).collect();
+        let mut expected: Vec<_> = expected.split('|').collect();
+        words.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(words, expected, "{text}");
+    }
+}
+
+#[test]
 fn separators_are_found() {
     assert_eq!(look("a;b&c|d&&e||f|&g\nh").separators, [1, 3, 5, 7, 10, 13, 16]);
     assert_eq!(look("{ a;}").separators, [0, 3]);

@@ -108,6 +108,7 @@ impl Scan<'_, '_, '_> {
 
     pub(super) fn end_word(&mut self) {
         let word = mem::replace(&mut self.frame.word, Word::NONE);
+        self.found_word(word.start);
         match self.frame.kind {
             // There bash takes them for what they seem, fails, and goes on with the next line.
             Kind::Array if word.is_reserved() && self.in_coprocess() => {
