@@ -24,9 +24,9 @@ const DEPTH_MAX: usize = 48;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
 /// How many commands are looked at.
-const COMMANDS_MAX: usize = 20_000;
+const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
-const FUEL: usize = 2_000_000;
+const FUEL: usize = 40_000;
 
 /// What is known of the lines that a command prints or is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
