@@ -21,6 +21,8 @@ mod simple;
 
 /// How deeply commands may be nested.
 const DEPTH_MAX: usize = 48;
+/// How many braces may be open at once: the parser looks for the end of each through all that follows.
+const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
 /// How many commands are looked at.
@@ -167,7 +169,7 @@ impl<'g> Walk<'g> {
             return Ok(Stream::Unknown);
         }
         let look = second::look(text);
-        if look.depth > DEPTH_MAX {
+        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX {
             return Err(at(text, 0, "it is nested too deeply to be understood"));
         }
         let parsed = parse(text)?;
