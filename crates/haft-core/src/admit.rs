@@ -28,6 +28,7 @@ use crate::policy::{Autonomy, Policy};
 use crate::preview;
 use crate::record::Digest;
 use crate::schema::Schema;
+use crate::shell::Judged;
 use crate::tool::{Effect, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
@@ -89,8 +90,35 @@ pub struct Facts {
     pub grants: Vec<Grant>,
     /// How the kernel will hold the program that this call runs, if it runs one.
     pub hold: Option<Hold>,
+    /// What is known of the shell command that this call runs, if it runs one.
+    pub shell: Option<Shell>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
+}
+
+/// What is known of a shell command before it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shell {
+    /// What follows from its text.
+    #[serde(flatten)]
+    pub judged: Judged,
+    /// Why what it finds on this machine may differ from what its text says: a program of the project's own
+    /// by a system program's name, a repository whose configuration runs something.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsettled: Vec<String>,
+}
+
+impl Shell {
+    /// Whether it provably only reads, wherever that is.
+    pub fn only_reads(&self) -> bool {
+        self.judged.only_reads() && self.unsettled.is_empty()
+    }
+
+    /// Why it is not known to only read.
+    pub fn doubt(&self) -> Option<&str> {
+        let doubts = self.judged.doubts.iter().map(|doubt| doubt.why.as_str());
+        doubts.chain(self.unsettled.iter().map(String::as_str)).next()
+    }
 }
 
 /// How the kernel will hold a program: known, decided upon and recorded before it runs.
@@ -125,6 +153,12 @@ impl Facts {
             Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
             Effect::Acts => false,
         }
+    }
+
+    /// Whether the call only looks: because its tool does, because of what it asks for, or because the command
+    /// that it runs provably does.
+    pub fn only_reads(&self, checked: &Checked) -> bool {
+        checked.only_reads() || self.shell.as_ref().is_some_and(Shell::only_reads)
     }
 
     /// The grant that covers the call.
@@ -272,24 +306,26 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }
     let votes = chain.poll(Question { checked, facts });
-    let verdict = adjust(settle(&votes, silence(&checked.spec)), &votes, policy.autonomy, checked);
+    let looks = facts.only_reads(checked);
+    let verdict = adjust(settle(&votes, &silence(&checked.spec, facts)), &votes, policy.autonomy, looks);
     (votes, verdict)
 }
 
 /// Why a call is asked that nobody has an opinion about.
-fn silence(spec: &ToolSpec) -> &'static str {
-    match spec.effects.effect {
-        Effect::Reads => "no rule allows it unasked",
-        Effect::Changes => "it changes files, and no rule allows that unasked",
-        Effect::Runs => "it runs a program, and no rule allows that unasked",
-        Effect::Acts => "it acts, and no rule allows that unasked",
-    }
+fn silence(spec: &ToolSpec, facts: &Facts) -> String {
+    let does = match spec.effects.effect {
+        Effect::Reads => return "no rule allows it unasked".to_owned(),
+        Effect::Changes => "it changes files",
+        Effect::Runs => facts.shell.as_ref().and_then(Shell::doubt).unwrap_or("it runs a program"),
+        Effect::Acts => "it acts",
+    };
+    format!("{does}, and no rule allows that unasked")
 }
 
 /// Autonomy only ever makes a verdict stricter.
-fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, checked: &Checked) -> Verdict {
+fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, looks: bool) -> Verdict {
     match (autonomy, verdict.decision) {
-        (Autonomy::Conservative, Decision::Allow) if !checked.only_reads() => {
+        (Autonomy::Conservative, Decision::Allow) if !looks => {
             // A person's grant holds, also where a list spoke before it: else a list that approves less
             // would end up allowing more.
             let grant = votes.iter().find(|cast| cast.by == "grant" && cast.decision == Some(Decision::Allow));

@@ -13,7 +13,7 @@ mod lists;
 mod resolvers;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
-pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Reading, Sandboxed};
+pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Reading, Sandboxed, ShellReading};
 
 /// What is decided about a call. Ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

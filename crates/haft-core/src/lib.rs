@@ -25,10 +25,11 @@ pub mod record;
 pub mod schema;
 pub mod secret;
 pub mod shape;
+pub mod shell;
 pub mod suggest;
 pub mod tool;
 
-pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling};
+pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};
 pub use call::{Call, CallId, Caller, Origin, SessionId};
 pub use dialect::Dialect;
 pub use error::{CallError, ErrorKind};

@@ -1,7 +1,7 @@
 //! The declaration of a tool: everything that listing, validating, deciding and recording need to know
 //! about it without running it.
 
-use crate::admit::{Facts, Hold};
+use crate::admit::{Facts, Hold, Shell};
 use crate::name::{BadName, ToolName};
 use crate::place::Access;
 use crate::shape::Limits;
@@ -237,6 +237,7 @@ impl ToolSpec {
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,
             Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,
+            Effect::Runs if !outside && facts.shell.as_ref().is_some_and(Shell::only_reads) => Severity::Low,
             // The kernel keeps it inside the project, and what it does there can be taken back.
             Effect::Runs if !outside && facts.hold.as_ref().is_some_and(Hold::harmless) => Severity::Medium,
             Effect::Changes | Effect::Runs | Effect::Acts => Severity::High,

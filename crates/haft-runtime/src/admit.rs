@@ -149,7 +149,7 @@ impl Haft {
             verdict: Verdict::new(Decision::Deny, "confinement", "what it needs cannot be enforced here"),
             error,
         })?;
-        Ok(Facts { places, grants: Vec::new(), hold, now_ms: now_ms() })
+        Ok(Facts { places, grants: Vec::new(), hold, shell: None, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {

@@ -149,6 +149,32 @@ impl Resolver for Reading {
     }
 }
 
+/// 10: shell commands, by what they are known to do.
+pub struct ShellReading;
+
+impl Resolver for ShellReading {
+    fn name(&self) -> &'static str {
+        "shell reading"
+    }
+    fn priority(&self) -> i32 {
+        10
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let Some(shell) = &question.facts.shell else { return Ok(None) };
+        // A Deny wins from any priority: nothing that is remembered or listed lets a catastrophe through.
+        if let Some(why) = &shell.judged.catastrophe {
+            return Ok(Some((Decision::Deny, why.clone())));
+        }
+        if !shell.only_reads() {
+            return Ok(None);
+        }
+        Ok(match question.facts.places.iter().find(|place| !place.inside) {
+            Some(place) => Some((Decision::Ask, format!("{} lies outside the readable roots", place.shown))),
+            None => Some((Decision::Allow, "it provably only reads, inside the readable roots".to_owned())),
+        })
+    }
+}
+
 /// How much is asked, by what a mistake would cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {

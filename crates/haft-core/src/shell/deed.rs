@@ -1,0 +1,439 @@
+//! What one command does, by the table: its options and operands become paths that are read and written,
+//! commands that are run in turn, and doubts.
+
+use super::entry::{Does, Entry, Prints, Role, Times, Wraps};
+use super::judged::{Class, Command, Doubt, Harm, Redirect, Standing, Used};
+use super::options::{Sorted, sort};
+use super::ruin;
+use super::special;
+use super::state::State;
+use super::variables;
+use super::walk::{Stream, Walk};
+use super::word::Word;
+
+/// Directories whose programs are what their names say.
+const SYSTEM: &[&str] = &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
+
+/// A command that is about to be looked at.
+pub(super) struct Call {
+    pub(super) argv: Vec<Word>,
+    pub(super) assignments: Vec<(String, Word)>,
+    pub(super) redirects: Vec<Redirect>,
+    pub(super) standing: Standing,
+    pub(super) stdin: Stream,
+}
+
+/// What is found out about a command while it is looked at.
+pub(super) struct Deed {
+    pub(super) class: Class,
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) prints: Stream,
+    pub(super) wrapper: bool,
+    pub(super) subcommand: Vec<String>,
+    pub(super) options: Vec<Used>,
+    pub(super) operands: Vec<Word>,
+}
+
+impl Deed {
+    pub(super) fn new(class: Class) -> Self {
+        Self {
+            class,
+            doubts: Vec::new(),
+            prints: Stream::Unknown,
+            wrapper: false,
+            subcommand: Vec::new(),
+            options: Vec::new(),
+            operands: Vec::new(),
+        }
+    }
+
+    pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
+        self.doubts.push(Doubt { harm, why: why.into() });
+    }
+}
+
+/// What a reader of a command needs.
+pub(super) struct Task<'t> {
+    /// The program, and its subcommand.
+    pub(super) name: &'t str,
+    pub(super) entry: &'t Entry,
+    /// The words after the program, or after the subcommand.
+    pub(super) args: &'t [Word],
+    pub(super) standing: &'t Standing,
+    pub(super) stdin: &'t Stream,
+}
+
+impl Task<'_> {
+    /// Where a command stands that this one runs.
+    pub(super) fn within(&self) -> Standing {
+        let mut standing = self.standing.clone();
+        standing.through.push(self.name.to_owned());
+        standing
+    }
+}
+
+impl Walk<'_> {
+    /// Looks at a command, and at whatever it runs.
+    pub(super) fn consider(&mut self, call: Call, state: &mut State) -> Stream {
+        let Call { argv, assignments, redirects, standing, stdin } = call;
+        let Some((program, args)) = argv.split_first() else { return Stream::Unknown };
+        let name = program.literal().map(name_of);
+        // Commands are listed in the order in which they run: a wrapper before what it wraps.
+        let slot = self.commands.len();
+        self.commands.push(blank(args.to_vec(), &standing));
+        let mut deed = match &name {
+            Some(Ok(name)) => self.by_name(name, args, &standing, &stdin, state),
+            Some(Err(path)) => {
+                let mut deed = Deed::new(Class::General);
+                deed.doubt(Harm::Runs, format!("it runs {}", super::cut(path)));
+                deed
+            }
+            None => {
+                state.forget_all();
+                let mut deed = Deed::new(Class::General);
+                let why = format!("which program `{}` is, is not known before it runs", super::cut(&program.text));
+                deed.doubt(Harm::Runs, why);
+                deed
+            }
+        };
+        let touched = deed.doubts.len();
+        self.touch(&redirects, state, &mut deed.doubts);
+        if deed.doubts[touched..].iter().any(|doubt| doubt.harm == Harm::Writes) {
+            deed.class = deed.class.max(Class::Write);
+        }
+        let splits = |variable: &str| variable == "IFS" && name == Some(Ok("read"));
+        let given = assignments.iter().filter(|(variable, _)| !splits(variable));
+        deed.doubts.extend(given.filter_map(|(name, value)| variables::given(name, value)));
+        if !deed.class.looks() && deed.doubts.is_empty() {
+            let (harm, does) = match deed.class {
+                Class::General => (Harm::Unknown, "is not known to only read"),
+                _ => (Harm::Writes, "changes things"),
+            };
+            deed.doubt(harm, format!("`{}` {does}", super::cut(&spoken(program, &deed.subcommand))));
+        } else if deed.class.looks() && deed.doubts.iter().any(|doubt| doubt.harm != Harm::Unknown) {
+            // A known harm decides what it is; what is merely not known may still be reading.
+            let writes = deed.doubts.iter().all(|doubt| doubt.harm == Harm::Writes);
+            deed.class = if writes { Class::Write } else { Class::General };
+        }
+        let printed = if redirects.iter().any(|one| one.target.is_some() || one.fd == Some(1)) {
+            Stream::Unknown
+        } else {
+            std::mem::take(&mut deed.prints)
+        };
+        if let Some(place) = self.commands.get_mut(slot) {
+            place.name = name.map(|name| name.unwrap_or_else(|path| path).to_owned());
+            place.assignments = assignments;
+            place.redirects = redirects;
+            place.class = deed.class;
+            place.wrapper = deed.wrapper;
+            place.subcommand = deed.subcommand;
+            place.options = deed.options;
+            place.operands = deed.operands;
+            place.doubts = deed.doubts;
+        }
+        printed
+    }
+
+    fn by_name(&mut self, name: &str, args: &[Word], standing: &Standing, stdin: &Stream, state: &mut State) -> Deed {
+        let called = self.functions.iter().any(|function| function == name);
+        let Some(entry) = self.table.entry(name) else {
+            if called {
+                // What it does was looked at where it was defined.
+                state.forget_all();
+                return Deed::new(Class::Neutral);
+            }
+            let mut deed = Deed::new(Class::General);
+            deed.doubt(Harm::Unknown, format!("`{}` is not in the table of known programs", super::cut(name)));
+            deed.operands = args.to_vec();
+            return deed;
+        };
+        if called {
+            state.forget_all();
+        }
+        let task = Task { name, entry: &entry, args, standing, stdin };
+        self.by_entry(&task, &mut Vec::new(), state)
+    }
+
+    /// What a program does by its entry, and by that of its subcommand.
+    fn by_entry(&mut self, task: &Task<'_>, path: &mut Vec<String>, state: &mut State) -> Deed {
+        let entry = task.entry;
+        if entry.written.interactive && self.interactive.is_none() {
+            self.interactive = Some(task.name.to_owned());
+        }
+        if entry.subcommands.is_empty() {
+            let mut deed = special::read(self, task, state).unwrap_or_else(|| self.plainly(task, state));
+            deed.subcommand.clone_from(path);
+            return deed;
+        }
+        let head = sort(entry, task.args, true);
+        let Some((word, at)) = head.operands.first().zip(head.at.first()) else {
+            // Nothing but options: `git --version`.
+            return self.plainly(task, state);
+        };
+        let known = word.literal().and_then(|name| entry.subcommands.get_key_value(name));
+        let mut deed = Deed::new(Class::General);
+        let mut at_state = state.clone();
+        self.use_options(task, &head, &mut deed, &mut at_state);
+        special::globals(self, task, &head, &mut deed, &mut at_state);
+        let Some((name, sub)) = known else {
+            let why = match word.literal() {
+                Some(name) => format!("`{} {}` is not known to only read", task.name, super::cut(name)),
+                None => format!("what `{}` is told to do is not known before it runs", task.name),
+            };
+            deed.doubt(Harm::Unknown, why);
+            deed.subcommand.clone_from(path);
+            deed.subcommand.extend(word.literal().map(str::to_owned));
+            deed.operands = task.args.get(at + 1..).unwrap_or_default().to_vec();
+            return deed;
+        };
+        path.push(name.clone());
+        let args = task.args.get(at + 1..).unwrap_or_default();
+        let inner = Task { name: task.name, entry: sub, args, standing: task.standing, stdin: task.stdin };
+        let mut below = self.by_entry(&inner, path, &mut at_state);
+        below.doubts.extend(head.doubts);
+        below.doubts.extend(deed.doubts);
+        deed.options.append(&mut below.options);
+        below.options = deed.options;
+        if entry.written.repository && below.class.looks() {
+            special::formats(&mut below);
+            self.repository(&mut below, &at_state);
+        }
+        below
+    }
+
+    /// The git configuration of where it runs decides what it runs.
+    fn repository(&mut self, deed: &mut Deed, state: &State) {
+        if state.places().is_empty() {
+            deed.doubt(Harm::Unknown, "it is not known in which repository it runs");
+        }
+        for place in state.places() {
+            if !self.repositories.contains(place) {
+                self.repositories.push(place.clone());
+            }
+        }
+    }
+
+    /// What a program without a reader of its own does.
+    pub(super) fn plainly(&mut self, task: &Task<'_>, state: &mut State) -> Deed {
+        let sorted = sort(task.entry, task.args, false);
+        self.by_words(task, sorted, state)
+    }
+
+    /// The same, for words that are sorted already.
+    pub(super) fn by_words(&mut self, task: &Task<'_>, sorted: Sorted, state: &mut State) -> Deed {
+        let entry = task.entry;
+        let when = entry.when.iter().find(|when| when.has.iter().any(|name| sorted.has(name)));
+        let class = when.and_then(|when| when.class).unwrap_or(entry.class);
+        let roles = when.and_then(|when| when.operands.as_ref()).unwrap_or(&entry.operands);
+        let default = when.and_then(|when| when.default.as_ref()).or(entry.written.default.as_ref());
+        let prints = when.and_then(|when| when.prints).or(entry.written.prints);
+        let mut deed = Deed::new(class);
+        deed.doubts.extend(sorted.doubts.iter().cloned());
+        if !sorted.doubts.is_empty() {
+            // An option that is not known may do anything.
+            deed.class = Class::General;
+        }
+        self.use_options(task, &sorted, &mut deed, state);
+        let named = self.use_operands(task, &sorted, roles, &mut deed, state);
+        if named.is_empty()
+            && let Some(default) = default
+        {
+            self.reads(&Word::known(default), state, &mut deed.doubts);
+        }
+        ruin::check(self, task.name, &sorted, state);
+        deed.prints = stream(prints, task.stdin, &named, default.is_some());
+        deed.operands = sorted.operands;
+        deed
+    }
+
+    /// What the options of a command do.
+    pub(super) fn use_options(&mut self, task: &Task<'_>, sorted: &Sorted, deed: &mut Deed, state: &mut State) {
+        for option in &sorted.options {
+            let mut doubts = Vec::new();
+            let name = format!("`{}`", super::cut(&option.name));
+            let mut plain = |harm: Harm, does: &str| doubts.push(Doubt { harm, why: format!("{name} {does}") });
+            match (option.does, &option.value) {
+                (Does::Nothing, _) | (Does::Reads | Does::Shell, None) => {}
+                (Does::Reads, Some(value)) => self.reads(value, state, &mut doubts),
+                (Does::Writes, Some(value)) => self.writes(value, state, &mut doubts, &name),
+                (Does::Writes, None) => plain(Harm::Writes, "writes files"),
+                (Does::Alters, _) => plain(Harm::Writes, "changes things"),
+                (Does::Runs, _) => plain(Harm::Runs, "runs something"),
+                (Does::Sends, _) => plain(Harm::Sends, "sends or fetches something"),
+                (Does::Shell, Some(value)) => self.run_text(task, value, deed, state),
+            }
+            let harm = doubts.iter().map(|doubt| doubt.harm).filter(|harm| *harm != Harm::Unknown).max();
+            deed.options.push(Used { name: option.name.clone(), value: option.value.clone(), harm });
+            deed.doubts.append(&mut doubts);
+        }
+    }
+
+    /// A word that is a command for a shell.
+    pub(super) fn run_text(&mut self, task: &Task<'_>, word: &Word, deed: &mut Deed, state: &mut State) {
+        match word.literal() {
+            Some(text) => {
+                let mut state = state.clone();
+                self.inner(text, &task.within(), &mut state, &Stream::Unknown);
+                deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
+            }
+            None => deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", super::cut(&word.text))),
+        }
+        if task.entry.written.wraps != Some(Wraps::Plainly) {
+            deed.doubt(Harm::Runs, format!("`{}` runs a command in its own way", task.name));
+        }
+    }
+
+    /// What the operands of a command do. Returns those that name what is read.
+    fn use_operands(
+        &mut self,
+        task: &Task<'_>,
+        sorted: &Sorted,
+        roles: &[(Role, Times)],
+        deed: &mut Deed,
+        state: &mut State,
+    ) -> Vec<Word> {
+        let (assigned, rest) = assign(roles, sorted.operands.len());
+        let mut named = Vec::new();
+        // A word that may be several shifts those after it.
+        let mut shifted = false;
+        for (number, role) in assigned.into_iter().enumerate() {
+            let word = &sorted.operands[number];
+            shifted |= word.splits();
+            match role {
+                Role::Text if shifted && roles.iter().any(|(role, _)| *role == Role::Read) => {
+                    self.reads(word, state, &mut deed.doubts);
+                }
+                Role::Text => {}
+                Role::Read => {
+                    self.reads(word, state, &mut deed.doubts);
+                    named.push(word.clone());
+                }
+                Role::Write => self.writes(word, state, &mut deed.doubts, &format!("`{}`", task.name)),
+                Role::Alter => {
+                    deed.doubt(Harm::Writes, format!("`{} {}` changes things", task.name, super::cut(&word.text)))
+                }
+                Role::Run => deed.doubt(Harm::Runs, format!("`{}` runs {}", task.name, super::cut(&word.text))),
+                Role::Send => deed.doubt(Harm::Sends, format!("`{}` talks to {}", task.name, super::cut(&word.text))),
+                Role::Command => {
+                    let from = sorted.at[number];
+                    self.run_words(task, &task.args[from..], deed, state);
+                    break;
+                }
+                Role::Shell => {
+                    let from = sorted.at[number];
+                    let joined = joined(&task.args[from..]);
+                    self.run_text(task, &joined, deed, state);
+                    break;
+                }
+            }
+        }
+        if shifted && roles.iter().any(|(role, _)| !matches!(role, Role::Text | Role::Read)) {
+            deed.doubt(Harm::Unknown, "how many words there will be is not known before it runs");
+        }
+        if rest > 0 {
+            deed.doubt(Harm::Unknown, format!("`{}` is given more words than it is known to take", task.name));
+        }
+        named
+    }
+
+    /// Words that are a command.
+    pub(super) fn run_words(&mut self, task: &Task<'_>, argv: &[Word], deed: &mut Deed, state: &mut State) {
+        let (assignments, argv) = special::assignments(argv);
+        let call = Call {
+            argv: argv.to_vec(),
+            assignments,
+            redirects: Vec::new(),
+            standing: task.within(),
+            stdin: task.stdin.clone(),
+        };
+        let mut state = state.clone();
+        deed.prints = self.consider(call, &mut state);
+        match task.entry.written.wraps {
+            Some(Wraps::Plainly) => deed.wrapper = true,
+            _ => deed.doubt(Harm::Runs, format!("`{}` runs a command elsewhere, or as somebody else", task.name)),
+        }
+    }
+}
+
+fn blank(args: Vec<Word>, standing: &Standing) -> Command {
+    Command {
+        name: None,
+        subcommand: Vec::new(),
+        args,
+        assignments: Vec::new(),
+        redirects: Vec::new(),
+        standing: standing.clone(),
+        class: Class::General,
+        wrapper: false,
+        options: Vec::new(),
+        operands: Vec::new(),
+        doubts: Vec::new(),
+    }
+}
+
+fn spoken(program: &Word, subcommand: &[String]) -> String {
+    let mut said = name_of(program.shown()).unwrap_or(program.shown()).to_owned();
+    subcommand.iter().for_each(|part| said.extend([" ", part]));
+    said
+}
+
+/// The program that a word names, or the path of one that may be anything.
+fn name_of(text: &str) -> Result<&str, &str> {
+    if !text.contains('/') {
+        return Ok(text);
+    }
+    let own = SYSTEM.iter().find_map(|dir| text.strip_prefix(dir)).filter(|name| !name.contains('/'));
+    own.ok_or(text)
+}
+
+/// The role of each operand, and how many have none.
+fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<Role>, usize) {
+    let mut assigned = Vec::with_capacity(count);
+    for (position, (role, times)) in roles.iter().enumerate() {
+        let left = count - assigned.len();
+        // A command takes all that is left, and looks at it by itself.
+        if matches!(role, Role::Command | Role::Shell) && left > 0 {
+            assigned.push(*role);
+            return (assigned, 0);
+        }
+        let after = roles[position + 1..].iter().filter(|(_, times)| *times == Times::Once).count();
+        let take = match times {
+            Times::Once => left.min(1),
+            Times::Maybe => left.saturating_sub(after).min(1),
+            Times::Any => left.saturating_sub(after),
+        };
+        assigned.extend(std::iter::repeat_n(*role, take));
+    }
+    let rest = count - assigned.len();
+    (assigned, rest)
+}
+
+/// Several words as the text of a command.
+fn joined(words: &[Word]) -> Word {
+    let known: Option<Vec<&str>> = words.iter().map(Word::literal).collect();
+    match known {
+        Some(known) => Word::known(known.join(" ")),
+        None => Word::unknown(words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// What a program's lines are.
+fn stream(prints: Option<Prints>, stdin: &Stream, named: &[Word], has_default: bool) -> Stream {
+    match prints {
+        Some(Prints::Lines) if named.is_empty() => stdin.clone(),
+        Some(Prints::Paths) => {
+            let bases: Option<Vec<String>> = if named.is_empty() {
+                has_default.then(|| vec![".".to_owned()])
+            } else {
+                named.iter().map(|word| word.literal().map(str::to_owned)).collect()
+            };
+            bases.map_or(Stream::Unknown, |bases| Stream::Names { bases, exact: false })
+        }
+        Some(Prints::Names) => {
+            let bases: Option<Vec<String>> = named.iter().map(|word| word.literal().map(str::to_owned)).collect();
+            let bases = bases.filter(|bases| bases.iter().all(|base| !base.starts_with('/') && !base.contains("..")));
+            bases.map_or(Stream::Unknown, |_| Stream::Names { bases: vec![".".to_owned()], exact: false })
+        }
+        _ => Stream::Unknown,
+    }
+}

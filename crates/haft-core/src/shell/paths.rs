@@ -1,0 +1,105 @@
+//! The paths that commands read and write.
+
+use super::judged::{Doubt, Harm, Target};
+use super::state::{State, join};
+use super::walk::Walk;
+use super::word::{Value, Word};
+
+/// Devices that take and give without keeping anything.
+const SINKS: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"];
+/// Disks, and the machine's memory.
+const DISKS: &[&str] = &[
+    "/dev/sd",
+    "/dev/hd",
+    "/dev/vd",
+    "/dev/xvd",
+    "/dev/nvme",
+    "/dev/mmcblk",
+    "/dev/disk/",
+    "/dev/mapper/",
+    "/dev/dm-",
+    "/dev/md",
+    "/dev/loop",
+    "/dev/mem",
+    "/dev/kmem",
+    "/dev/port",
+];
+
+/// Whether nothing stays of what goes there.
+fn is_sink(path: &str) -> bool {
+    SINKS.contains(&path) || path.strip_prefix("/dev/fd/").is_some_and(|fd| fd.chars().all(|c| c.is_ascii_digit()))
+}
+
+impl Walk<'_> {
+    /// A path is read.
+    pub(super) fn reads(&mut self, word: &Word, state: &State, doubts: &mut Vec<Doubt>) {
+        for target in targets(word, state, doubts) {
+            if !self.reads.contains(&target) {
+                self.reads.push(target);
+            }
+        }
+    }
+
+    /// A path is written, by `what`.
+    pub(super) fn writes(&mut self, word: &Word, state: &State, doubts: &mut Vec<Doubt>, what: &str) {
+        if word.literal().is_some_and(is_sink) {
+            return;
+        }
+        doubts.push(Doubt { harm: Harm::Writes, why: format!("{what} writes {}", super::cut(word.shown())) });
+        for target in targets(word, state, doubts) {
+            if DISKS.iter().any(|disk| target.text().starts_with(disk)) {
+                self.ruin(format!("{} is a disk, or the machine's memory, and would be overwritten", target.text()));
+            }
+            if !self.writes.contains(&target) {
+                self.writes.push(target);
+            }
+        }
+    }
+
+    /// It must never run.
+    pub(super) fn ruin(&mut self, why: impl Into<String>) {
+        self.catastrophe.get_or_insert_with(|| why.into());
+    }
+}
+
+/// The places that a word names.
+pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Vec<Target> {
+    let unknown = |why: String| Doubt { harm: Harm::Unknown, why };
+    let (paths, glob): (Vec<&str>, bool) = match &word.value {
+        Value::Known(path) if path.is_empty() || path == "-" || is_sink(path) => return Vec::new(),
+        Value::Known(path) => (vec![path], false),
+        Value::Glob(pattern) => (vec![pattern], true),
+        Value::Below { bases, .. } => (bases.iter().map(String::as_str).collect(), false),
+        Value::Number | Value::Partial { .. } => {
+            doubts.push(unknown(format!("`{}` is not known before it runs", super::cut(&word.text))));
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            doubts.push(Doubt { harm: Harm::Sends, why: format!("{} is a connection", super::cut(path)) });
+        }
+        if state.places().is_empty() && !path.starts_with('/') {
+            doubts.push(unknown(format!("it is not known where `{}` is", super::cut(path))));
+            continue;
+        }
+        // An absolute path is the same from everywhere.
+        let from = if path.starts_with('/') { &["/".to_owned()] } else { state.places() };
+        for place in from {
+            let path = if glob && path.starts_with('{') { rooted(place, path) } else { join(place, path) };
+            let target = if glob { Target::Glob(path) } else { Target::Path(path) };
+            if !found.contains(&target) {
+                found.push(target);
+            }
+        }
+    }
+    found
+}
+
+/// `{a,/b}` at a place: each alternative by itself.
+fn rooted(place: &str, pattern: &str) -> String {
+    let inner = pattern.trim_start_matches('{').trim_end_matches('}');
+    let each: Vec<String> = inner.split(',').map(|path| join(place, path)).collect();
+    format!("{{{}}}", each.join(","))
+}

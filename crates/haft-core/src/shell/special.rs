@@ -1,0 +1,229 @@
+//! Programs that a table cannot describe: those with a small language of their own, and builtins that change
+//! what the shell knows.
+
+mod awk;
+mod builtin;
+mod find;
+mod sed;
+mod shells;
+
+use super::deed::{Deed, Task};
+use super::entry::Wraps;
+use super::judged::{Class, Harm};
+use super::options::{Sorted, sort};
+use super::state::State;
+use super::variables;
+use super::walk::{Stream, Walk};
+use super::word::{Value, Word};
+
+/// What a program with a reader of its own does; none for those without.
+pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
+    Some(match task.entry.written.special.as_deref()? {
+        "find" => find::read(walk, task, state),
+        "sed" => sed::read(walk, task, state),
+        "awk" => awk::read(walk, task, state),
+        "sh" => shells::sh(walk, task, state),
+        "eval" => shells::eval(walk, task, state),
+        "source" => shells::source(walk, task, state),
+        "trap" => shells::trap(walk, task, state),
+        "alias" => shells::alias(walk, task, state),
+        "command" | "builtin" | "exec" => shells::here(walk, task, state),
+        "xargs" => xargs(walk, task, state),
+        "env" => env(walk, task, state),
+        "dd" => dd(walk, task, state),
+        name => return builtin::read(name, walk, task, state),
+    })
+}
+
+/// What the options before a subcommand change.
+pub(super) fn globals(walk: &mut Walk<'_>, task: &Task<'_>, head: &Sorted, deed: &mut Deed, state: &mut State) {
+    let _ = walk;
+    if task.entry.written.special.as_deref() != Some("git") {
+        return;
+    }
+    for option in head.options.iter().filter(|option| option.name == "-C") {
+        match option.value.as_ref().and_then(Word::literal) {
+            Some(dir) => {
+                state.go(dir);
+                state.went_well();
+            }
+            None => {
+                state.lose();
+                deed.doubt(Harm::Unknown, "in which directory git runs is not known");
+            }
+        }
+    }
+}
+
+/// Formats that git knows by name.
+const FORMATS: &[&str] = &["oneline", "short", "medium", "full", "fuller", "reference", "email", "raw", "mboxrd"];
+
+/// What git prints can ask for a signature to be checked, which runs a program; and a name that git does not
+/// ship may stand for such a format.
+pub(super) fn formats(deed: &mut Deed) {
+    let mut doubts = Vec::new();
+    for option in deed.options.iter().filter(|option| matches!(option.name.as_str(), "--format" | "--pretty")) {
+        let Some(value) = &option.value else { continue };
+        let harmless = value.literal().is_some_and(|text| {
+            let known = FORMATS.contains(&text)
+                || text.contains('%')
+                || text.starts_with("format:")
+                || text.starts_with("tformat:");
+            known && !text.contains("%G") && !text.contains("%(signature") && !text.contains("%(trailers")
+        });
+        if !harmless {
+            doubts.push(format!("the format `{}` may run a program", super::cut(value.shown())));
+        }
+    }
+    doubts.into_iter().for_each(|why| deed.doubt(Harm::Runs, why));
+}
+
+impl Walk<'_> {
+    /// Commands that stand in a text which is not a command itself, like a subscript.
+    pub(super) fn hidden(&mut self, task: &Task<'_>, text: &str, deed: &mut Deed) {
+        if !text.contains("$(") && !text.contains('`') {
+            return;
+        }
+        let mut state = State::default();
+        state.forget_all();
+        let quoted = format!(": \"{}\"", text.replace('"', ""));
+        self.inner(&quoted, &task.within(), &mut state, &Stream::Unknown);
+        deed.doubt(Harm::Runs, format!("`{}` runs what is in `{}`", task.name, super::cut(text)));
+    }
+}
+
+/// Splits leading assignments from a command.
+pub(super) fn assignments(words: &[Word]) -> (Vec<(String, Word)>, &[Word]) {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let Some((name, value)) = word.start().split_once('=') else { return (found, &words[at..]) };
+        let named = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !named {
+            return (found, &words[at..]);
+        }
+        let value = match &word.value {
+            Value::Known(_) => Value::Known(value.to_owned()),
+            _ => Value::unknown(false),
+        };
+        found.push((name.to_owned(), Word { text: word.text.clone(), value }));
+    }
+    (found, &[])
+}
+
+fn env(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let from = sorted.at.first().copied().unwrap_or(task.args.len());
+    let (given, command) = assignments(&task.args[from..]);
+    let mut away = state.clone();
+    let (mut head, _) = split(&sorted);
+    for option in &sorted.options {
+        let dir = option.value.as_ref().filter(|_| matches!(option.name.as_str(), "-C" | "--chdir"));
+        if let Some(dir) = dir {
+            match dir.literal() {
+                Some(dir) => {
+                    away.go(dir);
+                    away.went_well();
+                }
+                None => away.lose(),
+            }
+        }
+    }
+    head.doubts.clone_from(&sorted.doubts);
+    let mut deed = walk.by_words(task, head, state);
+    for option in sorted.options.iter().filter(|option| matches!(option.name.as_str(), "-S" | "--split-string")) {
+        if let Some(text) = option.value.as_ref().and_then(Word::literal) {
+            walk.inner(text, &task.within(), &mut away.clone(), &Stream::Unknown);
+        }
+    }
+    deed.doubts.extend(given.iter().filter_map(|(name, value)| variables::given(name, value)));
+    if command.is_empty() {
+        deed.class = Class::List;
+    } else {
+        walk.run_words(task, command, &mut deed, &mut away);
+    }
+    deed
+}
+
+/// Sorted words without their operands.
+fn split(sorted: &Sorted) -> (Sorted, Vec<Word>) {
+    let head = Sorted { options: sorted.options.clone(), ..Sorted::default() };
+    (head, sorted.operands.clone())
+}
+
+fn xargs(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let from = sorted.at.first().copied().unwrap_or(task.args.len());
+    let (mut head, _) = split(&sorted);
+    head.doubts.clone_from(&sorted.doubts);
+    let mut deed = walk.by_words(task, head, state);
+    let mut argv = task.args[from..].to_vec();
+    if argv.is_empty() {
+        argv.push(Word::known("echo"));
+    }
+    let zero = sorted.has("-0") || sorted.has("--null");
+    let more = match task.stdin {
+        Stream::Names { bases, exact } => {
+            Word { text: "…".to_owned(), value: Value::Below { bases: bases.clone(), safe: *exact && zero } }
+        }
+        _ => Word::unknown("…"),
+    };
+    let replaced = ["-I", "-i", "--replace"].iter().find(|name| sorted.has(name));
+    match replaced {
+        Some(name) => {
+            let mark = sorted.value(name).map_or("{}", |word| word.shown()).to_owned();
+            argv.iter_mut().for_each(|word| replace(word, &mark, &more));
+        }
+        None => argv.push(more),
+    }
+    let file = ["-a", "--arg-file"].iter().any(|name| sorted.has(name));
+    if file {
+        argv.push(Word::unknown("…"));
+    }
+    walk.run_words(task, &argv, &mut deed, state);
+    if task.entry.written.wraps.is_none_or(|wraps| wraps == Wraps::Otherwise) {
+        deed.wrapper = true;
+    }
+    deed
+}
+
+/// A word in which a mark stands for something else.
+pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
+    if word.literal() == Some(mark) {
+        word.value = match &by.value {
+            // One word, whatever is in it.
+            Value::Below { bases, .. } => Value::Below { bases: bases.clone(), safe: true },
+            _ => Value::unknown(false),
+        };
+        return;
+    }
+    let before = word.literal().and_then(|text| text.split_once(mark)).map(|(before, _)| before.to_owned());
+    if let Some(start) = before {
+        word.value = Value::Partial { start, splits: false };
+    }
+}
+
+fn dd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let (mut head, operands) = split(&sorted);
+    head.doubts.clone_from(&sorted.doubts);
+    let mut deed = walk.by_words(task, head, state);
+    deed.class = Class::Read;
+    for word in &operands {
+        let value = |name: &str| {
+            let start = word.start().strip_prefix(name)?;
+            let value = if word.literal().is_some() { Value::Known(start.to_owned()) } else { Value::unknown(false) };
+            Some(Word { text: word.text.clone(), value })
+        };
+        if let Some(path) = value("if=") {
+            walk.reads(&path, state, &mut deed.doubts);
+        } else if let Some(path) = value("of=") {
+            walk.writes(&path, state, &mut deed.doubts, "`dd`");
+        } else if !["bs=", "ibs=", "obs=", "cbs=", "count=", "skip=", "seek=", "conv=", "iflag=", "oflag=", "status="]
+            .iter()
+            .any(|name| word.start().starts_with(name))
+        {
+            deed.doubt(Harm::Unknown, format!("`{}` is not known to be harmless", super::cut(&word.text)));
+        }
+    }
+    deed
+}

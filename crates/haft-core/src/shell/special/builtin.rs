@@ -1,0 +1,240 @@
+//! Builtins that change what the shell knows: where it is, and what its variables are.
+
+use crate::shell::deed::{Deed, Task};
+use crate::shell::judged::{Class, Harm};
+use crate::shell::options::sort;
+use crate::shell::state::State;
+use crate::shell::variables;
+use crate::shell::walk::{Stream, Walk};
+use crate::shell::word::{Value, Word};
+
+/// Options of `set` and `shopt` that only make the shell stricter or louder.
+const TAME: &[&str] = &[
+    "errexit",
+    "nounset",
+    "pipefail",
+    "xtrace",
+    "verbose",
+    "noglob",
+    "noclobber",
+    "nullglob",
+    "failglob",
+    "globstar",
+    "inherit_errexit",
+    "noexec",
+    "errtrace",
+    "functrace",
+];
+
+pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
+    Some(match name {
+        "cd" => cd(walk, task, state),
+        "pushd" | "popd" => {
+            let deed = walk.plainly(task, &mut state.clone());
+            state.lose();
+            deed
+        }
+        "export" | "declare" | "typeset" | "local" | "readonly" => declare(name, walk, task, state),
+        "read" | "mapfile" | "getopts" | "unset" => names(name, walk, task, state),
+        "printf" => printf(walk, task, state),
+        "let" => compute(walk, task, state),
+        "test" => test(walk, task),
+        "set" | "shopt" => options(walk, task, state),
+        _ => return None,
+    })
+}
+
+fn cd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let deed = walk.plainly(task, state);
+    let home = walk.home().map(str::to_owned);
+    let to = match sorted.operands.as_slice() {
+        [] => home.as_deref(),
+        [one] => one.literal(),
+        _ => None,
+    };
+    match to {
+        Some("-" | "") | None => state.lose(),
+        Some(_) if state.get("CDPATH").is_some() || state.get("HOME") != home.clone().map(Value::Known).as_ref() => {
+            state.lose();
+        }
+        // Where `..` leads depends on links once it has been elsewhere.
+        Some(to) if to.contains("..") && (state.moved() || climbs_late(to)) => state.lose(),
+        Some(to) => state.go(to),
+    }
+    deed
+}
+
+/// Whether a path goes up after it went down.
+fn climbs_late(path: &str) -> bool {
+    path.split('/').skip_while(|part| matches!(*part, ".." | "." | "")).any(|part| part == "..")
+}
+
+/// `declare` and its like: variables, perhaps given to every later command.
+fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let mut deed = walk.by_words(task, sort(task.entry, task.args, false), &mut state.clone());
+    deed.doubts.clone_from(&sorted.doubts);
+    deed.class = Class::Neutral;
+    let exported = name == "export" || sorted.has("-x");
+    if sorted.has("-n") && name != "export" {
+        deed.doubt(Harm::Unknown, "a variable stands for another one");
+    }
+    for word in &sorted.operands {
+        let start = word.start();
+        let (variable, value) = start.split_once('=').map_or((start, None), |(name, value)| (name, Some(value)));
+        let variable = variable.trim_end_matches('+').to_owned();
+        let plain = !variable.is_empty() && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !plain {
+            if variable.is_empty() || word.literal().is_none() || start.contains(['$', '`']) {
+                deed.doubt(Harm::Runs, format!("`{}` may run what is in it", crate::shell::cut(&word.text)));
+            }
+            walk.hidden(task, word.shown(), &mut deed);
+            continue;
+        }
+        let Some(value) = value else {
+            if exported {
+                let kept = Word { text: word.text.clone(), value: Value::unknown(true) };
+                deed.doubts.extend(variables::given(&variable, &kept));
+            }
+            continue;
+        };
+        let known = if word.literal().is_some() { Value::Known(value.to_owned()) } else { Value::unknown(true) };
+        if sorted.has("-i") && !value.chars().all(|c| c.is_ascii_digit()) {
+            deed.doubt(
+                Harm::Runs,
+                format!("`{}` is worked out as a number, which runs what is in it", crate::shell::cut(&word.text)),
+            );
+        }
+        let kept = Word { text: word.text.clone(), value: known.clone() };
+        deed.doubts.extend(if exported {
+            variables::given(&variable, &kept)
+        } else {
+            variables::plain(&variable, &kept)
+        });
+        state.set(&variable, known);
+    }
+    deed
+}
+
+/// Builtins whose operands are names of variables that they set.
+fn names(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    // What is read line by line from a list of names is one of them.
+    let value = match task.stdin {
+        Stream::Names { bases, .. } if name == "read" && sorted.operands.len() == 1 => {
+            Value::Below { bases: bases.clone(), safe: false }
+        }
+        _ => Value::unknown(true),
+    };
+    let arrays = ["-a", "-A"].iter().filter_map(|option| sorted.value(option));
+    for word in sorted.operands.iter().chain(arrays) {
+        match word.literal() {
+            Some(text) if text.contains('[') => {
+                if text.contains(['$', '`']) {
+                    walk.hidden(task, text, &mut deed);
+                }
+                deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
+            }
+            Some(text) => {
+                let kept = Word { text: text.to_owned(), value: value.clone() };
+                deed.doubts.extend(variables::plain(text, &kept));
+                state.set(text, value.clone());
+            }
+            None => {
+                state.forget_all();
+                deed.doubt(Harm::Unknown, "which variable is set is not known");
+            }
+        }
+    }
+    deed
+}
+
+fn printf(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut sorted = sort(task.entry, task.args, false);
+    let Some(at) = sorted.options.iter().position(|option| option.name == "-v") else {
+        return walk.plainly(task, state);
+    };
+    let option = sorted.options.remove(at);
+    let mut deed = walk.by_words(task, sorted, state);
+    match option.value.as_ref().and_then(Word::literal) {
+        Some(name) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+            deed.doubts.extend(variables::plain(name, &Word::known("")));
+            state.forget(name);
+        }
+        Some(text) => {
+            walk.hidden(task, text, &mut deed);
+            deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
+        }
+        None => {
+            state.forget_all();
+            deed.doubt(Harm::Unknown, "which variable is set is not known");
+        }
+    }
+    deed
+}
+
+fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    for word in task.args {
+        match word.literal() {
+            Some(text) => {
+                walk.hidden(task, text, &mut deed);
+                walk.compute(text, state);
+            }
+            None => deed.doubt(Harm::Runs, "`let` runs what is in what it works out"),
+        }
+    }
+    deed
+}
+
+fn test(walk: &mut Walk<'_>, task: &Task<'_>) -> Deed {
+    let mut deed = Deed::new(Class::Neutral);
+    let mut words = task.args.iter().peekable();
+    while let Some(word) = words.next() {
+        if !matches!(word.literal(), Some("-v" | "-R")) {
+            continue;
+        }
+        match words.peek().map(|word| word.literal()) {
+            Some(Some(text)) if text.contains('[') => {
+                walk.hidden(task, text, &mut deed);
+                deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something");
+            }
+            Some(None) => deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something"),
+            _ => {}
+        }
+    }
+    deed.operands = task.args.to_vec();
+    deed
+}
+
+/// `set` and `shopt`.
+fn options(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    deed.doubts.clear();
+    let mut operands = false;
+    for word in task.args {
+        let Some(text) = word.literal() else {
+            deed.doubt(Harm::Unknown, "how the shell is set is not known");
+            continue;
+        };
+        operands |= text == "--";
+        let flags = text.strip_prefix(['-', '+']);
+        let tame = operands
+            || TAME.contains(&text)
+            || flags.is_some_and(|flags| flags.chars().all(|c| "euxvfCEToqspn".contains(c)));
+        // `shopt name` asks.
+        let asks = task.name == "shopt" && !task.args.iter().any(|word| matches!(word.literal(), Some("-s" | "-u")));
+        if !tame && !asks {
+            deed.doubt(
+                Harm::Unknown,
+                format!("`{} {}` changes how commands are read", task.name, crate::shell::cut(text)),
+            );
+        }
+    }
+    deed
+}

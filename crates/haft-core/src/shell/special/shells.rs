@@ -1,0 +1,161 @@
+//! Whatever runs a text, or a command in this very shell.
+
+use crate::shell::deed::{Call, Deed, Task};
+use crate::shell::judged::{Class, Harm};
+use crate::shell::options::sort;
+use crate::shell::state::State;
+use crate::shell::walk::{Stream, Walk};
+use crate::shell::word::Word;
+
+/// `sh`, `bash` and their like.
+pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let asks = ["--version", "--help"].iter().any(|name| sorted.has(name));
+    let mut deed = walk.by_words(
+        task,
+        crate::shell::options::Sorted {
+            options: sorted.options.clone(),
+            doubts: sorted.doubts.clone(),
+            ..Default::default()
+        },
+        state,
+    );
+    if asks && sorted.operands.is_empty() && sorted.options.len() == 1 {
+        deed.class = Class::Read;
+        return deed;
+    }
+    deed.class = Class::Neutral;
+    let told = sorted.has("-c");
+    match (told, sorted.operands.first(), task.stdin) {
+        (true, Some(text), _) => text_of(walk, task, text, &mut deed, state),
+        (false, Some(file), _) => {
+            deed.class = Class::General;
+            walk.reads(file, state, &mut deed.doubts);
+            deed.doubt(Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
+        }
+        (_, None, Stream::Text(text)) => {
+            deed.wrapper = true;
+            walk.inner(text, &task.within(), &mut state.clone(), &Stream::Unknown);
+        }
+        _ => {
+            deed.class = Class::General;
+            deed.doubt(Harm::Runs, format!("`{}` runs what it is given, which is not known before", task.name));
+        }
+    }
+    deed
+}
+
+fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, state: &State) {
+    let Some(text) = word.literal() else {
+        deed.class = Class::General;
+        deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", crate::shell::cut(&word.text)));
+        return;
+    };
+    deed.wrapper = true;
+    // Another shell knows only what it is given.
+    let mut inner = match (state.places(), walk.home()) {
+        ([place], home) => State::new(place, home),
+        _ => {
+            let mut nowhere = State::default();
+            nowhere.forget_all();
+            nowhere
+        }
+    };
+    let text = text.to_owned();
+    deed.prints = walk.inner(&text, &task.within(), &mut inner, task.stdin);
+    if task.name != "bash" && task.name != "sh" {
+        deed.doubt(Harm::Unknown, format!("`{}` does not read commands as bash does", task.name));
+    }
+}
+
+/// `eval`: its words are a command in this shell.
+pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    let known: Option<Vec<&str>> = task.args.iter().map(Word::literal).collect();
+    match known {
+        Some(words) => {
+            let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
+            deed.doubts.clear();
+            deed.wrapper = true;
+            deed.prints = walk.inner(&words.join(" "), &task.within(), state, task.stdin);
+        }
+        None => {
+            state.forget_all();
+            deed.class = Class::General;
+            deed.doubt(Harm::Runs, "`eval` runs something that is not known before");
+        }
+    }
+    deed
+}
+
+/// `source`: a file is a command in this shell.
+pub(super) fn source(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::General;
+    deed.doubt(Harm::Runs, "it runs what is in a file");
+    state.forget_all();
+    deed
+}
+
+/// `trap`: a text that is run later.
+pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    if let [text, _, ..] = sorted.operands.as_slice() {
+        match text.literal() {
+            Some("-" | "") => {}
+            Some(text) => {
+                let mut later = State::default();
+                later.forget_all();
+                walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
+            }
+            None => deed.doubt(Harm::Runs, "`trap` runs something that is not known before"),
+        }
+    }
+    deed
+}
+
+/// `alias`: what is defined is looked at, and from then on words may mean anything.
+pub(super) fn alias(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, &mut state.clone());
+    deed.class = Class::Neutral;
+    for word in task.args {
+        match word.literal().map(|text| text.split_once('=')) {
+            Some(Some((name, text))) => {
+                let mut later = State::default();
+                later.forget_all();
+                walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
+                deed.doubt(Harm::Unknown, format!("`{}` means something else from then on", crate::shell::cut(name)));
+            }
+            Some(None) => {}
+            None => deed.doubt(Harm::Unknown, "an alias is not known before it runs"),
+        }
+    }
+    deed
+}
+
+/// `command`, `builtin`, `exec`: a command in this very shell.
+pub(super) fn here(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let looks = sorted.has("-v") || sorted.has("-V");
+    let head = crate::shell::options::Sorted {
+        options: sorted.options.clone(),
+        doubts: sorted.doubts.clone(),
+        ..Default::default()
+    };
+    let mut deed = walk.by_words(task, head, &mut state.clone());
+    deed.class = if looks { Class::List } else { Class::Neutral };
+    let Some(from) = sorted.at.first().copied().filter(|_| !looks) else { return deed };
+    let call = Call {
+        argv: task.args[from..].to_vec(),
+        assignments: Vec::new(),
+        redirects: Vec::new(),
+        standing: task.within(),
+        stdin: task.stdin.clone(),
+    };
+    deed.prints = walk.consider(call, state);
+    deed.wrapper = true;
+    deed
+}

@@ -1,0 +1,142 @@
+//! What is known of variables and of the working directory at one point of a command, on the way that it
+//! runs: along branches that may or may not be taken, only what both ways agree on stays known.
+
+use super::word::Value;
+use std::collections::HashMap;
+
+/// More working directories than this at once are not kept apart.
+const PLACES_MAX: usize = 4;
+
+/// What is known at one point.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    vars: HashMap<String, Value>,
+    /// Where it may be; empty means that this is not known.
+    cwd: Vec<String>,
+    /// Where it may be besides if the last command failed.
+    failed: Vec<String>,
+    /// Whether words may be split in unusual ways.
+    odd_splitting: bool,
+    /// Whether it has gone elsewhere since the beginning.
+    moved: bool,
+}
+
+impl State {
+    pub(super) fn new(cwd: &str, home: Option<&str>) -> Self {
+        let mut state = Self { cwd: vec![cwd.to_owned()], ..Self::default() };
+        state.set("PWD", Value::Known(cwd.to_owned()));
+        if let Some(home) = home {
+            state.set("HOME", Value::Known(home.to_owned()));
+        }
+        state
+    }
+
+    /// What is known of a variable.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.vars.get(name)
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        if name == "IFS" {
+            self.odd_splitting = true;
+        }
+        self.vars.insert(name.to_owned(), value);
+    }
+
+    pub(super) fn forget(&mut self, name: &str) {
+        self.set(name, Value::unknown(true));
+    }
+
+    /// Nothing is known any more: something ran that may have set anything.
+    pub(super) fn forget_all(&mut self) {
+        self.vars.clear();
+        self.odd_splitting = true;
+        self.lose();
+    }
+
+    pub(super) fn splits_oddly(&self) -> bool {
+        self.odd_splitting
+    }
+
+    /// The directories it may be in; none if that is not known.
+    pub(super) fn places(&self) -> &[String] {
+        &self.cwd
+    }
+
+    /// It is not known where it is.
+    pub(super) fn lose(&mut self) {
+        self.cwd.clear();
+        self.failed.clear();
+        self.vars.remove("PWD");
+    }
+
+    /// It goes elsewhere, if that is possible.
+    pub(super) fn go(&mut self, to: &str) {
+        let new: Vec<String> = self.cwd.iter().map(|from| join(from, to)).collect();
+        self.failed = std::mem::replace(&mut self.cwd, new);
+        self.moved = true;
+        self.vars.remove("PWD");
+    }
+
+    /// Whether it has gone elsewhere since the beginning.
+    pub(super) fn moved(&self) -> bool {
+        self.moved
+    }
+
+    /// What follows runs only if the last command went well.
+    pub(super) fn went_well(&mut self) {
+        self.failed.clear();
+    }
+
+    /// What follows runs only if the last command failed.
+    pub(super) fn went_wrong(&mut self) {
+        if !self.failed.is_empty() {
+            self.cwd = std::mem::take(&mut self.failed);
+        }
+    }
+
+    /// What follows runs either way.
+    pub(super) fn goes_on(&mut self) {
+        let failed = std::mem::take(&mut self.failed);
+        if !failed.is_empty() {
+            self.cwd = union(std::mem::take(&mut self.cwd), failed);
+        }
+    }
+
+    /// What is known when either of two ways was taken.
+    pub(super) fn or(&mut self, mut other: Self) {
+        self.goes_on();
+        other.goes_on();
+        self.vars.retain(|name, value| other.vars.get(name) == Some(value));
+        self.odd_splitting |= other.odd_splitting;
+        self.moved |= other.moved;
+        self.cwd = if self.cwd.is_empty() || other.cwd.is_empty() {
+            Vec::new()
+        } else {
+            union(std::mem::take(&mut self.cwd), other.cwd)
+        };
+    }
+}
+
+fn union(mut one: Vec<String>, other: Vec<String>) -> Vec<String> {
+    for place in other {
+        if !one.contains(&place) {
+            one.push(place);
+        }
+    }
+    if one.len() > PLACES_MAX { Vec::new() } else { one }
+}
+
+/// A path said at a place.
+pub(super) fn join(from: &str, to: &str) -> String {
+    if to.starts_with('/') {
+        return to.to_owned();
+    }
+    let mut path = from.trim_end_matches('/').to_owned();
+    // `.` and its like say nothing.
+    for part in to.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        path.push('/');
+        path.push_str(part);
+    }
+    if path.is_empty() { "/".to_owned() } else { path }
+}

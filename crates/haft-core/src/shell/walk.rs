@@ -1,0 +1,420 @@
+//! From a command's text to its simple commands, in the order in which they run.
+//!
+//! The syntax tree gives the structure: which commands there are, and in which order they run. What a word is
+//! worth is worked out from the source itself (`value`). Substitutions are found twice: in the words of the
+//! tree, and by the second look, so that none can hide where the tree does not lead.
+
+use super::arithmetic;
+use super::judged::{Command, Doubt, Flow, Harm, Redirect, Standing, Target, Unreadable};
+use super::second;
+use super::state::State;
+use super::table::Table;
+use super::value::{self, Use};
+use super::word::{Value, Word};
+use shuck_ast as ast;
+use shuck_parser::parser::{ParseStatus, Parser, ShellDialect, ShellProfile};
+use std::cell::RefCell;
+
+mod compound;
+mod simple;
+
+/// How deeply commands may be nested.
+const DEPTH_MAX: usize = 40;
+/// How many commands are looked at.
+const COMMANDS_MAX: usize = 20_000;
+/// How many steps the parser may take.
+const FUEL: usize = 2_000_000;
+
+/// What is known of the lines that a command prints or is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// Exactly this text.
+    Text(String),
+    /// Names of things in these directories.
+    Names {
+        /// The directories.
+        bases: Vec<String>,
+        /// Whether each name begins with one of them, and names end with NUL.
+        exact: bool,
+    },
+}
+
+/// Everything that is found.
+pub(super) struct Walk<'g> {
+    pub(super) table: &'g Table,
+    pub(super) commands: Vec<Command>,
+    pub(super) reads: Vec<Target>,
+    pub(super) writes: Vec<Target>,
+    /// Doubts that belong to no single command.
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) catastrophe: Option<String>,
+    pub(super) repositories: Vec<String>,
+    pub(super) interactive: Option<String>,
+    pub(super) functions: Vec<String>,
+    home: Option<String>,
+    depth: usize,
+}
+
+/// One text that is walked, and which parts of it have been.
+struct Source<'t> {
+    text: &'t str,
+    /// Substitutions that the walk has followed.
+    followed: RefCell<Vec<(usize, usize)>>,
+    /// Words that the walk has read.
+    words: RefCell<Vec<(usize, usize)>>,
+    /// Where the names of commands stand that the walk has met.
+    named: RefCell<Vec<usize>>,
+}
+
+impl<'t> Source<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, followed: RefCell::default(), words: RefCell::default(), named: RefCell::default() }
+    }
+
+    fn slice(&self, span: ast::Span) -> Option<&'t str> {
+        self.text.get(span.start.offset()..span.end.offset())
+    }
+}
+
+impl<'g> Walk<'g> {
+    pub(super) fn new(table: &'g Table, home: Option<&str>) -> Self {
+        Self {
+            table,
+            commands: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            doubts: Vec::new(),
+            catastrophe: None,
+            repositories: Vec::new(),
+            interactive: None,
+            functions: Vec::new(),
+            home: home.map(str::to_owned),
+            depth: 0,
+        }
+    }
+
+    pub(super) fn home(&self) -> Option<&str> {
+        self.home.as_deref()
+    }
+
+    /// Adds a doubt that belongs to no single command.
+    pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
+        let doubt = Doubt { harm, why: why.into() };
+        if !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
+        }
+    }
+
+    /// Walks a text that is a command by itself. The stream is what its last command prints.
+    pub(super) fn script(
+        &mut self,
+        text: &str,
+        standing: &Standing,
+        state: &mut State,
+        stdin: &Stream,
+    ) -> Result<Stream, Unreadable> {
+        if self.depth >= DEPTH_MAX || self.commands.len() >= COMMANDS_MAX {
+            self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
+            return Ok(Stream::Unknown);
+        }
+        let look = second::look(text);
+        if look.depth > DEPTH_MAX {
+            return Err(at(text, 0, "it is nested too deeply to be understood"));
+        }
+        let parsed = parse(text)?;
+        self.depth += 1;
+        let source = Source::new(text);
+        let stream = self.sequence(&source, &parsed.body, standing, state, stdin);
+        self.look_again(&source, &look, standing);
+        self.depth -= 1;
+        Ok(stream)
+    }
+
+    /// The same for a text inside another: what cannot be parsed is a doubt.
+    pub(super) fn inner(&mut self, text: &str, standing: &Standing, state: &mut State, stdin: &Stream) -> Stream {
+        match self.script(text, standing, state, stdin) {
+            Ok(stream) => stream,
+            Err(error) => {
+                self.doubt(Harm::Unknown, format!("`{}` is not understood: {}", super::cut(text), error.why));
+                Stream::Unknown
+            }
+        }
+    }
+
+    /// Follows what the second look finds and the walk has not, and doubts where the two disagree.
+    fn look_again(&mut self, source: &Source<'_>, look: &second::Look, standing: &Standing) {
+        if let Some((_, why)) = look.trouble {
+            self.doubt(Harm::Unknown, format!("it is not clear how it is to be read: {why}"));
+        }
+        let followed = source.followed.borrow().clone();
+        let inside = |at: usize, spans: &[(usize, usize)]| spans.iter().any(|(from, to)| *from <= at && at < *to);
+        let mut also: Vec<(usize, usize)> = Vec::new();
+        for &from in &look.substitutions {
+            if inside(from, &followed) || inside(from, &also) {
+                continue;
+            }
+            let Some(to) = closing(source.text, from) else {
+                self.doubt(Harm::Unknown, "a substitution in it is not understood");
+                continue;
+            };
+            also.push((from, to));
+            let mut nowhere = State::default();
+            nowhere.forget_all();
+            let Some(text) = source.text.get(from..to) else { continue };
+            self.substitution(text, standing, &mut nowhere);
+        }
+        let mut named = source.named.borrow().clone();
+        named.sort_unstable();
+        let missed = |at: &&usize| named.binary_search(at).is_err() && !inside(**at, &followed) && !inside(**at, &also);
+        if let Some(at) = look.commands.iter().find(missed) {
+            let rest = source.text.get(*at..).unwrap_or_default();
+            self.doubt(Harm::Unknown, format!("it can be read in two ways, at `{}`", super::cut(rest)));
+        }
+        let mut words = source.words.borrow().clone();
+        words.sort_unstable();
+        let within = |at: usize| {
+            let next = words.partition_point(|(from, _)| *from <= at);
+            words.get(next.wrapping_sub(1)).is_some_and(|(_, to)| at < *to)
+        };
+        if look.separators.iter().any(|at| within(*at) && !inside(*at, &followed) && !inside(*at, &also)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways");
+        }
+    }
+
+    /// A substitution with its brackets.
+    fn substitution(&mut self, text: &str, standing: &Standing, state: &mut State) -> Stream {
+        let (name, inner) = match text.as_bytes() {
+            [b'$', b'(', .., b')'] => ("$( )", text[2..text.len() - 1].to_owned()),
+            [b'<', b'(', .., b')'] => ("<( )", text[2..text.len() - 1].to_owned()),
+            [b'>', b'(', .., b')'] => (">( )", text[2..text.len() - 1].to_owned()),
+            [b'`', .., b'`'] => ("` `", unescape(&text[1..text.len() - 1])),
+            [b'$', b'{', .., b'}'] => ("${ }", text[2..text.len() - 1].trim_start_matches('|').to_owned()),
+            _ => {
+                self.doubt(Harm::Unknown, format!("`{}` is not understood", super::cut(text)));
+                return Stream::Unknown;
+            }
+        };
+        let mut through = standing.through.clone();
+        through.push(name.to_owned());
+        let standing = Standing { through, pipeline: None, background: standing.background };
+        self.inner(&inner, &standing, &mut state.clone(), &Stream::Unknown)
+    }
+
+    /// A sequence of statements.
+    fn sequence(
+        &mut self,
+        source: &Source<'_>,
+        sequence: &ast::StmtSeq,
+        standing: &Standing,
+        state: &mut State,
+        stdin: &Stream,
+    ) -> Stream {
+        let mut last = Stream::Unknown;
+        let mut printed = 0;
+        for stmt in &sequence.stmts {
+            if self.commands.len() >= COMMANDS_MAX {
+                self.doubt(Harm::Unknown, "it holds too many commands to be understood");
+                return Stream::Unknown;
+            }
+            last = self.stmt(source, stmt, standing, state, stdin);
+            printed += 1;
+            state.goes_on();
+        }
+        if printed == 1 { last } else { Stream::Unknown }
+    }
+
+    /// The words that a written word becomes, and what is in it.
+    fn words(
+        &mut self,
+        source: &Source<'_>,
+        word: &ast::Word,
+        how: Use,
+        standing: &Standing,
+        state: &State,
+    ) -> Vec<Word> {
+        let span = (word.span.start.offset(), word.span.end.offset());
+        let Some(text) = source.slice(word.span) else {
+            self.doubt(Harm::Unknown, "a word is not where it should be");
+            return vec![Word::unknown("?")];
+        };
+        source.words.borrow_mut().push(span);
+        if let Some(why) = arithmetic::danger(text, state) {
+            self.doubt(Harm::Runs, why);
+        }
+        let stream = self.follow(source, &word.parts, standing, state);
+        // A word that is nothing but a list of names.
+        if let ([part], Some(Stream::Names { bases, .. })) = (word.parts.as_slice(), stream)
+            && matches!(part.kind, ast::WordPart::CommandSubstitution { .. })
+            && !state.splits_oddly()
+        {
+            return vec![Word { text: text.to_owned(), value: Value::Below { bases, safe: false } }];
+        }
+        if let [part] = word.parts.as_slice()
+            && matches!(part.kind, ast::WordPart::ProcessSubstitution { .. })
+        {
+            return vec![Word { text: text.to_owned(), value: Value::Known("/dev/fd/63".to_owned()) }];
+        }
+        value::words(text, how, splits(&word.parts, text), state)
+    }
+
+    /// Follows the substitutions in the parts of a word, and returns what the last one prints.
+    fn follow(
+        &mut self,
+        source: &Source<'_>,
+        parts: &[ast::WordPartNode],
+        standing: &Standing,
+        state: &State,
+    ) -> Option<Stream> {
+        let mut printed = None;
+        for part in parts {
+            match &part.kind {
+                ast::WordPart::DoubleQuoted { parts, .. } => {
+                    self.follow(source, parts, standing, state);
+                }
+                ast::WordPart::CommandSubstitution { .. } | ast::WordPart::ProcessSubstitution { .. } => {
+                    let span = (part.span.start.offset(), part.span.end.offset());
+                    // What is not where it should be is left to the second look.
+                    if let Some(text) = source.slice(part.span).filter(|text| brackets(text)) {
+                        source.followed.borrow_mut().push(span);
+                        printed = Some(self.substitution(text, standing, &mut state.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        printed
+    }
+
+    /// One redirection.
+    fn redirect(
+        &mut self,
+        source: &Source<'_>,
+        redirect: &ast::Redirect,
+        standing: &Standing,
+        state: &State,
+    ) -> (Redirect, Option<Stream>) {
+        use ast::RedirectKind as Kind;
+        let flow = match redirect.kind {
+            Kind::Output | Kind::Clobber | Kind::Append | Kind::OutputBoth => Flow::Writes,
+            Kind::Input => Flow::Reads,
+            Kind::ReadWrite => Flow::Both,
+            Kind::HereDoc | Kind::HereDocStrip | Kind::HereString => Flow::Gives,
+            Kind::DupOutput | Kind::DupInput => Flow::Joins,
+        };
+        let (mut given, mut target, mut flow) = (None, None, flow);
+        match &redirect.target {
+            ast::RedirectTarget::Heredoc(heredoc) => {
+                let body = &heredoc.body;
+                given =
+                    source.slice(body.span).filter(|_| !body.mode.expands()).map(|text| Stream::Text(text.to_owned()));
+                if body.mode.expands() {
+                    let text = source.slice(body.span);
+                    if let Some(why) = text.and_then(|text| arithmetic::danger(text, state)) {
+                        self.doubt(Harm::Runs, why);
+                    }
+                    given =
+                        text.filter(|text| !text.contains(['$', '`', '\\'])).map(|text| Stream::Text(text.to_owned()));
+                }
+            }
+            ast::RedirectTarget::Word(word) => {
+                let mut words = self.words(source, word, Use::Argument, standing, state);
+                let word = if words.len() == 1 { words.remove(0) } else { Word::unknown("?") };
+                match flow {
+                    Flow::Gives => given = word.literal().map(|text| Stream::Text(format!("{text}\n"))),
+                    Flow::Joins => {
+                        // `>&file` writes a file unless it names a descriptor.
+                        let descriptor = |text: &str| {
+                            let text = text.strip_suffix('-').unwrap_or(text);
+                            text.chars().all(|c| c.is_ascii_digit())
+                        };
+                        if !word.literal().is_some_and(descriptor) {
+                            flow = if redirect.kind == Kind::DupOutput { Flow::Writes } else { Flow::Both };
+                            target = Some(word);
+                        }
+                    }
+                    _ => target = Some(word),
+                }
+            }
+        }
+        let fixed = target.as_ref().is_none_or(|word| word.literal().is_some());
+        (Redirect { fd: redirect.fd, flow, target, fixed }, given)
+    }
+
+    /// What the redirections of a command touch.
+    pub(super) fn touch(&mut self, redirects: &[Redirect], state: &State, doubts: &mut Vec<Doubt>) {
+        for redirect in redirects {
+            let Some(word) = &redirect.target else { continue };
+            if matches!(redirect.flow, Flow::Reads | Flow::Both) {
+                self.reads(word, state, doubts);
+            }
+            if matches!(redirect.flow, Flow::Writes | Flow::Both) {
+                self.writes(word, state, doubts, "a redirection");
+            }
+        }
+    }
+}
+
+/// Whether a text is a substitution with its brackets.
+fn brackets(text: &str) -> bool {
+    (text.starts_with("$(") || text.starts_with("<(") || text.starts_with(">(")) && text.ends_with(')')
+        || (text.len() > 1 && text.starts_with('`') && text.ends_with('`'))
+}
+
+/// Where a substitution ends: at the first bracket up to which it is whole.
+fn closing(text: &str, from: usize) -> Option<usize> {
+    const TRIES: usize = 64;
+    let rest = text.get(from..)?;
+    let end = if rest.starts_with('`') { '`' } else { ')' };
+    let ends = rest.match_indices(end).skip_while(|(at, _)| *at == 0).take(TRIES);
+    let mut ends = ends.map(|(at, _)| at + 1);
+    let whole = |to: &usize| rest.get(..*to).is_some_and(|part| second::look(part).trouble.is_none());
+    ends.find(whole).map(|to| from + to)
+}
+
+/// Whether an expansion stands outside quotes, or gives many words.
+fn splits(parts: &[ast::WordPartNode], text: &str) -> bool {
+    let quoted = |part: &ast::WordPartNode| {
+        matches!(
+            part.kind,
+            ast::WordPart::Literal(_) | ast::WordPart::SingleQuoted { .. } | ast::WordPart::DoubleQuoted { .. }
+        )
+    };
+    !parts.iter().all(quoted) || text.contains('@')
+}
+
+/// Backslashes inside backticks.
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('\\', Some('`' | '\\' | '$')) => out.extend(chars.next()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn parse(text: &str) -> Result<ast::File, Unreadable> {
+    let profile = ShellProfile::native(ShellDialect::Bash);
+    let parsed = Parser::with_limits_and_profile(text, DEPTH_MAX + 20, FUEL, profile).parse();
+    if parsed.status == ParseStatus::Clean {
+        return Ok(parsed.file);
+    }
+    let (offset, why) = match parsed.diagnostics.first() {
+        Some(diagnostic) => (diagnostic.span.start.offset(), diagnostic.message.clone()),
+        None => (0, parsed.terminal_error.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.to_string())),
+    };
+    Err(at(text, offset, &why))
+}
+
+/// A message that points at a place.
+pub(super) fn at(text: &str, offset: usize, why: &str) -> Unreadable {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Unreadable { line, column, why: why.to_owned() }
+}
