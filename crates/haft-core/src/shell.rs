@@ -10,6 +10,7 @@ mod entry;
 mod judged;
 mod options;
 mod paths;
+mod repository;
 mod ruin;
 mod second;
 mod special;
@@ -22,6 +23,8 @@ mod word;
 
 pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
 pub use judged::{Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
+pub use repository::unsettled;
+pub use special::is_portable;
 pub use table::Table;
 pub use word::{Value, Word};
 

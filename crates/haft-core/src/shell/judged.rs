@@ -207,8 +207,10 @@ pub struct Judged {
     /// Every simple command in it.
     pub commands: Vec<Command>,
     /// What it reads.
+    #[serde(skip)]
     pub reads: Vec<Target>,
     /// What it writes.
+    #[serde(skip)]
     pub writes: Vec<Target>,
     /// Why it is not known to only read. None: it provably does.
     pub doubts: Vec<Doubt>,

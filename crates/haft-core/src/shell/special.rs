@@ -1,6 +1,8 @@
 //! Programs that a table cannot describe: those with a small language of their own, and builtins that change
 //! what the shell knows.
 
+pub use shells::is_portable;
+
 mod awk;
 mod builtin;
 mod find;
@@ -31,6 +33,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> O
         "xargs" => xargs(walk, task, state),
         "env" => env(walk, task, state),
         "dd" => dd(walk, task, state),
+        "tar" => tar(walk, task, state),
         name => return builtin::read(name, walk, task, state),
     })
 }
@@ -200,6 +203,26 @@ pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
     if let Some(start) = before {
         word.value = Value::Partial { start, splits: false };
     }
+}
+
+/// `tar`: an archive with a colon in its name is on another machine.
+fn tar(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let local = sorted.has("--force-local");
+    let archives: Vec<Word> = sorted
+        .options
+        .iter()
+        .filter(|option| matches!(option.name.as_str(), "-f" | "--file"))
+        .filter_map(|option| option.value.clone())
+        .collect();
+    let mut deed = walk.by_words(task, sorted, state);
+    for archive in archives.iter().filter(|_| !local) {
+        let here = archive.literal().is_some_and(|name| !name.contains(':'));
+        if !here {
+            deed.doubt(Harm::Sends, format!("{} may be on another machine", super::cut(archive.shown())));
+        }
+    }
+    deed
 }
 
 fn dd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {

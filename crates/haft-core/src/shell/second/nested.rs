@@ -136,7 +136,10 @@ impl Scan<'_, '_, '_> {
                 self.found_substitution(self.at);
                 self.push(Kind::Funsub, self.at, first + usize::from(self.byte(first) == b'|'));
             }
-            b'(' => self.fail(self.at, "`${(` is not for bash"),
+            b'(' => {
+                self.doubt(self.at, "`${(` is not for bash");
+                self.push(Kind::Param, self.at, first);
+            }
             // These are the parameter itself, or come before its name: not yet an operator.
             b'#' | b'!' | b'?' | b'-' | b'$' | b'*' | b'@' => self.push(Kind::Param, self.at, first + 1),
             _ => self.push(Kind::Param, self.at, first),

@@ -124,7 +124,7 @@ impl Scan<'_, '_, '_> {
             _ => {}
         }
         self.frame.state = match self.frame.state {
-            state if state.begins() => State::Prefix,
+            state if state.begins() => State::Redirected,
             State::Name | State::CoprocName => State::Args,
             State::AssignName => State::AssignArgs,
             state if state.ends() => state,

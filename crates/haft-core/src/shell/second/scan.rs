@@ -59,7 +59,7 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
             pending: Vec::new(),
             tries: Vec::new(),
             refused: Vec::new(),
-            fuel: 4 * bytes.len(),
+            fuel: 4 * bytes.len().saturating_sub(job.start),
             stopped: false,
             look,
             jobs,
@@ -195,6 +195,11 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
         if let Some(frame) = self.stack.pop() {
             self.frame = frame;
         }
+    }
+
+    /// Whether the group around the innermost thing is the body of a coprocess.
+    pub(super) fn in_coprocess(&self) -> bool {
+        self.stack.iter().rev().nth(1).is_some_and(|frame| frame.state == State::Coproc)
     }
 
     /// Goes into `((`, which may turn out to be two parentheses.
