@@ -305,7 +305,11 @@ proptest! {
     /// A command that was allowed has nothing in it that a list of its parts would not allow.
     #[test]
     fn a_list_is_as_weak_as_its_weakest(one in command(), other in command()) {
-        prop_assume!(is_whole(&one) && is_whole(&other) && !one.contains("cd") && !one.contains("pushd"));
+        // What stands before can make known where something is.
+        let moves = one.contains("cd") || one.contains("pushd");
+        if !is_whole(&one) || !is_whole(&other) || moves {
+            return Ok(());
+        }
         let (first, both) = (verdict_of(&one), verdict_of(&format!("{one}\n{other}")));
         prop_assert!(both >= first, "{one:?} is {first:?}, with {other:?} {both:?}");
     }
