@@ -48,6 +48,9 @@ pub(crate) struct Look {
     pub(crate) redirects: Vec<usize>,
     /// The first word of every simple command that is not an assignment or a redirection: its name.
     pub(crate) commands: Vec<usize>,
+    /// From where to where each word goes: of commands, reserved words, redirections, arrays and `[[ … ]]`.
+    /// Of those in backticks whose backslashes are removed first, the ends are where the source goes on.
+    pub(crate) words: Vec<(usize, usize)>,
     /// What bash would not accept or this lexer does not understand: where, and why. What was found before
     /// stands, but what comes after may be missing.
     pub(crate) trouble: Option<(usize, &'static str)>,
@@ -85,6 +88,7 @@ pub(crate) fn look(text: &str) -> Look {
     for found in [&mut look.substitutions, &mut look.separators, &mut look.redirects, &mut look.commands] {
         found.sort_unstable();
     }
+    look.words.sort_unstable();
     look
 }
 

@@ -167,6 +167,8 @@ pub(super) enum Target {
     None,
     /// What a redirection opens.
     File,
+    /// The descriptor or file after `>&` or `<&`. A `-` here is a word by itself, whatever follows it.
+    Descriptor,
     /// The delimiter of a here-document.
     Delimiter {
         tabs: Tabs,

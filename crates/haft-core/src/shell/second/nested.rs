@@ -85,12 +85,12 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// At `<` or `>` in brackets: in arithmetic and in double quotes they mean nothing.
+    /// At `<` or `>` in brackets: in arithmetic they mean nothing, nor in double quotes but in a pattern.
     fn process_substitution(&mut self) {
         let next = self.next(self.at);
         let active = match self.frame.kind {
             Kind::Pattern | Kind::Subscript => true,
-            kind => kind == Kind::Param && !self.frame.quoted,
+            kind => kind == Kind::Param && (!self.frame.quoted || self.frame.part == 2),
         };
         if active && self.byte(next) == b'(' {
             self.substitution(next + 1);

@@ -71,6 +71,7 @@ fn commands_hidden_in_words_are_found() {
         ("a[$(b)]=1 c; echo ${x[$(d)]} $((y[$(e)]))", "b c d e echo"),
         ("a[1 + $(b)]=1 c", "b c"),
         ("echo ${x:-<(a)} ${x/$(b)/$(c)} ${x:$(d)}", "a b c d echo"),
+        ("echo \"${x%<(a)} ${x/b/<(c)} ${x:-<(d)}\"", "a c echo"),
         ("[[ -v a[$(b)] || x =~ ($(c)) || x =~ (<(d)) ]]", "b c d"),
         ("echo $'a\\'$(b)' '$(c)' \"\\$(d)\" \\\\$(e)", "e echo"),
         ("echo $\"a $(b)\"", "b echo"),
@@ -128,6 +129,25 @@ fn redirections_are_found() {
     assert_eq!(look("a 12>b").redirects, [4]);
     assert_eq!(look("a x12>b").redirects, [5]);
     assert_eq!(look("a {x}>b").redirects, [5]);
+}
+
+#[test]
+fn words_are_told_apart() {
+    for (text, expected) in [
+        ("find {x -delete", "find|{x|-delete"),
+        ("cat {a,b /c }", "cat|{a,b|/c|}"),
+        ("a x<(b)y 'c d'e\\ f", "a|x<(b)y|b|'c d'e\\ f"),
+        ("a >b 2>&1 >&-c {d}>e", "a|b|1|-|c|e"),
+        ("x=(1 'b c') y=$(d)z e", "x=(1 'b c')|1|'b c'|y=$(d)z|d|e"),
+        ("x[1 + 2]=3 a b[c d]", "x[1 + 2]=3|a|b[c|d]"),
+        ("if [[ a == b ]]; then c; fi", "if|[[|a|==|b|]]|then|c|fi"),
+    ] {
+        let mut words: Vec<_> = look(text).words.iter().map(|&(from, to)| &text[from..to]).collect();
+        let mut expected: Vec<_> = expected.split('|').collect();
+        words.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(words, expected, "{text}");
+    }
 }
 
 #[test]
@@ -205,6 +225,7 @@ fn braces_are_groups_only_where_a_command_begins() {
         ("{a,b} c; {a; d", "{a,b} {a d"),
         ("echo \\{} \\; b", "echo"),
         ("a=(b)c d", "d"),
+        ("2>&-a b; c <& -d; e >&1-", "a c e"),
         ("a=1 if; b", "if b"),
         ("a | time b; i\\\nf c; then d; fi", "a time c d"),
     ] {

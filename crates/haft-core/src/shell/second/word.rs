@@ -108,6 +108,10 @@ impl Scan<'_, '_, '_> {
 
     pub(super) fn end_word(&mut self) {
         let word = mem::replace(&mut self.frame.word, Word::NONE);
+        if self.is_descriptor(&word) {
+            return;
+        }
+        self.found_word(word.start);
         match self.frame.kind {
             // There bash takes them for what they seem, fails, and goes on with the next line.
             Kind::Array if word.is_reserved() && self.in_coprocess() => {
@@ -132,11 +136,8 @@ impl Scan<'_, '_, '_> {
     fn command_word(&mut self, word: &Word) {
         match mem::replace(&mut self.frame.target, Target::None) {
             Target::None => {}
-            Target::File => return,
+            Target::File | Target::Descriptor => return,
             Target::Delimiter { tabs } => return self.heredoc(word, tabs),
-        }
-        if self.is_descriptor(word) {
-            return;
         }
         match self.frame.state {
             // Bash writes a substitution anew before it runs it, redirections last: the word would be reserved.
@@ -163,7 +164,8 @@ impl Scan<'_, '_, '_> {
 
     /// Whether the word is the descriptor of the redirection that follows it: a number or `{name}`.
     fn is_descriptor(&self, word: &Word) -> bool {
-        if !word.plain || !matches!(self.byte(self.at), b'<' | b'>') {
+        let here = self.frame.kind.holds_commands() && self.frame.target == Target::None;
+        if !here || !word.plain || !matches!(self.byte(self.at), b'<' | b'>') {
             return false;
         }
         match self.bytes.get(word.start..self.at).unwrap_or_default() {
