@@ -59,7 +59,7 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
 }
 
 fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
-    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, .. } = walk;
+    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, follows, .. } = walk;
     let mut class = commands.iter().fold(Class::Neutral, |class, command| class.and(command.class));
     for doubt in commands.iter().flat_map(|command| &command.doubts) {
         if !doubts.contains(doubt) {
@@ -81,7 +81,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if class == Class::Neutral {
         class = Class::Read;
     }
-    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive }
+    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive, follows }
 }
 
 /// Whether an example holds: it only reads, or with a leading `!`, it is not known to.

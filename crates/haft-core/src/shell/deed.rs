@@ -75,6 +75,15 @@ impl Task<'_> {
 impl Walk<'_> {
     /// Looks at a command, and at whatever it runs.
     pub(super) fn consider(&mut self, call: Call, state: &mut State) -> Stream {
+        if !self.enter() {
+            return Stream::Unknown;
+        }
+        let printed = self.one_command(call, state);
+        self.leave();
+        printed
+    }
+
+    fn one_command(&mut self, call: Call, state: &mut State) -> Stream {
         let Call { argv, assignments, redirects, standing, stdin } = call;
         let Some((program, args)) = argv.split_first() else { return Stream::Unknown };
         let name = program.literal().map(name_of);
@@ -258,6 +267,7 @@ impl Walk<'_> {
             let mut plain = |harm: Harm, does: &str| doubts.push(Doubt { harm, why: format!("{name} {does}") });
             match (option.does, &option.value) {
                 (Does::Nothing, _) | (Does::Reads | Does::Shell, None) => {}
+                (Does::Follows, _) => self.follows = true,
                 (Does::Reads, Some(value)) => self.reads(value, state, &mut doubts),
                 (Does::Writes, Some(value)) => self.writes(value, state, &mut doubts, &name),
                 (Does::Writes, None) => plain(Harm::Writes, "writes files"),

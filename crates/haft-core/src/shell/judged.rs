@@ -223,6 +223,9 @@ pub struct Judged {
     /// Why it could not be parsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Unreadable>,
+    /// Whether it follows links out of what it names.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
     /// A program in it that wants a person at a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<String>,

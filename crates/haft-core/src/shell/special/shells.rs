@@ -70,13 +70,12 @@ pub fn is_portable(text: &str) -> bool {
 
 /// `eval`: its words are a command in this shell.
 pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
-    let mut deed = walk.plainly(task, &mut state.clone());
-    deed.class = Class::Neutral;
+    let mut deed = Deed::new(Class::Neutral);
+    deed.operands = task.args.to_vec();
     let known: Option<Vec<&str>> = task.args.iter().map(Word::literal).collect();
     match known {
         Some(words) => {
             let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
-            deed.doubts.clear();
             deed.wrapper = true;
             deed.prints = walk.inner(&words.join(" "), &task.within(), state, task.stdin);
         }
