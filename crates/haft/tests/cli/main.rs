@@ -9,6 +9,7 @@ mod bad_input;
 mod confine;
 mod contracts;
 mod crash;
+mod differential;
 mod files;
 mod hostile;
 mod log;
