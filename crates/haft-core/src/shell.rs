@@ -10,6 +10,7 @@ mod entry;
 mod judged;
 mod options;
 mod paths;
+mod repository;
 mod ruin;
 mod second;
 mod special;
@@ -22,6 +23,8 @@ mod word;
 
 pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
 pub use judged::{Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
+pub use repository::unsettled;
+pub use special::is_portable;
 pub use table::Table;
 pub use word::{Value, Word};
 
@@ -44,7 +47,7 @@ pub struct Ground<'g> {
 
 /// Judges a command. Nothing is looked up: the same text on the same ground is always judged alike.
 pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
-    let mut walk = Walk::new(ground.table, ground.home);
+    let mut walk = Walk::new(text, ground.table, ground.home);
     let mut error = None;
     if text.len() > COMMAND_MAX {
         error = Some(walk::at(text, 0, &format!("it is longer than {COMMAND_MAX} bytes")));
@@ -52,11 +55,12 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
         let mut state = State::new(ground.cwd, ground.home);
         error = walk.script(text, &Standing::default(), &mut state, &Stream::Unknown).err().or(error);
     }
+    ruin::bombs(&mut walk);
     finish(walk, error)
 }
 
 fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
-    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, .. } = walk;
+    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, follows, .. } = walk;
     let mut class = commands.iter().fold(Class::Neutral, |class, command| class.and(command.class));
     for doubt in commands.iter().flat_map(|command| &command.doubts) {
         if !doubts.contains(doubt) {
@@ -78,7 +82,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if class == Class::Neutral {
         class = Class::Read;
     }
-    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive }
+    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive, follows }
 }
 
 /// Whether an example holds: it only reads, or with a leading `!`, it is not known to.
@@ -99,4 +103,28 @@ fn holds(table: &Table, example: &str) -> Result<(), String> {
 /// A text short enough for a message, in one line.
 fn cut(text: &str) -> String {
     crate::preview::cut(&crate::preview::inert(text), 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(text: &str) -> Judged {
+        judge(text, &Ground { cwd: "/w/p", home: Some("/home/u"), table: Table::shipped() })
+    }
+
+    #[test]
+    fn whatever_starts_itself_again_and_again_is_a_bomb() {
+        for text in [
+            ":(){ :|:& };:",
+            "b() { b | b & }; b",
+            "f() { g & }; g() { f & f; }; f",
+            "a() { b | b; }; b() { c; }; c() { a; }; a",
+        ] {
+            assert!(judged(text).catastrophe.is_some(), "{text}");
+        }
+        for text in ["f() { ls | wc -l; }; f", "f() { ls & }; f; f", "g() { ls; }; f() { g; }; f | g"] {
+            assert!(judged(text).only_reads(), "{text} {:?}", judged(text).doubts);
+        }
+    }
 }

@@ -28,8 +28,8 @@ const TAME: &[&str] = &[
 
 pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
     Some(match name {
-        "cd" => cd(walk, task, state),
-        "pushd" | "popd" => {
+        "cd" | "pushd" => cd(walk, task, state),
+        "popd" => {
             let deed = walk.plainly(task, &mut state.clone());
             state.lose();
             deed
@@ -38,7 +38,7 @@ pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut
         "read" | "mapfile" | "getopts" | "unset" => names(name, walk, task, state),
         "printf" => printf(walk, task, state),
         "let" => compute(walk, task, state),
-        "test" => test(walk, task),
+        "test" => test(walk, task, state),
         "set" | "shopt" => options(walk, task, state),
         _ => return None,
     })
@@ -49,7 +49,7 @@ fn cd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let deed = walk.plainly(task, state);
     let home = walk.home().map(str::to_owned);
     let to = match sorted.operands.as_slice() {
-        [] => home.as_deref(),
+        [] if task.name == "cd" => home.as_deref(),
         [one] => one.literal(),
         _ => None,
     };
@@ -58,8 +58,8 @@ fn cd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         Some(_) if state.get("CDPATH").is_some() || state.get("HOME") != home.clone().map(Value::Known).as_ref() => {
             state.lose();
         }
-        // Where `..` leads depends on links once it has been elsewhere.
-        Some(to) if to.contains("..") && (state.moved() || climbs_late(to)) => state.lose(),
+        // Where `..` leads depends on links once it has been elsewhere: to either of two places.
+        Some(to) if to.contains("..") && (state.moved() || climbs_late(to)) => state.climb(to),
         Some(to) => state.go(to),
     }
     deed
@@ -80,6 +80,9 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
     if sorted.has("-n") && name != "export" {
         deed.doubt(Harm::Unknown, "a variable stands for another one");
     }
+    if sorted.has("-i") {
+        deed.doubt(Harm::Runs, "whatever is assigned to such a variable is worked out, which runs what is in it");
+    }
     for word in &sorted.operands {
         let start = word.start();
         let (variable, value) = start.split_once('=').map_or((start, None), |(name, value)| (name, Some(value)));
@@ -89,7 +92,7 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
             if variable.is_empty() || word.literal().is_none() || start.contains(['$', '`']) {
                 deed.doubt(Harm::Runs, format!("`{}` may run what is in it", crate::shell::cut(&word.text)));
             }
-            walk.hidden(task, word.shown(), &mut deed);
+            walk.hidden(task, word.shown(), &mut deed, state);
             continue;
         }
         let Some(value) = value else {
@@ -100,18 +103,8 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
             continue;
         };
         let known = if word.literal().is_some() { Value::Known(value.to_owned()) } else { Value::unknown(true) };
-        if sorted.has("-i") && !value.chars().all(|c| c.is_ascii_digit()) {
-            deed.doubt(
-                Harm::Runs,
-                format!("`{}` is worked out as a number, which runs what is in it", crate::shell::cut(&word.text)),
-            );
-        }
         let kept = Word { text: word.text.clone(), value: known.clone() };
-        deed.doubts.extend(if exported {
-            variables::given(&variable, &kept)
-        } else {
-            variables::plain(&variable, &kept)
-        });
+        deed.doubts.extend(if exported { variables::given(&variable, &kept) } else { variables::plain(&variable) });
         state.set(&variable, known);
     }
     deed
@@ -134,13 +127,12 @@ fn names(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) ->
         match word.literal() {
             Some(text) if text.contains('[') => {
                 if text.contains(['$', '`']) {
-                    walk.hidden(task, text, &mut deed);
+                    walk.hidden(task, text, &mut deed, state);
                 }
                 deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
             }
             Some(text) => {
-                let kept = Word { text: text.to_owned(), value: value.clone() };
-                deed.doubts.extend(variables::plain(text, &kept));
+                deed.doubts.extend(variables::plain(text));
                 state.set(text, value.clone());
             }
             None => {
@@ -161,11 +153,11 @@ fn printf(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let mut deed = walk.by_words(task, sorted, state);
     match option.value.as_ref().and_then(Word::literal) {
         Some(name) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
-            deed.doubts.extend(variables::plain(name, &Word::known("")));
+            deed.doubts.extend(variables::plain(name));
             state.forget(name);
         }
         Some(text) => {
-            walk.hidden(task, text, &mut deed);
+            walk.hidden(task, text, &mut deed, state);
             deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
         }
         None => {
@@ -182,7 +174,7 @@ fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     for word in task.args {
         match word.literal() {
             Some(text) => {
-                walk.hidden(task, text, &mut deed);
+                walk.hidden(task, text, &mut deed, state);
                 walk.compute(text, state);
             }
             None => deed.doubt(Harm::Runs, "`let` runs what is in what it works out"),
@@ -191,7 +183,7 @@ fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     deed
 }
 
-fn test(walk: &mut Walk<'_>, task: &Task<'_>) -> Deed {
+fn test(walk: &mut Walk<'_>, task: &Task<'_>, state: &State) -> Deed {
     let mut deed = Deed::new(Class::Neutral);
     let mut words = task.args.iter().peekable();
     while let Some(word) = words.next() {
@@ -200,7 +192,7 @@ fn test(walk: &mut Walk<'_>, task: &Task<'_>) -> Deed {
         }
         match words.peek().map(|word| word.literal()) {
             Some(Some(text)) if text.contains('[') => {
-                walk.hidden(task, text, &mut deed);
+                walk.hidden(task, text, &mut deed, state);
                 deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something");
             }
             Some(None) => deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something"),

@@ -23,13 +23,15 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     }
     let in_place = sorted.has("-i") || sorted.has("--in-place");
     let tamed = sorted.has("--sandbox");
-    let files = if in_place { std::mem::take(&mut sorted.operands) } else { Vec::new() };
-    let operands = sorted.operands.clone();
-    let mut deed = walk.by_words(task, Sorted { operands, ..sorted }, state);
+    let files = std::mem::take(&mut sorted.operands);
+    let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
     for file in &files {
         walk.reads(file, state, &mut deed.doubts);
-        walk.writes(file, state, &mut deed.doubts, "`sed -i`");
+        if in_place {
+            walk.writes(file, state, &mut deed.doubts, "`sed -i`");
+        }
     }
+    deed.operands = files;
     if from_file {
         deed.doubt(Harm::Runs, "what sed is told to do stands in a file");
     }
