@@ -336,9 +336,8 @@ mod tests {
 
     #[test]
     fn a_shells_time_and_a_process_are_translated() {
-        let canonical = |dialect: Dialect, name: &str, args: Value| {
-            dialect.entry(name).unwrap().to_canonical(args).unwrap().args
-        };
+        let canonical =
+            |dialect: Dialect, name: &str, args: Value| dialect.entry(name).unwrap().to_canonical(args).unwrap().args;
         let bash = |timeout: Value| json!({"label": "", "command": "ls", "timeout": timeout});
         assert_eq!(canonical(Dialect::Flemma, "bash", bash(json!(1.5)))["timeout_ms"], 1500);
         assert_eq!(canonical(Dialect::Flemma, "bash", bash(json!(null)))["timeout_ms"], 30_000);

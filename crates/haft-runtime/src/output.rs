@@ -59,12 +59,12 @@ pub(crate) struct Collector<'c> {
     streams: [Stream; 2],
     texts: Vec<Ends>,
     file: PathBuf,
-    line: &'c mut dyn FnMut(&str),
+    line: &'c mut dyn FnMut(&[u8]),
 }
 
 impl<'c> Collector<'c> {
     /// Keeps the whole in `file` once it is too much for memory. Lines are told as they come.
-    pub(crate) fn new(order: Order, file: PathBuf, line: &'c mut dyn FnMut(&str)) -> Self {
+    pub(crate) fn new(order: Order, file: PathBuf, line: &'c mut dyn FnMut(&[u8])) -> Self {
         let texts = match order {
             Order::Interleaved => vec![Ends::new(file.clone())],
             Order::Separate => vec![Ends::new(file.clone()), Ends::new(beside(&file, "stderr.txt"))],
@@ -74,7 +74,7 @@ impl<'c> Collector<'c> {
 
     /// The same for a run that somebody looks at while it goes on: everything is in the file at once, in the
     /// order in which it came.
-    pub(crate) fn spooled(file: PathBuf, line: &'c mut dyn FnMut(&str)) -> io::Result<Self> {
+    pub(crate) fn spooled(file: PathBuf, line: &'c mut dyn FnMut(&[u8])) -> io::Result<Self> {
         let texts = vec![Ends::spooled(file.clone())?];
         Ok(Self { streams: Default::default(), texts, file, line })
     }
@@ -125,7 +125,7 @@ impl<'c> Collector<'c> {
             text.push(&block, torn);
         }
         for line in block.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            (self.line)(&String::from_utf8_lossy(line));
+            (self.line)(line);
         }
     }
 
@@ -177,6 +177,18 @@ impl Printed {
         }
         shown
     }
+}
+
+/// Lines in the order in which they came, put in order by stream.
+pub(crate) fn parted(text: &str) -> String {
+    let (complaints, mut lines): (Vec<&str>, Vec<&str>) =
+        text.split_inclusive('\n').partition(|line| line.as_bytes().starts_with(MARK));
+    if let Some(last) = lines.last().filter(|line| !line.ends_with('\n') && !complaints.is_empty()) {
+        let whole = format!("{last}\n");
+        lines.pop();
+        return lines.concat() + &whole + &complaints.concat();
+    }
+    lines.concat() + &complaints.concat()
 }
 
 /// Complaints with their mark before each line. A line whose beginning was passed on has it already.

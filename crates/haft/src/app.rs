@@ -278,7 +278,8 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.undo = undo;
     settings.grant_uses = grant_uses;
     settings.terms = terms;
-    // What goes on after its call goes on after this process.
-    settings.keeper = std::env::current_exe().map_or(Keeper::Thread, Keeper::Process);
+    // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
+    // another version has been installed in its place.
+    settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));
     Haft::new(workspace, store, settings)
 }

@@ -69,9 +69,21 @@ impl Command {
         Ok(Self { argv: vec![program, "-c".to_owned(), text], cwd, timeout: None })
     }
 
-    /// A program and its arguments, as they are.
-    pub(crate) fn program(program: String, args: Vec<String>, cwd: PathBuf) -> Self {
-        Self { argv: std::iter::once(program).chain(args).collect(), cwd, timeout: None }
+    /// A program and its arguments, as they are. One that is nowhere is found out here: later nobody may be
+    /// listening.
+    pub(crate) fn program(program: String, args: Vec<String>, cwd: PathBuf) -> Result<Self, CallError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let there = if program.contains('/') {
+            cwd.join(&program).is_file()
+        } else {
+            std::env::split_paths(&path).any(|dir| dir.join(&program).is_file())
+        };
+        if !there {
+            let shown = haft_core::preview::cut(&haft_core::preview::inert(&program), 80);
+            return Err(CallError::not_found(format!("there is no program `{shown}`"))
+                .hint("is it installed, and on the PATH? A relative path starts at cwd"));
+        }
+        Ok(Self { argv: std::iter::once(program).chain(args).collect(), cwd, timeout: None })
     }
 
     /// At most for so long.

@@ -1,7 +1,7 @@
 //! On what terms a tool's programs run: what the configuration says, joined with what the project is.
 
-use super::environment;
 use super::command::Shell;
+use super::environment;
 use super::guard::{self, Guard};
 use crate::tool::Staging;
 use crate::workspace::Workspace;

@@ -61,15 +61,14 @@ impl Ends {
     /// Both ends of what somebody else put into a file, as far as it is there.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        let total = file.metadata()?.len();
-        let mut ends = Self { total, ..Self::new(path.to_owned()) };
+        let mut ends = Self::new(path.to_owned());
         Read::by_ref(&mut file).take(HEAD as u64).read_to_end(&mut ends.head)?;
-        let from = total.saturating_sub(TAIL as u64).max(ends.head.len() as u64);
+        // It may grow meanwhile; what comes later is left for later.
+        ends.total = file.metadata()?.len().max(ends.head.len() as u64);
+        let from = ends.total.saturating_sub(TAIL as u64).max(ends.head.len() as u64);
         file.seek(SeekFrom::Start(from))?;
-        file.take(total - from).read_to_end(&mut ends.tail)?;
-        // It may have grown meanwhile.
-        ends.total = ends.total.max((ends.head.len() + ends.tail.len()) as u64);
-        ends.file = File::open(path).ok();
+        Read::by_ref(&mut file).take(ends.total - from).read_to_end(&mut ends.tail)?;
+        ends.file = Some(file);
         Ok(ends)
     }
 

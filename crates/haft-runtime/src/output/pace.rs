@@ -25,7 +25,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Tells a line, if it is time for one.
-    pub(crate) fn line(&mut self, line: &str, tell: &mut dyn FnMut(String)) {
+    pub(crate) fn line(&mut self, line: &[u8], tell: &mut dyn FnMut(String)) {
         if self.left == 0 {
             self.refill();
         }
@@ -37,7 +37,9 @@ impl Pace {
         if self.skipped > 0 {
             tell(format!("… {} lines", std::mem::take(&mut self.skipped)));
         }
-        tell(haft_core::preview::cut(line, COLUMNS));
+        // No character takes more than four bytes.
+        let line = &line[..line.len().min(4 * COLUMNS)];
+        tell(haft_core::preview::cut(&String::from_utf8_lossy(line), COLUMNS));
     }
 
     fn refill(&mut self) {

@@ -18,7 +18,7 @@ impl Trial {
 
     fn run(&mut self, order: Order, limits: Limits, pieces: &[(usize, &[u8])]) -> Shown {
         let lines = &mut self.lines;
-        let mut tell = |line: &str| lines.push(line.to_owned());
+        let mut tell = |line: &[u8]| lines.push(String::from_utf8_lossy(line).into_owned());
         let mut collector = Collector::new(order, self.dir.path().join("out/c.txt"), &mut tell);
         for (number, bytes) in pieces {
             collector.take(*number, bytes);
@@ -43,6 +43,7 @@ fn lines_come_in_order_and_complaints_are_marked() {
     assert_eq!(shown.text, "one\n[stderr] oops\ntwo\n[stderr] more\nthree");
     assert_eq!(trial.lines, ["one", "[stderr] oops", "two", "[stderr] more", "three"]);
     assert!(shown.whole.is_none() && trial.files().is_empty(), "what fits needs no file");
+    assert_eq!(parted(&shown.text), "one\ntwo\nthree\n[stderr] oops\n[stderr] more\n");
     let shown = trial.run(Order::Separate, WIDE, BOTH);
     assert_eq!(shown.text, "one\ntwo\nthree\n[stderr] oops\n[stderr] more\n");
 }
@@ -65,12 +66,12 @@ fn what_is_cut_is_kept_whole() {
 fn much_is_bounded_in_memory_and_whole_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut count = 0;
-    let mut tell = |_: &str| count += 1;
+    let mut tell = |_: &[u8]| count += 1;
     let mut collector = Collector::new(Order::Interleaved, dir.path().join("c.txt"), &mut tell);
     let piece = "日本語 0123456789\n".repeat(3000);
     for _ in 0..200 {
         collector.take(0, piece.as_bytes());
-        let held: usize = collector.texts.iter().map(|text| text.held()).sum();
+        let held: usize = collector.texts.iter().map(Ends::held).sum();
         assert!(held <= HEAD + 3 * TAIL, "{held}");
     }
     let shown = collector.finish().shown(WIDE);
@@ -109,7 +110,7 @@ fn what_is_not_text_is_replaced_and_kept() {
 fn a_flood_is_told_in_part() {
     let (mut pace, mut told) = (Pace::default(), Vec::new());
     for number in 0..10_000 {
-        pace.line(&number.to_string(), &mut |line| told.push(line));
+        pace.line(number.to_string().as_bytes(), &mut |line| told.push(line));
     }
     assert!(told.len() < 100 && told[0] == "0", "{}", told.len());
 }

@@ -10,6 +10,7 @@ use crate::task::order::{Errand, Ground, Keeper, Order};
 use crate::undo::UndoLimits;
 use haft_core::{CallError, SessionId};
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -213,6 +214,7 @@ fn begin_process(program: &PathBuf, order: &Order) -> Result<(Receiver<Word>, Le
     let mut text = serde_json::to_vec(order).map_err(|error| fail("the task cannot be handed over", &error))?;
     text.push(b'\n');
     let child = std::process::Command::new(program)
+        .arg0("haft")
         .arg("keep")
         .current_dir("/")
         .stdin(Stdio::piped())

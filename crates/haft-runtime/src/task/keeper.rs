@@ -82,7 +82,7 @@ impl Charge<'_> {
         self.dir.write(&self.task).map_err(unwritten)?;
         let (say, collar) = (self.say, self.collar.clone());
         let mut pace = Pace::default();
-        let mut line = |line: &str| {
+        let mut line = |line: &[u8]| {
             if !collar.is_free() {
                 pace.line(line, &mut |line| say(Word::Line(line)));
             }
@@ -92,7 +92,7 @@ impl Charge<'_> {
         let kill_once = || {
             let now = !killed.get() && self.dir.wish() == Some(Wish::Kill);
             killed.set(killed.get() || now);
-            now.then_some(9)
+            now.then_some(rustix::process::Signal::KILL.as_raw())
         };
         let reins = Reins {
             stop: &|| self.collar.is_cut() || self.dir.wish().is_some(),
@@ -102,11 +102,7 @@ impl Charge<'_> {
                 say(Word::Started);
             },
         };
-        let site = Site {
-            workspace: &ground.maker.workspace,
-            terms: &ground.terms,
-            call: &self.task.errand.call_id,
-        };
+        let site = Site { workspace: &ground.maker.workspace, terms: &ground.terms, call: &self.task.errand.call_id };
         let done = command::run(self.command, &site, &reins, &mut collector)?;
         let printed = collector.finish();
         let end = self.settle(done, printed);

@@ -166,8 +166,8 @@ fn start(stage: &Stage) -> Result<Reply, CallError> {
     let cwd = running::starting_place(scene)?;
     let is_word = command.chars().all(|c| c.is_alphanumeric() || "-_./+@:=,%".contains(c)) && !command.contains('=');
     let command = match args {
-        Some(args) => Command::program(command, args, cwd),
-        None if is_word => Command::program(command, Vec::new(), cwd),
+        Some(args) => Command::program(command, args, cwd)?,
+        None if is_word => Command::program(command, Vec::new(), cwd)?,
         None => Command::shell(&scene.terms().shell, command, cwd)?,
     };
     let command = command.within(timeout_ms.map(Duration::from_millis));

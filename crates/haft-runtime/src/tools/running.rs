@@ -2,7 +2,7 @@
 //! what came of it.
 
 use crate::confined::command::{self, Command, Ending, Reins, Site, seconds};
-use crate::output::{Collector, Ends, Pace, Shown};
+use crate::output::{self, Collector, Ends, Order, Pace, Shown};
 use crate::scene::Scene;
 use crate::task::{Errand, Held, News, State, Task, TaskDir, TaskId};
 use crate::tool::{BoxFuture, Reply};
@@ -42,10 +42,10 @@ impl Stage {
 
 /// Does blocking work to its end, also when the call is halted: the work hears of it, and only its end is
 /// the end of everything that it started.
-pub(super) fn to_its_end<'a>(
-    scene: &'a Scene,
+pub(super) fn to_its_end(
+    scene: &Scene,
     work: fn(&Stage) -> Result<Reply, CallError>,
-) -> BoxFuture<'a, Result<Reply, CallError>> {
+) -> BoxFuture<'_, Result<Reply, CallError>> {
     let gone = Arc::new(AtomicBool::new(false));
     let stage = Stage { scene: scene.clone(), gone: Arc::clone(&gone) };
     Box::pin(async move {
@@ -86,7 +86,7 @@ pub(super) fn errand(scene: &Scene, command: String, description: Option<String>
 pub(super) fn here(stage: &Stage, command: &Command) -> Result<Reply, CallError> {
     let scene = &stage.scene;
     let mut pace = Pace::default();
-    let mut line = |line: &str| pace.line(line, &mut |line| scene.progress(line));
+    let mut line = |line: &[u8]| pace.line(line, &mut |line| scene.progress(line));
     let file = scene.terms().data_dir.join("outputs").join(format!("{}.txt", scene.call().id));
     let mut collector = Collector::new(scene.terms().shell.order, file, &mut line);
     let reins = Reins { stop: &|| stage.halted().is_some(), signal: &|| None, begun: &|| {} };
@@ -125,12 +125,7 @@ pub(super) fn background(scene: &Scene, errand: Errand, command: Command) -> Res
 }
 
 /// Runs a command so that it can go on in the background: if it takes longer than this, it does.
-pub(super) fn movable(
-    stage: &Stage,
-    errand: Errand,
-    command: Command,
-    patience: Duration,
-) -> Result<Reply, CallError> {
+pub(super) fn movable(stage: &Stage, errand: Errand, command: Command, patience: Duration) -> Result<Reply, CallError> {
     let scene = &stage.scene;
     let begun = Instant::now();
     let mut held = scene.desk().start(errand, command)?;
@@ -159,6 +154,10 @@ fn waited_for(scene: &Scene, held: &Held, cut: Option<CallError>) -> Result<Repl
         return Err(CallError::internal("whoever kept the command died, and it with them; nothing was kept"));
     };
     let mut shown = printed(&held.dir, scene);
+    // What was kept as it came is put in order as far as all of it is here.
+    if scene.terms().shell.order == Order::Separate && shown.whole.is_none() {
+        shown.text = output::parted(&shown.text);
+    }
     let mut ending = end.ending.clone();
     ending.error = cut.or(ending.error);
     end.notices.iter().for_each(|notice| shown.add_line(notice));

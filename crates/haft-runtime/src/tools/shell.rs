@@ -14,8 +14,8 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-const TIMEOUT: Duration = Duration::from_secs(120);
-const TIMEOUT_MAX: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_mins(2);
+const TIMEOUT_MAX: Duration = Duration::from_mins(10);
 /// What the end of a command may take beyond its time.
 const SLACK: Duration = Duration::from_secs(10);
 /// How much is shown of what is printed: of both streams together.
