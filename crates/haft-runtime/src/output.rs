@@ -6,7 +6,7 @@ mod pace;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use ends::{Ends, Shown};
+pub(crate) use ends::{Ends, Shown, incomplete};
 pub(crate) use pace::Pace;
 
 use haft_core::shape::{Binary, Limits, detect};

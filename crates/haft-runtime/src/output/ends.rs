@@ -198,7 +198,7 @@ fn append(stdout: &mut Ends, stderr: &Ends) -> io::Result<()> {
 }
 
 /// How many bytes at the end begin a character that does not end there.
-fn incomplete(bytes: &[u8]) -> usize {
+pub(crate) fn incomplete(bytes: &[u8]) -> usize {
     let back = bytes.iter().rev().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
     let lead = bytes.len().checked_sub(back + 1).map_or(0, |at| bytes[at]);
     let needed = match lead {

@@ -63,14 +63,19 @@ impl Desk {
         &self.ground.terms.data_dir
     }
 
-    /// Starts a task, and returns once its program runs.
-    pub(crate) fn start(&self, errand: Errand, command: Command) -> Result<Held, CallError> {
+    /// Starts a task, and returns once its program runs, or once somebody says why it must not any more.
+    pub(crate) fn start(
+        &self,
+        errand: Errand,
+        command: Command,
+        halted: &dyn Fn() -> Option<CallError>,
+    ) -> Result<Held, CallError> {
         TaskDir::sweep(self.data_dir());
         let (dir, id) = TaskDir::create(self.data_dir())
             .map_err(|error| CallError::internal(format!("there is no room for a task: {error}")))?;
         let root = self.ground.maker.workspace.root().to_owned();
         let task = Task { id, errand, root, started_ms: crate::now_ms(), keeper: haft_store::myself(), end: None };
-        let held = self.begin(dir.clone(), task, command).and_then(Held::started);
+        let held = self.begin(dir.clone(), task, command).and_then(|held| held.started(halted));
         held.inspect_err(|_| dir.remove())
     }
 
@@ -172,13 +177,14 @@ impl Drop for Desk {
 
 impl Held {
     /// Waits until the program runs.
-    fn started(self) -> Result<Self, CallError> {
+    fn started(self, halted: &dyn Fn() -> Option<CallError>) -> Result<Self, CallError> {
         loop {
-            match self.words.recv() {
+            match self.words.recv_timeout(LOOK) {
                 Ok(Word::Started) => return Ok(self),
                 Ok(Word::Refused(error)) => return Err(error),
                 Ok(Word::Line(_)) => {}
-                Err(_) => {
+                Err(RecvTimeoutError::Timeout) => halted().map_or(Ok(()), Err)?,
+                Err(RecvTimeoutError::Disconnected) => {
                     return Err(CallError::internal("whoever was to keep the task died before it began"));
                 }
             }

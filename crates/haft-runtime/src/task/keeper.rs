@@ -26,7 +26,8 @@ pub(super) struct Charge<'k> {
 }
 
 /// Carries out an order that comes through a pipe: the life of a keeper that is a process of its own. Returns
-/// when the task has ended.
+/// when the task has ended. The order was decided upon by whoever wrote it. Somebody else could write one, too,
+/// and would gain nothing: they run as the same user, and could start the program without haft.
 pub fn keep(input: impl Read + Send + 'static, output: impl Write) -> Result<(), CallError> {
     // Whoever started this may be ended from a terminal; that is not meant for the task.
     let _ = rustix::process::setsid();

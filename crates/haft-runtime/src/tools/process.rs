@@ -2,6 +2,7 @@
 //! what haft started itself can be asked about or ended, and only by the session that started it.
 
 use crate::confined::command::Command;
+use crate::output;
 use crate::scene::Scene;
 use crate::task::{Desk, State, Wish};
 use crate::tool::{Blocking, BoxFuture, Reply, Tool};
@@ -28,7 +29,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(Start(Arc::new(start_spec()))),
         Blocking::tool(of_one("process.status", STATUS), |scene: &Scene| status(scene)),
-        Blocking::tool(output_spec(), |scene: &Scene| output(scene)),
+        Blocking::tool(output_spec(), |scene: &Scene| printed(scene)),
         Blocking::tool(list_spec(), |scene: &Scene| list(scene)),
         Blocking::tool(kill_spec(), |scene: &Scene| kill(scene)),
     ]
@@ -171,7 +172,7 @@ fn start(stage: &Stage) -> Result<Reply, CallError> {
         None => Command::shell(&scene.terms().shell, command, cwd)?,
     };
     let command = command.within(timeout_ms.map(Duration::from_millis));
-    running::background(scene, running::errand(scene, shown, description, persist), command)
+    running::background(stage, running::errand(scene, shown, description, persist), command)
 }
 
 #[derive(Deserialize)]
@@ -188,7 +189,7 @@ fn status(scene: &Scene) -> Result<Reply, CallError> {
     Ok(Reply::text(running::line(scene, &task)).data(running::data(&task, &dir)))
 }
 
-fn output(scene: &Scene) -> Result<Reply, CallError> {
+fn printed(scene: &Scene) -> Result<Reply, CallError> {
     let args: OneArgs = scene.parse()?;
     let (dir, task) = scene.desk().find(&args.id, &scene.call().session)?;
     let mut data = running::data(&task, &dir);
@@ -205,6 +206,9 @@ fn output(scene: &Scene) -> Result<Reply, CallError> {
     file.seek(SeekFrom::Start(from)).map_err(unread)?;
     let mut bytes = Vec::new();
     file.take(args.limit.unwrap_or(LIMIT_MAX).min(LIMIT_MAX)).read_to_end(&mut bytes).map_err(unread)?;
+    // A character that is cut through comes whole with the next call, unless nothing else would come now.
+    let whole = bytes.len() - output::incomplete(&bytes);
+    bytes.truncate(if whole == 0 { bytes.len() } else { whole });
     data["offset"] = json!(from);
     data["next_offset"] = json!(from + bytes.len() as u64);
     Ok(Reply::text(String::from_utf8_lossy(&bytes)).data(data))

@@ -117,8 +117,9 @@ fn ended(ending: &Ending, mut shown: Shown, task: Option<Value>) -> Reply {
 }
 
 /// Starts a command in the background, and lets it go on.
-pub(super) fn background(scene: &Scene, errand: Errand, command: Command) -> Result<Reply, CallError> {
-    let (_, id) = scene.desk().start(errand, command)?.release();
+pub(super) fn background(stage: &Stage, errand: Errand, command: Command) -> Result<Reply, CallError> {
+    let scene = &stage.scene;
+    let (_, id) = scene.desk().start(errand, command, &|| stage.halted())?.release();
     let text = format!("Started {} in the background. {}", spoken(scene, id), advice(scene, id));
     let data = json!({"exit_code": null, "signal": null, "task": {"id": id, "pid": id.number(), "state": "running"}});
     Ok(Reply { text, data: Some(data), goes_on: true, ..Reply::default() })
@@ -128,7 +129,7 @@ pub(super) fn background(scene: &Scene, errand: Errand, command: Command) -> Res
 pub(super) fn movable(stage: &Stage, errand: Errand, command: Command, patience: Duration) -> Result<Reply, CallError> {
     let scene = &stage.scene;
     let begun = Instant::now();
-    let mut held = scene.desk().start(errand, command)?;
+    let mut held = scene.desk().start(errand, command, &|| stage.halted())?;
     let mut cut = None;
     loop {
         match held.news(LOOK.min(patience.saturating_sub(begun.elapsed()))) {

@@ -111,7 +111,7 @@ fn run(stage: &Stage) -> Result<Reply, CallError> {
     let reply = match (background, patience) {
         // What it would do is found out by waiting for it.
         _ if scene.is_trial() => running::here(stage, &command),
-        (true, _) => running::background(scene, errand(), command),
+        (true, _) => running::background(stage, errand(), command),
         (false, Some(patience)) if patience < timeout => running::movable(stage, errand(), command, patience),
         (false, _) => running::here(stage, &command),
     };

@@ -86,6 +86,10 @@ fn a_background_command_returns_at_once_and_what_it_prints_accumulates() {
     assert_eq!((&part["output"], &part["data"]["next_offset"]), (&json!("[stderr]"), &json!(12)));
     assert_eq!(env.run(&["undo", &id]).code, 0);
     assert!(!env.root().join("a.txt").exists());
+    let id = env.start("printf 日本");
+    env.ended(&id);
+    let part = env.ok("process.output", json!({"id": id, "offset": 0, "limit": 4}));
+    assert_eq!((&part["output"], &part["data"]["next_offset"]), (&json!("日"), &json!(3)), "no character is split");
 }
 
 #[test]

@@ -108,9 +108,8 @@ fn a_fork_bomb_ends_with_a_clear_error() {
     let begun = Instant::now();
     let args = json!({"command": "echo half > a.txt; b() { b | b & }; b; sleep 20", "timeout_ms": 20000});
     let (outcome, code) = env.call("shell.exec", args, &["--yes"]);
-    assert!(code == 1 || code == 6, "{outcome:#}");
-    let said = outcome["error"]["message"].as_str().unwrap();
-    assert!(said.contains("limit of processes") || said.contains("in time"), "{said}");
+    assert_eq!(code, 1, "{outcome:#}");
+    assert!(outcome["error"]["message"].as_str().unwrap().contains("limit of processes"), "{outcome:#}");
     assert!(begun.elapsed() < Duration::from_secs(40));
     assert!(!env.root().join("a.txt").exists());
 }
@@ -118,7 +117,7 @@ fn a_fork_bomb_ends_with_a_clear_error() {
 #[test]
 fn what_was_printed_before_the_time_was_up_is_shown() {
     let Some(env) = scene() else { return };
-    let command = "trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
+    let command = "exec 2>/dev/null; trap 'echo bye; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
     let (outcome, code) = env.call("shell.exec", json!({"command": command, "timeout_ms": 700}), &["--yes"]);
     assert_eq!(code, 6);
     let said = "[the command did not finish in time; what it had changed was discarded]";
