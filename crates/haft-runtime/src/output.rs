@@ -9,7 +9,7 @@ mod tests;
 pub(crate) use ends::{Ends, Shown, incomplete};
 pub(crate) use pace::Pace;
 
-use haft_core::shape::{Binary, Limits, detect};
+use haft_core::shape::{Limits, detect};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
@@ -42,13 +42,12 @@ struct Stream {
     torn: bool,
     /// The first bytes of all.
     looked: Vec<u8>,
-    /// What it is, if it is not text, and where that is kept.
+    /// Where it is kept, if it is not text.
     binary: Option<Raw>,
 }
 
 /// Output that is not text.
 struct Raw {
-    kind: Binary,
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
@@ -83,19 +82,17 @@ impl<'c> Collector<'c> {
     pub(crate) fn take(&mut self, number: usize, bytes: &[u8]) {
         let number = number.min(1);
         let stream = &mut self.streams[number];
-        if stream.binary.is_none() && stream.looked.len() < LOOKED_AT {
-            let room = LOOKED_AT - stream.looked.len();
-            stream.looked.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if let Some(kind) = detect(&stream.looked) {
-                let name = if number == 0 { "stdout.bin" } else { "stderr.bin" };
-                let mut raw = Raw { kind, path: beside(&self.file, name), file: None, bytes: 0 };
-                raw.file = create(&raw.path).ok();
-                // What came before this piece, which cannot be longer than what was looked at.
-                let before = stream.looked.len() - bytes.len().min(room);
-                raw.write(&stream.looked[..before]);
-                stream.pending.clear();
-                stream.binary = Some(raw);
-            }
+        let before = stream.looked.len();
+        let room = (LOOKED_AT - before).min(bytes.len());
+        stream.looked.extend_from_slice(&bytes[..room]);
+        if stream.binary.is_none() && room > 0 && detect(&stream.looked).is_some() {
+            let name = if number == 0 { "stdout.bin" } else { "stderr.bin" };
+            let path = beside(&self.file, name);
+            let mut raw = Raw { file: create(&path).ok(), path, bytes: 0 };
+            // What came before this piece, which cannot be longer than what was looked at.
+            raw.write(&stream.looked[..before]);
+            stream.pending.clear();
+            stream.binary = Some(raw);
         }
         match &mut stream.binary {
             Some(raw) => raw.write(bytes),
@@ -140,7 +137,9 @@ impl<'c> Collector<'c> {
         let notices = ["stdout", "stderr"].iter().zip(&self.streams).filter_map(|(name, stream)| {
             let raw = stream.binary.as_ref()?;
             let kept = if raw.file.is_some() { format!(", kept in {}", raw.path.display()) } else { String::new() };
-            Some(format!("[{name} is not text: {}, {} bytes{kept}]", raw.kind.name, raw.bytes))
+            // The first bytes may have come one by one: what it is can be told now.
+            let kind = detect(&stream.looked).map_or("binary", |kind| kind.name);
+            Some(format!("[{name} is not text: {kind}, {} bytes{kept}]", raw.bytes))
         });
         Printed { notices: notices.collect(), texts: self.texts }
     }

@@ -102,6 +102,9 @@ fn what_is_not_text_is_replaced_and_kept() {
     assert_eq!(shown.text, notice);
     assert_eq!(std::fs::read(path).unwrap(), [image.clone(), image].concat());
     let mut trial = Trial::new();
+    let shown = trial.run(Order::Interleaved, WIDE, &[(0, b"\x89PNG\r\n"), (0, b"\x1a\n\0")]);
+    assert!(shown.text.starts_with("[stdout is not text: PNG, 9 bytes"), "in pieces, too: {}", shown.text);
+    let mut trial = Trial::new();
     let shown = trial.run(Order::Interleaved, WIDE, &[(0, b"text first\n"), (0, b"then \0")]);
     assert!(shown.text.starts_with("text first\n[stdout is not text: binary, 17 bytes"), "{}", shown.text);
 }
