@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How often bounds are looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// The same when there is reason to hurry, or nothing that rings.
+const HASTE: Duration = Duration::from_millis(5);
 /// How long what is left in the pipes is waited for when the program has ended.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How much is taken from a pipe at once.
@@ -182,10 +184,17 @@ impl State<'_, '_> {
         let bell = run.bell();
         fds.extend(bell.as_ref().map(|bell| PollFd::new(bell, PollFlags::IN)));
         fds.extend(self.watch.wake.map(|wake| PollFd::new(wake, PollFlags::IN)));
-        let patience = if bell.is_some() { LOOK } else { Duration::from_millis(5) };
+        let patience = if bell.is_some() { self.interval() } else { HASTE };
         let patience = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         // An interrupted sleep is a short one.
         let _ = rustix::event::poll(&mut fds, Some(&patience));
+    }
+
+    /// How long bounds may go unwatched: a program that has started many processes may start a great many more
+    /// before the next look.
+    fn interval(&self) -> Duration {
+        let many = self.watch.bounds.processes.is_some_and(|bound| self.peak.processes > bound / 8);
+        if many { HASTE } else { LOOK }
     }
 
     /// Takes what is in the pipes, up to the bound. They take turns, so that what came first is mostly heard
@@ -245,7 +254,7 @@ impl State<'_, '_> {
             Course::Asked(since) if since.elapsed() >= self.watch.grace => self.kill(run),
             // Also while it is given time to end.
             Course::Free | Course::Asked(_) => {
-                if self.looked.elapsed() >= LOOK {
+                if self.looked.elapsed() >= self.interval() {
                     self.looked = Instant::now();
                     self.weigh(run);
                 }
@@ -264,7 +273,7 @@ impl State<'_, '_> {
             self.ask(run);
             return;
         }
-        let now = run.usage();
+        let now = run.usage(bounds.processes.unwrap_or(u64::MAX));
         self.peak.memory = self.peak.memory.max(now.memory);
         self.peak.processes = self.peak.processes.max(now.processes);
         self.peak.cpu = self.peak.cpu.max(now.cpu);
