@@ -28,6 +28,7 @@ use crate::policy::{Autonomy, Policy};
 use crate::preview;
 use crate::record::Digest;
 use crate::schema::Schema;
+use crate::shape::Limits;
 use crate::shell::Judged;
 use crate::tool::{Effect, ToolSpec};
 use serde::Serialize;
@@ -72,6 +73,11 @@ impl Checked {
     pub fn only_reads(&self) -> bool {
         let asks = |(param, value): (&str, &str)| self.args.get(param).is_some_and(|given| given == value);
         self.spec.read_only() || self.spec.reach.only_reads_when.is_some_and(asks)
+    }
+
+    /// How its output is cut: as the caller's dialect has it, or as the tool declares.
+    pub fn limits(&self) -> Limits {
+        self.call.dialect.limits(&self.spec).unwrap_or(self.spec.limits)
     }
 
     /// One line about the call, at most `columns` wide.
@@ -151,7 +157,7 @@ impl Facts {
         match spec.effects.effect {
             Effect::Reads | Effect::Changes => true,
             Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
-            Effect::Acts => false,
+            Effect::Acts => spec.reach.own_tasks,
         }
     }
 
