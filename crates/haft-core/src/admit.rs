@@ -29,7 +29,7 @@ use crate::preview;
 use crate::record::Digest;
 use crate::schema::Schema;
 use crate::shape::Limits;
-use crate::shell::Judged;
+use crate::shell::{Class, Judged};
 use crate::tool::{Effect, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
@@ -75,9 +75,13 @@ impl Checked {
         self.spec.read_only() || self.spec.reach.only_reads_when.is_some_and(asks)
     }
 
-    /// How its output is cut: as the caller's dialect has it, or as the tool declares.
-    pub fn limits(&self) -> Limits {
-        self.call.dialect.limits(&self.spec).unwrap_or(self.spec.limits)
+    /// How its output is cut: as the caller's dialect has it, as fits the command that it runs, or as the tool
+    /// declares.
+    pub fn limits(&self, facts: &Facts) -> Limits {
+        let class = facts.shell.as_ref().map(|shell| shell.judged.class);
+        let fitting =
+            || class.and_then(Class::keep).map_or(self.spec.limits, |keep| Limits { keep, ..self.spec.limits });
+        self.call.dialect.limits(&self.spec).unwrap_or_else(fitting)
     }
 
     /// One line about the call, at most `columns` wide.

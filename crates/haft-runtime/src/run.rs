@@ -122,7 +122,7 @@ impl Haft {
             Ok(reply) => reply,
             Err(error) => return Outcome::failure(id, name.as_str(), error, admitted.verdict().clone()),
         };
-        let limits = checked.limits();
+        let limits = checked.limits(admitted.facts());
         let Cut { text, hidden_bytes, .. } = match reply.whole {
             // The tool has cut it already.
             Some(_) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },

@@ -91,6 +91,11 @@ impl Scene {
             .ok_or_else(|| CallError::invalid(format!("`{param}` is missing")))
     }
 
+    /// What is known of the shell command that the call runs.
+    pub fn shell(&self) -> Option<&haft_core::Shell> {
+        self.basis.facts.shell.as_ref()
+    }
+
     /// The call as it came.
     pub fn call(&self) -> &Call {
         self.basis.checked.call()
@@ -128,7 +133,7 @@ impl Scene {
 
     /// How the output is cut.
     pub(crate) fn limits(&self) -> Limits {
-        self.basis.checked.limits()
+        self.basis.checked.limits(&self.basis.facts)
     }
 
     /// The store, for tools that are about haft's own state.

@@ -8,6 +8,7 @@ use haft_sandbox::watch::{self, Hit, Watch};
 use haft_sandbox::{Bounds, End, Program, Stdio};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -38,6 +39,16 @@ impl Default for Shell {
 }
 
 impl Shell {
+    /// Whether it reads a command as bash does.
+    pub(crate) fn reads(&self, command: &str) -> bool {
+        let path = self.path().unwrap_or_default();
+        match path.file_name().and_then(OsStr::to_str) {
+            Some("bash") => true,
+            Some("sh" | "dash") => haft_core::shell::is_portable(command),
+            _ => false,
+        }
+    }
+
     /// The shell's file.
     fn path(&self) -> Result<PathBuf, CallError> {
         let find = |name: &str| PLACES.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.exists());

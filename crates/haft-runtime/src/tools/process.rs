@@ -92,6 +92,7 @@ fn start_spec() -> ToolSpec {
     }))
     .runs()
     .destructive()
+    .command("command", Some("args"))
     .touches("cwd", Access::Read, Some("."))
 }
 

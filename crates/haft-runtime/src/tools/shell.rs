@@ -63,7 +63,7 @@ fn spec() -> ToolSpec {
     .input(json!({
         "type": "object",
         "properties": {
-            "command": {"type": "string", "minLength": 1, "maxLength": 131_072, "description": "The command"},
+            "command": {"type": "string", "minLength": 1, "maxLength": 131_071, "description": "The command"},
             "cwd": {"type": "string", "description": "Where it starts (default: the project root)"},
             "timeout_ms": {
                 "type": "integer",
@@ -116,14 +116,20 @@ fn run(stage: &Stage) -> Result<Reply, CallError> {
         (false, Some(patience)) if patience < timeout => running::movable(stage, errand(), command, patience),
         (false, _) => running::here(stage, &command),
     };
-    reply.map(|reply| hint(reply, None))
+    let wants = scene.shell().and_then(|shell| shell.judged.interactive.as_ref());
+    let said = wants.map(|program| {
+        format!("`{program}` wants a person at a terminal; here its input is closed. Tell it what to do with options instead")
+    });
+    reply.map(|reply| hint(reply, said))
 }
 
-/// Adds what is known about the command to a reply that went wrong: for one that wants to talk to somebody,
-/// that nobody is there.
-fn hint(mut reply: Reply, said: Option<&str>) -> Reply {
-    if let (Some(error), Some(said)) = (&mut reply.error, said) {
-        error.hint.get_or_insert_with(|| said.to_owned());
+/// Adds what is known about the command to its reply: for one that wants to talk to somebody, that nobody is
+/// there. A failure says so as its hint, and a success as a warning.
+fn hint(mut reply: Reply, said: Option<String>) -> Reply {
+    match (&mut reply.error, said) {
+        (Some(error), Some(said)) => drop(error.hint.get_or_insert(said)),
+        (None, Some(said)) => reply.warnings.push(said),
+        (_, None) => {}
     }
     reply
 }
@@ -134,9 +140,10 @@ mod tests {
 
     #[test]
     fn a_hint_is_for_what_went_wrong() {
-        let said = Some("it wants a terminal, and has none");
-        assert_eq!(hint(Reply::text("fine"), said), Reply::text("fine"));
+        let said = || Some("it wants a terminal, and has none".to_owned());
+        assert_eq!(hint(Reply::text("fine"), said()).warnings, said().into_iter().collect::<Vec<_>>());
+        assert_eq!(hint(Reply::text("fine"), None), Reply::text("fine"));
         let failed = Reply { error: Some(CallError::failed("exit status 1")), ..Reply::default() };
-        assert_eq!(hint(failed, said).error.and_then(|error| error.hint).as_deref(), said);
+        assert_eq!(hint(failed, said()).error.and_then(|error| error.hint), said());
     }
 }
