@@ -21,7 +21,7 @@ mod compound;
 mod simple;
 
 /// How deeply commands may be nested.
-const DEPTH_MAX: usize = 48;
+const DEPTH_MAX: usize = 32;
 /// How many braces may be open at once: the parser looks for the end of each through all that follows.
 const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
@@ -31,11 +31,12 @@ const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
 const FUEL: usize = 40_000;
 
-/// Words without which nothing goes elsewhere.
-const ROAMS: &[&str] = &["cd", "pushd", "popd", "eval", "source", ". ", "$'", "\\"];
-/// Words without which nothing changes how words are split.
-const SPLITS: &[&str] =
-    &["IFS", "read", "mapfile", "printf", "declare", "typeset", "local", "export", "getopts", "eval", "source", ". "];
+/// Commands that go elsewhere, and those that may set how words are split.
+const ROAMERS: &[&str] = &["cd", "pushd", "popd"];
+const SPLITTERS: &[&str] = &[
+    "read", "mapfile", "readarray", "printf", "declare", "typeset", "local", "export", "readonly", "getopts", "eval",
+    "source", ".", "unset", "let", "set", "shopt",
+];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;
 
@@ -69,6 +70,8 @@ pub(super) struct Walk<'g> {
     pub(super) interactive: Option<String>,
     pub(super) functions: Vec<String>,
     pub(super) follows: bool,
+    /// Whether files are opened for reading by redirection.
+    pub(super) opens: bool,
     home: Option<String>,
     /// Whether anything in it goes elsewhere.
     roams: bool,
@@ -120,12 +123,24 @@ impl<'g> Walk<'g> {
             interactive: None,
             functions: Vec::new(),
             follows: false,
+            opens: text.contains('<'),
             home: home.map(str::to_owned),
-            roams: ROAMS.iter().any(|word| text.contains(word)),
-            splits: SPLITS.iter().any(|word| text.contains(word)),
+            roams: false,
+            splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
         }
+    }
+
+    /// The same text anew, now that it is known what all its commands are, where that matters.
+    pub(super) fn again(&self, text: &str) -> Option<Self> {
+        let any = |names: &[&str]| {
+            let unknown_or = |name: Option<&str>| name.is_none_or(|name| names.contains(&name));
+            self.commands.iter().any(|command| unknown_or(command.name.as_deref()))
+        };
+        let (roams, splits) = (any(ROAMERS), self.splits || any(SPLITTERS));
+        let differs = (roams, splits) != (self.roams, self.splits);
+        differs.then(|| Self { roams, splits, ..Self::new(text, self.table, self.home()) })
     }
 
     pub(super) fn home(&self) -> Option<&str> {
@@ -328,6 +343,11 @@ impl<'g> Walk<'g> {
             && !state.splits_oddly()
         {
             return vec![Word { text: text.to_owned(), value: Value::Below { bases, safe: false } }];
+        }
+        if let [part] = word.parts.as_slice()
+            && matches!(part.kind, ast::WordPart::ArithmeticExpansion { .. })
+        {
+            return vec![Word { text: text.to_owned(), value: Value::Number }];
         }
         if let [part] = word.parts.as_slice()
             && matches!(part.kind, ast::WordPart::ProcessSubstitution { .. })
