@@ -105,6 +105,10 @@ impl Walk<'_> {
                 deed
             }
         };
+        if program.text.contains(['$', '`']) && !program.text.starts_with("$'") {
+            // It is looked at as what it is now, and is not believed to stay that.
+            deed.doubt(Harm::Runs, format!("`{}` says which program is run", super::cut(&program.text)));
+        }
         let touched = deed.doubts.len();
         self.touch(&redirects, state, &mut deed.doubts);
         if deed.doubts[touched..].iter().any(|doubt| doubt.harm == Harm::Writes) {

@@ -79,6 +79,7 @@ pub(super) struct Walk<'g> {
     splits: bool,
     depth: usize,
     texts: usize,
+    pub(super) rounds: usize,
 }
 
 /// One text that is walked, and which parts of it have been.
@@ -129,6 +130,7 @@ impl<'g> Walk<'g> {
             splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
+            rounds: 0,
         }
     }
 
@@ -161,6 +163,20 @@ impl<'g> Walk<'g> {
         self.depth -= 1;
     }
 
+    /// How much is found so far.
+    pub(super) fn mark(&self) -> [usize; 5] {
+        [self.commands.len(), self.doubts.len(), self.reads.len(), self.writes.len(), self.repositories.len()]
+    }
+
+    /// Drops what was found since.
+    pub(super) fn drop_since(&mut self, [commands, doubts, reads, writes, repositories]: &[usize; 5]) {
+        self.commands.truncate(*commands);
+        self.doubts.truncate(*doubts);
+        self.reads.truncate(*reads);
+        self.writes.truncate(*writes);
+        self.repositories.truncate(*repositories);
+    }
+
     /// Adds a doubt that belongs to no single command.
     pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
         let doubt = Doubt { harm, why: why.into() };
@@ -191,7 +207,7 @@ impl<'g> Walk<'g> {
             return Ok(Stream::Unknown);
         }
         let look = second::look(text);
-        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX {
+        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX || stutters(text) {
             return Err(at(text, 0, "it is nested too deeply to be understood"));
         }
         let parsed = parse(text)?;
@@ -513,6 +529,16 @@ fn parse(text: &str) -> Result<ast::File, Unreadable> {
         None => (0, parsed.terminal_error.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.to_string())),
     };
     Err(at(text, offset, &why))
+}
+
+/// Whether words that stand before a command are repeated beyond all sense. The parser follows each of them
+/// one level deeper, and keeps no count of it.
+fn stutters(text: &str) -> bool {
+    let mut run = 0;
+    text.split_whitespace().any(|word| {
+        run = if matches!(word, "time" | "coproc" | "!" | "-p" | "--" | "\\") { run + 1 } else { 0 };
+        run > DEPTH_MAX
+    })
 }
 
 /// A message that points at a place.

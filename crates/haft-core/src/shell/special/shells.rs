@@ -103,7 +103,13 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let sorted = sort(task.entry, task.args, false);
     let mut deed = walk.plainly(task, &mut state.clone());
     deed.class = Class::Neutral;
-    if let [text, _, ..] = sorted.operands.as_slice() {
+    if let [text, signals @ ..] = sorted.operands.as_slice()
+        && !signals.is_empty()
+    {
+        let at_exit = signals.iter().all(|signal| matches!(signal.literal(), Some("EXIT" | "0")));
+        if !at_exit && !matches!(text.literal(), Some("-" | "")) {
+            deed.doubt(Harm::Unknown, "when a trap runs, and what is then what, is not known");
+        }
         match text.literal() {
             Some("-" | "") => {}
             Some(text) => {
