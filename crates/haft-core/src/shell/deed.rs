@@ -105,7 +105,7 @@ impl Walk<'_> {
                 deed
             }
         };
-        if program.text.contains(['$', '`']) && !program.text.starts_with("$'") {
+        if program.text.contains(['$', '`']) && !program.text.starts_with("$'") && !program.text.starts_with("$\"") {
             // It is looked at as what it is now, and is not believed to stay that.
             deed.doubt(Harm::Runs, format!("`{}` says which program is run", super::cut(&program.text)));
         }
@@ -294,6 +294,9 @@ impl Walk<'_> {
             Some(text) => {
                 let mut state = state.clone();
                 self.inner(text, &task.within(), &mut state, &Stream::Unknown);
+                if !special::is_portable(text) {
+                    deed.doubt(Harm::Unknown, format!("the shell of `{}` may not read this as bash does", task.name));
+                }
                 deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
             }
             None => deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", super::cut(&word.text))),

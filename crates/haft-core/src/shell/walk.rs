@@ -26,6 +26,8 @@ const DEPTH_MAX: usize = 32;
 const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
+/// How long they may be together.
+const BYTES_MAX: usize = 400_000;
 /// How many commands are looked at.
 const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
@@ -79,6 +81,7 @@ pub(super) struct Walk<'g> {
     splits: bool,
     depth: usize,
     texts: usize,
+    bytes: usize,
     pub(super) rounds: usize,
 }
 
@@ -91,6 +94,10 @@ struct Source<'t> {
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
     words: RefCell<Vec<(usize, usize)>>,
+    /// Those of them that are words of simple commands.
+    args: RefCell<Vec<(usize, usize)>>,
+    /// Where redirections stand that the walk has met.
+    opened: RefCell<Vec<usize>>,
     /// Where the names of commands stand that the walk has met.
     named: RefCell<Vec<usize>>,
 }
@@ -103,6 +110,8 @@ impl<'t> Source<'t> {
             followed: RefCell::default(),
             words: RefCell::default(),
             named: RefCell::default(),
+            opened: RefCell::default(),
+            args: RefCell::default(),
         }
     }
 
@@ -130,6 +139,7 @@ impl<'g> Walk<'g> {
             splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
+            bytes: 0,
             rounds: 0,
         }
     }
@@ -202,7 +212,8 @@ impl<'g> Walk<'g> {
         stdin: &Stream,
     ) -> Result<Stream, Unreadable> {
         self.texts += 1;
-        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.commands.len() >= COMMANDS_MAX {
+        self.bytes += text.len();
+        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.bytes > BYTES_MAX || self.commands.len() >= COMMANDS_MAX {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return Ok(Stream::Unknown);
         }
@@ -275,6 +286,17 @@ impl<'g> Walk<'g> {
         if let Some(at) = look.commands.iter().find(missed) {
             let rest = source.text.get(*at..).unwrap_or_default();
             self.doubt(Harm::Unknown, format!("it can be read in two ways, at `{}`", super::cut(rest)));
+        }
+        let mut opened = source.opened.borrow().clone();
+        opened.sort_unstable();
+        let known = |at: usize| inside(at, &followed) || inside(at, &also);
+        let missed = |at: &&usize| opened.binary_search(at).is_err() && !known(**at);
+        if look.redirects.iter().any(|at| missed(&at)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: a redirection is seen only at a second look");
+        }
+        let joined = |span: &&(usize, usize)| look.words.binary_search(span).is_err() && !known(span.0);
+        if source.args.borrow().iter().any(|span| joined(&span)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: its words are not where they seem to be");
         }
         let mut words = source.words.borrow().clone();
         words.sort_unstable();
@@ -410,6 +432,11 @@ impl<'g> Walk<'g> {
         state: &State,
     ) -> (Redirect, Option<Stream>) {
         use ast::RedirectKind as Kind;
+        // The operator stands after a descriptor.
+        let text = source.slice(redirect.span).unwrap_or_default();
+        let named = text.strip_prefix('{').and_then(|rest| rest.find('}')).map_or(0, |end| end + 2);
+        let digits = text.chars().take_while(char::is_ascii_digit).count();
+        source.opened.borrow_mut().push(redirect.span.start.offset() + named.max(digits));
         let flow = match redirect.kind {
             Kind::Output | Kind::Clobber | Kind::Append | Kind::OutputBoth => Flow::Writes,
             Kind::Input => Flow::Reads,
@@ -483,8 +510,9 @@ fn brackets(text: &str) -> bool {
 
 /// Where a substitution ends: at the first bracket up to which it is whole.
 fn closing(text: &str, from: usize) -> Option<usize> {
-    const TRIES: usize = 64;
-    let rest = text.get(from..)?;
+    const TRIES: usize = 32;
+    const LENGTH_MAX: usize = 16 << 10;
+    let rest = text.get(from..).filter(|_| text.len() <= LENGTH_MAX)?;
     let end = if rest.starts_with('`') { '`' } else { ')' };
     let ends = rest.match_indices(end).skip_while(|(at, _)| *at == 0).take(TRIES);
     let mut ends = ends.map(|(at, _)| at + 1);
