@@ -16,19 +16,23 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
         let script = sorted.operands.remove(0);
         if script.splits() {
             let why = format!("`{}` may be more than one word", crate::shell::cut(&script.text));
-            sorted.doubts.push(Doubt { harm: Harm::Unknown, why });
+            sorted.doubts.push(Doubt::new(Harm::Unknown, why));
         }
         scripts.push(script);
         sorted.at.remove(0);
     }
-    let in_place = sorted.has("-i") || sorted.has("--in-place");
+    let short = sorted.has("-i");
+    let in_place = short || sorted.has("--in-place");
     let tamed = sorted.has("--sandbox");
     let files = if in_place { std::mem::take(&mut sorted.operands) } else { Vec::new() };
     let operands = sorted.operands.clone();
     let mut deed = walk.by_words(task, Sorted { operands, ..sorted }, state);
     for file in &files {
         walk.reads(file, state, &mut deed.doubts);
-        walk.writes(file, state, &mut deed.doubts, "`sed -i`");
+        let mut doubts = Vec::new();
+        walk.writes(file, state, &mut doubts, "`sed -i`");
+        let name = if short { "-i" } else { "--in-place" };
+        deed.blame(name, Harm::Writes, doubts);
     }
     if from_file {
         deed.doubt(Harm::Runs, "what sed is told to do stands in a file");
