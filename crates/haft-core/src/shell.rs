@@ -10,6 +10,7 @@ mod entry;
 mod judged;
 mod options;
 mod paths;
+mod repository;
 mod ruin;
 pub mod rule;
 mod second;
@@ -23,6 +24,8 @@ mod word;
 
 pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
 pub use judged::{Cause, Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
+pub use repository::unsettled;
+pub use special::is_portable;
 pub use table::Table;
 pub use word::{Value, Word};
 
@@ -57,7 +60,7 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
 }
 
 fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
-    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, .. } = walk;
+    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, follows, .. } = walk;
     let mut class = commands.iter().fold(Class::Neutral, |class, command| class.and(command.class));
     for doubt in commands.iter().flat_map(|command| &command.doubts) {
         if !doubts.contains(doubt) {
@@ -79,7 +82,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if class == Class::Neutral {
         class = Class::Read;
     }
-    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive }
+    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive, follows }
 }
 
 /// Whether an example holds: it only reads, or with a leading `!`, it is not known to.

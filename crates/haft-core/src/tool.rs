@@ -68,6 +68,8 @@ pub struct Reach {
     pub touches: Vec<Touch>,
     /// Parameters whose values are bodies: recorded as hash and size, never in clear.
     pub bodies: Vec<&'static str>,
+    /// The parameter that holds a command for a shell, and the one that holds its words where there are any.
+    pub command: Option<(&'static str, Option<&'static str>)>,
     /// Whether it reaches the network.
     pub network: bool,
     /// A parameter and the value of it with which the tool only looks.
@@ -197,6 +199,13 @@ impl ToolSpec {
     #[must_use]
     pub fn body(mut self, param: &'static str) -> Self {
         self.reach.bodies.push(param);
+        self
+    }
+
+    /// A parameter holds a command for a shell; or, if `words` is given as well, a program and its words.
+    #[must_use]
+    pub fn command(mut self, param: &'static str, words: Option<&'static str>) -> Self {
+        self.reach.command = Some((param, words));
         self
     }
 

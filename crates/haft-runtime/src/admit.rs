@@ -3,6 +3,7 @@
 use crate::approver::{Approver, Question, Said};
 use crate::events::Event;
 use crate::halt::Halt;
+use crate::judge::ShellShown;
 use crate::pipeline::{Haft, Stop};
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Scene};
@@ -16,6 +17,7 @@ use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::tool::Effect;
 use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Pending, Refused, Ruling};
+use haft_sandbox::Level;
 use haft_store::{Approval, ApprovalState, Entry};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -38,6 +40,9 @@ pub struct Explained {
     /// How the kernel would hold the program that it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// What is known of the shell command that it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellShown>,
     /// Every voice and what it said.
     pub votes: Vec<Cast>,
     /// What follows.
@@ -139,17 +144,23 @@ impl Haft {
     }
 
     pub(crate) fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
-        let places = self.workspace.places(checked.spec(), checked.args()).map_err(|error| Stop {
+        let mut places = self.workspace.places(checked.spec(), checked.args()).map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: crate::registry::undecided("a path could not be resolved, so nothing was decided"),
             error,
         })?;
+        let (shell, named) = self.judge(checked, &places).unzip();
+        places.extend(named.into_iter().flatten());
         let hold = self.hold(checked).map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: Verdict::new(Decision::Deny, "confinement", "what it needs cannot be enforced here"),
             error,
         })?;
-        Ok(Facts { places, grants: Vec::new(), hold, shell: None, now_ms: now_ms() })
+        if hold.as_ref().is_some_and(|hold| hold.level == Level::Full.to_string()) {
+            // A program in a root of its own has a /tmp of its own, and nothing stays of it.
+            places.retain(|place| !crate::judge::passing(place));
+        }
+        Ok(Facts { places, grants: Vec::new(), hold, shell, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
@@ -313,6 +324,7 @@ impl Haft {
             tool: checked.spec().name.to_string(),
             args: checked.args().clone(),
             preview: checked.preview(PREVIEW_COLUMNS),
+            shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places)),
             places: facts.places,
             hold: facts.hold,
             votes,

@@ -9,6 +9,7 @@ pub mod events;
 pub mod files;
 pub mod halt;
 mod journal;
+pub mod judge;
 mod orchestrate;
 pub mod pipeline;
 mod recall;

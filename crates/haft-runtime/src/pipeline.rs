@@ -12,8 +12,9 @@ use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
-use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, Verdict};
+use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, ShellReading, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
+use haft_core::shell::Table;
 use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
 use std::collections::HashMap;
@@ -38,6 +39,8 @@ pub struct Settings {
     pub grant_uses: u32,
     /// On what terms programs run.
     pub terms: Terms,
+    /// What shell commands do, besides what haft ships.
+    pub table: Option<Arc<Table>>,
 }
 
 impl Settings {
@@ -54,9 +57,10 @@ impl Settings {
         chain.add(Arc::new(Confirmed(Arc::clone(&policy))));
         chain.add(Arc::new(Granted));
         chain.add(Arc::new(Reading));
+        chain.add(Arc::new(ShellReading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms }
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None }
     }
 
     /// Which tools exist for whom.

@@ -9,7 +9,7 @@ use super::special;
 use super::state::State;
 use super::variables;
 use super::walk::{Stream, Walk};
-use super::word::Word;
+use super::word::{Value, Word};
 
 /// Directories whose programs are what their names say.
 const SYSTEM: &[&str] = &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
@@ -67,7 +67,7 @@ impl Deed {
             Does::Writes | Does::Alters => Harm::Writes,
             Does::Runs => Harm::Runs,
             Does::Sends => Harm::Sends,
-            Does::Nothing | Does::Reads | Does::Shell => return self.doubts.extend(doubts),
+            Does::Nothing | Does::Follows | Does::Reads | Does::Shell => return self.doubts.extend(doubts),
         };
         self.blame(name, known, doubts);
     }
@@ -104,6 +104,15 @@ impl Task<'_> {
 impl Walk<'_> {
     /// Looks at a command, and at whatever it runs.
     pub(super) fn consider(&mut self, call: Call, state: &mut State) -> Stream {
+        if !self.enter() {
+            return Stream::Unknown;
+        }
+        let printed = self.one_command(call, state);
+        self.leave();
+        printed
+    }
+
+    fn one_command(&mut self, call: Call, state: &mut State) -> Stream {
         let Call { argv, assignments, redirects, standing, stdin } = call;
         let Some((program, args)) = argv.split_first() else { return Stream::Unknown };
         let name = program.literal().map(name_of);
@@ -278,6 +287,10 @@ impl Walk<'_> {
         }
         ruin::check(self, task.name, &sorted, state);
         deed.prints = stream(prints, task.stdin, &named, default.is_some());
+        if task.name == "echo" && sorted.options.is_empty() {
+            let said: Option<Vec<&str>> = sorted.operands.iter().map(Word::literal).collect();
+            deed.prints = said.map_or(Stream::Unknown, |said| Stream::Text(said.join(" ") + "\n"));
+        }
         deed.operands = sorted.operands;
         deed
     }
@@ -290,6 +303,7 @@ impl Walk<'_> {
             let mut plain = |harm: Harm, does: &str| doubts.push(Doubt::new(harm, format!("{name} {does}")));
             match (option.does, &option.value) {
                 (Does::Nothing, _) | (Does::Reads | Does::Shell, None) => {}
+                (Does::Follows, _) => self.follows = true,
                 (Does::Reads, Some(value)) => self.reads(value, state, &mut doubts),
                 (Does::Writes, Some(value)) => self.writes(value, state, &mut doubts, &name),
                 (Does::Writes, None) => plain(Harm::Writes, "writes files"),
@@ -474,19 +488,33 @@ fn joined(words: &[Word]) -> Word {
 fn stream(prints: Option<Prints>, stdin: &Stream, named: &[Word], has_default: bool) -> Stream {
     match prints {
         Some(Prints::Lines) if named.is_empty() => stdin.clone(),
-        Some(Prints::Paths) => {
-            let bases: Option<Vec<String>> = if named.is_empty() {
-                has_default.then(|| vec![".".to_owned()])
-            } else {
-                named.iter().map(|word| word.literal().map(str::to_owned)).collect()
-            };
-            bases.map_or(Stream::Unknown, |bases| Stream::Names { bases, exact: false })
-        }
-        Some(Prints::Names) => {
-            let bases: Option<Vec<String>> = named.iter().map(|word| word.literal().map(str::to_owned)).collect();
-            let bases = bases.filter(|bases| bases.iter().all(|base| !base.starts_with('/') && !base.contains("..")));
-            bases.map_or(Stream::Unknown, |_| Stream::Names { bases: vec![".".to_owned()], exact: false })
+        Some(Prints::Paths | Prints::Names) => {
+            let mut bases = named.iter().map(base).collect::<Option<Vec<String>>>().unwrap_or_default();
+            if named.is_empty() && (has_default || prints == Some(Prints::Names)) {
+                bases.push(".".to_owned());
+            }
+            // Names are relative to where it runs: of another directory they do not say where they are.
+            let astray = |base: &String| base.starts_with('/') || base.contains("..");
+            if bases.is_empty() || (prints == Some(Prints::Names) && bases.iter().any(astray)) {
+                return Stream::Unknown;
+            }
+            if prints == Some(Prints::Names) {
+                bases = vec![".".to_owned()];
+            }
+            Stream::Names { bases, exact: false }
         }
         _ => Stream::Unknown,
+    }
+}
+
+/// The directory in which a word's names are.
+fn base(word: &Word) -> Option<String> {
+    match &word.value {
+        Value::Known(path) => Some(path.clone()),
+        Value::Glob(_) => {
+            let start = word.start();
+            Some(start.rsplit_once('/').map_or(".", |(dir, _)| if dir.is_empty() { "/" } else { dir }).to_owned())
+        }
+        _ => None,
     }
 }

@@ -37,6 +37,9 @@ pub struct Written {
     /// Options that send or fetch.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sends: String,
+    /// Options that follow links out of what is named.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub follows: String,
     /// `-5` is an option.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub numbers: bool,
@@ -149,6 +152,7 @@ pub(super) enum Does {
     Runs,
     Shell,
     Sends,
+    Follows,
 }
 
 /// What an operand is.
@@ -237,6 +241,7 @@ impl Entry {
             (&written.runs, Does::Runs),
             (&written.shell, Does::Shell),
             (&written.sends, Does::Sends),
+            (&written.follows, Does::Follows),
         ];
         for (list, does) in lists {
             for word in list.split_whitespace() {
@@ -318,6 +323,7 @@ impl Written {
             runs: text(self.runs, base.runs),
             shell: text(self.shell, base.shell),
             sends: text(self.sends, base.sends),
+            follows: text(self.follows, base.follows),
             numbers: self.numbers || base.numbers,
             plus: self.plus || base.plus,
             single_dash: self.single_dash || base.single_dash,

@@ -252,8 +252,10 @@ pub struct Judged {
     /// Every simple command in it.
     pub commands: Vec<Command>,
     /// What it reads.
+    #[serde(skip)]
     pub reads: Vec<Target>,
     /// What it writes.
+    #[serde(skip)]
     pub writes: Vec<Target>,
     /// Why it is not known to only read. None: it provably does.
     pub doubts: Vec<Doubt>,
@@ -266,6 +268,9 @@ pub struct Judged {
     /// Why it could not be parsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Unreadable>,
+    /// Whether it follows links out of what it names.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
     /// A program in it that wants a person at a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<String>,

@@ -1,7 +1,7 @@
 //! Reading the words after a program as its options and operands, as the program itself would.
 
 use super::entry::{Arity, Does, Entry};
-use super::judged::{Cause, Doubt, Harm};
+use super::judged::{Cause, Class, Doubt, Harm};
 use super::word::{Value, Word};
 
 /// An option that was found.
@@ -171,6 +171,10 @@ impl Reading<'_> {
     }
 
     fn unknown(&mut self, name: &str) {
+        // Who only says things says this as well.
+        if self.entry.class == Class::Neutral && self.entry.harmless() {
+            return;
+        }
         let why = format!("the option `{}` is not known to be harmless", super::cut(name));
         self.sorted.doubts.push(Doubt::new(Harm::Unknown, why).by(Cause::Option(name.to_owned())));
     }

@@ -28,6 +28,10 @@ use text::Text;
 /// Nesting beyond this is not followed: no person and no program writes it.
 const DEEPEST: usize = 4096;
 
+/// How many times over the text may be read: here-documents inside here-documents are read once for each
+/// that they stand in.
+const PASSES: usize = 16;
+
 /// What stands in a command according to nothing but quoting and brackets. All offsets are bytes in the
 /// text that was looked at, in ascending order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,6 +48,9 @@ pub(crate) struct Look {
     pub(crate) redirects: Vec<usize>,
     /// The first word of every simple command that is not an assignment or a redirection: its name.
     pub(crate) commands: Vec<usize>,
+    /// From where to where each word goes: of commands, reserved words, redirections, arrays and `[[ … ]]`.
+    /// Of those in backticks whose backslashes are removed first, the ends are where the source goes on.
+    pub(crate) words: Vec<(usize, usize)>,
     /// What bash would not accept or this lexer does not understand: where, and why. What was found before
     /// stands, but what comes after may be missing.
     pub(crate) trouble: Option<(usize, &'static str)>,
@@ -69,12 +76,19 @@ pub(crate) fn look(text: &str) -> Look {
     }
     let mut jobs =
         vec![Job { text: Text::Source(text.as_bytes()), start: 0, end: text.len(), kind: Kind::Top, depth: 0 }];
+    let mut fuel = PASSES * text.len();
     while let Some(job) = jobs.pop() {
+        let Some(rest) = fuel.checked_sub(job.end - job.start) else {
+            look.trouble.get_or_insert((job.text.place(job.start), "here-documents nested too deeply"));
+            break;
+        };
+        fuel = rest;
         Scan::new(&job, &mut look, &mut jobs).run();
     }
     for found in [&mut look.substitutions, &mut look.separators, &mut look.redirects, &mut look.commands] {
         found.sort_unstable();
     }
+    look.words.sort_unstable();
     look
 }
 

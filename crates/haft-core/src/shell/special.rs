@@ -1,13 +1,15 @@
 //! Programs that a table cannot describe: those with a small language of their own, and builtins that change
 //! what the shell knows.
 
+pub use shells::is_portable;
+
 mod awk;
 mod builtin;
 mod find;
 mod sed;
 mod shells;
 
-use super::deed::{Deed, Task};
+use super::deed::{Call, Deed, Task};
 use super::entry::Wraps;
 use super::judged::{Class, Harm};
 use super::options::{Sorted, sort};
@@ -31,15 +33,22 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> O
         "xargs" => xargs(walk, task, state),
         "env" => env(walk, task, state),
         "dd" => dd(walk, task, state),
+        "tar" => tar(walk, task, state),
+        "fd" => fd(walk, task, state),
         name => return builtin::read(name, walk, task, state),
     })
 }
 
 /// What the options before a subcommand change.
 pub(super) fn globals(walk: &mut Walk<'_>, task: &Task<'_>, head: &Sorted, deed: &mut Deed, state: &mut State) {
-    let _ = walk;
     if task.entry.written.special.as_deref() != Some("git") {
         return;
+    }
+    for option in head.options.iter().filter(|option| option.name == "-c") {
+        let value = option.value.as_ref().and_then(Word::literal).unwrap_or_default();
+        if let Some((_, text)) = value.split_once("=!").filter(|(name, _)| name.starts_with("alias.")) {
+            walk.inner(text, &task.within(), &mut state.clone(), &Stream::Unknown);
+        }
     }
     for option in head.options.iter().filter(|option| option.name == "-C") {
         match option.value.as_ref().and_then(Word::literal) {
@@ -200,6 +209,40 @@ pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
     if let Some(start) = before {
         word.value = Value::Partial { start, splits: false };
     }
+}
+
+/// `fd`: what follows `-x` is a command, run for what is found.
+fn fd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let runs = |word: &Word| matches!(word.literal(), Some("-x" | "-X" | "--exec" | "--exec-batch"));
+    let Some(at) = task.args.iter().position(runs) else { return walk.plainly(task, state) };
+    let found = Word { text: "{}".to_owned(), value: Value::Below { bases: vec![".".to_owned()], safe: false } };
+    let mut argv = task.args[at + 1..].to_vec();
+    argv.iter_mut().for_each(|word| replace(word, "{}", &found));
+    argv.push(found);
+    let call =
+        Call { argv, assignments: Vec::new(), redirects: Vec::new(), standing: task.within(), stdin: Stream::Unknown };
+    walk.consider(call, &mut state.clone());
+    walk.plainly(task, state)
+}
+
+/// `tar`: an archive with a colon in its name is on another machine.
+fn tar(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let sorted = sort(task.entry, task.args, false);
+    let local = sorted.has("--force-local");
+    let archives: Vec<Word> = sorted
+        .options
+        .iter()
+        .filter(|option| matches!(option.name.as_str(), "-f" | "--file"))
+        .filter_map(|option| option.value.clone())
+        .collect();
+    let mut deed = walk.by_words(task, sorted, state);
+    for archive in archives.iter().filter(|_| !local) {
+        let here = archive.literal().is_some_and(|name| !name.contains(':'));
+        if !here {
+            deed.doubt(Harm::Sends, format!("{} may be on another machine", super::cut(archive.shown())));
+        }
+    }
+    deed
 }
 
 fn dd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {

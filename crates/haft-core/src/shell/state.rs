@@ -47,10 +47,15 @@ impl State {
         self.set(name, Value::unknown(true));
     }
 
-    /// Nothing is known any more: something ran that may have set anything.
-    pub(super) fn forget_all(&mut self) {
+    /// Nothing is known of variables any more.
+    pub(super) fn forget_variables(&mut self) {
         self.vars.clear();
         self.odd_splitting = true;
+    }
+
+    /// Nothing is known any more: something ran that may have set anything.
+    pub(super) fn forget_all(&mut self) {
+        self.forget_variables();
         self.lose();
     }
 
@@ -76,6 +81,14 @@ impl State {
         self.failed = std::mem::replace(&mut self.cwd, new);
         self.moved = true;
         self.vars.remove("PWD");
+    }
+
+    /// The same up a path of which it is not known whether it leads over links: the shell goes by names, and
+    /// only if that fails by what is there.
+    pub(super) fn climb(&mut self, to: &str) {
+        let by_name: Vec<String> = self.cwd.iter().map(|from| lexical(&join(from, to))).collect();
+        self.go(to);
+        self.cwd = union(std::mem::take(&mut self.cwd), by_name);
     }
 
     /// Whether it has gone elsewhere since the beginning.
@@ -125,6 +138,19 @@ fn union(mut one: Vec<String>, other: Vec<String>) -> Vec<String> {
         }
     }
     if one.len() > PLACES_MAX { Vec::new() } else { one }
+}
+
+/// A path with its `..` worked out by name.
+fn lexical(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// A path said at a place.

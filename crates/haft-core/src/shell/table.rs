@@ -7,11 +7,18 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The families that haft ships.
 const FAMILIES: &[&str] = &[
+    include_str!("../../commands/archives.yml"),
     include_str!("../../commands/builtins.yml"),
+    include_str!("../../commands/containers.yml"),
     include_str!("../../commands/coreutils-files.yml"),
     include_str!("../../commands/coreutils-text.yml"),
     include_str!("../../commands/find-grep.yml"),
     include_str!("../../commands/git.yml"),
+    include_str!("../../commands/interpreters.yml"),
+    include_str!("../../commands/network.yml"),
+    include_str!("../../commands/packages.yml"),
+    include_str!("../../commands/rust-node-python.yml"),
+    include_str!("../../commands/system.yml"),
     include_str!("../../commands/text.yml"),
     include_str!("../../commands/wrappers.yml"),
 ];

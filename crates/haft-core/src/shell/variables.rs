@@ -57,7 +57,7 @@ const OBEYED: &[&str] = &[
 ];
 
 /// A variable that is set in the shell, without a command.
-pub(super) fn plain(name: &str, _value: &Word) -> Option<Doubt> {
+pub(super) fn plain(name: &str) -> Option<Doubt> {
     let obeyed =
         OBEYED.contains(&name) || name.starts_with("BASH") || name.starts_with("LD_") || name.starts_with("GIT_");
     obeyed.then(|| Doubt::new(Harm::Runs, format!("setting {name} decides what is run later")).by(Cause::Variable))

@@ -10,6 +10,7 @@ use super::second;
 use super::state::State;
 use super::table::Table;
 use super::value::{self, Use};
+use super::variables;
 use super::word::{Value, Word};
 use shuck_ast as ast;
 use shuck_parser::parser::{ParseStatus, Parser, ShellDialect, ShellProfile};
@@ -19,11 +20,13 @@ mod compound;
 mod simple;
 
 /// How deeply commands may be nested.
-const DEPTH_MAX: usize = 40;
+const DEPTH_MAX: usize = 48;
+/// How many texts are parsed, of which each may hold others.
+const TEXTS_MAX: usize = 2_000;
 /// How many commands are looked at.
-const COMMANDS_MAX: usize = 20_000;
+const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
-const FUEL: usize = 2_000_000;
+const FUEL: usize = 40_000;
 
 /// What is known of the lines that a command prints or is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,13 +57,17 @@ pub(super) struct Walk<'g> {
     pub(super) repositories: Vec<String>,
     pub(super) interactive: Option<String>,
     pub(super) functions: Vec<String>,
+    pub(super) follows: bool,
     home: Option<String>,
     depth: usize,
+    texts: usize,
 }
 
 /// One text that is walked, and which parts of it have been.
 struct Source<'t> {
     text: &'t str,
+    /// Where it begins.
+    start: Vec<String>,
     /// Substitutions that the walk has followed.
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
@@ -70,8 +77,14 @@ struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    fn new(text: &'t str) -> Self {
-        Self { text, followed: RefCell::default(), words: RefCell::default(), named: RefCell::default() }
+    fn new(text: &'t str, state: &State) -> Self {
+        Self {
+            text,
+            start: state.places().to_vec(),
+            followed: RefCell::default(),
+            words: RefCell::default(),
+            named: RefCell::default(),
+        }
     }
 
     fn slice(&self, span: ast::Span) -> Option<&'t str> {
@@ -91,13 +104,29 @@ impl<'g> Walk<'g> {
             repositories: Vec::new(),
             interactive: None,
             functions: Vec::new(),
+            follows: false,
             home: home.map(str::to_owned),
             depth: 0,
+            texts: 0,
         }
     }
 
     pub(super) fn home(&self) -> Option<&str> {
         self.home.as_deref()
+    }
+
+    /// Goes one level deeper, if it is not too deep.
+    pub(super) fn enter(&mut self) -> bool {
+        if self.depth >= DEPTH_MAX {
+            self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     /// Adds a doubt that belongs to no single command.
@@ -108,6 +137,14 @@ impl<'g> Walk<'g> {
         }
     }
 
+    /// A variable is set in the shell.
+    pub(super) fn bind(&mut self, name: &str, value: Value, state: &mut State) {
+        if let Some(doubt) = variables::plain(name) {
+            self.doubt(doubt.harm, doubt.why);
+        }
+        state.set(name, value);
+    }
+
     /// Walks a text that is a command by itself. The stream is what its last command prints.
     pub(super) fn script(
         &mut self,
@@ -116,7 +153,8 @@ impl<'g> Walk<'g> {
         state: &mut State,
         stdin: &Stream,
     ) -> Result<Stream, Unreadable> {
-        if self.depth >= DEPTH_MAX || self.commands.len() >= COMMANDS_MAX {
+        self.texts += 1;
+        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.commands.len() >= COMMANDS_MAX {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return Ok(Stream::Unknown);
         }
@@ -126,7 +164,7 @@ impl<'g> Walk<'g> {
         }
         let parsed = parse(text)?;
         self.depth += 1;
-        let source = Source::new(text);
+        let source = Source::new(text, state);
         let stream = self.sequence(&source, &parsed.body, standing, state, stdin);
         self.look_again(&source, &look, standing);
         self.depth -= 1;
@@ -142,6 +180,18 @@ impl<'g> Walk<'g> {
                 Stream::Unknown
             }
         }
+    }
+
+    /// What is known at a place of a text that is not on the way: nothing of variables, and where it is only
+    /// if nothing ever goes elsewhere.
+    fn elsewhere(&self, source: &Source<'_>) -> State {
+        let stays = !["cd", "pushd", "popd"].iter().any(|word| source.text.contains(word));
+        let mut state = match source.start.as_slice() {
+            [place] if stays => State::new(place, None),
+            _ => State::default(),
+        };
+        state.forget_variables();
+        state
     }
 
     /// Follows what the second look finds and the walk has not, and doubts where the two disagree.
@@ -161,10 +211,8 @@ impl<'g> Walk<'g> {
                 continue;
             };
             also.push((from, to));
-            let mut nowhere = State::default();
-            nowhere.forget_all();
             let Some(text) = source.text.get(from..to) else { continue };
-            self.substitution(text, standing, &mut nowhere);
+            self.substitution(text, standing, &mut self.elsewhere(source));
         }
         let mut named = source.named.borrow().clone();
         named.sort_unstable();
@@ -243,6 +291,11 @@ impl<'g> Walk<'g> {
         source.words.borrow_mut().push(span);
         if let Some(why) = arithmetic::danger(text, state) {
             self.doubt(Harm::Runs, why);
+        }
+        if text.contains("$((") || text.contains("$[") {
+            let set = arithmetic::assigned(text);
+            let doubts: Vec<Doubt> = set.iter().filter_map(|name| variables::plain(name)).collect();
+            doubts.into_iter().for_each(|doubt| self.doubt(doubt.harm, doubt.why));
         }
         let stream = self.follow(source, &word.parts, standing, state);
         // A word that is nothing but a list of names.
@@ -339,6 +392,11 @@ impl<'g> Walk<'g> {
                 }
             }
         }
+        if let Some(name) = &redirect.fd_var
+            && let Some(doubt) = variables::plain(name)
+        {
+            self.doubt(doubt.harm, doubt.why);
+        }
         let fixed = target.as_ref().is_none_or(|word| word.literal().is_some());
         (Redirect { fd: redirect.fd, flow, target, fixed }, given)
     }
@@ -402,7 +460,7 @@ fn unescape(text: &str) -> String {
 
 fn parse(text: &str) -> Result<ast::File, Unreadable> {
     let profile = ShellProfile::native(ShellDialect::Bash);
-    let parsed = Parser::with_limits_and_profile(text, DEPTH_MAX + 20, FUEL, profile).parse();
+    let parsed = Parser::with_limits_and_profile(text, DEPTH_MAX, FUEL, profile).parse();
     if parsed.status == ParseStatus::Clean {
         return Ok(parsed.file);
     }

@@ -72,6 +72,10 @@ pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsStri
         }
     }
     env.push(("TMPDIR".into(), "/tmp".into()));
+    // Without this, `git status` and `git diff` write the index when they are only asked to look.
+    if !env.iter().any(|(known, _)| known == "GIT_OPTIONAL_LOCKS") {
+        env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+    }
     Ok(env)
 }
 

@@ -87,6 +87,7 @@ fn spec() -> ToolSpec {
     }))
     .runs()
     .destructive()
+    .command("command", None)
     .touches("cwd", Access::Read, Some("."))
     .timeout(Duration::from_millis(TIMEOUT_MAX_MS) + GRACE * 2)
     .limits(Limits { lines: 4000, bytes: 200_000, keep: Keep::HeadAndTail })

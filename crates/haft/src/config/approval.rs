@@ -7,7 +7,7 @@ use super::names::Names;
 use super::placed::Text;
 use haft_core::Policy;
 use haft_core::approval::{
-    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Reading, Sandboxed, shipped_presets,
+    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Reading, Sandboxed, ShellReading, shipped_presets,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub(super) fn chain(
     chain.add(Arc::new(Granted));
     chain.add(Arc::new(Sandboxed { list: sandboxed }));
     chain.add(Arc::new(Reading));
+    chain.add(Arc::new(ShellReading));
     if let Some(level) = merged.approval.level {
         chain.add(Arc::new(Leveled(level.into())));
     }

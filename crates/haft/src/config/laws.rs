@@ -60,7 +60,10 @@ fn samples() -> Vec<(Checked, Facts)> {
                     let touches = &checked.spec().reach.touches;
                     let places = touches.iter().map(|touch| place(touch.access, inside, sensitive)).collect();
                     let grants = granted.then(|| grant(tool)).into_iter().collect();
-                    samples.push((checked.clone(), Facts { places, grants, hold: Some(hold(confined)), now_ms: 0 }));
+                    samples.push((
+                        checked.clone(),
+                        Facts { places, grants, hold: Some(hold(confined)), shell: None, now_ms: 0 },
+                    ));
                 }
             }
         }

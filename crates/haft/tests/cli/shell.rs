@@ -131,7 +131,8 @@ fn trying_is_recorded_and_what_is_sent_is_asked() {
     assert_eq!(record["body"]["confinement"]["level"], "full");
     assert_eq!(record["body"]["run"]["level"], "full", "{record:#}");
     env.config("permissions: {network: {allow: [\"example.com:443\"]}}\n");
-    let (kind, message, code) = env.err("shell.exec", args, &["--dry-run"]);
+    let writes = json!({"command": "touch x"});
+    let (kind, message, code) = env.err("shell.exec", writes, &["--dry-run"]);
     assert_eq!((kind.as_str(), code), ("approval_required", 4), "{message}");
 }
 

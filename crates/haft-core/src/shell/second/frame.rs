@@ -95,8 +95,10 @@ pub(super) enum State {
     Bang,
     /// After `time`.
     Time,
-    /// After assignments or redirections, before the name.
+    /// After an assignment, before the name.
     Prefix,
+    /// After a redirection, before the name.
+    Redirected,
     /// After the name, which may turn out to be that of a function.
     Name,
     /// After the name of a builtin that takes assignments.
@@ -144,13 +146,13 @@ impl State {
 
     /// Whether `name=` is an assignment here, and `name[` begins a subscript.
     pub(super) fn takes_assignment(self) -> bool {
-        self.begins() || self == State::Prefix
+        self.begins() || matches!(self, State::Prefix | State::Redirected)
     }
 
     /// Whether a command stands before this, so that an operator may end it.
     pub(super) fn ends(self) -> bool {
-        use State::{Args, AssignArgs, AssignName, Closed, CoprocName, Name, Prefix};
-        matches!(self, Prefix | Name | AssignName | AssignArgs | Args | Closed | CoprocName)
+        use State::{Args, AssignArgs, AssignName, Closed, CoprocName, Name, Prefix, Redirected};
+        matches!(self, Prefix | Redirected | Name | AssignName | AssignArgs | Args | Closed | CoprocName)
     }
 
     /// Whether what holds the commands may be closed here.
@@ -165,6 +167,8 @@ pub(super) enum Target {
     None,
     /// What a redirection opens.
     File,
+    /// The descriptor or file after `>&` or `<&`. A `-` here is a word by itself, whatever follows it.
+    Descriptor,
     /// The delimiter of a here-document.
     Delimiter {
         tabs: Tabs,
@@ -239,6 +243,8 @@ pub(super) struct Word {
     pub(super) assignment: bool,
     /// Where its first `=` ended, if it has one.
     pub(super) equals: usize,
+    /// Where its first `[` ended, if it has one.
+    pub(super) square: usize,
     /// Where its subscript ended, if it has one.
     pub(super) subscript: usize,
     kept: [u8; KEPT],
@@ -253,6 +259,7 @@ impl Word {
         last: 0,
         assignment: false,
         equals: 0,
+        square: 0,
         subscript: 0,
         kept: [0; KEPT],
         length: 0,
@@ -281,5 +288,34 @@ impl Word {
     /// The word itself where it is plain and short, else nothing.
     pub(super) fn reserved(&self) -> &[u8] {
         if self.plain { self.kept.get(..usize::from(self.length)).unwrap_or_default() } else { &[] }
+    }
+
+    /// Whether bash knows the word as part of its grammar.
+    pub(super) fn is_reserved(&self) -> bool {
+        const RESERVED: [&[u8]; 22] = [
+            b"!",
+            b"[[",
+            b"]]",
+            b"case",
+            b"coproc",
+            b"do",
+            b"done",
+            b"elif",
+            b"else",
+            b"esac",
+            b"fi",
+            b"for",
+            b"function",
+            b"if",
+            b"in",
+            b"select",
+            b"then",
+            b"time",
+            b"until",
+            b"while",
+            b"{",
+            b"}",
+        ];
+        RESERVED.contains(&self.reserved())
     }
 }

@@ -85,12 +85,12 @@ impl Scan<'_, '_, '_> {
         }
     }
 
-    /// At `<` or `>` in brackets: in arithmetic and in double quotes they mean nothing.
+    /// At `<` or `>` in brackets: in arithmetic they mean nothing, nor in double quotes but in a pattern.
     fn process_substitution(&mut self) {
         let next = self.next(self.at);
         let active = match self.frame.kind {
             Kind::Pattern | Kind::Subscript => true,
-            kind => kind == Kind::Param && !self.frame.quoted,
+            kind => kind == Kind::Param && (!self.frame.quoted || self.frame.part == 2),
         };
         if active && self.byte(next) == b'(' {
             self.substitution(next + 1);
@@ -136,7 +136,10 @@ impl Scan<'_, '_, '_> {
                 self.found_substitution(self.at);
                 self.push(Kind::Funsub, self.at, first + usize::from(self.byte(first) == b'|'));
             }
-            b'(' => self.fail(self.at, "`${(` is not for bash"),
+            b'(' => {
+                self.doubt(self.at, "`${(` is not for bash");
+                self.push(Kind::Param, self.at, first);
+            }
             // These are the parameter itself, or come before its name: not yet an operator.
             b'#' | b'!' | b'?' | b'-' | b'$' | b'*' | b'@' => self.push(Kind::Param, self.at, first + 1),
             _ => self.push(Kind::Param, self.at, first),

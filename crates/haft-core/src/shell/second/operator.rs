@@ -116,7 +116,8 @@ impl Scan<'_, '_, '_> {
         let (mut end, mut target) = (second, Target::File);
         match (first, self.byte(second)) {
             (b'<', b'<') => (end, target) = self.here(second),
-            (b'<', b'&' | b'>') | (b'>', b'>' | b'&' | b'|') => end = second + 1,
+            (b'<' | b'>', b'&') => (end, target) = (second + 1, Target::Descriptor),
+            (b'<', b'>') | (b'>', b'>' | b'|') => end = second + 1,
             (b'&', _) => {
                 let third = self.next(second);
                 end = if self.byte(third) == b'>' { third + 1 } else { third };
@@ -124,7 +125,7 @@ impl Scan<'_, '_, '_> {
             _ => {}
         }
         self.frame.state = match self.frame.state {
-            state if state.begins() => State::Prefix,
+            state if state.begins() => State::Redirected,
             State::Name | State::CoprocName => State::Args,
             State::AssignName => State::AssignArgs,
             state if state.ends() => state,

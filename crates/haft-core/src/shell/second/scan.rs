@@ -40,6 +40,7 @@ struct Found {
     separators: usize,
     redirects: usize,
     commands: usize,
+    words: usize,
     jobs: usize,
     pending: usize,
 }
@@ -59,7 +60,7 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
             pending: Vec::new(),
             tries: Vec::new(),
             refused: Vec::new(),
-            fuel: 4 * bytes.len(),
+            fuel: 4 * bytes.len().saturating_sub(job.start),
             stopped: false,
             look,
             jobs,
@@ -112,6 +113,11 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
                 self.pop();
             }
             byte @ (b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') if !self.begins_word(byte) => self.operator(byte),
+            b'-' if self.frame.target == Target::Descriptor => {
+                self.at += 1;
+                self.frame.target = Target::None;
+                self.found_word(self.at - 1);
+            }
             _ => {
                 self.frame.word = Word::begin(self.at);
                 self.word();
@@ -197,6 +203,11 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
         }
     }
 
+    /// Whether the group around the innermost thing is the body of a coprocess.
+    pub(super) fn in_coprocess(&self) -> bool {
+        self.stack.iter().rev().nth(1).is_some_and(|frame| frame.state == State::Coproc)
+    }
+
     /// Goes into `((`, which may turn out to be two parentheses.
     pub(super) fn try_arithmetic(&mut self, kind: Kind, open: usize, at: usize) {
         self.tries.push(Found {
@@ -204,6 +215,7 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
             separators: self.look.separators.len(),
             redirects: self.look.redirects.len(),
             commands: self.look.commands.len(),
+            words: self.look.words.len(),
             jobs: self.jobs.len(),
             pending: self.pending.len(),
         });
@@ -241,6 +253,7 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
         self.look.separators.truncate(found.separators);
         self.look.redirects.truncate(found.redirects);
         self.look.commands.truncate(found.commands);
+        self.look.words.truncate(found.words);
         self.jobs.truncate(found.jobs);
         self.pending.truncate(found.pending);
     }
@@ -252,6 +265,12 @@ impl<'s, 'a, 'o> Scan<'s, 'a, 'o> {
     pub(super) fn found_substitution(&mut self, at: usize) {
         self.look.substitutions.push(self.text.place(at));
         self.found_separator(at);
+    }
+
+    /// A word that ends here.
+    pub(super) fn found_word(&mut self, start: usize) {
+        let end = self.text.place(self.at.saturating_sub(1)) + 1;
+        self.look.words.push((self.text.place(start), end));
     }
 
     /// Notes what may be read in two ways, and goes on.

@@ -66,6 +66,10 @@ impl Scan<'_, '_, '_> {
 
     /// At `[` in a word: a subscript if an assignment may stand here.
     fn square(&mut self) {
+        if self.frame.word.square > 0 {
+            return self.literal();
+        }
+        self.frame.word.square = self.at + 1;
         let word = &self.frame.word;
         let name = self.bytes.get(word.start..self.at).unwrap_or_default();
         let subscript = match self.frame.kind {
@@ -104,7 +108,15 @@ impl Scan<'_, '_, '_> {
 
     pub(super) fn end_word(&mut self) {
         let word = mem::replace(&mut self.frame.word, Word::NONE);
+        if self.is_descriptor(&word) {
+            return;
+        }
+        self.found_word(word.start);
         match self.frame.kind {
+            // There bash takes them for what they seem, fails, and goes on with the next line.
+            Kind::Array if word.is_reserved() && self.in_coprocess() => {
+                self.fail(word.start, "a reserved word in an array in a coprocess");
+            }
             Kind::Array => {}
             Kind::Cond | Kind::CondGroup => self.condition_word(&word),
             _ => self.command_word(&word),
@@ -124,14 +136,13 @@ impl Scan<'_, '_, '_> {
     fn command_word(&mut self, word: &Word) {
         match mem::replace(&mut self.frame.target, Target::None) {
             Target::None => {}
-            Target::File => return,
+            Target::File | Target::Descriptor => return,
             Target::Delimiter { tabs } => return self.heredoc(word, tabs),
         }
-        if self.is_descriptor(word) {
-            return;
-        }
         match self.frame.state {
-            State::Prefix => self.name(word),
+            // Bash writes a substitution anew before it runs it, redirections last: the word would be reserved.
+            State::Redirected if word.is_reserved() => self.fail(word.start, "a reserved word after a redirection"),
+            State::Prefix | State::Redirected => self.name(word),
             State::Name => self.frame.state = State::Args,
             State::AssignName => self.frame.state = State::AssignArgs,
             State::Args | State::AssignArgs | State::ForWords | State::PatternRest => {}
@@ -153,7 +164,8 @@ impl Scan<'_, '_, '_> {
 
     /// Whether the word is the descriptor of the redirection that follows it: a number or `{name}`.
     fn is_descriptor(&self, word: &Word) -> bool {
-        if !word.plain || !matches!(self.byte(self.at), b'<' | b'>') {
+        let here = self.frame.kind.holds_commands() && self.frame.target == Target::None;
+        if !here || !word.plain || !matches!(self.byte(self.at), b'<' | b'>') {
             return false;
         }
         match self.bytes.get(word.start..self.at).unwrap_or_default() {
@@ -198,8 +210,8 @@ impl Scan<'_, '_, '_> {
         );
         self.frame.state = match self.frame.state {
             State::Coproc => State::CoprocName,
-            State::Prefix if assigns => State::AssignArgs,
-            State::Prefix => State::Args,
+            State::Prefix | State::Redirected if assigns => State::AssignArgs,
+            State::Prefix | State::Redirected => State::Args,
             _ if assigns => State::AssignName,
             _ => State::Name,
         };

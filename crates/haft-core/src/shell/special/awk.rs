@@ -21,8 +21,10 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let sets =
         |word: &Word| word.start().split_once('=').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'));
     sorted.operands.retain(|word| !sets(word));
-    let operands = sorted.operands.clone();
-    let mut deed = walk.by_words(task, Sorted { operands, ..sorted }, state);
+    let files = std::mem::take(&mut sorted.operands);
+    let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
+    files.iter().for_each(|file| walk.reads(file, state, &mut deed.doubts));
+    deed.operands = files;
     if from_file {
         deed.doubt(Harm::Runs, "what awk is told to do stands in a file");
     }
@@ -51,6 +53,7 @@ fn harm(program: &str) -> Option<(Harm, &'static str)> {
             Token::Into => return Some((Harm::Writes, "awk's `>` writes a file")),
             Token::Name("system") => return Some((Harm::Runs, "awk's `system` runs a command")),
             Token::Name("getline") => return Some((Harm::Unknown, "awk's `getline` may read another file")),
+            Token::Name("ARGV" | "ARGC") => return Some((Harm::Unknown, "awk says by itself what it reads")),
             Token::At => return Some((Harm::Runs, "awk's `@` loads or calls something that is not known")),
             Token::Name(_) | Token::Other => {}
         }
@@ -191,6 +194,7 @@ mod tests {
             "BEGIN{f=\"system\"; @f(\"id\")}",
             "{x = 4 / 2; print x > \"f/g\"}",
             "{print \"unterminated}",
+            "BEGIN{ARGV[1]=\"/etc/passwd\";ARGC=2}{print}",
         ] {
             assert!(harm(program).is_some(), "{program}");
         }

@@ -28,8 +28,8 @@ const TAME: &[&str] = &[
 
 pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
     Some(match name {
-        "cd" => cd(walk, task, state),
-        "pushd" | "popd" => {
+        "cd" | "pushd" => cd(walk, task, state),
+        "popd" => {
             let deed = walk.plainly(task, &mut state.clone());
             state.lose();
             deed
@@ -49,7 +49,7 @@ fn cd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let deed = walk.plainly(task, state);
     let home = walk.home().map(str::to_owned);
     let to = match sorted.operands.as_slice() {
-        [] => home.as_deref(),
+        [] if task.name == "cd" => home.as_deref(),
         [one] => one.literal(),
         _ => None,
     };
@@ -58,8 +58,8 @@ fn cd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         Some(_) if state.get("CDPATH").is_some() || state.get("HOME") != home.clone().map(Value::Known).as_ref() => {
             state.lose();
         }
-        // Where `..` leads depends on links once it has been elsewhere.
-        Some(to) if to.contains("..") && (state.moved() || climbs_late(to)) => state.lose(),
+        // Where `..` leads depends on links once it has been elsewhere: to either of two places.
+        Some(to) if to.contains("..") && (state.moved() || climbs_late(to)) => state.climb(to),
         Some(to) => state.go(to),
     }
     deed
@@ -79,6 +79,9 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
     let exported = name == "export" || sorted.has("-x");
     if sorted.has("-n") && name != "export" {
         deed.doubt(Harm::Unknown, "a variable stands for another one");
+    }
+    if sorted.has("-i") {
+        deed.doubt(Harm::Runs, "whatever is assigned to such a variable is worked out, which runs what is in it");
     }
     for word in &sorted.operands {
         let start = word.start();
@@ -100,18 +103,8 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
             continue;
         };
         let known = if word.literal().is_some() { Value::Known(value.to_owned()) } else { Value::unknown(true) };
-        if sorted.has("-i") && !value.chars().all(|c| c.is_ascii_digit()) {
-            deed.doubt(
-                Harm::Runs,
-                format!("`{}` is worked out as a number, which runs what is in it", crate::shell::cut(&word.text)),
-            );
-        }
         let kept = Word { text: word.text.clone(), value: known.clone() };
-        deed.doubts.extend(if exported {
-            variables::given(&variable, &kept)
-        } else {
-            variables::plain(&variable, &kept)
-        });
+        deed.doubts.extend(if exported { variables::given(&variable, &kept) } else { variables::plain(&variable) });
         state.set(&variable, known);
     }
     deed
@@ -139,8 +132,7 @@ fn names(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) ->
                 deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
             }
             Some(text) => {
-                let kept = Word { text: text.to_owned(), value: value.clone() };
-                deed.doubts.extend(variables::plain(text, &kept));
+                deed.doubts.extend(variables::plain(text));
                 state.set(text, value.clone());
             }
             None => {
@@ -161,7 +153,7 @@ fn printf(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let mut deed = walk.by_words(task, sorted, state);
     match option.value.as_ref().and_then(Word::literal) {
         Some(name) if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
-            deed.doubts.extend(variables::plain(name, &Word::known("")));
+            deed.doubts.extend(variables::plain(name));
             state.forget(name);
         }
         Some(text) => {

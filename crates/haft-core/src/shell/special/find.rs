@@ -20,7 +20,10 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let mut at = 0;
     while let Some(text) = task.args.get(at).and_then(Word::literal) {
         match text {
-            "-H" | "-L" | "-P" => at += 1,
+            "-H" | "-L" | "-P" => {
+                walk.follows |= text != "-P";
+                at += 1;
+            }
             text if text.starts_with("-O") && text.len() < 5 => at += 1,
             _ => break,
         }
@@ -78,6 +81,8 @@ impl Expression<'_> {
                 Some((arity, does)) => {
                     let value = (arity == Arity::Required).then(|| self.words.get(next)).flatten();
                     next += usize::from(arity == Arity::Required);
+                    // A file, and what to write to it.
+                    next += usize::from(text == "-fprintf");
                     self.does(walk, (text, does, value), deed, state);
                 }
             }
@@ -99,6 +104,7 @@ impl Expression<'_> {
         match (does, value) {
             (Does::Reads, Some(value)) => walk.reads(value, state, &mut doubts),
             (Does::Writes, Some(value)) => walk.writes(value, state, &mut doubts, &format!("`{name}`")),
+            (Does::Follows, _) => walk.follows = true,
             (Does::Nothing | Does::Reads | Does::Shell, _) => {
                 if value.is_some_and(Word::splits) {
                     let why = format!("what follows `{name}` may be more than one word");

@@ -24,16 +24,17 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let short = sorted.has("-i");
     let in_place = short || sorted.has("--in-place");
     let tamed = sorted.has("--sandbox");
-    let files = if in_place { std::mem::take(&mut sorted.operands) } else { Vec::new() };
-    let operands = sorted.operands.clone();
-    let mut deed = walk.by_words(task, Sorted { operands, ..sorted }, state);
+    let files = std::mem::take(&mut sorted.operands);
+    let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
     for file in &files {
         walk.reads(file, state, &mut deed.doubts);
-        let mut doubts = Vec::new();
-        walk.writes(file, state, &mut doubts, "`sed -i`");
-        let name = if short { "-i" } else { "--in-place" };
-        deed.blame(name, Harm::Writes, doubts);
+        if in_place {
+            let mut doubts = Vec::new();
+            walk.writes(file, state, &mut doubts, "`sed -i`");
+            deed.blame(if short { "-i" } else { "--in-place" }, Harm::Writes, doubts);
+        }
     }
+    deed.operands = files;
     if from_file {
         deed.doubt(Harm::Runs, "what sed is told to do stands in a file");
     }

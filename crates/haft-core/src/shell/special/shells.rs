@@ -2,7 +2,7 @@
 
 use crate::shell::deed::{Call, Deed, Task};
 use crate::shell::judged::{Cause, Class, Harm};
-use crate::shell::options::sort;
+use crate::shell::options::{Sorted, sort};
 use crate::shell::state::State;
 use crate::shell::walk::{Stream, Walk};
 use crate::shell::word::Word;
@@ -11,32 +11,24 @@ use crate::shell::word::Word;
 pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let sorted = sort(task.entry, task.args, false);
     let asks = ["--version", "--help"].iter().any(|name| sorted.has(name));
-    let mut deed = walk.by_words(
-        task,
-        crate::shell::options::Sorted {
-            options: sorted.options.clone(),
-            doubts: sorted.doubts.clone(),
-            ..Default::default()
-        },
-        state,
-    );
+    let text = sorted.value("-c").or_else(|| sorted.operands.first().filter(|_| sorted.has("-c"))).cloned();
+    // The text is looked at below, with what it is given.
+    let options = sorted.options.iter().filter(|option| option.name != "-c").cloned().collect();
+    let head = Sorted { options, doubts: sorted.doubts.clone(), ..Sorted::default() };
+    let mut deed = walk.by_words(task, head, state);
     if asks && sorted.operands.is_empty() && sorted.options.len() == 1 {
         deed.class = Class::Read;
         return deed;
     }
     deed.class = Class::Neutral;
-    let told = sorted.has("-c");
-    match (told, sorted.operands.first(), task.stdin) {
-        (true, Some(text), _) => text_of(walk, task, text, &mut deed, state),
-        (false, Some(file), _) => {
+    match (text, sorted.operands.first(), task.stdin) {
+        (Some(text), ..) => text_of(walk, task, &text, &mut deed, state),
+        (None, Some(file), _) => {
             deed.class = Class::General;
             walk.reads(file, state, &mut deed.doubts);
             deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
         }
-        (_, None, Stream::Text(text)) => {
-            deed.wrapper = true;
-            walk.inner(text, &task.within(), &mut state.clone(), &Stream::Unknown);
-        }
+        (None, None, Stream::Text(text)) => text_of(walk, task, &Word::known(text), &mut deed, state),
         _ => {
             deed.class = Class::General;
             let why = format!("`{}` runs what it is given, which is not known before", task.name);
@@ -63,22 +55,29 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
             nowhere
         }
     };
-    let text = text.to_owned();
-    deed.prints = walk.inner(&text, &task.within(), &mut inner, task.stdin);
-    if task.name != "bash" && task.name != "sh" {
-        deed.doubt(Harm::Unknown, format!("`{}` does not read commands as bash does", task.name));
+    deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
+    let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));
+    if !alike || text.starts_with('-') {
+        deed.doubt(Harm::Unknown, format!("`{}` may not read this as bash does", task.name));
     }
+}
+
+/// Whether every shell reads a text as bash does: `$'\'; rm x; \''` is one word for bash, and three commands
+/// for others.
+pub fn is_portable(text: &str) -> bool {
+    const ODD: &[&str] =
+        &["$'", "$\"", "$[", "[[", "((", "<(", ">(", "&>", "|&", "<<<", "=(", ";&", "function", "select", "coproc"];
+    !ODD.iter().any(|odd| text.contains(odd)) && !text.contains('{')
 }
 
 /// `eval`: its words are a command in this shell.
 pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
-    let mut deed = walk.plainly(task, &mut state.clone());
-    deed.class = Class::Neutral;
+    let mut deed = Deed::new(Class::Neutral);
+    deed.operands = task.args.to_vec();
     let known: Option<Vec<&str>> = task.args.iter().map(Word::literal).collect();
     match known {
         Some(words) => {
             let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
-            deed.doubts.clear();
             deed.wrapper = true;
             deed.prints = walk.inner(&words.join(" "), &task.within(), state, task.stdin);
         }
@@ -142,11 +141,7 @@ pub(super) fn alias(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> 
 pub(super) fn here(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let sorted = sort(task.entry, task.args, false);
     let looks = sorted.has("-v") || sorted.has("-V");
-    let head = crate::shell::options::Sorted {
-        options: sorted.options.clone(),
-        doubts: sorted.doubts.clone(),
-        ..Default::default()
-    };
+    let head = Sorted { options: sorted.options.clone(), doubts: sorted.doubts.clone(), ..Default::default() };
     let mut deed = walk.by_words(task, head, &mut state.clone());
     deed.class = if looks { Class::List } else { Class::Neutral };
     let Some(from) = sorted.at.first().copied().filter(|_| !looks) else { return deed };

@@ -17,6 +17,22 @@ impl Walk<'_> {
         state: &mut State,
         stdin: &Stream,
     ) -> Stream {
+        if !self.enter() {
+            return Stream::Unknown;
+        }
+        let printed = self.one(source, stmt, standing, state, stdin);
+        self.leave();
+        printed
+    }
+
+    fn one(
+        &mut self,
+        source: &Source<'_>,
+        stmt: &ast::Stmt,
+        standing: &Standing,
+        state: &mut State,
+        stdin: &Stream,
+    ) -> Stream {
         let background = matches!(stmt.terminator, Some(ast::StmtTerminator::Background(_)));
         let mut away;
         let state = if background {
@@ -149,9 +165,8 @@ impl Walk<'_> {
         let mut through = standing.through.clone();
         through.push(format!("function {}", names.join(" ")));
         let standing = Standing { through, pipeline: None, background: standing.background };
-        // Nothing is known of where and with what it will be called.
-        let mut state = State::default();
-        state.forget_all();
+        // Nothing is known of with what it will be called, nor where, if anything goes elsewhere.
+        let mut state = self.elsewhere(source);
         let before = self.commands.len();
         self.stmt(source, &function.body, &standing, &mut state, &Stream::Unknown);
         let calls_itself = |one: &crate::shell::Command| {
@@ -196,7 +211,7 @@ impl Walk<'_> {
                 for word in &select.words {
                     self.words(source, word, Use::Argument, standing, state);
                 }
-                state.forget(&select.variable);
+                self.bind(&select.variable, Value::unknown(true), state);
                 self.body(source, &[&select.body], standing, state, stdin);
             }
             Compound::Arithmetic(command) => {
@@ -217,7 +232,7 @@ impl Walk<'_> {
             Compound::Coproc(coproc) => {
                 let standing = Standing { background: true, ..standing.clone() };
                 self.stmt(source, &coproc.body, &standing, &mut state.clone(), &Stream::Unknown);
-                state.forget(&coproc.name);
+                self.bind(&coproc.name, Value::unknown(true), state);
             }
             Compound::Repeat(_) | Compound::Foreach(_) | Compound::Always(_) => {
                 self.doubt(Harm::Unknown, "it holds something that bash does not know");
@@ -239,7 +254,7 @@ impl Walk<'_> {
         if let Some(name) = arithmetic::unsafe_name(text, state) {
             self.doubt(Harm::Runs, format!("`{name}` stands in arithmetic, which runs what is in it"));
         }
-        names.iter().for_each(|name| state.set(name, Value::Number));
+        names.iter().for_each(|name| self.bind(name, Value::Number, state));
     }
 
     fn branches(
@@ -297,7 +312,7 @@ impl Walk<'_> {
         }
         let mut inner = state.clone();
         unsettle(source, &[&each.body], &mut inner);
-        names.iter().for_each(|name| inner.set(name, value.clone()));
+        names.iter().for_each(|name| self.bind(name, value.clone(), &mut inner));
         self.sequence(source, &each.body, standing, &mut inner, stdin);
         state.or(inner);
         names.iter().for_each(|name| state.forget(name));

@@ -6,7 +6,6 @@ use crate::shell::deed::Call;
 use crate::shell::judged::{Doubt, Harm, Redirect, Standing};
 use crate::shell::state::State;
 use crate::shell::value::Use;
-use crate::shell::variables;
 use crate::shell::word::{Value, Word};
 use shuck_ast as ast;
 
@@ -64,8 +63,7 @@ impl Walk<'_> {
         let mut doubts: Vec<Doubt> = Vec::new();
         self.touch(redirects, state, &mut doubts);
         for (name, word) in assignments {
-            doubts.extend(variables::plain(name, word));
-            state.set(name, word.value.clone());
+            self.bind(name, word.value.clone(), state);
         }
         doubts.into_iter().for_each(|doubt| self.doubt(doubt.harm, doubt.why));
         Stream::Unknown

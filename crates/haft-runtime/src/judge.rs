@@ -1,0 +1,234 @@
+//! Looking at a shell command before it is decided upon: the pure judgement of its text, joined with what
+//! the machine says about the places, programs and repositories that it names.
+
+use crate::confined::environment;
+use crate::pipeline::Haft;
+use crate::workspace::Workspace;
+use haft_core::place::{Access, Place};
+use haft_core::shell::{self, Ground, Judged, Table, Target};
+use haft_core::{Checked, Shell};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+mod glob;
+
+/// The parameter under which the places that a command names are known.
+pub(crate) const PARAM: &str = "command";
+/// More paths than this are not looked up.
+const PATHS_MAX: usize = 256;
+/// The largest git configuration that is read.
+const CONFIG_MAX: u64 = 256 << 10;
+
+/// What is known of a shell command, for people: paths as they would write them.
+#[derive(Debug, Clone, Serialize)]
+pub struct ShellShown {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub shell: Shell,
+    /// What it reads.
+    pub reads: Vec<String>,
+    /// What it writes.
+    pub writes: Vec<String>,
+}
+
+impl ShellShown {
+    pub(crate) fn new(shell: Shell, places: &[Place]) -> Self {
+        let named = |access: Access| {
+            let here = places.iter().filter(|place| place.param == PARAM && place.access == access);
+            let mut shown: Vec<String> = here.map(|place| place.shown.clone()).collect();
+            shown.sort();
+            shown.dedup();
+            shown
+        };
+        Self { reads: named(Access::Read), writes: named(Access::Write), shell }
+    }
+}
+
+impl Haft {
+    /// What is known of the shell command that a call runs, and the places that it names.
+    pub(crate) fn judge(&self, checked: &Checked, places: &[Place]) -> Option<(Shell, Vec<Place>)> {
+        let text = command(checked)?;
+        let cwd = places.iter().find(|place| place.param == "cwd").map_or(self.workspace.root(), |place| &place.real);
+        let table = self.settings.table.as_deref().unwrap_or_else(|| Table::shipped());
+        let home = environment::home();
+        let home = home.as_ref().and_then(|home| home.to_str());
+        // A directory that cannot be written down is one that nothing relative can be said about.
+        let cwd = cwd.to_str().unwrap_or("/");
+        let judged = shell::judge(&text, &Ground { cwd, home, table });
+        let mut look = Look { workspace: &self.workspace, unsettled: Vec::new(), places: Vec::new() };
+        look.paths(&judged.reads, Access::Read);
+        look.paths(&judged.writes, Access::Write);
+        // What is not known to only read anyway needs no second reason.
+        if judged.only_reads() {
+            look.programs(&judged);
+            judged.repositories.iter().for_each(|dir| look.repository(Path::new(dir)));
+        }
+        let Look { unsettled, places, .. } = look;
+        Some((Shell { judged, unsettled }, places))
+    }
+}
+
+/// Whether a place is written in a temporary directory of the command's own.
+pub(crate) fn passing(place: &Place) -> bool {
+    place.param == PARAM && place.access == Access::Write && !place.inside && place.real.starts_with("/tmp")
+}
+
+/// The command of a call, as a shell would be given it.
+fn command(checked: &Checked) -> Option<String> {
+    let (param, words) = checked.spec().reach.command?;
+    let text = checked.args().get(param).and_then(Value::as_str)?;
+    let words = words.and_then(|words| checked.args().get(words)).and_then(Value::as_array);
+    let Some(words) = words else { return Some(text.to_owned()) };
+    let all = std::iter::once(text).chain(words.iter().filter_map(Value::as_str));
+    Some(all.map(quoted).collect::<Vec<_>>().join(" "))
+}
+
+/// A word that a shell takes for itself.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+struct Look<'l> {
+    workspace: &'l Workspace,
+    unsettled: Vec<String>,
+    places: Vec<Place>,
+}
+
+impl Look<'_> {
+    fn paths(&mut self, targets: &[Target], access: Access) {
+        if targets.len() > PATHS_MAX {
+            self.unsettled.push(format!("it names more than {PATHS_MAX} paths"));
+        }
+        for target in targets.iter().take(PATHS_MAX) {
+            match target {
+                Target::Path(path) => self.path(path, access),
+                Target::Glob(pattern) => self.glob(pattern, access),
+            }
+        }
+    }
+
+    fn path(&mut self, path: &str, access: Access) {
+        match self.workspace.place(PARAM, access, path) {
+            Ok(place) => {
+                if !self.places.contains(&place) {
+                    self.places.push(place);
+                }
+            }
+            Err(error) => self.unsettled.push(error.message),
+        }
+    }
+
+    /// A pattern is judged by where it starts, and by what it matches there that deserves care or leads out.
+    fn glob(&mut self, pattern: &str, access: Access) {
+        for pattern in glob::alternatives(pattern) {
+            self.path(&glob::base(&pattern), access);
+            let found = glob::matches(&pattern);
+            if found.is_none() {
+                self.unsettled.push(format!("`{pattern}` matches too much to be looked through"));
+            }
+            for path in found.unwrap_or_default() {
+                let Ok(place) = self.workspace.place(PARAM, access, &path) else { continue };
+                let careful = place.sensitive.is_some() || !place.inside;
+                if careful && !self.places.contains(&place) {
+                    self.places.push(place);
+                }
+            }
+        }
+    }
+
+    /// A program is what its name says only if nobody could have put another one before it.
+    fn programs(&mut self, judged: &Judged) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let mut names: Vec<&str> = judged.commands.iter().filter_map(|command| command.name.as_deref()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names.into_iter().filter(|name| !name.contains('/')) {
+            for dir in &dirs {
+                let file = dir.join(name);
+                if !file.exists() {
+                    continue;
+                }
+                let real = file.canonicalize().unwrap_or(file);
+                let own = self.workspace.writable_roots().iter().any(|root| real.starts_with(root));
+                if dir.is_relative() || own {
+                    let shown = self.workspace.shown(&real);
+                    self.unsettled.push(format!("`{name}` would be {shown}, which the project itself decides"));
+                }
+                break;
+            }
+        }
+    }
+
+    /// The configuration of a repository decides what git runs.
+    fn repository(&mut self, dir: &Path) {
+        let Some(git) = repository_of(dir) else { return };
+        let mut configs = vec![git.join("config"), git.join("config.worktree")];
+        configs.extend(submodules(&git.join("modules"), 0));
+        // Work trees share the configuration of the repository that they belong to.
+        if let Some(common) = first_line(&git.join("commondir")) {
+            configs.push(git.join(&common).join("config"));
+            configs.extend(submodules(&git.join(common).join("modules"), 0));
+        }
+        for config in configs {
+            let said = match read(&config) {
+                Ok(None) => None,
+                Ok(Some(text)) => shell::unsettled(&text),
+                Err(error) => Some(format!("its git configuration cannot be read: {error}")),
+            };
+            if let Some(why) = said {
+                self.unsettled.push(format!("{}: {why}", self.workspace.shown(&config)));
+            }
+        }
+    }
+}
+
+/// The directory that holds the repository around a place, found as git does.
+fn repository_of(dir: &Path) -> Option<PathBuf> {
+    for dir in dir.ancestors() {
+        let git = dir.join(".git");
+        if git.is_dir() {
+            return Some(git);
+        }
+        if git.is_file() {
+            let pointer = first_line(&git)?;
+            return Some(dir.join(pointer.trim_start_matches("gitdir:").trim()));
+        }
+        if dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir() {
+            return Some(dir.to_owned());
+        }
+    }
+    None
+}
+
+/// The configurations of submodules.
+fn submodules(modules: &Path, depth: usize) -> Vec<PathBuf> {
+    const DEEPEST: usize = 4;
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(modules).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.join("HEAD").is_file() {
+            found.push(path.join("config"));
+        }
+        if depth < DEEPEST && path.is_dir() {
+            let below = if path.join("HEAD").is_file() { path.join("modules") } else { path };
+            found.extend(submodules(&below, depth + 1));
+        }
+    }
+    found
+}
+
+fn first_line(path: &Path) -> Option<String> {
+    read(path).ok()??.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// A small text; none if there is none.
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.len() > CONFIG_MAX => Err(std::io::Error::other("it is too large")),
+        Ok(_) => std::fs::read_to_string(path).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
