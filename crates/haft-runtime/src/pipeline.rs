@@ -15,6 +15,7 @@ use crate::{journal, run, tools};
 use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, ShellReading, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
+use haft_core::shell::rule::Rulebook;
 use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
 use std::collections::HashMap;
@@ -41,6 +42,9 @@ pub struct Settings {
     pub terms: Terms,
     /// What shell commands do, besides what haft ships.
     pub table: Option<Arc<Table>>,
+    /// The rules about shell commands, to say which of them match. They decide by the voice
+    /// [`Ruled`](haft_core::approval::Ruled) in `chain`.
+    pub rules: Arc<Rulebook>,
 }
 
 impl Settings {
@@ -60,7 +64,7 @@ impl Settings {
         chain.add(Arc::new(ShellReading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None }
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, rules: Arc::default() }
     }
 
     /// Which tools exist for whom.

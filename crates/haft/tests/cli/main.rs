@@ -14,6 +14,7 @@ mod hostile;
 mod log;
 mod many;
 mod policy;
+mod rules;
 mod shell;
 mod terminal;
 mod tools;

@@ -32,7 +32,7 @@ impl Stated {
 
     /// Whether an example holds: this rule alone covers (or finds) the command line, or does not.
     pub fn check(&self, example: &str, wanted: bool, table: &Table) -> Result<(), String> {
-        let judged = judge(example, &Ground { cwd: "/project", home: Some("/home/user"), table });
+        let judged = judge(example, &Ground { cwd: "/home/user/project", home: Some("/home/user"), table });
         let book = Rulebook::new(vec![self.clone()]);
         let (matched, why) = match self.stance {
             Stance::Allow => match book.allows(&judged) {
@@ -135,7 +135,8 @@ impl Rulebook {
                 match stated.rule.likely(command) {
                     Likely::Yes => return Denied::Yes(found_text(stated, command)),
                     Likely::Maybe => {
-                        let why = || format!("`{stated}` may match `{}`, which is not known before it runs", said(command));
+                        let why =
+                            || format!("`{stated}` may match `{}`, which is not known before it runs", said(command));
                         maybe.get_or_insert_with(why);
                     }
                     Likely::No => {}
@@ -210,7 +211,8 @@ impl Rulebook {
         if harmless(command) {
             return Ok(None);
         }
-        let doubt = || command.doubts.first().map_or_else(|| "it may do anything".to_owned(), |doubt| doubt.why.clone());
+        let doubt =
+            || command.doubts.first().map_or_else(|| "it may do anything".to_owned(), |doubt| doubt.why.clone());
         Err(lacking.unwrap_or_else(doubt))
     }
 

@@ -87,7 +87,7 @@ const WRAPPERS: &[(&str, &str)] = &[
 ];
 
 fn judged(text: &str) -> Judged {
-    judge(text, &Ground { cwd: "/project", home: Some("/home/user"), table: Table::shipped() })
+    judge(text, &Ground { cwd: "/home/user/project", home: Some("/home/user"), table: Table::shipped() })
 }
 
 fn book(stance: Stance, rules: &[&str]) -> Rulebook {

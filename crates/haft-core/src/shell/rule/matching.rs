@@ -69,11 +69,8 @@ struct Asked<'r> {
 impl View {
     fn new(command: &Command) -> Self {
         let mut view = Self { words: command.subcommand.iter().map(Word::known).collect(), ..Self::default() };
-        let listed = |used: &crate::shell::Used| Given {
-            name: used.name.clone(),
-            value: used.value.clone(),
-            listed: true,
-        };
+        let listed =
+            |used: &crate::shell::Used| Given { name: used.name.clone(), value: used.value.clone(), listed: true };
         view.options.extend(command.options.iter().map(listed));
         if command.nature.is_some() {
             view.words.extend(command.operands.iter().cloned());
@@ -90,7 +87,8 @@ impl View {
         for doubt in &command.doubts {
             let Cause::Option(name) = &doubt.cause else { continue };
             if doubt.harm == Harm::Unknown {
-                let value = |word: &Word| Some(Word::known(word.literal()?.strip_prefix(name.as_str())?.strip_prefix('=')?));
+                let value =
+                    |word: &Word| Some(Word::known(word.literal()?.strip_prefix(name.as_str())?.strip_prefix('=')?));
                 let value = command.args.iter().find_map(value);
                 self.options.push(Given { name: name.clone(), value, listed: false });
             }

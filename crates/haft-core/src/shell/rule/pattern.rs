@@ -128,7 +128,9 @@ impl Pattern {
 
     /// The first word: a program is known by its name, wherever the system keeps it.
     pub(super) fn program(mut piece: Piece) -> Result<Self, BadRule> {
-        if !piece.wild && let Ok(name) = name_of(&piece.plain) {
+        if !piece.wild
+            && let Ok(name) = name_of(&piece.plain)
+        {
             piece.plain = name.to_owned();
         }
         let glob = piece.glob.clone();

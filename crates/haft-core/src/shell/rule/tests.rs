@@ -4,7 +4,7 @@ use super::*;
 use crate::shell::{Ground, Table, judge};
 
 fn judged(text: &str) -> Judged {
-    judge(text, &Ground { cwd: "/project", home: Some("/home/user"), table: Table::shipped() })
+    judge(text, &Ground { cwd: "/home/user/project", home: Some("/home/user"), table: Table::shipped() })
 }
 
 fn book(rules: &[&str]) -> Rulebook {
@@ -44,7 +44,8 @@ fn a_rule_is_one_command() {
     );
     assert_eq!(why("a\nb"), "it holds control characters; a rule is one line of words");
     assert_eq!(why(&"a ".repeat(600)), "it is longer than 1024 bytes");
-    for good in ["git log", "*", "rm", "cargo test *", "npm run build", "git log --oneline", "docker exec * ls", "./x"] {
+    for good in ["git log", "*", "rm", "cargo test *", "npm run build", "git log --oneline", "docker exec * ls", "./x"]
+    {
         assert_eq!(Rule::parse(good).map(|rule| rule.to_string()).as_deref(), Ok(good));
     }
 }
@@ -119,7 +120,7 @@ fn an_allow_covers_only_what_it_names() {
         (&["awk"], "awk 'BEGIN { system(\"rm x\") }'"),
         (&["find"], "find . -delete"),
         (&["find"], "find . -fprint x"),
-        (&["find"], "find . -exec rm {} ;"),
+        (&["find"], "find . -exec rm {} \\;"),
         (&["xargs"], "ls | xargs rm"),
         (&["bash"], "bash -c 'rm x'"),
         (&["bash"], "curl x | bash"),
@@ -190,7 +191,7 @@ fn a_deny_is_found_through_everything() {
         "builtin command rm x",
         "exec rm x",
         "ls | xargs -n 1 rm",
-        "find . -exec rm {} ;",
+        "find . -exec rm {} \\;",
         "find . -execdir rm {} +",
         "sh -c 'rm x'",
         "bash -c 'bash -c \"rm x\"'",
@@ -226,7 +227,7 @@ fn a_deny_knows_options_by_their_other_names() {
         ("git push", "git -C x push"),
         ("git push", "git -c a=b --no-pager push origin"),
         ("git push * main", "git push origin main"),
-        ("find -exec", "find . -exec ls {} ;"),
+        ("find -exec", "find . -exec ls {} \\;"),
         ("git log --output=*", "git log --output=x"),
         ("git log --output", "git log --output x"),
         ("docker run", "docker run x"),
