@@ -48,7 +48,7 @@ pub struct Ground<'g> {
 
 /// Judges a command. Nothing is looked up: the same text on the same ground is always judged alike.
 pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
-    let mut walk = Walk::new(ground.table, ground.home);
+    let mut walk = Walk::new(text, ground.table, ground.home);
     let mut error = None;
     if text.len() > COMMAND_MAX {
         error = Some(walk::at(text, 0, &format!("it is longer than {COMMAND_MAX} bytes")));
@@ -56,6 +56,7 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
         let mut state = State::new(ground.cwd, ground.home);
         error = walk.script(text, &Standing::default(), &mut state, &Stream::Unknown).err().or(error);
     }
+    ruin::bombs(&mut walk);
     finish(walk, error)
 }
 
@@ -103,4 +104,28 @@ fn holds(table: &Table, example: &str) -> Result<(), String> {
 /// A text short enough for a message, in one line.
 fn cut(text: &str) -> String {
     crate::preview::cut(&crate::preview::inert(text), 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(text: &str) -> Judged {
+        judge(text, &Ground { cwd: "/w/p", home: Some("/home/u"), table: Table::shipped() })
+    }
+
+    #[test]
+    fn whatever_starts_itself_again_and_again_is_a_bomb() {
+        for text in [
+            ":(){ :|:& };:",
+            "b() { b | b & }; b",
+            "f() { g & }; g() { f & f; }; f",
+            "a() { b | b; }; b() { c; }; c() { a; }; a",
+        ] {
+            assert!(judged(text).catastrophe.is_some(), "{text}");
+        }
+        for text in ["f() { ls | wc -l; }; f", "f() { ls & }; f; f", "g() { ls; }; f() { g; }; f | g"] {
+            assert!(judged(text).only_reads(), "{text} {:?}", judged(text).doubts);
+        }
+    }
 }

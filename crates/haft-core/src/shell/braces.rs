@@ -2,9 +2,14 @@
 
 /// More words than this are not expanded.
 const WORDS_MAX: usize = 256;
+/// Nor are longer words.
+const TEXT_MAX: usize = 4096;
 
 /// The words that a word becomes; none if that is too many or too odd to say.
 pub(super) fn expand(text: &str) -> Option<Vec<String>> {
+    if text.len() > TEXT_MAX {
+        return None;
+    }
     let mut budget = WORDS_MAX * 4;
     let words = step(text, &mut budget)?;
     (words.len() <= WORDS_MAX).then_some(words)
@@ -100,7 +105,7 @@ fn sequence(inner: &str) -> Option<Option<Vec<String>>> {
         (Ok(from), Ok(to)) => (true, from, to),
         _ => (false, letter(from)?, letter(to)?),
     };
-    let count = from.abs_diff(to) / by + 1;
+    let count = (from.abs_diff(to) / by).saturating_add(1);
     if count > WORDS_MAX as u64 || inner.starts_with('0') || inner.contains("..0") || inner.contains("-0") {
         return Some(None);
     }
@@ -139,6 +144,7 @@ mod tests {
             ("{3..1}", Some("3 2 1")),
             ("-{r,f}", Some("-r -f")),
             ("{1..1000000}", None),
+            ("{9223372036854775807..-9223372036854775808}", None),
             ("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", None),
         ] {
             assert_eq!(words(text).as_deref(), want, "{text}");

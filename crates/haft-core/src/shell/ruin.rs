@@ -32,6 +32,37 @@ pub(super) fn check(walk: &mut Walk<'_>, name: &str, sorted: &Sorted, state: &St
     }
 }
 
+/// Denies functions that start themselves again and again, be it by way of others.
+pub(super) fn bombs(walk: &mut Walk<'_>) {
+    let calls: Vec<(String, String, bool)> = walk
+        .commands
+        .iter()
+        .filter_map(|command| {
+            let callee = command.name.as_ref().filter(|name| walk.functions.contains(name))?;
+            let caller = command.standing.through.iter().rev().find_map(|part| part.strip_prefix("function "))?;
+            let multiplies = command.standing.background || command.standing.pipeline.is_some();
+            Some((caller.to_owned(), callee.clone(), multiplies))
+        })
+        .collect();
+    let leads = |from: &str, to: &str| {
+        let mut reached = vec![from];
+        let mut next = 0;
+        while let Some(here) = reached.get(next).copied() {
+            next += 1;
+            let new = calls.iter().filter(|(caller, ..)| caller == here).map(|(_, callee, _)| callee.as_str());
+            for callee in new.collect::<Vec<_>>() {
+                if !reached.contains(&callee) {
+                    reached.push(callee);
+                }
+            }
+        }
+        reached.contains(&to)
+    };
+    if calls.iter().any(|(caller, callee, multiplies)| *multiplies && leads(callee, caller)) {
+        walk.ruin("it is a fork bomb: a function that starts itself again and again");
+    }
+}
+
 /// `{a,b}` as each of its alternatives.
 fn alternatives(pattern: &str) -> Vec<String> {
     match pattern.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {

@@ -38,6 +38,9 @@ const PASSES: usize = 16;
 pub(crate) struct Look {
     /// The deepest nesting of substitutions, groups, compound commands, expansions, quotes and brackets.
     pub(crate) depth: usize,
+    /// The deepest nesting of `{`, as if nothing were quoted and no word ended: the parser looks for the end of
+    /// each that a word leaves open through all that follows, so that its time is this times the length.
+    pub(crate) braces: usize,
     /// Where a command substitution (`$(`, a backtick pair, `${ cmd; }`, `${| cmd; }`) or a process
     /// substitution (`<(`, `>(`) opens.
     pub(crate) substitutions: Vec<usize>,
@@ -69,7 +72,7 @@ struct Job<'a> {
 
 /// Looks at `text` as bash would read it from `bash -c`.
 pub(crate) fn look(text: &str) -> Look {
-    let mut look = Look::default();
+    let mut look = Look { braces: braces(text), ..Look::default() };
     if let Some(at) = text.bytes().position(|byte| byte == 0) {
         look.trouble = Some((at, "a NUL byte"));
         return look;
@@ -90,6 +93,19 @@ pub(crate) fn look(text: &str) -> Look {
     }
     look.words.sort_unstable();
     look
+}
+
+fn braces(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'{' => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => continue,
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 #[cfg(test)]

@@ -89,12 +89,11 @@ pub(super) fn formats(deed: &mut Deed) {
 
 impl Walk<'_> {
     /// Commands that stand in a text which is not a command itself, like a subscript.
-    pub(super) fn hidden(&mut self, task: &Task<'_>, text: &str, deed: &mut Deed) {
+    pub(super) fn hidden(&mut self, task: &Task<'_>, text: &str, deed: &mut Deed, state: &State) {
         if !text.contains("$(") && !text.contains('`') {
             return;
         }
-        let mut state = State::default();
-        state.forget_all();
+        let mut state = self.later(state);
         let quoted = format!(": \"{}\"", text.replace('"', ""));
         self.inner(&quoted, &task.within(), &mut state, &Stream::Unknown);
         deed.doubt(Harm::Runs, format!("`{}` runs what is in `{}`", task.name, super::cut(text)));

@@ -13,8 +13,8 @@ pub(super) struct State {
     vars: HashMap<String, Value>,
     /// Where it may be; empty means that this is not known.
     cwd: Vec<String>,
-    /// Where it may be besides if the last command failed.
-    failed: Vec<String>,
+    /// Where it is if the last command failed, where that differs; empty means that this is not known.
+    failed: Option<Vec<String>>,
     /// Whether words may be split in unusual ways.
     odd_splitting: bool,
     /// Whether it has gone elsewhere since the beginning.
@@ -49,7 +49,8 @@ impl State {
 
     /// Nothing is known of variables any more.
     pub(super) fn forget_variables(&mut self) {
-        self.vars.clear();
+        // Where the home is stays as good as known: whatever could change it is doubted by itself.
+        self.vars.retain(|name, _| name == "HOME");
         self.odd_splitting = true;
     }
 
@@ -71,14 +72,19 @@ impl State {
     /// It is not known where it is.
     pub(super) fn lose(&mut self) {
         self.cwd.clear();
-        self.failed.clear();
+        self.failed = None;
         self.vars.remove("PWD");
     }
 
     /// It goes elsewhere, if that is possible.
     pub(super) fn go(&mut self, to: &str) {
-        let new: Vec<String> = self.cwd.iter().map(|from| join(from, to)).collect();
-        self.failed = std::mem::replace(&mut self.cwd, new);
+        // An absolute path leads to the same place from everywhere.
+        let new = if to.starts_with('/') {
+            vec![join("/", to)]
+        } else {
+            self.cwd.iter().map(|from| join(from, to)).collect()
+        };
+        self.failed = Some(std::mem::replace(&mut self.cwd, new));
         self.moved = true;
         self.vars.remove("PWD");
     }
@@ -98,20 +104,19 @@ impl State {
 
     /// What follows runs only if the last command went well.
     pub(super) fn went_well(&mut self) {
-        self.failed.clear();
+        self.failed = None;
     }
 
     /// What follows runs only if the last command failed.
     pub(super) fn went_wrong(&mut self) {
-        if !self.failed.is_empty() {
-            self.cwd = std::mem::take(&mut self.failed);
+        if let Some(failed) = self.failed.take() {
+            self.cwd = failed;
         }
     }
 
     /// What follows runs either way.
     pub(super) fn goes_on(&mut self) {
-        let failed = std::mem::take(&mut self.failed);
-        if !failed.is_empty() {
+        if let Some(failed) = self.failed.take() {
             self.cwd = union(std::mem::take(&mut self.cwd), failed);
         }
     }
@@ -123,15 +128,15 @@ impl State {
         self.vars.retain(|name, value| other.vars.get(name) == Some(value));
         self.odd_splitting |= other.odd_splitting;
         self.moved |= other.moved;
-        self.cwd = if self.cwd.is_empty() || other.cwd.is_empty() {
-            Vec::new()
-        } else {
-            union(std::mem::take(&mut self.cwd), other.cwd)
-        };
+        self.cwd = union(std::mem::take(&mut self.cwd), other.cwd);
     }
 }
 
+/// Either of two sets of places; what is not known of one is not known of both.
 fn union(mut one: Vec<String>, other: Vec<String>) -> Vec<String> {
+    if one.is_empty() || other.is_empty() {
+        return Vec::new();
+    }
     for place in other {
         if !one.contains(&place) {
             one.push(place);

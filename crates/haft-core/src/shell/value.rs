@@ -5,6 +5,9 @@ use super::braces;
 use super::state::State;
 use super::word::{Value, Word};
 
+/// Values longer than this are not worked out.
+const LENGTH_MAX: usize = 16 << 10;
+
 /// How a word is used, which decides what the shell does to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
@@ -17,7 +20,7 @@ pub(super) enum Use {
 /// The words that a written word becomes. `splits` says whether an expansion in it stands outside quotes, or
 /// gives many words.
 pub(super) fn words(text: &str, how: Use, splits: bool, state: &State) -> Vec<Word> {
-    if how == Use::Argument && text.contains('{') {
+    if how == Use::Argument && text.contains('{') && !is_quoted(text) {
         let Some(expanded) = braces::expand(text) else { return vec![Word::unknown(text)] };
         return expanded.iter().map(|each| word(text, each, how, splits, state)).collect();
     }
@@ -180,6 +183,7 @@ impl Scan<'_> {
         let alone = rest == end && self.plain.is_empty() && !self.glob;
         let whole = self.quoted || self.how == Use::Whole;
         match self.state.get(name).cloned() {
+            Some(Value::Known(text)) if self.plain.len() + text.len() > LENGTH_MAX => Some(self.unknown()),
             Some(Value::Known(text)) if whole || (is_simple(&text) && !self.state.splits_oddly()) => {
                 self.rest = rest;
                 self.literal(&text);
@@ -199,6 +203,11 @@ impl Scan<'_> {
             _ => Some(self.unknown()),
         }
     }
+}
+
+/// Whether a word is one pair of single quotes.
+fn is_quoted(text: &str) -> bool {
+    text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).is_some_and(|inner| !inner.contains('\''))
 }
 
 /// Whether a value outside quotes is one word, and itself.

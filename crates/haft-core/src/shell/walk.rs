@@ -28,6 +28,11 @@ const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
 const FUEL: usize = 40_000;
 
+/// Words without which nothing goes elsewhere.
+const ROAMS: &[&str] = &["cd", "pushd", "popd", "eval", "source", ". ", "$'", "\\"];
+/// How many substitutions are followed that only the second look finds.
+const ALSO_MAX: usize = 64;
+
 /// What is known of the lines that a command prints or is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Stream {
@@ -59,6 +64,8 @@ pub(super) struct Walk<'g> {
     pub(super) functions: Vec<String>,
     pub(super) follows: bool,
     home: Option<String>,
+    /// Whether anything in it goes elsewhere.
+    roams: bool,
     depth: usize,
     texts: usize,
 }
@@ -93,7 +100,7 @@ impl<'t> Source<'t> {
 }
 
 impl<'g> Walk<'g> {
-    pub(super) fn new(table: &'g Table, home: Option<&str>) -> Self {
+    pub(super) fn new(text: &str, table: &'g Table, home: Option<&str>) -> Self {
         Self {
             table,
             commands: Vec::new(),
@@ -106,6 +113,7 @@ impl<'g> Walk<'g> {
             functions: Vec::new(),
             follows: false,
             home: home.map(str::to_owned),
+            roams: ROAMS.iter().any(|word| text.contains(word)),
             depth: 0,
             texts: 0,
         }
@@ -182,14 +190,26 @@ impl<'g> Walk<'g> {
         }
     }
 
+    /// What is known when a text runs that is not on the way, like a trap.
+    pub(super) fn later(&self, state: &State) -> State {
+        let mut later = state.clone();
+        if self.roams {
+            later.lose();
+        }
+        later.forget_variables();
+        later
+    }
+
     /// What is known at a place of a text that is not on the way: nothing of variables, and where it is only
     /// if nothing ever goes elsewhere.
     fn elsewhere(&self, source: &Source<'_>) -> State {
-        let stays = !["cd", "pushd", "popd"].iter().any(|word| source.text.contains(word));
         let mut state = match source.start.as_slice() {
-            [place] if stays => State::new(place, None),
-            _ => State::default(),
+            [place] if !self.roams => State::new(place, self.home()),
+            _ => State::new("", self.home()),
         };
+        if state.places() == [""] {
+            state.lose();
+        }
         state.forget_variables();
         state
     }
@@ -206,9 +226,9 @@ impl<'g> Walk<'g> {
             if inside(from, &followed) || inside(from, &also) {
                 continue;
             }
-            let Some(to) = closing(source.text, from) else {
+            let Some(to) = closing(source.text, from).filter(|_| also.len() < ALSO_MAX) else {
                 self.doubt(Harm::Unknown, "a substitution in it is not understood");
-                continue;
+                break;
             };
             also.push((from, to));
             let Some(text) = source.text.get(from..to) else { continue };

@@ -143,7 +143,7 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     own_dirs(layout.bounds.temp).step(|| "mount /tmp".to_owned())?;
     etc_files(&etc, &layout.ways).step(|| "fill /etc".to_owned())?;
     dev(devices).step(|| "fill /dev".to_owned())?;
-    proc().step(|| "mount /proc".to_owned())?;
+    proc(layout.bounds.processes).step(|| "mount /proc".to_owned())?;
     std::fs::DirBuilder::new()
         .mode(0o700)
         .create(at(OsStr::new(NOTHING)))
@@ -306,11 +306,28 @@ fn dev(devices: Vec<(&'static str, OwnedFd)>) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a pid namespace has its own highest number, which Linux knows since 6.14. Before that it is the
+/// whole machine's.
+fn pids_are_own() -> bool {
+    let system = rustix::system::uname();
+    let release = system.release().to_string_lossy();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) >= (6, 14))
+}
+
 /// `/proc` of the program's own pid namespace, read-only: as root, the machine's settings would be writable.
-fn proc() -> io::Result<()> {
+fn proc(processes: Option<u64>) -> io::Result<()> {
     let dir = at(OsStr::new("/proc"));
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     rustix::mount::mount("proc", &dir, "proc", flags, None)?;
+    if let (Some(processes), true) = (processes, pids_are_own()) {
+        // Root is above the limit on a user's processes; nobody is above this one. A little more than the
+        // watch allows, so that the watch says what happened; and never less than the kernel takes.
+        let most = processes.saturating_add(64).max(301).to_string();
+        // Where it cannot be set, the watch counts alone.
+        let _ = std::fs::write(dir.join("sys/kernel/pid_max"), most);
+    }
+    rustix::mount::mount_remount(&dir, flags | MountFlags::RDONLY, "")?;
     // It would show the keys of everybody who is this user.
     let keys = dir.join("keys");
     if std::fs::symlink_metadata(&keys).is_err() {

@@ -352,6 +352,13 @@ fn depth_is_that_of_all_brackets() {
 }
 
 #[test]
+fn braces_that_stay_open_add_up() {
+    assert_eq!(look("f() { echo ${x} '{' {a,b}; }").braces, 3);
+    assert_eq!(look(&"echo {a\n".repeat(100)).braces, 100);
+    assert_eq!(look(&"}{a,b} ".repeat(100)).braces, 1);
+}
+
+#[test]
 fn nothing_is_too_deep_or_too_long() {
     let deep = [
         "$(",

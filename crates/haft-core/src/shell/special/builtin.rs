@@ -38,7 +38,7 @@ pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut
         "read" | "mapfile" | "getopts" | "unset" => names(name, walk, task, state),
         "printf" => printf(walk, task, state),
         "let" => compute(walk, task, state),
-        "test" => test(walk, task),
+        "test" => test(walk, task, state),
         "set" | "shopt" => options(walk, task, state),
         _ => return None,
     })
@@ -92,7 +92,7 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
             if variable.is_empty() || word.literal().is_none() || start.contains(['$', '`']) {
                 deed.doubt(Harm::Runs, format!("`{}` may run what is in it", crate::shell::cut(&word.text)));
             }
-            walk.hidden(task, word.shown(), &mut deed);
+            walk.hidden(task, word.shown(), &mut deed, state);
             continue;
         }
         let Some(value) = value else {
@@ -127,7 +127,7 @@ fn names(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) ->
         match word.literal() {
             Some(text) if text.contains('[') => {
                 if text.contains(['$', '`']) {
-                    walk.hidden(task, text, &mut deed);
+                    walk.hidden(task, text, &mut deed, state);
                 }
                 deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
             }
@@ -157,7 +157,7 @@ fn printf(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
             state.forget(name);
         }
         Some(text) => {
-            walk.hidden(task, text, &mut deed);
+            walk.hidden(task, text, &mut deed, state);
             deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
         }
         None => {
@@ -174,7 +174,7 @@ fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     for word in task.args {
         match word.literal() {
             Some(text) => {
-                walk.hidden(task, text, &mut deed);
+                walk.hidden(task, text, &mut deed, state);
                 walk.compute(text, state);
             }
             None => deed.doubt(Harm::Runs, "`let` runs what is in what it works out"),
@@ -183,7 +183,7 @@ fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     deed
 }
 
-fn test(walk: &mut Walk<'_>, task: &Task<'_>) -> Deed {
+fn test(walk: &mut Walk<'_>, task: &Task<'_>, state: &State) -> Deed {
     let mut deed = Deed::new(Class::Neutral);
     let mut words = task.args.iter().peekable();
     while let Some(word) = words.next() {
@@ -192,7 +192,7 @@ fn test(walk: &mut Walk<'_>, task: &Task<'_>) -> Deed {
         }
         match words.peek().map(|word| word.literal()) {
             Some(Some(text)) if text.contains('[') => {
-                walk.hidden(task, text, &mut deed);
+                walk.hidden(task, text, &mut deed, state);
                 deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something");
             }
             Some(None) => deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something"),

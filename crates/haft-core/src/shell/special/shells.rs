@@ -49,11 +49,7 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
     // Another shell knows only what it is given.
     let mut inner = match (state.places(), walk.home()) {
         ([place], home) => State::new(place, home),
-        _ => {
-            let mut nowhere = State::default();
-            nowhere.forget_all();
-            nowhere
-        }
+        _ => walk.later(state),
     };
     deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
     let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));
@@ -108,8 +104,7 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
         match text.literal() {
             Some("-" | "") => {}
             Some(text) => {
-                let mut later = State::default();
-                later.forget_all();
+                let mut later = walk.later(state);
                 walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
             }
             None => deed.doubt_by(Cause::Code, Harm::Runs, "`trap` runs something that is not known before"),
@@ -125,8 +120,7 @@ pub(super) fn alias(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> 
     for word in task.args {
         match word.literal().map(|text| text.split_once('=')) {
             Some(Some((name, text))) => {
-                let mut later = State::default();
-                later.forget_all();
+                let mut later = walk.later(state);
                 walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
                 deed.doubt(Harm::Unknown, format!("`{}` means something else from then on", crate::shell::cut(name)));
             }
