@@ -72,6 +72,18 @@ impl Deed {
         self.blame(name, known, doubts);
     }
 
+    /// Notes the words that a reader of its own kept to itself: rules may be about them.
+    fn note(&mut self, sorted: Sorted) {
+        if self.operands.is_empty() {
+            self.operands = sorted.operands;
+        }
+        for option in sorted.options {
+            if !self.options.iter().any(|used| used.name == option.name) {
+                self.options.push(Used { name: option.name, value: option.value, harm: None });
+            }
+        }
+    }
+
     /// Adds doubts, those about a harm that an option is known for as that option's.
     pub(super) fn blame(&mut self, name: &str, known: Harm, doubts: Vec<Doubt>) {
         self.doubts.extend(doubts.into_iter().map(|doubt| match doubt.harm {
@@ -203,8 +215,8 @@ impl Walk<'_> {
         if entry.subcommands.is_empty() {
             let mut deed = special::read(self, task, state).unwrap_or_else(|| self.plainly(task, state));
             deed.subcommand.clone_from(path);
-            if deed.operands.is_empty() && entry.written.special.is_some() {
-                deed.operands = sort(entry, task.args, false).operands;
+            if entry.written.special.is_some() {
+                deed.note(sort(entry, task.args, false));
             }
             return deed;
         }

@@ -54,7 +54,7 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
     deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
     let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));
     if !alike || text.starts_with('-') {
-        deed.doubt(Harm::Unknown, format!("`{}` may not read this as bash does", task.name));
+        deed.doubt_by(Cause::Code, Harm::Unknown, format!("`{}` may not read this as bash does", task.name));
     }
 }
 
