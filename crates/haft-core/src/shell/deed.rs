@@ -357,11 +357,11 @@ impl Walk<'_> {
     ) -> Vec<Word> {
         let (assigned, rest) = assign(roles, sorted.operands.len());
         let mut named = Vec::new();
-        // A word that may be several shifts those after it.
+        // A word that may be several shifts those after it, unless it is one of any number.
         let mut shifted = false;
-        for (number, role) in assigned.into_iter().enumerate() {
+        for (number, (role, times)) in assigned.into_iter().enumerate() {
             let word = &sorted.operands[number];
-            shifted |= word.splits();
+            shifted |= word.splits() && times != Times::Any;
             match role {
                 Role::Text if shifted && roles.iter().any(|(role, _)| *role == Role::Read) => {
                     self.reads(word, state, &mut deed.doubts);
@@ -466,13 +466,13 @@ pub(super) fn name_of(text: &str) -> Result<&str, &str> {
 }
 
 /// The role of each operand, and how many have none.
-fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<Role>, usize) {
+fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<(Role, Times)>, usize) {
     let mut assigned = Vec::with_capacity(count);
     for (position, (role, times)) in roles.iter().enumerate() {
         let left = count - assigned.len();
         // A command takes all that is left, and looks at it by itself.
         if matches!(role, Role::Command | Role::Shell) && left > 0 {
-            assigned.push(*role);
+            assigned.push((*role, *times));
             return (assigned, 0);
         }
         let after = roles[position + 1..].iter().filter(|(_, times)| *times == Times::Once).count();
@@ -481,7 +481,7 @@ fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<Role>, usize) {
             Times::Maybe => left.saturating_sub(after).min(1),
             Times::Any => left.saturating_sub(after),
         };
-        assigned.extend(std::iter::repeat_n(*role, take));
+        assigned.extend(std::iter::repeat_n((*role, *times), take));
     }
     let rest = count - assigned.len();
     (assigned, rest)

@@ -154,6 +154,8 @@ fn an_allow_covers_only_what_it_names() {
         (&["sed -i"], "sed -i s/a/b/ x"),
         (&["find -delete"], "find . -delete"),
         (&["rm"], "rm -rf build"),
+        (&["rm"], "rm build/*.o"),
+        (&["cp"], "cp src/*.rs build"),
         (&["rm"], "find . -name '*.o' -print0 | xargs -0 rm"),
         (&["sudo", "mkdir"], "sudo mkdir x"),
         (&["mytool -o"], "mytool -o x"),
