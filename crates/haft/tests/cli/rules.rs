@@ -93,7 +93,7 @@ fn many_are_explained_in_order_and_an_error_is_a_line() {
         r#"{"tool": "no.tool"}"#,
         r#"{"tool": "shell.exec", "args": {"command": "touch a"}}"#,
         r#"{"tool": "shell.exec", "args": {"command": 5}}"#,
-        r#"{"tool": "Bash", "args": {"command": "rm b"}, "dialect": "flyto"}"#,
+        r#"{"tool": "shell.exec", "args": {"command": "rm b"}, "dialect": "haft"}"#,
     ];
     let mut child = env
         .command(&["explain", "--batch", "-", "--allow", "touch", "--deny", "rm"])
@@ -133,7 +133,7 @@ fn a_rule_and_its_examples_are_checked_where_they_are_written() {
     );
     assert_eq!(
         said("rules:\n  - deny: rm\n    matches: [sudo rm a, ls]\n"),
-        at("3:25: the example does not hold: `deny: rm` does not match `ls`")
+        at("3:26: the example does not hold: `deny: rm` does not match `ls`")
     );
     assert_eq!(
         said("rules:\n  - allow: mkdir\n    not_matches:\n      - mkdir a\n"),
