@@ -10,6 +10,7 @@ mod report;
 mod samples;
 mod sandbox;
 mod search;
+mod shell;
 mod start;
 mod tree;
 
@@ -20,17 +21,27 @@ use std::path::PathBuf;
 
 const CALLS: &str = "Calls and files";
 const CONFINEMENT: &str = "Confinement";
+const SHELL: &str = "Shell commands";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?];
+    let sections = [calls()?, confinement()?, commands()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
 /// Only what confinement costs; the rest of `BENCHMARKS.md` stays as it was measured.
 pub(crate) fn sandbox() -> Result<()> {
+    renew(&confinement()?)
+}
+
+/// Only what understanding a command costs.
+pub(crate) fn shell() -> Result<()> {
+    renew(&commands()?)
+}
+
+fn renew(section: &Section) -> Result<()> {
     let old = std::fs::read_to_string(path()).unwrap_or_default();
-    write(&report::renewed(&old, &confinement()?, &Machine::here()?))
+    write(&report::renewed(&old, section, &Machine::here()?))
 }
 
 fn calls() -> Result<Section> {
@@ -55,6 +66,12 @@ fn confinement() -> Result<Section> {
     };
     print!("{body}");
     Ok(Section { title: CONFINEMENT, body })
+}
+
+fn commands() -> Result<Section> {
+    let body = shell::body()?;
+    print!("{body}");
+    Ok(Section { title: SHELL, body })
 }
 
 fn path() -> PathBuf {

@@ -19,6 +19,7 @@ cargo xtask test                          everything that must hold: tests, doc 
 cargo xtask tidy                          the conventions that a compiler does not check
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
 cargo xtask bench sandbox                 the same for confinement alone
+cargo xtask bench shell                   the same for understanding shell commands alone
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
@@ -41,6 +42,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["tidy"] => tidy::run(),
         ["bench"] => bench::run(),
         ["bench", "sandbox"] => bench::sandbox(),
+        ["bench", "shell"] => bench::shell(),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["docs"] => docs::run(docs::Mode::Write),

@@ -50,6 +50,16 @@ pub(crate) const PYTHON: Need = Need {
     without: "the test of lists of hosts fails",
 };
 
+/// Watches what commands that only read really do.
+pub(crate) const STRACE: Need = Need {
+    programs: &["strace"],
+    probe: Some(&["-f", "-o", "/dev/null", "true"]),
+    apt: Some("strace"),
+    cargo: None,
+    npm: None,
+    without: "no command that is judged to only read is run to see whether it does",
+};
+
 /// The peer of file.grep.
 pub(crate) const RG: Need = Need {
     programs: &["rg"],

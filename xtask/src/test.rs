@@ -1,12 +1,12 @@
 //! `cargo xtask test`: everything that must hold, in one command. Each step runs even if one before it
 //! failed, so that one run tells all.
 
-use crate::needs::{self, CXX, Need, PYTHON, UNSHARE};
+use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
 use crate::{fuzz, sh, tidy};
 use anyhow::{Result, bail};
 
 /// What tests use beyond the toolchain.
-const NEEDS: &[Need] = &[UNSHARE, PYTHON];
+const NEEDS: &[Need] = &[UNSHARE, PYTHON, STRACE];
 
 /// The fuzz crate needs a C++ compiler, so no step but its own may touch it.
 const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "haft-fuzz"];

@@ -259,7 +259,7 @@ impl Walk<'_> {
 
     /// The git configuration of where it runs decides what it runs.
     fn repository(&mut self, deed: &mut Deed, state: &State) {
-        if state.places().is_empty() {
+        if state.is_lost() {
             deed.doubt(Harm::Unknown, "it is not known in which repository it runs");
         }
         for place in state.places() {
@@ -299,8 +299,10 @@ impl Walk<'_> {
         }
         ruin::check(self, task.name, &sorted, state);
         deed.prints = stream(prints, task.stdin, &named, default.is_some());
-        if task.name == "echo" && sorted.options.is_empty() {
-            let said: Option<Vec<&str>> = sorted.operands.iter().map(Word::literal).collect();
+        if task.name == "echo" && !self.functions.iter().any(|name| name == "echo") {
+            // As every echo says it: some take a dash or a backslash for more than itself.
+            let plain = |text: &&str| !text.starts_with('-') && !text.contains('\\');
+            let said: Option<Vec<&str>> = task.args.iter().map(|word| word.literal().filter(plain)).collect();
             deed.prints = said.map_or(Stream::Unknown, |said| Stream::Text(said.join(" ") + "\n"));
         }
         deed.operands = sorted.operands;
@@ -499,7 +501,11 @@ fn joined(words: &[Word]) -> Word {
 /// What a program's lines are.
 fn stream(prints: Option<Prints>, stdin: &Stream, named: &[Word], has_default: bool) -> Stream {
     match prints {
-        Some(Prints::Lines) if named.is_empty() => stdin.clone(),
+        Some(Prints::Lines) if named.is_empty() => match stdin {
+            // Some lines of a text are another text; of names that end with NUL, not even names.
+            Stream::Names { bases, .. } => Stream::Names { bases: bases.clone(), exact: false },
+            _ => Stream::Unknown,
+        },
         Some(Prints::Paths | Prints::Names) => {
             let mut bases = named.iter().map(base).collect::<Option<Vec<String>>>().unwrap_or_default();
             if named.is_empty() && (has_default || prints == Some(Prints::Names)) {

@@ -15,6 +15,7 @@
 
 mod book;
 mod matching;
+mod mention;
 mod pattern;
 mod suggest;
 

@@ -144,6 +144,13 @@ fn env(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         }
     }
     deed.doubts.extend(given.iter().filter_map(|(name, value)| variables::given(name, value)));
+    let unset = |option: &super::options::Found| {
+        matches!(option.name.as_str(), "-i" | "--ignore-environment")
+            || option.value.as_ref().is_some_and(|value| value.start().is_empty() || value.start().starts_with("GIT_"))
+    };
+    if sorted.options.iter().any(unset) && command.iter().any(|word| word.literal().is_none_or(|word| word.contains("git"))) {
+        deed.doubt(Harm::Writes, "without what its environment says, looking with git writes");
+    }
     if command.is_empty() {
         deed.class = Class::List;
     } else {
@@ -198,8 +205,7 @@ fn xargs(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
 pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
     if word.literal() == Some(mark) {
         word.value = match &by.value {
-            // One word, whatever is in it.
-            Value::Below { bases, .. } => Value::Below { bases: bases.clone(), safe: true },
+            Value::Below { bases, safe } => Value::Below { bases: bases.clone(), safe: *safe },
             _ => Value::unknown(false),
         };
         return;

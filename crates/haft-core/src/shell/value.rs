@@ -22,7 +22,9 @@ pub(super) enum Use {
 pub(super) fn words(text: &str, how: Use, splits: bool, state: &State) -> Vec<Word> {
     if how == Use::Argument && text.contains('{') && !is_quoted(text) {
         let Some(expanded) = braces::expand(text) else { return vec![Word::unknown(text)] };
-        return expanded.iter().map(|each| word(text, each, how, splits, state)).collect();
+        // A word of nothing is no word.
+        let words = expanded.iter().filter(|each| !each.is_empty());
+        return words.map(|each| word(text, each, how, splits, state)).collect();
     }
     vec![word(text, text, how, splits, state)]
 }
@@ -36,6 +38,7 @@ fn word(text: &str, raw: &str, how: Use, splits: bool, state: &State) -> Word {
         plain: String::new(),
         pattern: String::new(),
         glob: false,
+        last: raw.rfind(']').map(|at| raw.len() - at),
         quoted: false,
     };
     let value = scan.run();
@@ -52,6 +55,8 @@ struct Scan<'s> {
     /// The same as a pattern, in which a backslash quotes.
     pattern: String,
     glob: bool,
+    /// How much is left where the last `]` stands.
+    last: Option<usize>,
     /// Inside double quotes.
     quoted: bool,
 }
@@ -75,14 +80,14 @@ impl Scan<'_> {
                     self.literal(inner);
                 }
                 '$' => {
-                    if let Some(value) = self.dollar(before == whole) {
+                    if let Some(value) = self.dollar(before.len() + usize::from(self.quoted) == whole.len()) {
                         return value;
                     }
                 }
                 '`' => return self.unknown(),
                 '(' | ')' | '<' | '>' if !self.quoted => return self.unknown(),
                 '*' | '?' | '[' if !self.quoted && self.how == Use::Argument => {
-                    self.glob |= c != '[' || self.rest.contains(']');
+                    self.glob |= c != '[' || self.last.is_some_and(|last| self.rest.len() >= last);
                     self.plain.push(c);
                     self.pattern.push(c);
                 }
@@ -176,7 +181,9 @@ impl Scan<'_> {
                 self.push('$');
                 return None;
             }
-            let number = first && self.rest.starts_with("((") && self.rest.ends_with("))");
+            // What `$?` and its like are worth is a number.
+            let end = if self.quoted { "\"" } else { "" };
+            let number = first && self.rest.strip_prefix(['?', '#', '$', '!']).is_some_and(|rest| rest == end);
             return Some(if number { Value::Number } else { self.unknown() });
         };
         let end = if self.quoted { "\"" } else { "" };
@@ -332,7 +339,8 @@ mod tests {
             ("--out=$y", "--out=…+"),
             ("$(cmd)", "…+"),
             ("a`b`", "a…+"),
-            ("$((1+2))", "number"),
+            ("$?", "number"),
+            ("{,-S}", "-S"),
             ("${x:-y}", "…+"),
             ("*.rs", "glob *.rs"),
             ("'*'.rs", "*.rs"),

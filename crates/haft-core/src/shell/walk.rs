@@ -15,12 +15,15 @@ use super::word::{Value, Word};
 use shuck_ast as ast;
 use shuck_parser::parser::{ParseStatus, Parser, ShellDialect, ShellProfile};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod compound;
 mod simple;
 
 /// How deeply commands may be nested.
-const DEPTH_MAX: usize = 48;
+const DEPTH_MAX: usize = 32;
+/// How many braces may be open at once: the parser looks for the end of each through all that follows.
+const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
 /// How many commands are looked at.
@@ -28,8 +31,12 @@ const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
 const FUEL: usize = 40_000;
 
-/// Words without which nothing goes elsewhere.
-const ROAMS: &[&str] = &["cd", "pushd", "popd", "eval", "source", ". ", "$'", "\\"];
+/// Commands that go elsewhere, and those that may set how words are split.
+const ROAMERS: &[&str] = &["cd", "pushd", "popd"];
+const SPLITTERS: &[&str] = &[
+    "read", "mapfile", "readarray", "printf", "declare", "typeset", "local", "export", "readonly", "getopts", "eval",
+    "source", ".", "unset", "let", "set", "shopt",
+];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;
 
@@ -63,9 +70,13 @@ pub(super) struct Walk<'g> {
     pub(super) interactive: Option<String>,
     pub(super) functions: Vec<String>,
     pub(super) follows: bool,
+    /// Whether files are opened for reading by redirection.
+    pub(super) opens: bool,
     home: Option<String>,
     /// Whether anything in it goes elsewhere.
     roams: bool,
+    /// Whether anything in it may change how words are split.
+    splits: bool,
     depth: usize,
     texts: usize,
 }
@@ -74,7 +85,7 @@ pub(super) struct Walk<'g> {
 struct Source<'t> {
     text: &'t str,
     /// Where it begins.
-    start: Vec<String>,
+    start: Option<String>,
     /// Substitutions that the walk has followed.
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
@@ -87,7 +98,7 @@ impl<'t> Source<'t> {
     fn new(text: &'t str, state: &State) -> Self {
         Self {
             text,
-            start: state.places().to_vec(),
+            start: state.place().map(str::to_owned),
             followed: RefCell::default(),
             words: RefCell::default(),
             named: RefCell::default(),
@@ -112,11 +123,24 @@ impl<'g> Walk<'g> {
             interactive: None,
             functions: Vec::new(),
             follows: false,
+            opens: text.contains('<'),
             home: home.map(str::to_owned),
-            roams: ROAMS.iter().any(|word| text.contains(word)),
+            roams: false,
+            splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
         }
+    }
+
+    /// The same text anew, now that it is known what all its commands are, where that matters.
+    pub(super) fn again(&self, text: &str) -> Option<Self> {
+        let any = |names: &[&str]| {
+            let unknown_or = |name: Option<&str>| name.is_none_or(|name| names.contains(&name));
+            self.commands.iter().any(|command| unknown_or(command.name.as_deref()))
+        };
+        let (roams, splits) = (any(ROAMERS), self.splits || any(SPLITTERS));
+        let differs = (roams, splits) != (self.roams, self.splits);
+        differs.then(|| Self { roams, splits, ..Self::new(text, self.table, self.home()) })
     }
 
     pub(super) fn home(&self) -> Option<&str> {
@@ -167,7 +191,7 @@ impl<'g> Walk<'g> {
             return Ok(Stream::Unknown);
         }
         let look = second::look(text);
-        if look.depth > DEPTH_MAX {
+        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX {
             return Err(at(text, 0, "it is nested too deeply to be understood"));
         }
         let parsed = parse(text)?;
@@ -196,21 +220,16 @@ impl<'g> Walk<'g> {
         if self.roams {
             later.lose();
         }
-        later.forget_variables();
+        later.forget_variables(self.splits);
         later
     }
 
     /// What is known at a place of a text that is not on the way: nothing of variables, and where it is only
     /// if nothing ever goes elsewhere.
     fn elsewhere(&self, source: &Source<'_>) -> State {
-        let mut state = match source.start.as_slice() {
-            [place] if !self.roams => State::new(place, self.home()),
-            _ => State::new("", self.home()),
-        };
-        if state.places() == [""] {
-            state.lose();
-        }
-        state.forget_variables();
+        let place = source.start.as_deref().filter(|_| !self.roams);
+        let mut state = State::new(place.unwrap_or_default(), self.home());
+        state.forget_variables(self.splits);
         state
     }
 
@@ -324,6 +343,11 @@ impl<'g> Walk<'g> {
             && !state.splits_oddly()
         {
             return vec![Word { text: text.to_owned(), value: Value::Below { bases, safe: false } }];
+        }
+        if let [part] = word.parts.as_slice()
+            && matches!(part.kind, ast::WordPart::ArithmeticExpansion { .. })
+        {
+            return vec![Word { text: text.to_owned(), value: Value::Number }];
         }
         if let [part] = word.parts.as_slice()
             && matches!(part.kind, ast::WordPart::ProcessSubstitution { .. })
@@ -480,7 +504,9 @@ fn unescape(text: &str) -> String {
 
 fn parse(text: &str) -> Result<ast::File, Unreadable> {
     let profile = ShellProfile::native(ShellDialect::Bash);
-    let parsed = Parser::with_limits_and_profile(text, DEPTH_MAX, FUEL, profile).parse();
+    let parser = AssertUnwindSafe(|| Parser::with_limits_and_profile(text, DEPTH_MAX, FUEL, profile).parse());
+    // It has been seen to panic over text that is no command.
+    let Ok(parsed) = catch_unwind(parser) else { return Err(at(text, 0, "it cannot be parsed")) };
     if parsed.status == ParseStatus::Clean {
         return Ok(parsed.file);
     }

@@ -8,7 +8,7 @@ use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use haft_core::CallError;
 use haft_core::approval::Decision;
 use haft_core::preview::inert;
-use haft_core::shell::{Command, Flow};
+use haft_core::shell::{Command, Flow, Word};
 use haft_runtime::judge::ShellShown;
 use haft_runtime::{Explained, Halt};
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ fn show_shell(shown: &ShellShown) {
 fn show_command(command: &Command) {
     let indent = "  ".repeat(command.standing.through.len().min(20));
     let name = command.name.as_deref().unwrap_or("?");
-    let words: Vec<&str> = command.args.iter().map(|word| word.shown()).collect();
+    let words: Vec<&str> = command.args.iter().map(Word::shown).collect();
     let mut line = format!("    {indent}{} {}", paint(BOLD, inert(name)), inert(&words.join(" ")));
     for redirect in &command.redirects {
         let mark = match redirect.flow {
@@ -150,7 +150,7 @@ fn show_command(command: &Command) {
             Flow::Both => "<>",
             Flow::Joins | Flow::Gives => continue,
         };
-        let target = redirect.target.as_ref().map(|word| word.shown()).unwrap_or_default();
+        let target = redirect.target.as_ref().map(Word::shown).unwrap_or_default();
         line.push_str(&format!(" {mark} {}", inert(target)));
     }
     let through = match command.standing.through.last() {

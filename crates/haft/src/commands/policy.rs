@@ -95,6 +95,7 @@ fn replay(before: &App, with: &App, after_ms: Option<i64>) -> Result<Vec<Replaye
 }
 
 /// A call as the log has it.
+#[derive(Clone, Copy)]
 struct Past<'r> {
     call: &'r str,
     at_ms: i64,

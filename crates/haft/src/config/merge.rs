@@ -39,6 +39,7 @@ impl Config {
             files,
             permissions,
             confinement,
+            shell,
             undo,
             dialect,
             store,
@@ -64,6 +65,7 @@ impl Config {
         join(&mut self.files.write, files.write);
         self.permissions.add(permissions);
         self.confinement.add(confinement);
+        self.shell.add(shell);
         self.undo.add(&undo);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
@@ -73,6 +75,7 @@ impl Config {
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
         self.permissions.each_spot(visit);
         self.confinement.each_spot(visit);
+        self.shell.each_spot(visit);
         let Self {
             profile,
             profiles,

@@ -4,6 +4,7 @@ use super::pattern::Likely;
 use super::{BadRule, Rule, Stance};
 use crate::shell::judged::{Cause, Class, Command, Harm, Judged};
 use crate::shell::table::Table;
+use crate::shell::word::Word;
 use crate::shell::{Ground, cut, judge};
 use serde::Serialize;
 
@@ -259,7 +260,7 @@ pub(super) fn harmless(command: &Command) -> bool {
 
 /// A command in one line.
 pub(super) fn said(command: &Command) -> String {
-    let words = command.args.iter().map(|word| word.shown());
+    let words = command.args.iter().map(Word::shown);
     let all: Vec<&str> = std::iter::once(command.name.as_deref().unwrap_or("?")).chain(words).collect();
     cut(&all.join(" "))
 }

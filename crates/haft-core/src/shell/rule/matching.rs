@@ -252,13 +252,20 @@ impl Rule {
             None => return Likely::Maybe,
             Some(name) => self.program.is_denied_program(name).into(),
         };
-        if program == Likely::No || self.items.is_empty() {
+        if program == Likely::No {
+            return self.mentioned(command);
+        }
+        if self.items.is_empty() {
             return program;
         }
         let view = View::new(command);
         let asked = view.asked(&self.items);
         let options = asked.options.iter().map(|(name, value)| option_likely(&view, name, *value));
-        options.fold(words_likely(&view, &asked.words), Likely::min)
+        let likely = options.fold(words_likely(&view, &asked.words), Likely::min);
+        // An alias for one run makes any subcommand of it.
+        let alias = command.options.iter().any(|used| used.harm == Some(Harm::Runs))
+            && command.doubts.iter().any(|doubt| doubt.cause == Cause::Subcommand);
+        likely.max(if alias { Likely::Maybe } else { Likely::No }).max(self.mentioned(command))
     }
 }
 

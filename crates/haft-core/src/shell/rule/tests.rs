@@ -211,6 +211,24 @@ fn a_deny_is_found_through_everything() {
         "[[ -v a[$(rm x)] ]]",
         "x=$(rm x)",
         "ssh host rm x",
+        "tar xf a --to-command='rm x'",
+        "tar cf a b --checkpoint-action=exec='rm x'",
+        "git -c core.pager='rm x' log",
+        "git -c alias.y='!rm x' y",
+        "GIT_PAGER='rm x' git log",
+        "env PAGER='/bin/rm x' git log",
+        "man -P 'rm x' ls",
+        "rsync -e 'rm x' a b",
+        "ssh -o ProxyCommand='rm x' h",
+        "awk 'BEGIN { system(\"rm x\") }'",
+        "sed '1e rm x' a",
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "python3 -c 'import subprocess; subprocess.run([\"rm\", \"x\"])'",
+        "perl -e 'system(\"rm x\")'",
+        "perl -e '`rm x`'",
+        "node -e 'require(\"child_process\").execSync(\"rm x\")'",
+        "sort --compress-program=rm a",
+        "rg --pre rm x",
     ] {
         assert!(matches!(denies("rm", text), Denied::Yes(_)), "{text}: {:?}", denies("rm", text));
     }
@@ -246,6 +264,9 @@ fn a_deny_knows_options_by_their_other_names() {
         ("rm", "echo rm"),
         ("rm", "grep -r rm ."),
         ("rm", "rmdir x"),
+        ("rm", "python3 -c 'print(1) # rm x'"),
+        ("git push", "python3 -c 'run(\"git log\")'"),
+        ("git push", "git -c a.b=c log push"),
     ] {
         assert_eq!(denies(rule, text), Denied::No, "{rule}: {text}");
     }
@@ -262,6 +283,8 @@ fn a_deny_that_cannot_be_ruled_out_is_said() {
         ("rm", "ls 'x"),
         ("rm -r", "rm $x"),
         ("git push", "git $x"),
+        ("git push", "git -c alias.x=push x"),
+        ("rm", "mytool rm x"),
         ("git push --force", "git push --forc"),
         ("mytool deploy", "mytool --profile x deploy"),
     ] {

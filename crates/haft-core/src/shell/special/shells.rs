@@ -21,6 +21,11 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
         return deed;
     }
     deed.class = Class::Neutral;
+    for option in sorted.options.iter().filter(|option| option.name == "-o") {
+        if !option.value.as_ref().and_then(Word::literal).is_some_and(super::builtin::is_tame) {
+            deed.doubt(Harm::Unknown, format!("`{} -o` changes how commands are read", task.name));
+        }
+    }
     match (text, sorted.operands.first(), task.stdin) {
         (Some(text), ..) => text_of(walk, task, &text, &mut deed, state),
         (None, Some(file), _) => {
@@ -47,9 +52,9 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
     };
     deed.wrapper = true;
     // Another shell knows only what it is given.
-    let mut inner = match (state.places(), walk.home()) {
-        ([place], home) => State::new(place, home),
-        _ => walk.later(state),
+    let mut inner = match state.place() {
+        Some(place) => State::new(place, walk.home()),
+        None => walk.later(state),
     };
     deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
     let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));
@@ -106,6 +111,8 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
             Some(text) => {
                 let mut later = walk.later(state);
                 walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
+                // It may run at any time, and set anything.
+                *state = walk.later(state);
             }
             None => deed.doubt_by(Cause::Code, Harm::Runs, "`trap` runs something that is not known before"),
         }
@@ -138,6 +145,9 @@ pub(super) fn here(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let head = Sorted { options: sorted.options.clone(), doubts: sorted.doubts.clone(), ..Default::default() };
     let mut deed = walk.by_words(task, head, &mut state.clone());
     deed.class = if looks { Class::List } else { Class::Neutral };
+    if task.name == "exec" && sorted.has("-a") {
+        deed.doubt(Harm::Runs, "a program is told another name, by which it may decide what to do");
+    }
     let Some(from) = sorted.at.first().copied().filter(|_| !looks) else { return deed };
     let call = Call {
         argv: task.args[from..].to_vec(),

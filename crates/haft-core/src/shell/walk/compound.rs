@@ -196,6 +196,12 @@ impl Walk<'_> {
             Compound::Until(each) => self.body(source, &[&each.condition, &each.body], standing, state, stdin),
             Compound::Case(case) => {
                 self.words(source, &case.word, Use::Whole, standing, state);
+                for pattern in case.cases.iter().flat_map(|item| &item.patterns) {
+                    let text = source.slice(pattern.span).unwrap_or("$((unknown))");
+                    if let Some(why) = arithmetic::danger(text, state) {
+                        self.doubt(Harm::Runs, why);
+                    }
+                }
                 let ways: Vec<&ast::StmtSeq> = case.cases.iter().map(|item| &item.body).collect();
                 self.ways(source, &ways, standing, state, stdin);
             }
@@ -235,18 +241,19 @@ impl Walk<'_> {
 
     /// `(( … ))`: its variables are numbers afterwards.
     pub(in crate::shell) fn compute(&mut self, text: &str, state: &mut State) {
-        let names: Vec<String> = arithmetic::assigned(text);
-        for name in &names {
-            // What is assigned first is a number when it is read.
-            let first = text.trim_start_matches(['(', ' ']).strip_prefix(name.as_str());
-            if first.is_some_and(|rest| rest.trim_start().starts_with('=')) {
-                state.set(name, Value::Number);
+        for part in text.split([';', ',']) {
+            // What is set to a number is one from then on.
+            if let Some(name) = arithmetic::set_to_number(part) {
+                self.bind(name, Value::Number, state);
+                continue;
+            }
+            if let Some(name) = arithmetic::unsafe_name(part, state) {
+                self.doubt(Harm::Runs, format!("`{name}` stands in arithmetic, which runs what is in it"));
+            }
+            for name in arithmetic::assigned(part) {
+                self.bind(&name, Value::Number, state);
             }
         }
-        if let Some(name) = arithmetic::unsafe_name(text, state) {
-            self.doubt(Harm::Runs, format!("`{name}` stands in arithmetic, which runs what is in it"));
-        }
-        names.iter().for_each(|name| self.bind(name, Value::Number, state));
     }
 
     fn branches(
@@ -365,9 +372,6 @@ fn unsettle(source: &Source<'_>, parts: &[&ast::StmtSeq], state: &mut State) {
         if ["cd", "pushd", "popd"].iter().any(|word| text.contains(word)) {
             state.lose();
         }
-        if ["eval", "source", ". "].iter().any(|word| text.contains(word)) {
-            state.forget_all();
-        }
     }
 }
 
@@ -402,7 +406,10 @@ fn assigned_somewhere(text: &str) -> impl Iterator<Item = &str> {
         }
         let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
         let (name, after) = word.split_at(end);
-        let assigns = ["=", "+", "-", "*", "/", "%", "[", ":="].iter().any(|op| after.starts_with(op));
+        let assigns = after.starts_with(['=', '['])
+            || ["++", "--", ":="].iter().any(|op| after.starts_with(op))
+            || (after.starts_with(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>'])
+                && after[1..].trim_start_matches(['<', '>']).starts_with('='));
         (!name.is_empty() && (assigns || setting)).then_some(name)
     })
 }
