@@ -218,7 +218,9 @@ fn repository_of(dir: &Path) -> Option<(PathBuf, PathBuf)> {
             return Some((dir.join(pointer.trim_start_matches("gitdir:").trim()), dir.to_owned()));
         }
         // What looks like a repository to us in more cases than to git.
-        if there(&dir.join("HEAD")) && ["objects", "refs", "commondir", "config"].iter().any(|name| there(&dir.join(name))) {
+        if there(&dir.join("HEAD"))
+            && ["objects", "refs", "commondir", "config"].iter().any(|name| there(&dir.join(name)))
+        {
             return Some((dir.to_owned(), dir.to_owned()));
         }
     }

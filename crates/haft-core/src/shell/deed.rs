@@ -73,7 +73,8 @@ impl Deed {
     }
 
     /// Notes the words that a reader of its own kept to itself: rules may be about them.
-    fn note(&mut self, sorted: Sorted) {
+    fn note(&mut self, task: &Task<'_>) {
+        let sorted = sort(task.entry, task.args, false);
         if self.operands.is_empty() {
             self.operands = sorted.operands;
         }
@@ -131,21 +132,24 @@ impl Walk<'_> {
         // Commands are listed in the order in which they run: a wrapper before what it wraps.
         let slot = self.commands.len();
         self.commands.push(blank(args.to_vec(), &standing));
-        let mut deed = match &name {
+        let deed = match &name {
             Some(Ok(name)) => self.by_name(name, args, &standing, &stdin, state),
-            Some(Err(path)) => {
-                let mut deed = Deed::new(Class::General);
-                deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs {}", super::cut(path)));
-                deed
-            }
-            None => {
-                state.forget_all();
-                let mut deed = Deed::new(Class::General);
-                let why = format!("which program `{}` is, is not known before it runs", super::cut(&program.text));
-                deed.doubt_by(Cause::Code, Harm::Runs, why);
-                deed
-            }
+            Some(Err(path)) => elsewhere(path),
+            None => unnamed(program, state),
         };
+        self.conclude(slot, (program, assignments, redirects), deed, state)
+    }
+
+    /// What stands around a command, and what follows for it. Apart from the way down into what it runs, so
+    /// that this does not cost stack on each level.
+    fn conclude(
+        &mut self,
+        slot: usize,
+        (program, assignments, redirects): (&Word, Vec<(String, Word)>, Vec<Redirect>),
+        mut deed: Deed,
+        state: &State,
+    ) -> Stream {
+        let name = program.literal().map(name_of);
         let touched = deed.doubts.len();
         self.touch(&redirects, state, &mut deed.doubts);
         if deed.doubts[touched..].iter().any(|doubt| doubt.harm == Harm::Writes) {
@@ -216,7 +220,7 @@ impl Walk<'_> {
             let mut deed = special::read(self, task, state).unwrap_or_else(|| self.plainly(task, state));
             deed.subcommand.clone_from(path);
             if entry.written.special.is_some() {
-                deed.note(sort(entry, task.args, false));
+                deed.note(task);
             }
             return deed;
         }
@@ -433,6 +437,22 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// A program that is none of the system's.
+fn elsewhere(path: &str) -> Deed {
+    let mut deed = Deed::new(Class::General);
+    deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs {}", super::cut(path)));
+    deed
+}
+
+/// A program that is not known before it runs.
+fn unnamed(program: &Word, state: &mut State) -> Deed {
+    state.forget_all();
+    let mut deed = Deed::new(Class::General);
+    let why = format!("which program `{}` is, is not known before it runs", super::cut(&program.text));
+    deed.doubt_by(Cause::Code, Harm::Runs, why);
+    deed
 }
 
 fn blank(args: Vec<Word>, standing: &Standing) -> Command {

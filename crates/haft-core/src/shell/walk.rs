@@ -34,8 +34,23 @@ const FUEL: usize = 40_000;
 /// Commands that go elsewhere, and those that may set how words are split.
 const ROAMERS: &[&str] = &["cd", "pushd", "popd"];
 const SPLITTERS: &[&str] = &[
-    "read", "mapfile", "readarray", "printf", "declare", "typeset", "local", "export", "readonly", "getopts", "eval",
-    "source", ".", "unset", "let", "set", "shopt",
+    "read",
+    "mapfile",
+    "readarray",
+    "printf",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "getopts",
+    "eval",
+    "source",
+    ".",
+    "unset",
+    "let",
+    "set",
+    "shopt",
 ];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;

@@ -2,8 +2,8 @@
 //! `tar --to-command`, a pager in a variable, `system("rm x")` in a program for awk or python. They are told by
 //! the place in which a name stands. Only a deny looks here: it rather finds too much than too little.
 
-use super::pattern::{Item, Likely};
 use super::Rule;
+use super::pattern::{Item, Likely};
 use crate::shell::judged::{Cause, Command, Harm};
 use crate::shell::word::Word;
 
