@@ -174,7 +174,8 @@ impl Facts {
     /// The grant that covers the call.
     pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
         let subject = subject(checked, &self.places);
-        self.grants.iter().find(|grant| grant.covers(checked, &subject, self.now_ms))
+        let fits = |grant: &&Grant| grant.covers(checked, &subject, self.now_ms) && grant.fits(checked, self);
+        self.grants.iter().find(fits)
     }
 }
 

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 mod lists;
 mod resolvers;
+mod ruled;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
 pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Reading, Sandboxed, ShellReading};
+pub use ruled::Ruled;
 
 /// What is decided about a call. Ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! Remembered grants: "yes, and do not ask again for this pattern".
 
-use crate::admit::Checked;
+use crate::admit::{Checked, Facts};
 use crate::call::SessionId;
 use crate::name::ToolName;
 use crate::pattern::glob_is_sane;
 use crate::place::Place;
+use crate::shell::rule::{BadRule, Rule};
+use crate::tool::Effect;
 use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,14 @@ pub enum TooBroad {
         pattern: String,
         /// The glob parser's complaint.
         why: String,
+    },
+    /// For a shell command: it is more than one command, or none.
+    #[error("`{pattern}` cannot be remembered: with wildcards, a pattern is for one command; {why}")]
+    Commands {
+        /// The pattern.
+        pattern: String,
+        /// What it would be as a rule.
+        why: BadRule,
     },
     /// It would allow something nobody means to allow.
     #[error("`{pattern}` is too broad: it would also allow `{sample}`")]
@@ -93,6 +103,10 @@ impl Grant {
         }
         let matcher = compile(pattern)
             .map_err(|why| TooBroad::Malformed { pattern: pattern.to_owned(), why: why.kind().to_string() })?;
+        if is_wild(pattern) && matches!(tool.family(), "shell" | "process") {
+            let refused = |why| TooBroad::Commands { pattern: crate::preview::cut(pattern, 80), why };
+            Rule::of_grant(pattern).map_err(refused)?;
+        }
         let samples = CATASTROPHIC.iter().filter(|(family, _)| *family == tool.family()).flat_map(|(_, list)| *list);
         // A pattern without a wildcard names one thing, and a person has just looked at it.
         let literal = !pattern.contains(['*', '?', '[', '{']);
@@ -114,6 +128,18 @@ impl Grant {
             && matches(&self.pattern, subject)
     }
 
+    /// Whether a pattern that leaves something open really is about what a shell command does. Its text alone
+    /// says too little: `git log *` would cover `git log; rm -rf x` and `git log --output=x`.
+    pub fn fits(&self, checked: &Checked, facts: &Facts) -> bool {
+        let runs = checked.spec().effects.effect == Effect::Runs && checked.args().get("command").is_some();
+        if !runs || !is_wild(&self.pattern) {
+            return true;
+        }
+        let judged = facts.shell.as_ref().map(|shell| &shell.judged);
+        let rule = Rule::of_grant(&self.pattern).ok();
+        judged.zip(rule).is_some_and(|(judged, rule)| rule.covers_all(judged))
+    }
+
     /// In what way it has ended.
     pub fn lapsed(&self, now_ms: i64) -> Option<&'static str> {
         match (self.uses_left, self.expires_ms) {
@@ -122,6 +148,16 @@ impl Grant {
             _ => None,
         }
     }
+}
+
+/// Whether a pattern leaves something open.
+fn is_wild(pattern: &str) -> bool {
+    let mut escaped = false;
+    pattern.chars().any(|c| {
+        let wild = !escaped && matches!(c, '*' | '?' | '[' | '{');
+        escaped = c == '\\' && !escaped;
+        wild
+    })
 }
 
 /// Whether a pattern covers a subject.

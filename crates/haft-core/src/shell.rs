@@ -12,6 +12,7 @@ mod options;
 mod paths;
 mod repository;
 mod ruin;
+pub mod rule;
 mod second;
 mod special;
 mod state;
@@ -22,7 +23,7 @@ mod walk;
 mod word;
 
 pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
-pub use judged::{Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
+pub use judged::{Cause, Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
 pub use repository::unsettled;
 pub use special::is_portable;
 pub use table::Table;
@@ -74,7 +75,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
         }
     }
     if let Some(error) = &error {
-        doubts.push(Doubt { harm: Harm::Unknown, why: format!("it cannot be parsed: {error}") });
+        doubts.push(Doubt::new(Harm::Unknown, format!("it cannot be parsed: {error}")).by(Cause::Line));
         class = Class::General;
     }
     for doubt in &doubts {

@@ -15,8 +15,9 @@ use haft_core::change::digest;
 use haft_core::grant::{Grant, literal, subject};
 use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
+use haft_core::shell::rule;
 use haft_core::tool::Effect;
-use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Pending, Refused, Ruling};
+use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Pending, Refused, Ruling, Shell};
 use haft_sandbox::Level;
 use haft_store::{Approval, ApprovalState, Entry};
 use serde::Serialize;
@@ -65,6 +66,11 @@ impl From<Refused> for Stop {
     fn from(refused: Refused) -> Self {
         Self { tool: refused.checked.spec().name.to_string(), verdict: refused.verdict, error: refused.error }
     }
+}
+
+/// The rules under which a command would have run unasked.
+fn suggested(shell: &Shell) -> Vec<String> {
+    rule::suggest(&shell.judged).iter().map(ToString::to_string).collect()
 }
 
 /// What a call would do.
@@ -223,6 +229,7 @@ impl Haft {
             subject: subject(checked, &facts.places),
             places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
             hold: facts.hold.clone(),
+            rules: facts.shell.as_ref().map(suggested).unwrap_or_default(),
             tried: None,
             shown,
             basis: Digest::of(basis.as_bytes()),
@@ -324,7 +331,7 @@ impl Haft {
             tool: checked.spec().name.to_string(),
             args: checked.args().clone(),
             preview: checked.preview(PREVIEW_COLUMNS),
-            shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places)),
+            shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
             places: facts.places,
             hold: facts.hold,
             votes,

@@ -32,6 +32,8 @@ pub struct Question {
     pub subject: String,
     /// How the kernel will hold the program that it runs.
     pub hold: Option<Hold>,
+    /// For a shell command: the rules under which it would have run unasked, where there are safe ones.
+    pub rules: Vec<String>,
     /// What it printed when it was tried.
     pub tried: Option<String>,
     /// The digest of the changes in `diff`: only these may be made on this answer.

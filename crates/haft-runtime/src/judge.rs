@@ -5,6 +5,7 @@ use crate::confined::environment;
 use crate::pipeline::Haft;
 use crate::workspace::Workspace;
 use haft_core::place::{Access, Place};
+use haft_core::shell::rule::{Found, Rulebook};
 use haft_core::shell::{self, Ground, Judged, Table, Target};
 use haft_core::{Checked, Shell};
 use serde::Serialize;
@@ -34,10 +35,12 @@ pub struct ShellShown {
     pub reads: Vec<String>,
     /// What it writes.
     pub writes: Vec<String>,
+    /// The rules that are about its commands.
+    pub rules: Vec<Found>,
 }
 
 impl ShellShown {
-    pub(crate) fn new(shell: Shell, places: &[Place]) -> Self {
+    pub(crate) fn new(shell: Shell, places: &[Place], rules: &Rulebook) -> Self {
         let named = |access: Access| {
             let here = places.iter().filter(|place| place.param == PARAM && place.access == access);
             let mut shown: Vec<String> = here.map(|place| place.shown.clone()).collect();
@@ -45,7 +48,8 @@ impl ShellShown {
             shown.dedup();
             shown
         };
-        Self { reads: named(Access::Read), writes: named(Access::Write), shell }
+        let rules = rules.found(&shell.judged);
+        Self { reads: named(Access::Read), writes: named(Access::Write), rules, shell }
     }
 }
 
@@ -214,7 +218,9 @@ fn repository_of(dir: &Path) -> Option<(PathBuf, PathBuf)> {
             return Some((dir.join(pointer.trim_start_matches("gitdir:").trim()), dir.to_owned()));
         }
         // What looks like a repository to us in more cases than to git.
-        if there(&dir.join("HEAD")) && ["objects", "refs", "commondir", "config"].iter().any(|name| there(&dir.join(name))) {
+        if there(&dir.join("HEAD"))
+            && ["objects", "refs", "commondir", "config"].iter().any(|name| there(&dir.join(name)))
+        {
             return Some((dir.to_owned(), dir.to_owned()));
         }
     }

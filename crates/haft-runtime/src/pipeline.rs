@@ -17,6 +17,7 @@ use crate::{journal, run, tools};
 use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, ShellReading, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
+use haft_core::shell::rule::Rulebook;
 use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
 use std::collections::HashMap;
@@ -43,6 +44,9 @@ pub struct Settings {
     pub terms: Terms,
     /// What shell commands do, besides what haft ships.
     pub table: Option<Arc<Table>>,
+    /// The rules about shell commands, to say which of them match. They decide by the voice
+    /// [`Ruled`](haft_core::approval::Ruled) in `chain`.
+    pub rules: Arc<Rulebook>,
     /// Who keeps what goes on after its call.
     pub keeper: Keeper,
 }
@@ -64,8 +68,8 @@ impl Settings {
         chain.add(Arc::new(ShellReading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
-        let keeper = Keeper::default();
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, keeper }
+        let (keeper, rules) = (Keeper::default(), Arc::default());
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, rules, keeper }
     }
 
     /// Which tools exist for whom.

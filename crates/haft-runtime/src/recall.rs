@@ -106,6 +106,12 @@ impl Haft {
         Ok(Some(now))
     }
 
+    /// The rules under which a stored shell command would have run unasked, where there are safe ones.
+    pub async fn suggested(&self, id: &str) -> Vec<String> {
+        let now = self.question_of(id, &Halt::new()).await;
+        now.ok().flatten().map(|question| question.rules).unwrap_or_default()
+    }
+
     /// Rejects a stored call.
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
         self.belongs_here(id).await?;

@@ -1,9 +1,10 @@
 //! A running haft as a command finds it: configuration read, store open, tools registered.
 
-use crate::cli::Common;
-use crate::config::{self, Choices, ConfigError, Layers, Loaded, Paths, Spot, Text};
+use crate::cli::{Common, OneOff};
+use crate::config::{self, Choices, CommandRule, ConfigError, Layers, Loaded, Paths, Spot, Text};
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
+use haft_core::shell::rule::Stance;
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
@@ -84,6 +85,11 @@ pub struct Ground {
 impl Ground {
     /// Finds the project and reads the configuration.
     pub fn find(common: &Common) -> Result<Self, Failure> {
+        Self::find_with(common, &OneOff::default())
+    }
+
+    /// The same, with rules for this once.
+    fn find_with(common: &Common, rules: &OneOff) -> Result<Self, Failure> {
         let here = match &common.root {
             Some(dir) => dir.clone(),
             None => std::env::current_dir().map_err(|error| gone(&error))?,
@@ -92,7 +98,7 @@ impl Ground {
         let workspace = if common.root.is_some() { Workspace::new(&here) } else { Workspace::discover(&here) };
         let workspace = workspace.map_err(fail)?;
         let paths = Paths::from_env(workspace.root())?;
-        let layers = config::load(&paths, Choices::from_env()?, flags(common))?;
+        let layers = config::load(&paths, Choices::from_env()?, flags(common, rules))?;
         Ok(Self { paths, layers, workspace })
     }
 
@@ -105,7 +111,8 @@ impl Ground {
         let here = common.root.clone().map_or_else(std::env::current_dir, Ok).map_err(|error| gone(&error))?;
         let Ok(workspace) = Workspace::discover(&here) else { return Err(failure) };
         let paths = Paths::from_env(workspace.root())?;
-        let Ok(layers) = config::load_without_project(&paths, Choices::from_env()?, flags(common)) else {
+        let Ok(layers) = config::load_without_project(&paths, Choices::from_env()?, flags(common, &OneOff::default()))
+        else {
             return Err(failure);
         };
         style::warn(failure.message());
@@ -139,15 +146,22 @@ fn gone(error: &std::io::Error) -> CallError {
         .hint("name the project with --root DIR")
 }
 
-fn flags(common: &Common) -> Choices {
+fn flags(common: &Common, rules: &OneOff) -> Choices {
     let text =
         |value: &Option<String>, flag: &'static str| value.clone().map(|value| Text::new(value, Spot::Flag(flag)));
     Choices {
         profile: text(&common.profile, "--profile"),
         store: text(&common.store, "--store"),
         agent: common.agent.clone(),
+        rules: one_offs(rules),
         ..Choices::default()
     }
+}
+
+fn one_offs(rules: &OneOff) -> Vec<CommandRule> {
+    let allow = rules.allow.iter().map(|text| CommandRule::one_off(Stance::Allow, text, "--allow"));
+    let deny = rules.deny.iter().map(|text| CommandRule::one_off(Stance::Deny, text, "--deny"));
+    allow.chain(deny).collect()
 }
 
 /// A running haft.
@@ -158,6 +172,8 @@ pub struct App {
     pub json: bool,
     /// On whose behalf calls are made.
     pub caller: Caller,
+    /// The user's configuration file, as people write it.
+    pub config: String,
     session: SessionId,
     dialect: Dialect,
     runtime: Option<tokio::runtime::Runtime>,
@@ -178,6 +194,11 @@ impl App {
         Self::on(common, &Ground::find(common)?)
     }
 
+    /// The same, with rules for this once.
+    pub fn open_with(common: &Common, rules: &OneOff) -> Result<Self, Failure> {
+        Self::on(common, &Ground::find_with(common, rules)?)
+    }
+
     /// The same for commands that only look back and take back.
     pub fn open_to_look_back(common: &Common) -> Result<Self, Failure> {
         Self::on(common, &Ground::find_to_look_back(common)?)
@@ -195,6 +216,7 @@ impl App {
             .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
         let app = Self {
             json: common.json(),
+            config: ground.paths.shown(&ground.paths.user_config()),
             caller: loaded.settings.caller.clone(),
             dialect: loaded.settings.dialect,
             haft: build(ground, store, loaded),
@@ -264,7 +286,7 @@ impl App {
 }
 
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
-    let config::Settings { roots, undo, grant_uses, terms, .. } = loaded.settings;
+    let config::Settings { roots, undo, grant_uses, terms, table, rules, .. } = loaded.settings;
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
     for suffix in ["", "-wal", "-shm"] {
         let mut file = store.path().as_os_str().to_owned();
@@ -278,6 +300,8 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.undo = undo;
     settings.grant_uses = grant_uses;
     settings.terms = terms;
+    settings.table = table;
+    settings.rules = rules;
     // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
     // another version has been installed in its place.
     settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));

@@ -78,6 +78,8 @@ pub enum Command {
     Approvals(ApprovalsArgs),
     /// Show or verify the audit log.
     Log(LogArgs),
+    /// Try rules about shell commands on what happened.
+    Policy(PolicyArgs),
     /// Take back what a call changed.
     Undo(UndoArgs),
     /// Show what a call changed, or which calls changed something.
@@ -149,6 +151,17 @@ pub struct Asking {
     pub no_input: bool,
 }
 
+/// Rules about shell commands, for this once.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OneOff {
+    /// Allow shell commands for this once, as words: 'git log', 'npm run build', '*' for all.
+    #[arg(long, value_name = "RULE")]
+    pub allow: Vec<String>,
+    /// Deny shell commands for this once, whatever they are wrapped in.
+    #[arg(long, value_name = "RULE")]
+    pub deny: Vec<String>,
+}
+
 /// Call a tool.
 #[derive(Debug, Args)]
 pub struct CallArgs {
@@ -166,6 +179,9 @@ pub struct CallArgs {
     /// Give up after so many milliseconds.
     #[arg(long, value_name = "MS")]
     pub timeout_ms: Option<u64>,
+    /// Rules for this once.
+    #[command(flatten)]
+    pub rules: OneOff,
     /// How questions are answered.
     #[command(flatten)]
     pub asking: Asking,
@@ -180,6 +196,9 @@ pub struct BatchArgs {
     /// Vocabulary of the names and arguments.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
+    /// Rules for this once.
+    #[command(flatten)]
+    pub rules: OneOff,
     /// How questions are answered.
     #[command(flatten)]
     pub asking: Asking,
@@ -189,7 +208,8 @@ pub struct BatchArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The tool, in any vocabulary.
-    pub name: String,
+    #[arg(required_unless_present = "batch")]
+    pub name: Option<String>,
     /// Arguments, as for `haft call`.
     #[arg(value_name = "JSON|@FILE|-|KEY=VALUE")]
     pub args: Vec<String>,
@@ -199,6 +219,12 @@ pub struct ExplainArgs {
     /// Run it on a copy-on-write view, and show what it would change.
     #[arg(long)]
     pub run: bool,
+    /// Explain many: JSON lines {"tool", "args"} from a file, or - for stdin; a JSON line each, in order.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["name", "args", "run"])]
+    pub batch: Option<String>,
+    /// Rules for this once.
+    #[command(flatten)]
+    pub rules: OneOff,
 }
 
 /// List, decide and remember approvals.
@@ -273,6 +299,28 @@ pub struct LogArgs {
     /// With verify: a head that was written down earlier, as SEQ:HASH.
     #[arg(long, value_name = "SEQ:HASH")]
     pub expect: Option<String>,
+}
+
+/// Try rules about shell commands on what happened.
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: PolicyAction,
+}
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum PolicyAction {
+    /// Say what would have been decided about the shell commands in the log, had these rules held.
+    Replay {
+        /// A rule as in a configuration: 'allow: git log' or 'deny: rm'.
+        #[arg(long = "rule", value_name = "RULE", required = true)]
+        rules: Vec<String>,
+        /// Only of the last 30s, 5m, 1h, 1d.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+    },
 }
 
 /// Take back what a call changed.

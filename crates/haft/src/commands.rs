@@ -7,6 +7,7 @@ mod confine;
 mod doctor;
 mod explain;
 mod log;
+mod policy;
 mod recall;
 mod reference;
 mod setup;
@@ -37,11 +38,12 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let common = &cli.common;
     match cli.command {
         Command::Tools(args) => tools::run(&App::open(common)?, &args),
-        Command::Call(args) => call::one(&App::open(common)?, &args),
-        Command::Batch(args) => call::batch(&App::open(common)?, &args),
-        Command::Explain(args) => explain::run(&App::open(common)?, &args),
+        Command::Call(args) => call::one(&App::open_with(common, &args.rules)?, &args),
+        Command::Batch(args) => call::batch(&App::open_with(common, &args.rules)?, &args),
+        Command::Explain(args) => explain::run(&App::open_with(common, &args.rules)?, &args),
         Command::Approvals(args) => approvals::run(&App::open(common)?, args.action),
         Command::Log(args) => log::run(&App::open_to_look_back(common)?, &args),
+        Command::Policy(args) => policy::run(common, &args.action),
         Command::Undo(args) => recall::undo(&App::open_to_look_back(common)?, &args),
         Command::Changes(args) => recall::changes(&App::open_to_look_back(common)?, &args),
         Command::Confine(args) => Ok(confine::run(&args)),

@@ -10,6 +10,7 @@
 
 mod approval;
 mod choices;
+mod commands;
 mod confinement;
 mod error;
 mod file;
@@ -32,6 +33,7 @@ mod laws;
 mod tests;
 
 pub use choices::{BadWord, Choices};
+pub use commands::CommandRule;
 pub use confinement::{Confinement, Hosts, Limits, Net, Permissions, Require, WriteMode};
 pub use error::ConfigError;
 pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};

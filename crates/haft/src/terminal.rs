@@ -14,12 +14,18 @@ const DIFF_LINES: usize = 60;
 
 /// Asks on the controlling terminal, whatever stdin is used for. One conversation at a time: calls that run
 /// together must not take each other's answers.
-#[derive(Default)]
 pub(crate) struct Terminal {
     conversation: tokio::sync::Mutex<()>,
+    /// The file in which rules are written, as people write it.
+    config: String,
 }
 
 impl Terminal {
+    /// The terminal, for somebody whose rules are in that file.
+    pub(crate) fn new(config: &str) -> Self {
+        Self { conversation: tokio::sync::Mutex::default(), config: config.to_owned() }
+    }
+
     /// Whether somebody seems to be there.
     pub(crate) fn present() -> bool {
         std::io::stderr().is_terminal() && File::options().read(true).write(true).open("/dev/tty").is_ok()
@@ -36,10 +42,27 @@ impl Approver for Terminal {
         Box::pin(async move {
             let _mine = self.conversation.lock().await;
             // Reading a terminal blocks; the worker thread ends with the answer or with the process.
-            let asked = tokio::task::spawn_blocking(move || converse(&question)).await;
-            asked.ok().and_then(Result::ok).unwrap_or(Said::Nobody)
+            let config = self.config.clone();
+            let asked = tokio::task::spawn_blocking(move || {
+                let said = converse(&question)?;
+                if matches!(said, Said::Once | Said::Session) {
+                    suggest(&question.rules, &config);
+                }
+                std::io::Result::Ok(said)
+            });
+            asked.await.ok().and_then(Result::ok).unwrap_or(Said::Nobody)
         })
     }
+}
+
+/// Says which rules would have allowed a shell command that a person has just approved.
+pub(crate) fn suggest(rules: &[String], config: &str) {
+    if rules.is_empty() {
+        return;
+    }
+    let rules: Vec<String> = rules.iter().map(|rule| format!("`- allow: {}`", inert(rule))).collect();
+    let text = format!("to allow this from now on: add {} to `rules:` in {config}", rules.join(" and "));
+    style::note(&paint(FAINT, text));
 }
 
 fn converse(question: &Question) -> std::io::Result<Said> {
@@ -198,6 +221,7 @@ mod tests {
             subject: "a.txt".to_owned(),
             places: vec!["a.txt".to_owned()],
             hold: None,
+            rules: Vec::new(),
             tried: None,
             shown: None,
             basis: haft_core::record::Digest::ZERO,

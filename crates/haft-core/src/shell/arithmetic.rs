@@ -88,7 +88,9 @@ fn parameter(inner: &str) -> Parameter<'_> {
     };
     let after = &name[end..];
     match after.as_bytes() {
-        [b'[', b'@' | b'*', b']', b':', b'-' | b'?' | b'+', ..] | [b'[', b'@' | b'*', b']', b'}', ..] => Parameter::Plain,
+        [b'[', b'@' | b'*', b']', b':', b'-' | b'?' | b'+', ..] | [b'[', b'@' | b'*', b']', b'}', ..] => {
+            Parameter::Plain
+        }
         [b'[', ..] => Parameter::Computed(&after[1..]),
         [b':', b'-' | b'?' | b'+', ..] => Parameter::Plain,
         [b':', b'=', ..] | [b'=', ..] => {
@@ -106,7 +108,9 @@ fn parameter(inner: &str) -> Parameter<'_> {
 /// follows it is held to the same.
 pub(super) fn unsafe_name<'t>(text: &'t str, state: &State) -> Option<&'t str> {
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '`' | '[' | '\\' | '\'')) {
+    while let Some(at) =
+        rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '`' | '[' | '\\' | '\''))
+    {
         let before = rest[..at].chars().next_back();
         rest = &rest[at..];
         if let Some(after) = rest.strip_prefix('$') {

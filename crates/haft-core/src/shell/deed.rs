@@ -2,7 +2,7 @@
 //! commands that are run in turn, and doubts.
 
 use super::entry::{Does, Entry, Prints, Role, Times, Wraps};
-use super::judged::{Class, Command, Doubt, Harm, Redirect, Standing, Used};
+use super::judged::{Cause, Class, Command, Doubt, Harm, Redirect, Standing, Used};
 use super::options::{Sorted, sort};
 use super::ruin;
 use super::special;
@@ -26,6 +26,7 @@ pub(super) struct Call {
 /// What is found out about a command while it is looked at.
 pub(super) struct Deed {
     pub(super) class: Class,
+    pub(super) nature: Option<Class>,
     pub(super) doubts: Vec<Doubt>,
     pub(super) prints: Stream,
     pub(super) wrapper: bool,
@@ -38,6 +39,7 @@ impl Deed {
     pub(super) fn new(class: Class) -> Self {
         Self {
             class,
+            nature: None,
             doubts: Vec::new(),
             prints: Stream::Unknown,
             wrapper: false,
@@ -47,8 +49,48 @@ impl Deed {
         }
     }
 
+    /// Adds a doubt that no rule can speak for.
     pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
-        self.doubts.push(Doubt { harm, why: why.into() });
+        self.doubts.push(Doubt::new(harm, why));
+    }
+
+    /// Adds a doubt that comes from somewhere else.
+    pub(super) fn doubt_by(&mut self, cause: Cause, harm: Harm, why: impl Into<String>) {
+        self.doubts.push(Doubt::new(harm, why).by(cause));
+    }
+
+    /// Notes an option, and what doubts it gives.
+    pub(super) fn used(&mut self, name: &str, value: Option<Word>, does: Does, doubts: Vec<Doubt>) {
+        let harm = doubts.iter().map(|doubt| doubt.harm).filter(|harm| *harm != Harm::Unknown).max();
+        self.options.push(Used { name: name.to_owned(), value, harm });
+        let known = match does {
+            Does::Writes | Does::Alters => Harm::Writes,
+            Does::Runs => Harm::Runs,
+            Does::Sends => Harm::Sends,
+            Does::Nothing | Does::Follows | Does::Reads | Does::Shell => return self.doubts.extend(doubts),
+        };
+        self.blame(name, known, doubts);
+    }
+
+    /// Notes the words that a reader of its own kept to itself: rules may be about them.
+    fn note(&mut self, task: &Task<'_>) {
+        let sorted = sort(task.entry, task.args, false);
+        if self.operands.is_empty() {
+            self.operands = sorted.operands;
+        }
+        for option in sorted.options {
+            if !self.options.iter().any(|used| used.name == option.name) {
+                self.options.push(Used { name: option.name, value: option.value, harm: None });
+            }
+        }
+    }
+
+    /// Adds doubts, those about a harm that an option is known for as that option's.
+    pub(super) fn blame(&mut self, name: &str, known: Harm, doubts: Vec<Doubt>) {
+        self.doubts.extend(doubts.into_iter().map(|doubt| match doubt.harm {
+            harm if harm == known => doubt.by(Cause::Option(name.to_owned())),
+            _ => doubt,
+        }));
     }
 }
 
@@ -90,21 +132,24 @@ impl Walk<'_> {
         // Commands are listed in the order in which they run: a wrapper before what it wraps.
         let slot = self.commands.len();
         self.commands.push(blank(args.to_vec(), &standing));
-        let mut deed = match &name {
+        let deed = match &name {
             Some(Ok(name)) => self.by_name(name, args, &standing, &stdin, state),
-            Some(Err(path)) => {
-                let mut deed = Deed::new(Class::General);
-                deed.doubt(Harm::Runs, format!("it runs {}", super::cut(path)));
-                deed
-            }
-            None => {
-                state.forget_all();
-                let mut deed = Deed::new(Class::General);
-                let why = format!("which program `{}` is, is not known before it runs", super::cut(&program.text));
-                deed.doubt(Harm::Runs, why);
-                deed
-            }
+            Some(Err(path)) => elsewhere(path),
+            None => unnamed(program, state),
         };
+        self.conclude(slot, (program, assignments, redirects), deed, state)
+    }
+
+    /// What stands around a command, and what follows for it. Apart from the way down into what it runs, so
+    /// that this does not cost stack on each level.
+    fn conclude(
+        &mut self,
+        slot: usize,
+        (program, assignments, redirects): (&Word, Vec<(String, Word)>, Vec<Redirect>),
+        mut deed: Deed,
+        state: &State,
+    ) -> Stream {
+        let name = program.literal().map(name_of);
         if program.text.contains(['$', '`']) && !program.text.starts_with("$'") && !program.text.starts_with("$\"") {
             // It is looked at as what it is now, and is not believed to stay that.
             deed.doubt(Harm::Runs, format!("`{}` says which program is run", super::cut(&program.text)));
@@ -122,7 +167,7 @@ impl Walk<'_> {
                 Class::General => (Harm::Unknown, "is not known to only read"),
                 _ => (Harm::Writes, "changes things"),
             };
-            deed.doubt(harm, format!("`{}` {does}", super::cut(&spoken(program, &deed.subcommand))));
+            deed.doubt_by(Cause::Nature, harm, format!("`{}` {does}", super::cut(&spoken(program, &deed.subcommand))));
         } else if deed.class.looks() && deed.doubts.iter().any(|doubt| doubt.harm != Harm::Unknown) {
             // A known harm decides what it is; what is merely not known may still be reading.
             let writes = deed.doubts.iter().all(|doubt| doubt.harm == Harm::Writes);
@@ -139,6 +184,7 @@ impl Walk<'_> {
             place.redirects = redirects;
             place.class = deed.class;
             place.wrapper = deed.wrapper;
+            place.nature = deed.nature;
             place.subcommand = deed.subcommand;
             place.options = deed.options;
             place.operands = deed.operands;
@@ -156,7 +202,8 @@ impl Walk<'_> {
                 return Deed::new(Class::Neutral);
             }
             let mut deed = Deed::new(Class::General);
-            deed.doubt(Harm::Unknown, format!("`{}` is not in the table of known programs", super::cut(name)));
+            let why = format!("`{}` is not in the table of known programs", super::cut(name));
+            deed.doubt_by(Cause::Nature, Harm::Unknown, why);
             deed.operands = args.to_vec();
             return deed;
         };
@@ -176,6 +223,9 @@ impl Walk<'_> {
         if entry.subcommands.is_empty() {
             let mut deed = special::read(self, task, state).unwrap_or_else(|| self.plainly(task, state));
             deed.subcommand.clone_from(path);
+            if entry.written.special.is_some() {
+                deed.note(task);
+            }
             return deed;
         }
         let head = sort(entry, task.args, true);
@@ -193,7 +243,8 @@ impl Walk<'_> {
                 Some(name) => format!("`{} {}` is not known to only read", task.name, super::cut(name)),
                 None => format!("what `{}` is told to do is not known before it runs", task.name),
             };
-            deed.doubt(Harm::Unknown, why);
+            deed.doubt_by(if word.literal().is_some() { Cause::Subcommand } else { Cause::Other }, Harm::Unknown, why);
+            deed.doubts.extend(head.doubts);
             deed.subcommand.clone_from(path);
             deed.subcommand.extend(word.literal().map(str::to_owned));
             deed.operands = task.args.get(at + 1..).unwrap_or_default().to_vec();
@@ -241,6 +292,7 @@ impl Walk<'_> {
         let default = when.and_then(|when| when.default.as_ref()).or(entry.written.default.as_ref());
         let prints = when.and_then(|when| when.prints).or(entry.written.prints);
         let mut deed = Deed::new(class);
+        deed.nature = Some(class);
         deed.doubts.extend(sorted.doubts.iter().cloned());
         if !sorted.doubts.is_empty() {
             // An option that is not known may do anything.
@@ -270,7 +322,7 @@ impl Walk<'_> {
         for option in &sorted.options {
             let mut doubts = Vec::new();
             let name = format!("`{}`", super::cut(&option.name));
-            let mut plain = |harm: Harm, does: &str| doubts.push(Doubt { harm, why: format!("{name} {does}") });
+            let mut plain = |harm: Harm, does: &str| doubts.push(Doubt::new(harm, format!("{name} {does}")));
             match (option.does, &option.value) {
                 (Does::Nothing, _) | (Does::Reads | Does::Shell, None) => {}
                 (Does::Follows, _) => self.follows = true,
@@ -282,9 +334,7 @@ impl Walk<'_> {
                 (Does::Sends, _) => plain(Harm::Sends, "sends or fetches something"),
                 (Does::Shell, Some(value)) => self.run_text(task, value, deed, state),
             }
-            let harm = doubts.iter().map(|doubt| doubt.harm).filter(|harm| *harm != Harm::Unknown).max();
-            deed.options.push(Used { name: option.name.clone(), value: option.value.clone(), harm });
-            deed.doubts.append(&mut doubts);
+            deed.used(&option.name, option.value.clone(), option.does, doubts);
         }
     }
 
@@ -299,10 +349,13 @@ impl Walk<'_> {
                 }
                 deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
             }
-            None => deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", super::cut(&word.text))),
+            None => {
+                let why = format!("`{}` is run, and is not known before", super::cut(&word.text));
+                deed.doubt_by(Cause::Code, Harm::Runs, why);
+            }
         }
         if task.entry.written.wraps != Some(Wraps::Plainly) {
-            deed.doubt(Harm::Runs, format!("`{}` runs a command in its own way", task.name));
+            deed.doubt_by(Cause::Elsewhere, Harm::Runs, format!("`{}` runs a command in its own way", task.name));
         }
     }
 
@@ -317,11 +370,11 @@ impl Walk<'_> {
     ) -> Vec<Word> {
         let (assigned, rest) = assign(roles, sorted.operands.len());
         let mut named = Vec::new();
-        // A word that may be several shifts those after it.
+        // A word that may be several shifts those after it, unless it is one of any number.
         let mut shifted = false;
-        for (number, role) in assigned.into_iter().enumerate() {
+        for (number, (role, times)) in assigned.into_iter().enumerate() {
             let word = &sorted.operands[number];
-            shifted |= word.splits();
+            shifted |= word.splits() && times != Times::Any;
             match role {
                 Role::Text if shifted && roles.iter().any(|(role, _)| *role == Role::Read) => {
                     self.reads(word, state, &mut deed.doubts);
@@ -331,12 +384,7 @@ impl Walk<'_> {
                     self.reads(word, state, &mut deed.doubts);
                     named.push(word.clone());
                 }
-                Role::Write => self.writes(word, state, &mut deed.doubts, &format!("`{}`", task.name)),
-                Role::Alter => {
-                    deed.doubt(Harm::Writes, format!("`{} {}` changes things", task.name, super::cut(&word.text)))
-                }
-                Role::Run => deed.doubt(Harm::Runs, format!("`{}` runs {}", task.name, super::cut(&word.text))),
-                Role::Send => deed.doubt(Harm::Sends, format!("`{}` talks to {}", task.name, super::cut(&word.text))),
+                Role::Write | Role::Alter | Role::Run | Role::Send => self.works_on(task, role, word, deed, state),
                 Role::Command => {
                     let from = sorted.at[number];
                     self.run_words(task, &task.args[from..], deed, state);
@@ -359,6 +407,23 @@ impl Walk<'_> {
         named
     }
 
+    /// An operand of a program that is there to do something to it.
+    fn works_on(&mut self, task: &Task<'_>, role: Role, word: &Word, deed: &mut Deed, state: &State) {
+        let (name, text) = (task.name, super::cut(&word.text));
+        let mut doubts = Vec::new();
+        match role {
+            Role::Write => self.writes(word, state, &mut doubts, &format!("`{name}`")),
+            Role::Alter => doubts.push(Doubt::new(Harm::Writes, format!("`{name} {text}` changes things"))),
+            Role::Run => doubts.push(Doubt::new(Harm::Runs, format!("`{name}` runs {text}"))),
+            _ => doubts.push(Doubt::new(Harm::Sends, format!("`{name}` talks to {text}"))),
+        }
+        // What is written first is what the program does; what follows is why that is not known.
+        if let Some(first) = doubts.first_mut() {
+            first.cause = Cause::Nature;
+        }
+        deed.doubts.append(&mut doubts);
+    }
+
     /// Words that are a command.
     pub(super) fn run_words(&mut self, task: &Task<'_>, argv: &[Word], deed: &mut Deed, state: &mut State) {
         let (assignments, argv) = special::assignments(argv);
@@ -373,9 +438,28 @@ impl Walk<'_> {
         deed.prints = self.consider(call, &mut state);
         match task.entry.written.wraps {
             Some(Wraps::Plainly) => deed.wrapper = true,
-            _ => deed.doubt(Harm::Runs, format!("`{}` runs a command elsewhere, or as somebody else", task.name)),
+            _ => {
+                let why = format!("`{}` runs a command elsewhere, or as somebody else", task.name);
+                deed.doubt_by(Cause::Elsewhere, Harm::Runs, why);
+            }
         }
     }
+}
+
+/// A program that is none of the system's.
+fn elsewhere(path: &str) -> Deed {
+    let mut deed = Deed::new(Class::General);
+    deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs {}", super::cut(path)));
+    deed
+}
+
+/// A program that is not known before it runs.
+fn unnamed(program: &Word, state: &mut State) -> Deed {
+    state.forget_all();
+    let mut deed = Deed::new(Class::General);
+    let why = format!("which program `{}` is, is not known before it runs", super::cut(&program.text));
+    deed.doubt_by(Cause::Code, Harm::Runs, why);
+    deed
 }
 
 fn blank(args: Vec<Word>, standing: &Standing) -> Command {
@@ -388,6 +472,7 @@ fn blank(args: Vec<Word>, standing: &Standing) -> Command {
         standing: standing.clone(),
         class: Class::General,
         wrapper: false,
+        nature: None,
         options: Vec::new(),
         operands: Vec::new(),
         doubts: Vec::new(),
@@ -401,7 +486,7 @@ fn spoken(program: &Word, subcommand: &[String]) -> String {
 }
 
 /// The program that a word names, or the path of one that may be anything.
-fn name_of(text: &str) -> Result<&str, &str> {
+pub(super) fn name_of(text: &str) -> Result<&str, &str> {
     if !text.contains('/') {
         return Ok(text);
     }
@@ -410,13 +495,13 @@ fn name_of(text: &str) -> Result<&str, &str> {
 }
 
 /// The role of each operand, and how many have none.
-fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<Role>, usize) {
+fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<(Role, Times)>, usize) {
     let mut assigned = Vec::with_capacity(count);
     for (position, (role, times)) in roles.iter().enumerate() {
         let left = count - assigned.len();
         // A command takes all that is left, and looks at it by itself.
         if matches!(role, Role::Command | Role::Shell) && left > 0 {
-            assigned.push(*role);
+            assigned.push((*role, *times));
             return (assigned, 0);
         }
         let after = roles[position + 1..].iter().filter(|(_, times)| *times == Times::Once).count();
@@ -425,7 +510,7 @@ fn assign(roles: &[(Role, Times)], count: usize) -> (Vec<Role>, usize) {
             Times::Maybe => left.saturating_sub(after).min(1),
             Times::Any => left.saturating_sub(after),
         };
-        assigned.extend(std::iter::repeat_n(*role, take));
+        assigned.extend(std::iter::repeat_n((*role, *times), take));
     }
     let rest = count - assigned.len();
     (assigned, rest)

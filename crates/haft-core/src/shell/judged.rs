@@ -90,6 +90,30 @@ pub enum Harm {
     Unknown,
 }
 
+/// What of a command a doubt comes from. Rules go by it: most of this no rule can speak for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// What the program is for, or that it is not in the table.
+    Nature,
+    /// Its subcommand, which is not in the table.
+    Subcommand,
+    /// This option: what it does, or that it is not in the table.
+    Option(String),
+    /// It runs a command elsewhere, or as somebody else.
+    Elsewhere,
+    /// It runs something that is not known before.
+    Code,
+    /// A variable that it is given.
+    Variable,
+    /// A redirection.
+    Redirect,
+    /// It belongs to no single command.
+    Line,
+    /// Anything else: a word that is not known, a script in a language of its own.
+    #[default]
+    Other,
+}
+
 /// Why a command is not known to only read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Doubt {
@@ -97,6 +121,23 @@ pub struct Doubt {
     pub harm: Harm,
     /// The reason, as half a sentence.
     pub why: String,
+    /// What it comes from.
+    #[serde(skip)]
+    pub cause: Cause,
+}
+
+impl Doubt {
+    /// A doubt that no rule can speak for.
+    pub(super) fn new(harm: Harm, why: impl Into<String>) -> Self {
+        Self { harm, why: why.into(), cause: Cause::Other }
+    }
+
+    /// The same, from somewhere else.
+    #[must_use]
+    pub(super) fn by(mut self, cause: Cause) -> Self {
+        self.cause = cause;
+        self
+    }
 }
 
 /// A path that a command reads or writes.
@@ -199,6 +240,10 @@ pub struct Command {
     pub class: Class,
     /// Whether it only runs another command that is listed as well, as that would run by itself.
     pub wrapper: bool,
+    /// What its program is for by the table, whatever its options and redirections add; none if the table
+    /// does not know it, so that its words were not read.
+    #[serde(skip)]
+    pub nature: Option<Class>,
     /// Its options as far as they were understood.
     #[serde(skip)]
     pub options: Vec<Used>,

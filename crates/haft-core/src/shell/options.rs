@@ -1,7 +1,7 @@
 //! Reading the words after a program as its options and operands, as the program itself would.
 
 use super::entry::{Arity, Does, Entry};
-use super::judged::{Class, Doubt, Harm};
+use super::judged::{Cause, Class, Doubt, Harm};
 use super::word::{Value, Word};
 
 /// An option that was found.
@@ -32,7 +32,7 @@ impl Sorted {
     }
 
     fn doubt(&mut self, why: String) {
-        self.doubts.push(Doubt { harm: Harm::Unknown, why });
+        self.doubts.push(Doubt::new(Harm::Unknown, why));
     }
 }
 
@@ -177,7 +177,7 @@ impl Reading<'_> {
                     return self.take(&name, (!rest.is_empty()).then(|| Word::known(rest)));
                 }
                 None if self.entry.written.numbers && c.is_ascii_digit() => {}
-                None => return self.unknown(&name),
+                None => return self.unknown(&format!("-{}", &text[at..])),
             }
         }
     }
@@ -187,7 +187,8 @@ impl Reading<'_> {
         if self.entry.class == Class::Neutral && self.entry.harmless() {
             return;
         }
-        self.sorted.doubt(format!("the option `{}` is not known to be harmless", super::cut(name)));
+        let why = format!("the option `{}` is not known to be harmless", super::cut(name));
+        self.sorted.doubts.push(Doubt::new(Harm::Unknown, why).by(Cause::Option(name.to_owned())));
     }
 
     fn take(&mut self, name: &str, value: Option<Word>) {

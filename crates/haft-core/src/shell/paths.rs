@@ -46,7 +46,7 @@ impl Walk<'_> {
         if word.text.starts_with(">(") || word.literal().is_some_and(|path| self.swallows(path)) {
             return;
         }
-        doubts.push(Doubt { harm: Harm::Writes, why: format!("{what} writes {}", super::cut(word.shown())) });
+        doubts.push(Doubt::new(Harm::Writes, format!("{what} writes {}", super::cut(word.shown()))));
         for target in targets(word, state, doubts) {
             if DISKS.iter().any(|disk| target.text().starts_with(disk)) {
                 self.ruin(format!("{} is a disk, or the machine's memory, and would be overwritten", target.text()));
@@ -72,7 +72,7 @@ impl Walk<'_> {
 
 /// The places that a word names.
 pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Vec<Target> {
-    let unknown = |why: String| Doubt { harm: Harm::Unknown, why };
+    let unknown = |why: String| Doubt::new(Harm::Unknown, why);
     let (paths, glob): (Vec<&str>, bool) = match &word.value {
         Value::Known(path) if path.is_empty() || path == "-" || is_sink(path) => return Vec::new(),
         Value::Known(path) => (vec![path], false),
@@ -86,7 +86,7 @@ pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Ve
     let mut found = Vec::new();
     for path in paths {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
-            doubts.push(Doubt { harm: Harm::Sends, why: format!("{} is a connection", super::cut(path)) });
+            doubts.push(Doubt::new(Harm::Sends, format!("{} is a connection", super::cut(path))));
         }
         let absolute = path.starts_with('/');
         if state.is_lost() && !absolute {

@@ -149,7 +149,9 @@ fn env(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         matches!(option.name.as_str(), "-i" | "--ignore-environment")
             || option.value.as_ref().is_some_and(|value| value.start().is_empty() || value.start().starts_with("GIT_"))
     };
-    if sorted.options.iter().any(unset) && command.iter().any(|word| word.literal().is_none_or(|word| word.contains("git"))) {
+    if sorted.options.iter().any(unset)
+        && command.iter().any(|word| word.literal().is_none_or(|word| word.contains("git")))
+    {
         deed.doubt(Harm::Writes, "without what its environment says, looking with git writes");
     }
     if command.is_empty() {

@@ -1,6 +1,6 @@
 //! Variables that decide what is run: set for a command they are like options that execute.
 
-use super::judged::{Doubt, Harm};
+use super::judged::{Cause, Doubt, Harm};
 use super::word::Word;
 
 /// Variables that may be set for a command: they change how it prints, and nothing else.
@@ -59,7 +59,7 @@ const OBEYED: &[&str] = &[
 pub(super) fn plain(name: &str) -> Option<Doubt> {
     let obeyed =
         OBEYED.contains(&name) || name.starts_with("BASH") || name.starts_with("LD_") || name.starts_with("GIT_");
-    obeyed.then(|| Doubt { harm: Harm::Runs, why: format!("setting {name} decides what is run later") })
+    obeyed.then(|| Doubt::new(Harm::Runs, format!("setting {name} decides what is run later")).by(Cause::Variable))
 }
 
 /// A variable that a command is given.
@@ -68,5 +68,5 @@ pub(super) fn given(name: &str, value: &Word) -> Option<Doubt> {
         || name.starts_with("LC_")
         || (name == "GIT_OPTIONAL_LOCKS" && value.literal() == Some("0"))
         || (PAGERS.contains(&name) && matches!(value.literal(), Some("cat" | "")));
-    (!harmless).then(|| Doubt { harm: Harm::Runs, why: format!("setting {name} may decide what is run") })
+    (!harmless).then(|| Doubt::new(Harm::Runs, format!("setting {name} may decide what is run")).by(Cause::Variable))
 }

@@ -5,7 +5,7 @@
 //! tree, and by the second look, so that none can hide where the tree does not lead.
 
 use super::arithmetic;
-use super::judged::{Command, Doubt, Flow, Harm, Redirect, Standing, Target, Unreadable};
+use super::judged::{Cause, Command, Doubt, Flow, Harm, Redirect, Standing, Target, Unreadable};
 use super::second;
 use super::state::State;
 use super::table::Table;
@@ -36,8 +36,23 @@ const FUEL: usize = 40_000;
 /// Commands that go elsewhere, and those that may set how words are split.
 const ROAMERS: &[&str] = &["cd", "pushd", "popd"];
 const SPLITTERS: &[&str] = &[
-    "read", "mapfile", "readarray", "printf", "declare", "typeset", "local", "export", "readonly", "getopts", "eval",
-    "source", ".", "unset", "let", "set", "shopt",
+    "read",
+    "mapfile",
+    "readarray",
+    "printf",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "getopts",
+    "eval",
+    "source",
+    ".",
+    "unset",
+    "let",
+    "set",
+    "shopt",
 ];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;
@@ -189,7 +204,7 @@ impl<'g> Walk<'g> {
 
     /// Adds a doubt that belongs to no single command.
     pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
-        let doubt = Doubt { harm, why: why.into() };
+        let doubt = Doubt::new(harm, why).by(Cause::Line);
         if !self.doubts.contains(&doubt) {
             self.doubts.push(doubt);
         }
@@ -490,6 +505,7 @@ impl<'g> Walk<'g> {
 
     /// What the redirections of a command touch.
     pub(super) fn touch(&mut self, redirects: &[Redirect], state: &State, doubts: &mut Vec<Doubt>) {
+        let before = doubts.len();
         for redirect in redirects {
             let Some(word) = &redirect.target else { continue };
             if matches!(redirect.flow, Flow::Reads | Flow::Both) {
@@ -499,6 +515,7 @@ impl<'g> Walk<'g> {
                 self.writes(word, state, doubts, "a redirection");
             }
         }
+        doubts[before..].iter_mut().for_each(|doubt| doubt.cause = Cause::Redirect);
     }
 }
 

@@ -5,9 +5,10 @@ use crate::cli::ApprovalsAction;
 use crate::commands::call;
 use crate::input::duration_ms;
 use crate::style::{self, BOLD, FAINT, GOOD, NAME, paint};
+use crate::terminal;
 use haft_core::grant::Grant;
 use haft_core::suggest::did_you_mean;
-use haft_core::{CallError, ToolName};
+use haft_core::{CallError, ErrorKind, ToolName};
 use haft_runtime::{Halt, new_call_id, now_ms};
 use haft_store::Approval;
 use serde_json::json;
@@ -82,10 +83,14 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
 }
 
 fn approve(app: &App, id: &str) -> Result<u8, Failure> {
+    let rules = app.block_on(app.haft.suggested(id));
     let outcome = app.block_on(async {
         let outcome = app.haft.approve(id, &person(), &Halt::new()).await?;
         app.haft.flush().await.map(|()| outcome)
     })?;
+    if !app.json && outcome.error.as_ref().is_none_or(|error| error.kind == ErrorKind::Failed) {
+        terminal::suggest(&rules, &app.config);
+    }
     Ok(call::report(app, &outcome))
 }
 

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who answers questions.
-fn approver(asking: &Asking) -> Box<dyn Approver> {
+fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
     if asking.yes {
         Box::new(Yes)
     } else if asking.no_input || !Terminal::present() {
         Box::new(Nobody)
     } else {
-        Box::new(Terminal::default())
+        Box::new(Terminal::new(&app.config))
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
         Err(error) => return Ok(report(app, &unrun(new_call_id(), &args.name, error))),
     };
     let halt = args.timeout_ms.map_or_else(Halt::new, |ms| Halt::new().within(Duration::from_millis(ms)));
-    let approver = approver(&args.asking);
+    let approver = approver(app, &args.asking);
     let outcome = app.block_on(async {
         let work = async {
             if args.dry_run {
@@ -99,12 +99,12 @@ pub(super) fn show(outcome: &Outcome) {
 /// One line of a batch.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
-    tool: String,
+pub(super) struct Line {
+    pub(super) tool: String,
     #[serde(default)]
-    args: Value,
+    pub(super) args: Value,
     #[serde(default)]
-    dialect: Option<Dialect>,
+    pub(super) dialect: Option<Dialect>,
 }
 
 /// Calls many tools.
@@ -117,7 +117,7 @@ pub(super) fn batch(app: &App, args: &BatchArgs) -> Result<u8, Failure> {
         }
     };
     let calls = lines(app, &text, args.dialect.as_deref())?;
-    let (halt, approver) = (Halt::new(), approver(&args.asking));
+    let (halt, approver) = (Halt::new(), approver(app, &args.asking));
     let mut worst = 0;
     app.block_on(async {
         let work = app.haft.call_all(calls, approver.as_ref(), &halt, |outcome| {

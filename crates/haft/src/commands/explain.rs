@@ -2,14 +2,28 @@
 
 use crate::app::{App, Failure};
 use crate::cli::ExplainArgs;
+use crate::commands::call::Line;
 use crate::input;
-use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, paint};
+use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
+use haft_core::CallError;
 use haft_core::approval::Decision;
+use haft_core::preview::inert;
+use haft_core::shell::{Command, Flow, Word};
+use haft_runtime::judge::ShellShown;
 use haft_runtime::{Explained, Halt};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read};
+
+/// The longest line of a batch.
+const LINE_MAX: u64 = 16 << 20;
 
 /// Says what would happen to a call, and why.
 pub(super) fn run(app: &App, args: &ExplainArgs) -> Result<u8, Failure> {
-    let call = app.call(&args.name, input::arguments(&args.args)?, args.dialect.as_deref())?;
+    if let Some(file) = &args.batch {
+        return batch(app, file, args.dialect.as_deref());
+    }
+    let name = args.name.as_deref().unwrap_or_default();
+    let call = app.call(name, input::arguments(&args.args)?, args.dialect.as_deref())?;
     let explained = app.block_on(app.haft.explain(call.clone()))?;
     let tried = args.run.then(|| app.block_on(app.haft.dry_run(call, &Halt::new())));
     app.block_on(app.haft.flush())?;
@@ -27,22 +41,55 @@ pub(super) fn run(app: &App, args: &ExplainArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Explains many calls, each as it comes: a line in, a line out. A line that makes no sense is answered with
+/// its error, and the rest goes on.
+fn batch(app: &App, file: &str, dialect: Option<&str>) -> Result<u8, Failure> {
+    let mut source: Box<dyn BufRead> = match file {
+        "-" => Box::new(BufReader::new(std::io::stdin())),
+        path => {
+            let file = std::fs::File::open(path).map_err(|error| CallError::invalid(format!("{path}: {error}")))?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = source.by_ref().take(LINE_MAX).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| CallError::invalid(format!("{file}: {error}")))?;
+        if read == 0 {
+            return Ok(0);
+        }
+        if read as u64 == LINE_MAX && line.last() != Some(&b'\n') {
+            return Err(CallError::invalid(format!("a line is longer than {} MiB", LINE_MAX >> 20)).into());
+        }
+        if !line.trim_ascii().is_empty() {
+            style::json(&answer(app, &line, dialect).unwrap_or_else(|error| json!({ "error": error })));
+        }
+    }
+}
+
+fn answer(app: &App, line: &[u8], dialect: Option<&str>) -> Result<Value, CallError> {
+    let line: Line = serde_json::from_slice(line).map_err(|error| {
+        CallError::invalid(format!("not a call: {error}"))
+            .hint(r#"each line is an object like {"tool": "shell.exec", "args": {"command": "ls"}}"#)
+    })?;
+    let mut call = app.call(&line.tool, line.args, dialect)?;
+    call.dialect = line.dialect.unwrap_or(call.dialect);
+    let explained = app.block_on(app.haft.explain(call))?;
+    serde_json::to_value(&explained).map_err(|error| CallError::internal(error.to_string()))
+}
+
 fn show(explained: &Explained) {
     style::out(&paint(BOLD, &explained.preview));
     let verdict = &explained.verdict;
-    style::out(&format!(
-        "{} by {}: {}",
-        word(verdict.decision),
-        verdict.by,
-        haft_core::preview::inert(&verdict.reason)
-    ));
-    for place in &explained.places {
+    style::out(&format!("{} by {}: {}", word(verdict.decision), verdict.by, inert(&verdict.reason)));
+    for place in explained.places.iter().filter(|place| explained.shell.is_none() || place.param != "command") {
         let inside = if place.inside { "inside the project" } else { "outside the project" };
         let care = place.sensitive.map(|why| format!(", holds {}", why.noun())).unwrap_or_default();
-        style::out(
-            &format!("  {:?} {} ({inside}{care})", place.access, haft_core::preview::inert(&place.shown))
-                .to_lowercase(),
-        );
+        style::out(&format!("  {:?} {} ({inside}{care})", place.access, inert(&place.shown)).to_lowercase());
+    }
+    if let Some(shell) = &explained.shell {
+        show_shell(shell);
     }
     if let Some(hold) = &explained.hold {
         style::out(&format!("  confinement {}", hold.level));
@@ -55,22 +102,67 @@ fn show(explained: &Explained) {
     }
     for vote in &explained.votes {
         let said = vote.decision.map_or_else(|| paint(FAINT, "no opinion"), word);
-        style::out(&format!(
-            "  {:>5}  {:<14} {said}  {}",
-            vote.priority,
-            vote.by,
-            haft_core::preview::inert(&vote.reason)
-        ));
+        style::out(&format!("  {:>5}  {:<14} {said}  {}", vote.priority, vote.by, inert(&vote.reason)));
     }
     if let Some(problem) = &explained.problem {
-        style::out(&format!("{} {}", paint(CARE, "it would fail:"), haft_core::preview::inert(problem)));
+        style::out(&format!("{} {}", paint(CARE, "it would fail:"), inert(problem)));
     }
     if let Some(diff) = &explained.diff {
         style::out(&style::diff(diff));
     }
 }
 
-fn word(decision: Decision) -> String {
+/// What is known of a shell command: its commands, indented by what they are reached through; what it reads
+/// and writes; why it is not known to only read; the rules that are about it.
+fn show_shell(shown: &ShellShown) {
+    let judged = &shown.shell.judged;
+    style::out(&format!("  shell command, class {}", paint(NAME, judged.class.name())));
+    judged.commands.iter().for_each(show_command);
+    for (what, paths) in [("reads", &shown.reads), ("writes", &shown.writes)] {
+        if !paths.is_empty() {
+            style::out(&format!("    {what:<8} {}", inert(&paths.join(", "))));
+        }
+    }
+    if let Some(why) = &judged.catastrophe {
+        style::out(&format!("    {} {}", paint(BAD, "never:"), inert(why)));
+    }
+    if let Some(error) = &judged.error {
+        style::out(&format!("    {} {}", paint(BAD, "not parsed:"), inert(&error.to_string())));
+    }
+    let doubts = judged.doubts.iter().map(|doubt| &doubt.why).chain(&shown.shell.unsettled);
+    doubts.for_each(|why| style::out(&format!("    {:<8} {}", paint(CARE, "doubt"), inert(why))));
+    for found in &shown.rules {
+        let said = if found.holds { paint(GOOD, "holds") } else { paint(FAINT, "does not hold") };
+        let why = found.why.as_ref().map(|why| format!(": {}", inert(why))).unwrap_or_default();
+        style::out(&format!("    {:<8} `{}` {said} for `{}`{why}", "rule", inert(&found.rule), inert(&found.command)));
+    }
+}
+
+fn show_command(command: &Command) {
+    let indent = "  ".repeat(command.standing.through.len().min(20));
+    let name = command.name.as_deref().unwrap_or("?");
+    let words: Vec<&str> = command.args.iter().map(Word::shown).collect();
+    let mut line = format!("    {indent}{} {}", paint(BOLD, inert(name)), inert(&words.join(" ")));
+    for redirect in &command.redirects {
+        let mark = match redirect.flow {
+            Flow::Reads => "<",
+            Flow::Writes => ">",
+            Flow::Both => "<>",
+            Flow::Joins | Flow::Gives => continue,
+        };
+        let target = redirect.target.as_ref().map(Word::shown).unwrap_or_default();
+        line.push_str(&format!(" {mark} {}", inert(target)));
+    }
+    let through = match command.standing.through.last() {
+        Some(last) => format!(", through {}", inert(last)),
+        None => String::new(),
+    };
+    let background = if command.standing.background { ", in the background" } else { "" };
+    let notes = format!("({}{through}{background})", command.class.name());
+    style::out(&format!("{} {}", line.trim_end(), paint(FAINT, notes)));
+}
+
+pub(super) fn word(decision: Decision) -> String {
     match decision {
         Decision::Allow => paint(GOOD, "allow"),
         Decision::Ask => paint(CARE, "ask"),

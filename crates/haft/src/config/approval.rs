@@ -7,8 +7,10 @@ use super::names::Names;
 use super::placed::Text;
 use haft_core::Policy;
 use haft_core::approval::{
-    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Reading, Sandboxed, ShellReading, shipped_presets,
+    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Reading, Ruled, Sandboxed, ShellReading,
+    shipped_presets,
 };
+use haft_core::shell::rule::Rulebook;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ type Presets = BTreeMap<String, approval::Preset>;
 pub(super) fn chain(
     stack: &Stack,
     merged: &Config,
-    policy: &Arc<Policy>,
+    (policy, rules): (&Arc<Policy>, &Arc<Rulebook>),
     names: &mut Names<'_>,
 ) -> Result<Chain, ConfigError> {
     let list = list(stack, merged, names)?;
@@ -27,6 +29,9 @@ pub(super) fn chain(
     chain.add(Arc::new(Floor(Arc::clone(policy))));
     chain.add(Arc::new(Confirmed(Arc::clone(policy))));
     chain.add(Arc::new(Listed { list, document: false }));
+    if !rules.is_empty() {
+        chain.add(Arc::new(Ruled(Arc::clone(rules))));
+    }
     chain.add(Arc::new(Granted));
     chain.add(Arc::new(Sandboxed { list: sandboxed }));
     chain.add(Arc::new(Reading));

@@ -1,5 +1,6 @@
 //! What a person says for one run: by environment variable or by flag.
 
+use super::commands::CommandRule;
 use super::error::ConfigError;
 use super::file::{Approval, Autonomy, Config, Level};
 use super::placed::{Spot, Text};
@@ -24,6 +25,8 @@ pub struct Choices {
     pub agent: Option<String>,
     /// The provider whose model makes the calls.
     pub provider: Option<String>,
+    /// Rules about shell commands.
+    pub rules: Vec<CommandRule>,
 }
 
 impl Choices {
@@ -48,6 +51,7 @@ impl Choices {
             store: text("HAFT_STORE")?,
             agent: word("HAFT_AGENT")?,
             provider: word("HAFT_PROVIDER")?,
+            rules: Vec::new(),
         })
     }
 
@@ -57,6 +61,7 @@ impl Choices {
             profile: self.profile.clone(),
             autonomy: self.autonomy,
             approval: Approval { level: self.level, ..Approval::default() },
+            rules: self.rules.clone(),
             dialect: self.dialect,
             store: self.store.clone(),
             ..Config::default()

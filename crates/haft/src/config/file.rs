@@ -1,12 +1,14 @@
 //! The shape of a configuration file. The doc comments here are the descriptions that people read in the
 //! JSON Schema and in their editors.
 
+use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
 use super::placed::{Placed, Text};
 use super::shell::Shell;
 use haft_core::Dialect;
 use haft_core::approval;
 use haft_core::policy;
+use haft_core::shell::Written;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -46,6 +48,13 @@ pub struct Config {
     /// What runs unasked.
     #[serde(skip_serializing_if = "is_default")]
     pub approval: Approval,
+    /// Rules about shell commands, matched against every command in a command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<CommandRule>,
+    /// What programs do that haft does not know, by name: which options read, write, run and send.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "entries_schema")]
+    pub commands: BTreeMap<Text, Written>,
     /// Directories outside the project that may be used like the project.
     #[serde(skip_serializing_if = "is_default")]
     pub files: Files,

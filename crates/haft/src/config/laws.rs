@@ -8,7 +8,9 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::grant::Grant;
 use haft_core::place::{Access, Place, Sensitive};
 use haft_core::record::Digest;
-use haft_core::{Call, CallId, Caller, Checked, Facts, Hold, Schema, ToolName, ToolSpec};
+use haft_core::shell::rule::Stance;
+use haft_core::shell::{Ground, Table};
+use haft_core::{Call, CallId, Caller, Checked, Facts, Hold, Schema, Shell, ToolName, ToolSpec};
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -60,15 +62,22 @@ fn samples() -> Vec<(Checked, Facts)> {
                     let touches = &checked.spec().reach.touches;
                     let places = touches.iter().map(|touch| place(touch.access, inside, sensitive)).collect();
                     let grants = granted.then(|| grant(tool)).into_iter().collect();
-                    samples.push((
-                        checked.clone(),
-                        Facts { places, grants, hold: Some(hold(confined)), shell: None, now_ms: 0 },
-                    ));
+                    let facts = Facts { places, grants, hold: Some(hold(confined)), shell: None, now_ms: 0 };
+                    let shells = if tool == "shell.exec" { shells() } else { vec![None] };
+                    let with = |shell| (checked.clone(), Facts { shell, ..facts.clone() });
+                    samples.extend(shells.into_iter().map(with));
                 }
             }
         }
     }
     samples
+}
+
+/// Commands that rules may be about.
+fn shells() -> Vec<Option<Shell>> {
+    let ground = Ground { cwd: "/p", home: None, table: Table::shipped() };
+    let known = |text| Some(Shell { judged: haft_core::shell::judge(text, &ground), unsettled: Vec::new() });
+    ["ls", "mkdir a", "sudo rm b", "$x", "git log --output=c"].map(known).into_iter().chain([None]).collect()
 }
 
 fn hold(enforced: bool) -> Hold {
@@ -115,6 +124,12 @@ fn floor() -> impl Strategy<Value = Vec<FloorRule>> {
     patterns().prop_map(|tools| tools.into_iter().map(|tool| FloorRule { tool, args: None, reason: None }).collect())
 }
 
+fn command_rules(stances: &'static [Stance]) -> impl Strategy<Value = Vec<CommandRule>> {
+    const WORDS: &[&str] = &["*", "rm", "mkdir", "git log", "sudo", "ls"];
+    let one = (prop::sample::select(stances), prop::sample::select(WORDS));
+    prop::collection::vec(one.prop_map(|(stance, words)| CommandRule::one_off(stance, words, "--rule")), 0..3)
+}
+
 fn preset() -> impl Strategy<Value = Preset> {
     (patterns(), patterns()).prop_map(|(approve, deny)| Preset { approve, deny })
 }
@@ -145,18 +160,26 @@ prop_compose! {
         autonomy in autonomy(),
         floor in floor(),
         approval in approval(),
+        rules in command_rules(&[Stance::Allow, Stance::Deny]),
     ) -> Config {
         let profiles = BTreeMap::from([(text("own"), own)]);
-        Config { profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, ..Config::default() }
+        Config { profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, rules, ..Config::default() }
     }
 }
 
 prop_compose! {
     /// Only settings that nobody can lift.
-    fn denies()(deny in patterns(), refused in patterns(), confirm in patterns(), floor in floor()) -> Config {
+    fn denies()(
+        deny in patterns(),
+        refused in patterns(),
+        confirm in patterns(),
+        floor in floor(),
+        rules in command_rules(&[Stance::Deny]),
+    ) -> Config {
         Config {
             deny,
             floor,
+            rules,
             hooks: Hooks { confirm, ..Hooks::default() },
             approval: Approval { deny: refused, ..Approval::default() },
             ..Config::default()
@@ -165,8 +188,13 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn choices()(profile in profile(), autonomy in autonomy(), level in level()) -> Choices {
-        Choices { profile, autonomy, level, ..Choices::default() }
+    fn choices()(
+        profile in profile(),
+        autonomy in autonomy(),
+        level in level(),
+        rules in command_rules(&[Stance::Allow, Stance::Deny]),
+    ) -> Choices {
+        Choices { profile, autonomy, level, rules, ..Choices::default() }
     }
 }
 

@@ -34,6 +34,8 @@ impl Config {
             autonomy,
             floor,
             approval,
+            rules,
+            commands,
             files,
             permissions,
             confinement,
@@ -54,6 +56,11 @@ impl Config {
         nearer(&mut self.autonomy, autonomy);
         join(&mut self.floor, floor);
         self.approval.add(approval);
+        join(&mut self.rules, rules);
+        // The farther entry stays, as with profiles.
+        for (name, entry) in commands {
+            self.commands.entry(name).or_insert(entry);
+        }
         join(&mut self.files.read, files.read);
         join(&mut self.files.write, files.write);
         self.permissions.add(permissions);
@@ -69,7 +76,21 @@ impl Config {
         self.permissions.each_spot(visit);
         self.confinement.each_spot(visit);
         self.shell.each_spot(visit);
-        let Self { profile, profiles, deny, agents, providers, hooks, floor, approval, files, store, .. } = self;
+        let Self {
+            profile,
+            profiles,
+            deny,
+            agents,
+            providers,
+            hooks,
+            floor,
+            approval,
+            rules,
+            commands,
+            files,
+            store,
+            ..
+        } = self;
         for text in [profile, store].into_iter().flatten() {
             visit(&mut text.spot);
         }
@@ -77,6 +98,10 @@ impl Config {
         each_entry(agents, visit, Narrowing::each_spot);
         each_entry(providers, visit, Narrowing::each_spot);
         each_entry(&mut approval.presets, visit, Preset::each_spot);
+        each_entry(commands, visit, |_, _| {});
+        for rule in rules {
+            rule.each_spot(visit);
+        }
         for rule in floor {
             rule.each_spot(visit);
         }

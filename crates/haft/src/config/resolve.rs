@@ -1,6 +1,7 @@
 //! From layers to what the runtime needs: everything is joined, checked and explained here.
 
 use super::approval;
+use super::commands;
 use super::error::ConfigError;
 use super::file::Config;
 use super::layers::{Layers, Stack, Trust};
@@ -52,9 +53,10 @@ impl Layers {
         let (config, origins) = self.merged(&stack);
         let mut names = Names::new(known);
         let policy = Arc::new(policy::build(&stack, &config, &mut names)?);
-        let chain = approval::chain(&stack, &config, &policy, &mut names)?;
+        let commands = commands::build(&config)?;
+        let chain = approval::chain(&stack, &config, (&policy, &commands.rules), &mut names)?;
         let mut warnings = names.warnings;
-        let settings = settings::build(self, &stack, &config, &mut warnings)?;
+        let settings = settings::build(self, &stack, &config, commands, &mut warnings)?;
         warnings.extend(self.ignored(&stack, trust));
         Ok(Loaded { config, origins, policy, chain, settings, warnings, sources: self.sources(trust) })
     }

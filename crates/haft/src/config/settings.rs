@@ -1,5 +1,6 @@
 //! Settings that are neither policy nor approval: places, limits, and who is calling.
 
+use super::commands::Commands;
 use super::confinement;
 use super::error::ConfigError;
 use super::file::{Config, Undo};
@@ -7,11 +8,14 @@ use super::layers::{Layers, Stack};
 use super::paths::Paths;
 use super::placed::{Spot, Text};
 use haft_core::grant::DEFAULT_USES;
+use haft_core::shell::Table;
+use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::UndoLimits;
 use haft_runtime::confined::Terms;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the runtime is told besides policy and chain.
@@ -31,6 +35,10 @@ pub struct Settings {
     pub grant_uses: u32,
     /// On whose behalf calls are made.
     pub caller: Caller,
+    /// What programs do, if the shipped table is not all.
+    pub table: Option<Arc<Table>>,
+    /// The rules about shell commands.
+    pub rules: Arc<Rulebook>,
 }
 
 /// Directories that may be used besides the project.
@@ -47,6 +55,7 @@ pub(super) fn build(
     layers: &Layers,
     stack: &Stack,
     merged: &Config,
+    commands: Commands,
     warnings: &mut Vec<String>,
 ) -> Result<Settings, ConfigError> {
     let nearest_said = |flag: &Option<String>, variable: &Option<String>| flag.clone().or_else(|| variable.clone());
@@ -64,6 +73,8 @@ pub(super) fn build(
         store: layers.store()?,
         grant_uses: grant_uses(merged)?,
         caller,
+        table: commands.table,
+        rules: commands.rules,
     })
 }
 

@@ -1,6 +1,6 @@
 //! What remains of a project's file that the user has not trusted: only what can make a verdict stricter.
 //!
-//! Its deny lists, floor rules and confirm hooks add up with the user's. Its profile and its rules for
+//! Its deny lists, rules that deny, floor rules and confirm hooks add up with the user's. Its profile and its rules for
 //! agents become gates beside the user's, which can only narrow. All the rest is ignored and named.
 
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
@@ -28,6 +28,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         autonomy,
         floor,
         approval,
+        rules,
+        commands,
         files,
         permissions,
         confinement,
@@ -44,6 +46,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("hooks.log", !log.is_empty());
     note("hooks.silent", !silent.is_empty());
     note("autonomy", stricter_autonomy != autonomy);
+    note("rules.*.allow", rules.iter().any(|rule| rule.allow.is_some()));
+    note("commands", !commands.is_empty());
     note("files", files != Files::default());
     note("permissions", may_reach != permissions);
     note("confinement", held != confinement);
@@ -63,6 +67,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         autonomy: stricter_autonomy,
         floor,
         approval,
+        rules: rules.into_iter().filter(|rule| rule.allow.is_none()).collect(),
         permissions: may_reach,
         confinement: held,
         ..Config::default()

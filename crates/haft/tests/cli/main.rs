@@ -16,6 +16,7 @@ mod log;
 mod many;
 mod policy;
 mod process;
+mod rules;
 mod shell;
 mod shell_run;
 mod terminal;

@@ -100,7 +100,10 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
         }
         if value.is_some_and(|value| value.starts_with('(')) && word.literal().is_some() {
             walk.hidden(task, word.shown(), &mut deed, state);
-            deed.doubt(Harm::Runs, format!("`{}` is read as an array, which runs what is in it", crate::shell::cut(&word.text)));
+            deed.doubt(
+                Harm::Runs,
+                format!("`{}` is read as an array, which runs what is in it", crate::shell::cut(&word.text)),
+            );
         }
         let Some(value) = value else {
             if exported {
@@ -215,7 +218,8 @@ fn test(walk: &mut Walk<'_>, task: &Task<'_>, state: &State) -> Deed {
     }
     // What is not known may turn out to be `-v`: of two words the first, and any of words that split.
     let open = matches!(words.as_slice(), [first, _] if first.literal().is_none() && first.value != Value::Number);
-    let splits = words.iter().any(|word| matches!(word.value, Value::Partial { splits: true, .. } | Value::Below { .. }));
+    let splits =
+        words.iter().any(|word| matches!(word.value, Value::Partial { splits: true, .. } | Value::Below { .. }));
     if open || splits {
         deed.doubt(Harm::Runs, "what is tested may turn out to be `-v`, which works out a subscript");
     }

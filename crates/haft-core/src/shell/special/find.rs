@@ -2,7 +2,7 @@
 
 use crate::shell::deed::{Call, Deed, Task};
 use crate::shell::entry::{Arity, Does};
-use crate::shell::judged::{Doubt, Harm, Standing, Used};
+use crate::shell::judged::{Doubt, Harm, Standing};
 use crate::shell::options::Sorted;
 use crate::shell::ruin;
 use crate::shell::state::State;
@@ -107,24 +107,20 @@ impl Expression<'_> {
             (Does::Follows, _) => walk.follows = true,
             (Does::Nothing | Does::Reads | Does::Shell, _) => {
                 if value.is_some_and(Word::splits) {
-                    doubts.push(Doubt {
-                        harm: Harm::Unknown,
-                        why: format!("what follows `{name}` may be more than one word"),
-                    });
+                    let why = format!("what follows `{name}` may be more than one word");
+                    doubts.push(Doubt::new(Harm::Unknown, why));
                 }
             }
             (Does::Writes | Does::Alters, _) => {
-                doubts.push(Doubt { harm: Harm::Writes, why: format!("`{name}` changes what is found") });
+                doubts.push(Doubt::new(Harm::Writes, format!("`{name}` changes what is found")));
             }
-            (Does::Runs, _) => doubts.push(Doubt { harm: Harm::Runs, why: format!("`{name}` runs something") }),
-            (Does::Sends, _) => doubts.push(Doubt { harm: Harm::Sends, why: format!("`{name}` sends something") }),
+            (Does::Runs, _) => doubts.push(Doubt::new(Harm::Runs, format!("`{name}` runs something"))),
+            (Does::Sends, _) => doubts.push(Doubt::new(Harm::Sends, format!("`{name}` sends something"))),
         }
         if name == "-delete" {
             self.removes(walk, state);
         }
-        let harm = doubts.iter().map(|doubt| doubt.harm).filter(|harm| *harm != Harm::Unknown).max();
-        deed.options.push(Used { name: name.to_owned(), value: value.cloned(), harm });
-        deed.doubts.append(&mut doubts);
+        deed.used(name, value.cloned(), does, doubts);
     }
 
     /// Everything that is found is removed; from a vital place on, that may be everything.
@@ -152,6 +148,7 @@ impl Expression<'_> {
             deed.doubt(Harm::Unknown, format!("`{name}` does not end"));
             return self.words.len();
         };
+        deed.used(name, None, Does::Nothing, Vec::new());
         let mut argv = self.words[from..from + length].to_vec();
         let found = match &self.bases {
             Some(bases) if name.starts_with("-exec") && name != "-execdir" => {

@@ -16,19 +16,22 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
         let script = sorted.operands.remove(0);
         if script.splits() {
             let why = format!("`{}` may be more than one word", crate::shell::cut(&script.text));
-            sorted.doubts.push(Doubt { harm: Harm::Unknown, why });
+            sorted.doubts.push(Doubt::new(Harm::Unknown, why));
         }
         scripts.push(script);
         sorted.at.remove(0);
     }
-    let in_place = sorted.has("-i") || sorted.has("--in-place");
+    let short = sorted.has("-i");
+    let in_place = short || sorted.has("--in-place");
     let tamed = sorted.has("--sandbox");
     let files = std::mem::take(&mut sorted.operands);
     let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
     for file in &files {
         walk.reads(file, state, &mut deed.doubts);
         if in_place {
-            walk.writes(file, state, &mut deed.doubts, "`sed -i`");
+            let mut doubts = Vec::new();
+            walk.writes(file, state, &mut doubts, "`sed -i`");
+            deed.blame(if short { "-i" } else { "--in-place" }, Harm::Writes, doubts);
         }
     }
     deed.operands = files;

@@ -1,7 +1,7 @@
 //! Whatever runs a text, or a command in this very shell.
 
 use crate::shell::deed::{Call, Deed, Task};
-use crate::shell::judged::{Class, Harm};
+use crate::shell::judged::{Cause, Class, Harm};
 use crate::shell::options::{Sorted, sort};
 use crate::shell::state::State;
 use crate::shell::walk::{Stream, Walk};
@@ -31,7 +31,7 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
         (None, Some(file), _) => {
             deed.class = Class::General;
             walk.reads(file, state, &mut deed.doubts);
-            deed.doubt(Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
+            deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
         }
         (None, None, Stream::Text(text)) => {
             text_of(walk, task, &Word::known(text), &mut deed, state);
@@ -40,7 +40,8 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
         }
         _ => {
             deed.class = Class::General;
-            deed.doubt(Harm::Runs, format!("`{}` runs what it is given, which is not known before", task.name));
+            let why = format!("`{}` runs what it is given, which is not known before", task.name);
+            deed.doubt_by(Cause::Code, Harm::Runs, why);
         }
     }
     deed
@@ -49,7 +50,8 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
 fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, state: &State) {
     let Some(text) = word.literal() else {
         deed.class = Class::General;
-        deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", crate::shell::cut(&word.text)));
+        let why = format!("`{}` is run, and is not known before", crate::shell::cut(&word.text));
+        deed.doubt_by(Cause::Code, Harm::Runs, why);
         return;
     };
     deed.wrapper = true;
@@ -61,7 +63,7 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
     deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
     let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));
     if !alike || text.starts_with('-') {
-        deed.doubt(Harm::Unknown, format!("`{}` may not read this as bash does", task.name));
+        deed.doubt_by(Cause::Code, Harm::Unknown, format!("`{}` may not read this as bash does", task.name));
     }
 }
 
@@ -87,7 +89,7 @@ pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
         None => {
             state.forget_all();
             deed.class = Class::General;
-            deed.doubt(Harm::Runs, "`eval` runs something that is not known before");
+            deed.doubt_by(Cause::Code, Harm::Runs, "`eval` runs something that is not known before");
         }
     }
     deed
@@ -97,7 +99,7 @@ pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
 pub(super) fn source(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let mut deed = walk.plainly(task, &mut state.clone());
     deed.class = Class::General;
-    deed.doubt(Harm::Runs, "it runs what is in a file");
+    deed.doubt_by(Cause::Nature, Harm::Runs, "it runs what is in a file");
     state.forget_all();
     deed
 }
@@ -124,7 +126,7 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
                 // It may run at any time, and set anything.
                 *state = walk.later(state);
             }
-            None => deed.doubt(Harm::Runs, "`trap` runs something that is not known before"),
+            None => deed.doubt_by(Cause::Code, Harm::Runs, "`trap` runs something that is not known before"),
         }
     }
     deed
