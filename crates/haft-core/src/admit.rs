@@ -210,6 +210,11 @@ impl Admitted {
         self.asked
     }
 
+    /// Whether it was let through only because the command that it runs provably only reads.
+    pub fn looks(&self) -> bool {
+        self.verdict.by == crate::approval::ShellReading::NAME
+    }
+
     /// The digest of the changes that a person saw when they said yes. Nothing else may be made.
     pub fn shown(&self) -> Option<Digest> {
         self.shown

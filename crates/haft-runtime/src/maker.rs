@@ -29,6 +29,15 @@ impl Maker {
             .hint("raise undo.max_file_bytes or undo.max_total_bytes, or let a person decide"))
     }
 
+    /// What was let through because it only reads must not have changed anything. If it has, the judgement was
+    /// wrong, and nothing of it stays.
+    pub(crate) fn unchanged(&self, changes: &[Change]) -> Result<(), CallError> {
+        let Some(first) = changes.first() else { return Ok(()) };
+        let shown = self.workspace.shown(first.path());
+        let message = format!("it was let through because it only reads, and it changed {shown}; nothing was kept");
+        Err(CallError::new(ErrorKind::Denied, message).hint("run it again with somebody to ask, or allow it by a rule"))
+    }
+
     /// Whether no floor rule forbids changes at these places.
     pub(crate) fn permitted(&self, tool: &ToolName, changes: &[Change]) -> Result<(), CallError> {
         let paths = changes.iter().flat_map(apply::touched);

@@ -80,6 +80,9 @@ impl Haft {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")
                 .hint("call again to see what it would do now"));
         }
+        if admitted.looks() {
+            self.maker().unchanged(changes)?;
+        }
         let runs = admitted.checked().spec().effects.effect == Effect::Runs;
         if runs && !admitted.asked() {
             self.maker().revocable(changes)?;

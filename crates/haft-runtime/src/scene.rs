@@ -22,6 +22,7 @@ pub(crate) struct Basis {
     checked: Checked,
     facts: Facts,
     asked: bool,
+    looks: bool,
     trial: bool,
 }
 
@@ -29,14 +30,14 @@ impl Basis {
     /// To run a call that was let through.
     pub(crate) fn of(admitted: &Admitted) -> Arc<Self> {
         let (checked, facts) = (admitted.checked().clone(), admitted.facts().clone());
-        Arc::new(Self { checked, facts, asked: admitted.asked(), trial: false })
+        Arc::new(Self { checked, facts, asked: admitted.asked(), looks: admitted.looks(), trial: false })
     }
 
     /// To run a call's program on a copy-on-write view, where nothing it does has happened.
     pub(crate) fn trial(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
         let harmless = checked.spec().effects.effect != Effect::Runs || layered;
-        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, trial: true });
+        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true });
         (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
     }
 
@@ -44,7 +45,7 @@ impl Basis {
     /// side effects.
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
-        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, trial: true }))
+        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true }))
     }
 }
 
@@ -119,6 +120,11 @@ impl Scene {
     /// Where tasks in the background are started and found.
     pub(crate) fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    /// Whether this call was let through only because the command provably only reads.
+    pub(crate) fn looks(&self) -> bool {
+        self.basis.looks
     }
 
     /// Whether a person was asked about this call and said yes.

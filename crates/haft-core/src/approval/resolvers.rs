@@ -152,9 +152,14 @@ impl Resolver for Reading {
 /// 10: shell commands, by what they are known to do.
 pub struct ShellReading;
 
+impl ShellReading {
+    /// The name of this voice.
+    pub const NAME: &'static str = "shell reading";
+}
+
 impl Resolver for ShellReading {
     fn name(&self) -> &'static str {
-        "shell reading"
+        Self::NAME
     }
     fn priority(&self) -> i32 {
         10

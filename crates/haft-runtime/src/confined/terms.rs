@@ -124,6 +124,14 @@ impl Terms {
         }
     }
 
+    /// The same for a command that is believed to only read: what only reads needs no network.
+    pub(crate) fn for_a_look(&self, looks: bool) -> std::borrow::Cow<'_, Self> {
+        if looks && self.network != Network::None {
+            return std::borrow::Cow::Owned(Self { network: Network::None, ..self.clone() });
+        }
+        std::borrow::Cow::Borrowed(self)
+    }
+
     /// Where the layers of a call go: beside the undo images, so that keeping is renaming; or, if no layer
     /// can live there, in memory.
     pub fn staging_base(data_dir: &Path) -> PathBuf {

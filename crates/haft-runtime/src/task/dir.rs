@@ -272,6 +272,7 @@ mod tests {
             command: "true".to_owned(),
             description: None,
             asked: true,
+            looks: false,
             persist: false,
         };
         Task { id, errand, root: "/p".into(), started_ms: 0, keeper, end: None }

@@ -103,7 +103,8 @@ impl Charge<'_> {
                 say(Word::Started);
             },
         };
-        let site = Site { workspace: &ground.maker.workspace, terms: &ground.terms, call: &self.task.errand.call_id };
+        let terms = ground.terms.for_a_look(self.task.errand.looks);
+        let site = Site { workspace: &ground.maker.workspace, terms: &terms, call: &self.task.errand.call_id };
         let done = command::run(self.command, &site, &reins, &mut collector)?;
         let printed = collector.finish();
         let end = self.settle(done, printed);
@@ -148,6 +149,9 @@ impl Charge<'_> {
 
     fn make(&self, kept: command::Kept) -> Result<(Undo, Vec<String>), CallError> {
         let (maker, errand) = (&self.ground.maker, &self.task.errand);
+        if errand.looks {
+            maker.unchanged(&kept.changes)?;
+        }
         if !errand.asked {
             maker.revocable(&kept.changes)?;
         }

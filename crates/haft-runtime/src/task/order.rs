@@ -39,6 +39,9 @@ pub(crate) struct Errand {
     pub(crate) description: Option<String>,
     /// Whether a person said yes.
     pub(crate) asked: bool,
+    /// Whether it was let through only because it provably only reads.
+    #[serde(default)]
+    pub(crate) looks: bool,
     /// Whether it goes on when its session ends.
     pub(crate) persist: bool,
 }

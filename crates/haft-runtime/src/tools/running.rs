@@ -78,6 +78,7 @@ pub(super) fn errand(scene: &Scene, command: String, description: Option<String>
         command,
         description,
         asked: scene.asked(),
+        looks: scene.looks(),
         persist,
     }
 }
@@ -90,7 +91,8 @@ pub(super) fn here(stage: &Stage, command: &Command) -> Result<Reply, CallError>
     let file = scene.terms().data_dir.join("outputs").join(format!("{}.txt", scene.call().id));
     let mut collector = Collector::new(scene.terms().shell.order, file, &mut line);
     let reins = Reins { stop: &|| stage.halted().is_some(), signal: &|| None, begun: &|| {} };
-    let site = Site { workspace: scene.workspace(), terms: scene.terms(), call: &scene.call().id };
+    let terms = scene.terms().for_a_look(scene.looks());
+    let site = Site { workspace: scene.workspace(), terms: &terms, call: &scene.call().id };
     let done = command::run(command, &site, &reins, &mut collector)?;
     let shown = collector.finish().shown(scene.limits());
     // A caller who cancelled hears that, with what was printed so far; nothing is kept.
