@@ -28,7 +28,8 @@ use crate::policy::{Autonomy, Policy};
 use crate::preview;
 use crate::record::Digest;
 use crate::schema::Schema;
-use crate::shell::Judged;
+use crate::shape::Limits;
+use crate::shell::{Class, Judged};
 use crate::tool::{Effect, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
@@ -72,6 +73,15 @@ impl Checked {
     pub fn only_reads(&self) -> bool {
         let asks = |(param, value): (&str, &str)| self.args.get(param).is_some_and(|given| given == value);
         self.spec.read_only() || self.spec.reach.only_reads_when.is_some_and(asks)
+    }
+
+    /// How its output is cut: as the caller's dialect has it, as fits the command that it runs, or as the tool
+    /// declares.
+    pub fn limits(&self, facts: &Facts) -> Limits {
+        let class = facts.shell.as_ref().map(|shell| shell.judged.class);
+        let fitting =
+            || class.and_then(Class::keep).map_or(self.spec.limits, |keep| Limits { keep, ..self.spec.limits });
+        self.call.dialect.limits(&self.spec).unwrap_or_else(fitting)
     }
 
     /// One line about the call, at most `columns` wide.
@@ -151,7 +161,7 @@ impl Facts {
         match spec.effects.effect {
             Effect::Reads | Effect::Changes => true,
             Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
-            Effect::Acts => false,
+            Effect::Acts => spec.reach.own_tasks,
         }
     }
 

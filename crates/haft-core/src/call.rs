@@ -114,6 +114,14 @@ pub struct Caller {
     pub provider: Option<String>,
 }
 
+impl Caller {
+    /// Whether an agent asks that a person talks to: it has better things to do than to wait. A sub-agent is
+    /// named below its parent, as `parent/child`; whoever started it waits for it anyway.
+    pub fn is_main_agent(&self) -> bool {
+        self.agent.as_ref().is_some_and(|name| !name.contains('/'))
+    }
+}
+
 /// One request to run a tool. It can be stored and taken up again by another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {

@@ -7,6 +7,7 @@
 use crate::error::CallError;
 use crate::schema::Schema;
 use crate::shape::{Keep, Limits};
+use crate::tool::{Effect, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -56,9 +57,13 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// How the document says output is cut, where it says so for every tool.
-    pub const fn limits(self) -> Option<Limits> {
+    /// How the document says that a tool's output is cut.
+    pub fn limits(self, spec: &ToolSpec) -> Option<Limits> {
         match self {
+            // What streams is cut at its beginning.
+            Self::Flemma if spec.effects.effect == Effect::Runs => {
+                Some(Limits { lines: 2000, bytes: 51_200, keep: Keep::Tail })
+            }
             Self::Flynn => Some(Limits { lines: usize::MAX, bytes: 51_200, keep: Keep::Head }),
             Self::Nodyn => Some(Limits { lines: usize::MAX, bytes: 80_000, keep: Keep::Head }),
             Self::Flemma => Some(Limits { lines: 2000, bytes: 51_200, keep: Keep::Head }),
@@ -114,6 +119,31 @@ pub fn elsewhere(spoken: &str) -> Vec<&'static Entry> {
     let found: Vec<&Entry> = ENTRIES.iter().filter(|entry| entry.answers_to(spoken)).collect();
     let agreed = found.windows(2).all(|pair| pair[0].canonical() == pair[1].canonical());
     if agreed { found } else { Vec::new() }
+}
+
+/// Puts canonical names in place of other dialects' names for the parameters of a tool, where a model mixes
+/// them up: only names that the tool itself does not know, that mean the same in every dialect that has them,
+/// and whose meaning is not said already.
+pub fn understood(tool: &str, input: &Value, mut args: Value) -> Value {
+    let knows = |name: &str| input["properties"].get(name).is_some();
+    let Some(given) = args.as_object_mut() else { return args };
+    let strange: Vec<String> = given.keys().filter(|name| !knows(name)).cloned().collect();
+    for name in strange {
+        let rows = table::TABLE.iter().flat_map(|(_, _, rows)| *rows).filter(|row| row.canonical == tool);
+        let meant: Vec<&Param> = rows.flat_map(|row| row.params).filter(|param| param.spoken == name).collect();
+        let Some(param) = meant.first().filter(|param| param.unit != Unit::Note) else { continue };
+        let agreed = meant.iter().all(|other| (other.canonical, other.unit) == (param.canonical, param.unit));
+        if !agreed || given.contains_key(param.canonical) {
+            continue;
+        }
+        // A place need not be absolute here.
+        let unit = if param.unit == Unit::Absolute { Unit::Same } else { param.unit };
+        if let Some(value) = given.get(&name).and_then(|value| unit.inward(&name, value).ok()) {
+            given.remove(&name);
+            given.insert(param.canonical.to_owned(), value);
+        }
+    }
+    args
 }
 
 /// Canonical arguments, and the caller's note about why (which tools never see).
@@ -193,6 +223,9 @@ impl Entry {
         }
         for (name, value) in self.row.fixed {
             canonical.insert((*name).to_owned(), value.value());
+        }
+        for (name, value) in self.row.usual {
+            canonical.entry(*name).or_insert_with(|| value.value());
         }
         Ok(Translated { args: Value::Object(canonical), note })
     }
@@ -284,6 +317,38 @@ mod tests {
         let smuggled = json!({"file_path": "/a", "path": "../b"});
         let error = Dialect::Flyto.entry("Read").unwrap().to_canonical(smuggled).unwrap_err();
         assert_eq!(error.message, "`Read` has no parameter `path`");
+    }
+
+    #[test]
+    fn a_foreign_parameter_is_understood_when_all_agree() {
+        let input = json!({"properties": {"command": {}, "timeout_ms": {}, "background": {}}});
+        let meant = |args: Value| understood("shell.exec", &input, args);
+        assert_eq!(meant(json!({"run_in_background": true})), json!({"background": true}));
+        // Said twice, not known, or not the same everywhere: left as it is, for the schema to complain about.
+        for odd in [json!({"run_in_background": true, "background": false}), json!({"x": 1}), json!({"timeout": 5})] {
+            assert_eq!(meant(odd.clone()), odd);
+        }
+        let input = json!({"properties": {"path": {}, "old_string": {}, "new_string": {}}});
+        let said = json!({"file_path": "a", "oldText": "x", "replace": "y"});
+        let meant = understood("file.edit", &input, said);
+        assert_eq!(meant, json!({"path": "a", "old_string": "x", "new_string": "y"}));
+    }
+
+    #[test]
+    fn a_shells_time_and_a_process_are_translated() {
+        let canonical =
+            |dialect: Dialect, name: &str, args: Value| dialect.entry(name).unwrap().to_canonical(args).unwrap().args;
+        let bash = |timeout: Value| json!({"label": "", "command": "ls", "timeout": timeout});
+        assert_eq!(canonical(Dialect::Flemma, "bash", bash(json!(1.5)))["timeout_ms"], 1500);
+        assert_eq!(canonical(Dialect::Flemma, "bash", bash(json!(null)))["timeout_ms"], 30_000);
+        assert_eq!(canonical(Dialect::Flynn, "shell.exec", json!({"command": "ls"}))["timeout_ms"], 30_000);
+        assert_eq!(canonical(Dialect::Flynn, "shell.exec", json!({"command": "ls", "timeout": 5}))["timeout_ms"], 5);
+        assert!(canonical(Dialect::Nodyn, "bash", json!({"command": "ls"})).get("timeout_ms").is_none());
+        let kill = json!({"pid": 7, "signal": "SIGKILL"});
+        assert_eq!(canonical(Dialect::Flynn, "process.kill", kill), json!({"id": "bg_7", "signal": "SIGKILL"}));
+        let said = json!({"command": "ls", "timeout": 9, "run_in_background": true, "description": "d"});
+        let meant = json!({"command": "ls", "timeout_ms": 9, "background": true, "description": "d"});
+        assert_eq!(canonical(Dialect::Flyto, "Bash", said), meant);
     }
 
     #[test]

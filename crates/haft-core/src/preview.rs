@@ -66,7 +66,7 @@ fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     match canonical {
         "calc.eval" => text("expression").to_owned(),
-        "shell.exec" => format!("$ {}", text("command")),
+        "shell.exec" | "process.start" => format!("$ {}", command(args).unwrap_or_default()),
         "file.read" => match range(args) {
             Some(range) => format!("{}  {range}", text("path")),
             None => text("path").to_owned(),
@@ -75,6 +75,20 @@ fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
         "file.write" => format!("{} ({})", text("path"), size(text("content").len())),
         _ => generic(args, bodies),
     }
+}
+
+/// The command of a call, with the arguments that it is given apart, as a shell would write them.
+pub fn command(args: &Value) -> Option<String> {
+    let mut text = args.get("command")?.as_str()?.to_owned();
+    for word in args.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            let _ = write!(text, " {word}");
+        } else {
+            let _ = write!(text, " '{}'", word.replace('\'', r"'\''"));
+        }
+    }
+    Some(text)
 }
 
 fn range(args: &Value) -> Option<String> {

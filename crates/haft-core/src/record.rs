@@ -89,6 +89,8 @@ pub enum Kind {
     Undo,
     /// A session was deleted.
     Session,
+    /// What a call left running in the background ended.
+    Task,
 }
 
 impl Kind {
@@ -104,6 +106,7 @@ impl Kind {
             Self::Trust => "trust",
             Self::Undo => "undo",
             Self::Session => "session",
+            Self::Task => "task",
         }
     }
 }

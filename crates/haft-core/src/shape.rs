@@ -50,24 +50,41 @@ pub fn truncate(text: &str, limits: Limits) -> Cut {
     if text.len() <= limits.bytes && text.lines().count() <= limits.lines {
         return whole();
     }
-    let (head, tail) = match limits.keep {
-        Keep::Head => (head(text, limits.lines, limits.bytes), ""),
-        Keep::Tail => ("", tail(text, limits.lines, limits.bytes)),
-        Keep::HeadAndTail => {
-            let (lines, bytes) = (four_fifths(limits.lines), four_fifths(limits.bytes));
-            let head = head(text, lines, bytes);
-            (head, tail(&text[head.len()..], limits.lines - lines, limits.bytes - bytes))
-        }
-    };
+    let (head, tail) = ends(text, text, limits);
+    // Where both ends meet, nothing is between them.
+    let tail = if head.len() + tail.len() > text.len() { &text[head.len()..] } else { tail };
     let hidden = &text[head.len()..text.len() - tail.len()];
     if hidden.is_empty() {
         return whole();
     }
-    let hidden_lines = hidden.lines().count();
-    let note = format!("[Output truncated - {} bytes hidden]", hidden.len());
+    Cut { text: joined(head, hidden.len(), tail), hidden_bytes: hidden.len(), hidden_lines: hidden.lines().count() }
+}
+
+/// The same for a text of which only both ends are at hand, with so many bytes between them. Each end has to
+/// hold at least what the limits leave of it.
+pub fn truncate_ends(first: &str, between: usize, last: &str, limits: Limits) -> Cut {
+    let (head, tail) = ends(first, last, limits);
+    let hidden_lines = first[head.len()..].lines().count() + last[..last.len() - tail.len()].lines().count();
+    let hidden_bytes = first.len() - head.len() + between + last.len() - tail.len();
+    Cut { text: joined(head, hidden_bytes, tail), hidden_bytes, hidden_lines }
+}
+
+/// What the limits leave of both ends of a text.
+fn ends<'t>(first: &'t str, last: &'t str, limits: Limits) -> (&'t str, &'t str) {
+    match limits.keep {
+        Keep::Head => (head(first, limits.lines, limits.bytes), ""),
+        Keep::Tail => ("", tail(last, limits.lines, limits.bytes)),
+        Keep::HeadAndTail => {
+            let (lines, bytes) = (four_fifths(limits.lines), four_fifths(limits.bytes));
+            (head(first, lines, bytes), tail(last, limits.lines - lines, limits.bytes - bytes))
+        }
+    }
+}
+
+fn joined(head: &str, hidden_bytes: usize, tail: &str) -> String {
+    let note = format!("[Output truncated - {hidden_bytes} bytes hidden]");
     let parts = [head.trim_end_matches('\n'), note.as_str(), tail.trim_start_matches('\n')];
-    let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-    Cut { text, hidden_bytes: hidden.len(), hidden_lines }
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Rounded down, and safe for the largest number, which is how "no limit" is written.
@@ -142,6 +159,22 @@ mod tests {
         assert_eq!((0..=6).map(four_fifths).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 4, 4]);
         assert_eq!(cut("a\nb\nc", 2, usize::MAX, Keep::HeadAndTail), "a\n[Output truncated - 2 bytes hidden]\nc");
         assert_eq!(cut("abc", usize::MAX, 1, Keep::HeadAndTail), "[Output truncated - 2 bytes hidden]\nc");
+    }
+
+    #[test]
+    fn both_ends_are_enough_to_cut() {
+        let text = (1..=100).map(|n| format!("line {n}\n")).collect::<String>();
+        for keep in [Keep::Head, Keep::Tail, Keep::HeadAndTail] {
+            let limits = Limits { lines: usize::MAX, bytes: 50, keep };
+            let whole = truncate(&text, limits);
+            let parted = truncate_ends(&text[..60], text.len() - 100, &text[text.len() - 40..], limits);
+            let parted = if keep == Keep::Tail {
+                truncate_ends(&text[..40], text.len() - 100, &text[text.len() - 60..], limits)
+            } else {
+                parted
+            };
+            assert_eq!((parted.text, parted.hidden_bytes), (whole.text, whole.hidden_bytes), "{keep:?}");
+        }
     }
 
     #[test]

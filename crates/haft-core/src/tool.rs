@@ -74,6 +74,8 @@ pub struct Reach {
     pub network: bool,
     /// A parameter and the value of it with which the tool only looks.
     pub only_reads_when: Option<(&'static str, &'static str)>,
+    /// Whether it acts on nothing but what the same session started, so that what it ends is the caller's own.
+    pub own_tasks: bool,
 }
 
 /// How much a mistake with a call would cost.
@@ -216,6 +218,13 @@ impl ToolSpec {
         self
     }
 
+    /// It acts on nothing but what the same session started.
+    #[must_use]
+    pub fn on_own_tasks(mut self) -> Self {
+        self.reach.own_tasks = true;
+        self
+    }
+
     /// How its output is cut.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -249,6 +258,8 @@ impl ToolSpec {
             Effect::Runs if !outside && facts.shell.as_ref().is_some_and(Shell::only_reads) => Severity::Low,
             // The kernel keeps it inside the project, and what it does there can be taken back.
             Effect::Runs if !outside && facts.hold.as_ref().is_some_and(Hold::harmless) => Severity::Medium,
+            // What it ends was started by the same caller, was decided about then, and can be started again.
+            Effect::Acts if self.reach.own_tasks && !outside => Severity::Medium,
             Effect::Changes | Effect::Runs | Effect::Acts => Severity::High,
         }
     }

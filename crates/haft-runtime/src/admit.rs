@@ -255,7 +255,7 @@ impl Haft {
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
-        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms));
+        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk));
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 

@@ -1,11 +1,13 @@
 //! Programs that run confined: on layers where the machine has them, so that what they did to files comes
 //! back as changes, to be shown, kept, discarded and undone like those of any other tool.
 
+pub mod command;
 pub mod environment;
 pub mod guard;
 pub mod machine;
 pub mod terms;
 
+pub use command::{SHELLS, Shell};
 pub use guard::Guard;
 pub use terms::{Require, Terms};
 
@@ -31,6 +33,8 @@ pub struct Job<'j> {
     pub program: &'j Program,
     /// Where its layers are, if it has any.
     pub staging: Option<Arc<Staging>>,
+    /// Told once the program runs.
+    pub begun: &'j dyn Fn(),
 }
 
 /// What came of a run.
@@ -51,6 +55,7 @@ pub struct Ran {
 pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxError> {
     let layers = layers(job.plan)?;
     let mut run = job.backend.start(job.plan, job.program, stdio)?;
+    (job.begun)();
     let mut watched = watch(&mut *run, how)?;
     let contacts = run.contacts();
     // Whatever it started is gone only when the run is.

@@ -47,23 +47,26 @@ pub(crate) struct Unfinished<'o> {
     store: &'o Store,
     opened: &'o Opened,
     closed: bool,
+    goes_on: bool,
 }
 
 impl<'o> Unfinished<'o> {
     pub(crate) fn new(store: &'o Store, opened: &'o Opened) -> Self {
-        Self { store, opened, closed: false }
+        Self { store, opened, closed: false, goes_on: false }
     }
 
-    /// Closes the record.
-    pub(crate) fn close(mut self, outcome: &Outcome) {
+    /// Closes the record. If something goes on after the call, the outcome is written, and the call stays open
+    /// until whoever keeps that something closes it: if that one dies, the next start says so.
+    pub(crate) fn close(mut self, outcome: &Outcome, goes_on: bool) {
         self.closed = true;
+        self.goes_on = goes_on;
         self.write(outcome);
     }
 
     fn write(&self, outcome: &Outcome) {
         let checked = self.opened.admitted.checked();
         let entry = ended(Kind::Outcome, checked.call(), outcome);
-        if checked.only_reads() {
+        if checked.only_reads() || self.goes_on {
             self.store.record_later(entry);
         } else {
             self.store.close_call(&checked.call().id, entry);
@@ -139,6 +142,9 @@ fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
     let run = |data: &Value| data.get("run").or_else(|| data.get("result")?.get("run")).cloned();
     if let Some(run) = outcome.data.as_ref().and_then(run) {
         entry = entry.with("run", run);
+    }
+    if let Some(task) = outcome.data.as_ref().and_then(|data| data.get("task")).and_then(|task| task.get("id")) {
+        entry = entry.with("task", task.clone());
     }
     if let Some(undo) = &outcome.undo {
         entry = entry.with("undo", serde_json::to_value(undo).unwrap_or_default());

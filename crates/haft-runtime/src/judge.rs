@@ -64,6 +64,9 @@ impl Haft {
             look.programs(&judged);
             judged.repositories.iter().for_each(|dir| look.repository(Path::new(dir)));
         }
+        if !self.terms.shell.reads(&text) {
+            look.unsettled.push("the configured shell may not read this as bash does".to_owned());
+        }
         let Look { unsettled, places, .. } = look;
         Some((Shell { judged, unsettled }, places))
     }

@@ -7,7 +7,9 @@ use crate::approver::Approver;
 use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
+use crate::maker::Maker;
 use crate::registry::{self, Meant, Registry};
+use crate::task::{Desk, Keeper};
 use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
@@ -41,6 +43,8 @@ pub struct Settings {
     pub terms: Terms,
     /// What shell commands do, besides what haft ships.
     pub table: Option<Arc<Table>>,
+    /// Who keeps what goes on after its call.
+    pub keeper: Keeper,
 }
 
 impl Settings {
@@ -60,7 +64,8 @@ impl Settings {
         chain.add(Arc::new(ShellReading));
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None }
+        let keeper = Keeper::default();
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, keeper }
     }
 
     /// Which tools exist for whom.
@@ -79,6 +84,7 @@ pub struct Haft {
     pub(crate) vault: Vault,
     pub(crate) terms: Arc<Terms>,
     pub(crate) trials: Trials,
+    pub(crate) desk: Arc<Desk>,
     lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -101,7 +107,14 @@ impl Haft {
         let workspace = Arc::new(workspace.own(&settings.data_dir));
         let terms = Arc::new(Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() });
         let (events, trials, lanes) = (Events::default(), Trials::default(), Mutex::default());
-        Self { registry, workspace, store, settings, events, vault, terms, trials, lanes }
+        let maker = Maker {
+            vault: vault.clone(),
+            store: store.clone(),
+            workspace: Arc::clone(&workspace),
+            policy: Arc::clone(&settings.policy),
+        };
+        let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), settings.undo, settings.keeper.clone()));
+        Self { registry, workspace, store, settings, events, vault, terms, trials, desk, lanes }
     }
 
     /// The tools there are. Register your own here.
@@ -127,6 +140,12 @@ impl Haft {
     /// What it goes by.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Ends what a session left running in the background, but for what was to go on. A host calls this when
+    /// a session ends; deleting one does it, too. Returns the tasks.
+    pub fn end_session(&self, session: &SessionId) -> Vec<String> {
+        self.desk.end_session(session).iter().map(ToString::to_string).collect()
     }
 
     /// Carries a call through every stage.
@@ -167,9 +186,10 @@ impl Haft {
         let opened = self.open(admitted).await?;
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, halt).await;
+        let goes_on = raw.goes_on();
         let mut outcome = self.shape(&opened, raw);
         outcome.duration_ms = millis(begun);
-        record.close(&outcome);
+        record.close(&outcome, goes_on);
         Ok(outcome)
     }
 

@@ -140,6 +140,13 @@ impl Haft {
         Ok(())
     }
 
+    /// The call that somebody names: by its own id, or by that of a task that it started here.
+    pub fn call_named(&self, text: &str) -> Result<CallId, CallError> {
+        let of_task = || self.desk.named(text).map(|task| task.errand.call_id);
+        let call = if text.starts_with("bg_") { of_task() } else { CallId::parse(text) };
+        call.ok_or_else(|| CallError::invalid(format!("`{}` is no call and no task", haft_core::preview::inert(text))))
+    }
+
     /// What a call changed.
     pub async fn changes(&self, call: &CallId) -> Result<Changed, CallError> {
         let (found, steps) = self.undo_data(call).await?;

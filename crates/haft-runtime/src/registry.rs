@@ -2,7 +2,7 @@
 
 use crate::tool::{BoxFuture, Tool};
 use haft_core::approval::Decision;
-use haft_core::dialect::{Translated, elsewhere};
+use haft_core::dialect::{Translated, elsewhere, understood};
 use haft_core::pattern::{ToolPattern, first_match};
 use haft_core::schema::BadSchema;
 use haft_core::suggest::did_you_mean;
@@ -226,14 +226,15 @@ impl Registry {
             return Ok(Meant { entry, args: said.to_canonical(call.args.clone())? });
         }
         if let Some(entry) = self.get(&call.spoken).or_else(|| self.get_by_api_name(&call.spoken)) {
-            return Ok(Meant { entry, args: call.args.clone().into() });
+            let args = mixed(&entry, call);
+            return Ok(Meant { entry, args });
         }
         let foreign = elsewhere(&call.spoken);
         if let Some(entry) = foreign.first().and_then(|said| self.get(said.canonical())) {
             // A model may say a foreign name with canonical parameters: then they need no translation.
             let args = match foreign.iter().find(|said| said.fits(&call.args)) {
                 Some(said) => said.to_canonical(call.args.clone())?,
-                None => call.args.clone().into(),
+                None => mixed(&entry, call),
             };
             return Ok(Meant { entry, args });
         }
@@ -251,6 +252,12 @@ impl Registry {
         let hint = did_you_mean(&call.spoken, known).unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
         error.hint(hint)
     }
+}
+
+/// Canonical arguments, in which a model may have mixed another dialect's parameters.
+fn mixed(entry: &Entry, call: &Call) -> Translated {
+    let spec = entry.spec();
+    understood(spec.name.as_str(), &spec.shapes.input, call.args.clone()).into()
 }
 
 /// The tools that a caller is told about: those the policy has for them, in the words of a dialect.

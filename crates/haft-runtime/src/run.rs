@@ -2,10 +2,11 @@
 
 use crate::halt::Halt;
 use crate::journal::Opened;
+use crate::maker::Maker;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
+use crate::store_error;
 use crate::tool::Reply;
-use crate::{apply, store_error};
 use haft_core::change::{Change, digest};
 use haft_core::outcome::Undo;
 use haft_core::shape::{Cut, truncate};
@@ -13,7 +14,6 @@ use haft_core::tool::Effect;
 use haft_core::{Call, CallError, ErrorKind, Outcome};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::sync::Arc;
 
 /// How wide one line about a call may be where nobody says otherwise.
 pub(crate) const PREVIEW_COLUMNS: usize = 120;
@@ -22,6 +22,13 @@ pub(crate) const PREVIEW_COLUMNS: usize = 120;
 pub(crate) struct Raw {
     reply: Result<Reply, CallError>,
     undo: Option<Undo>,
+}
+
+impl Raw {
+    /// Whether something that the call started goes on after it.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.reply.as_ref().is_ok_and(|reply| reply.goes_on)
+    }
 }
 
 impl Haft {
@@ -57,7 +64,12 @@ impl Haft {
                 Ok(()) => self.change(checked.call(), reply, &halt).await,
                 Err(error) => Raw { reply: Err(error), undo: None },
             },
-            reply => Raw { reply, undo: None },
+            // What a task in the background changed is changed already.
+            Ok(mut reply) => {
+                let undo = reply.undo.take();
+                Raw { reply: Ok(reply), undo }
+            }
+            Err(error) => Raw { reply: Err(error), undo: None },
         }
     }
 
@@ -69,20 +81,14 @@ impl Haft {
                 .hint("call again to see what it would do now"));
         }
         let runs = admitted.checked().spec().effects.effect == Effect::Runs;
-        if let (true, false, Some(gap)) = (runs, admitted.asked(), self.vault.gap(changes)) {
-            // It was let through unasked because it could be taken back.
-            return Err(CallError::conflict(format!("nothing was kept, because it could not be taken back: {gap}"))
-                .hint("raise undo.max_file_bytes or undo.max_total_bytes, or let a person decide"));
+        if runs && !admitted.asked() {
+            self.maker().revocable(changes)?;
         }
-        let paths = changes.iter().flat_map(apply::touched);
-        let texts: Vec<String> =
-            paths.flat_map(|path| [self.workspace.shown(&path), path.to_string_lossy().into_owned()]).collect();
-        match self.settings.policy.forbidden(&admitted.checked().spec().name, &texts) {
-            Some(rule) if rule.args.is_some() => {
-                Err(CallError::new(ErrorKind::Denied, format!("{} (by floor); nothing was changed", rule.reason)))
-            }
-            _ => Ok(()),
-        }
+        self.maker().permitted(&admitted.checked().spec().name, changes)
+    }
+
+    pub(crate) fn maker(&self) -> &Maker {
+        self.desk.maker()
     }
 
     /// Keeps what is there, then makes the changes. Once begun, this is carried to its end.
@@ -91,22 +97,11 @@ impl Haft {
             return Raw { reply: Err(error), undo: None };
         }
         let changes = std::mem::take(&mut reply.changes);
-        let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
+        let maker = self.maker().clone();
         let (id, session) = (call.id.clone(), call.session.clone());
-        // Whoever waits for the reply may go away; what is staged has to stay until it is placed.
+        // Whoever waits for the reply may go away; this goes on.
         let staging = reply.staging.clone();
-        let work = move || {
-            let _staging = staging;
-            let shown = |path: &std::path::Path| workspace.shown(path);
-            let linked = apply::hard_linked(&changes, &shown);
-            let kept = vault.carry_out(&store, (&id, None), workspace.root(), &changes, &shown)?;
-            vault.forget(&store);
-            for (path, sighting) in apply::sightings(&changes) {
-                store.note_sighting(session.clone(), path, sighting);
-            }
-            let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
-            Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, linked))
-        };
+        let work = move || maker.make((&id, &session), &changes, staging);
         let done = tokio::task::spawn_blocking(work).await;
         match done.unwrap_or_else(|crash| Err(CallError::internal(format!("applying the changes crashed: {crash}")))) {
             Ok((undo, linked)) => {
@@ -127,12 +122,19 @@ impl Haft {
             Ok(reply) => reply,
             Err(error) => return Outcome::failure(id, name.as_str(), error, admitted.verdict().clone()),
         };
-        let limits = checked.call().dialect.limits().unwrap_or(checked.spec().limits);
-        let Cut { text, hidden_bytes, .. } = truncate(&reply.text, limits);
+        let limits = checked.limits(admitted.facts());
+        let Cut { text, hidden_bytes, .. } = match reply.whole {
+            // The tool has cut it already.
+            Some(_) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },
+            None => truncate(&reply.text, limits),
+        };
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
         outcome.full_output = reply.whole;
         outcome.warnings = reply.warnings;
+        if let Some(path) = &outcome.full_output {
+            outcome.output = format!("{}\n[the whole output is in {path}]", outcome.output.trim_end_matches('\n'));
+        }
         if hidden_bytes > 0 && outcome.full_output.is_none() {
             match self.keep_output(checked.call(), &reply.text) {
                 Ok(path) => {

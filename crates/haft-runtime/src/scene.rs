@@ -5,10 +5,12 @@ use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
 use crate::seen::Seen;
+use crate::task::Desk;
 use crate::workspace::Workspace;
 use haft_core::place::Place;
+use haft_core::shape::Limits;
 use haft_core::tool::Effect;
-use haft_core::{Admitted, Call, CallError, Checked, Facts};
+use haft_core::{Admitted, Call, CallError, Checked, Facts, ToolName};
 use haft_store::Store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,19 +21,22 @@ use std::sync::Arc;
 pub(crate) struct Basis {
     checked: Checked,
     facts: Facts,
+    asked: bool,
+    trial: bool,
 }
 
 impl Basis {
     /// To run a call that was let through.
     pub(crate) fn of(admitted: &Admitted) -> Arc<Self> {
-        Arc::new(Self { checked: admitted.checked().clone(), facts: admitted.facts().clone() })
+        let (checked, facts) = (admitted.checked().clone(), admitted.facts().clone());
+        Arc::new(Self { checked, facts, asked: admitted.asked(), trial: false })
     }
 
     /// To run a call's program on a copy-on-write view, where nothing it does has happened.
     pub(crate) fn trial(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
         let harmless = checked.spec().effects.effect != Effect::Runs || layered;
-        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone() });
+        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, trial: true });
         (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
     }
 
@@ -39,7 +44,7 @@ impl Basis {
     /// side effects.
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
-        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone() }))
+        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, trial: true }))
     }
 }
 
@@ -52,17 +57,18 @@ pub struct Scene {
     store: Store,
     events: Events,
     halt: Halt,
+    desk: Arc<Desk>,
 }
 
 impl Scene {
     pub(crate) fn new(
         basis: Arc<Basis>,
-        (workspace, terms): (Arc<Workspace>, Arc<Terms>),
+        (workspace, terms, desk): (Arc<Workspace>, Arc<Terms>, Arc<Desk>),
         store: Store,
         events: Events,
         halt: Halt,
     ) -> Self {
-        Self { basis, workspace, terms, store, events, halt }
+        Self { basis, workspace, terms, store, events, halt, desk }
     }
 
     /// The arguments: canonical, valid, defaults filled.
@@ -85,9 +91,19 @@ impl Scene {
             .ok_or_else(|| CallError::invalid(format!("`{param}` is missing")))
     }
 
+    /// What is known of the shell command that the call runs.
+    pub fn shell(&self) -> Option<&haft_core::Shell> {
+        self.basis.facts.shell.as_ref()
+    }
+
     /// The call as it came.
     pub fn call(&self) -> &Call {
         self.basis.checked.call()
+    }
+
+    /// The tool that is called.
+    pub(crate) fn tool(&self) -> &ToolName {
+        &self.basis.checked.spec().name
     }
 
     /// The project and its roots.
@@ -98,6 +114,26 @@ impl Scene {
     /// On what terms programs run.
     pub fn terms(&self) -> &Terms {
         &self.terms
+    }
+
+    /// Where tasks in the background are started and found.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// Whether a person was asked about this call and said yes.
+    pub(crate) fn asked(&self) -> bool {
+        self.basis.asked
+    }
+
+    /// Whether this only looks what the call would do, before anybody lets it through.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.basis.trial
+    }
+
+    /// How the output is cut.
+    pub(crate) fn limits(&self) -> Limits {
+        self.basis.checked.limits(&self.basis.facts)
     }
 
     /// The store, for tools that are about haft's own state.
@@ -122,7 +158,6 @@ impl Scene {
 
     /// Tells whoever listens how far the work is.
     pub fn progress(&self, message: impl Into<String>) {
-        let call_id = self.call().id.clone();
-        self.events.send(Event::Progress { call_id, message: message.into() });
+        self.events.send_with(|| Event::Progress { call_id: self.call().id.clone(), message: message.into() });
     }
 }

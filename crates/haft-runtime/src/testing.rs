@@ -1,9 +1,13 @@
 //! A stage for tool tests: a temporary project, a real store, and calls that are always allowed.
 
+use crate::confined::Terms;
 use crate::events::Events;
 use crate::halt::Halt;
+use crate::maker::Maker;
 use crate::scene::{Basis, Scene};
+use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
+use crate::undo::Vault;
 use crate::workspace::Workspace;
 use haft_core::admit::{Checked, Facts, Ruling, decide};
 use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};
@@ -30,6 +34,8 @@ pub(crate) struct Stage {
     dir: tempfile::TempDir,
     workspace: Arc<Workspace>,
     store: Store,
+    terms: Arc<Terms>,
+    desk: Arc<Desk>,
 }
 
 impl Stage {
@@ -38,7 +44,16 @@ impl Stage {
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         let workspace = Arc::new(Workspace::new(&dir.path().join("project")).unwrap());
         let store = Store::open(&dir.path().join("haft.db")).unwrap();
-        Self { dir, workspace, store }
+        let terms = Arc::new(Terms { data_dir: dir.path().join("data"), ..Terms::default() });
+        let limits = crate::UndoLimits::default();
+        let maker = Maker {
+            vault: Vault::new(&terms.data_dir, limits),
+            store: store.clone(),
+            workspace: Arc::clone(&workspace),
+            policy: Arc::default(),
+        };
+        let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), limits, Keeper::Thread));
+        Self { dir, workspace, store, terms, desk }
     }
 
     /// The project's directory.
@@ -84,7 +99,7 @@ impl Stage {
         };
         let scene = Scene::new(
             Basis::of(&admitted),
-            (Arc::clone(&self.workspace), Arc::default()),
+            (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk)),
             self.store.clone(),
             Events::default(),
             halt.clone(),

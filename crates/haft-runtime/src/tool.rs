@@ -3,7 +3,7 @@
 use crate::halt::Halt;
 use crate::scene::Scene;
 use haft_core::change::Change;
-use haft_core::outcome::Label;
+use haft_core::outcome::{Label, Undo};
 use haft_core::{CallError, CallId, ToolSpec};
 use haft_sandbox::layer::remove_all;
 use serde_json::Value;
@@ -44,6 +44,10 @@ pub struct Reply {
     pub error: Option<CallError>,
     /// Where the files wait that the changes place.
     pub staging: Option<Arc<Staging>>,
+    /// How to take back what has been changed already, by a task in the background.
+    pub undo: Option<Undo>,
+    /// Whether something that the call started goes on after it.
+    pub goes_on: bool,
 }
 
 /// What was made so long ago and is not locked was left by a process that died.

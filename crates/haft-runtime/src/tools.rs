@@ -2,6 +2,8 @@
 
 pub mod calc;
 pub mod file;
+pub mod process;
+mod running;
 pub mod session;
 pub mod shell;
 pub mod system;
@@ -12,6 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     let mut tools = file::all();
+    tools.extend(process::all());
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());

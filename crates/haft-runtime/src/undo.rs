@@ -27,6 +27,7 @@ use haft_core::{CallError, CallId};
 use haft_sandbox::layer::{at, remove_all, tree};
 use haft_store::{Store, UndoCall, UndoStep};
 use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -35,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much is kept, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoLimits {
     /// A larger file is changed without a before-image, and the reply says so. For a directory with
     /// everything in it, only the limit below counts.

@@ -3,6 +3,7 @@
 
 use haft_core::place::{Access, Place, Sensitive, sensitive};
 use haft_core::{CallError, ToolSpec};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -12,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: usize = 40;
 
 /// The project and its roots. All paths are absolute and free of links.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Workspace {
     root: PathBuf,
     home: Option<PathBuf>,

@@ -146,8 +146,8 @@ pub trait Run: Send {
     fn signal(&self, signal: i32);
     /// Ends the program and everything it started.
     fn kill(&mut self);
-    /// What it uses.
-    fn usage(&self) -> Usage;
+    /// What it uses. Of more processes than `enough`, only that they are more.
+    fn usage(&self, enough: u64) -> Usage;
     /// Whom it contacted, where somebody watches. Asked once, after the end.
     fn contacts(&mut self) -> Vec<crate::net::Contact>;
 }

@@ -91,7 +91,7 @@ impl Run for Running {
         self.group(rustix::process::Signal::KILL);
     }
 
-    fn usage(&self) -> Usage {
+    fn usage(&self, _: u64) -> Usage {
         Usage::default()
     }
 

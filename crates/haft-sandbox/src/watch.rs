@@ -12,8 +12,18 @@ use std::time::{Duration, Instant};
 
 /// How often bounds are looked at.
 const LOOK: Duration = Duration::from_millis(50);
+/// The same when there is reason to hurry, or nothing that rings.
+const HASTE: Duration = Duration::from_millis(5);
 /// How long what is left in the pipes is waited for when the program has ended.
 const DRAIN: Duration = Duration::from_secs(2);
+/// How much is taken from a pipe at once.
+const PIECE: usize = 64 << 10;
+/// How often each pipe is turned to before bounds and wishes are looked at again: a program that prints
+/// without end must not keep anybody from stopping it.
+const TURNS: usize = 16;
+
+/// Takes what a program prints as it comes: from which pipe, and what.
+pub type Sink<'s> = dyn FnMut(usize, &[u8]) + 's;
 
 /// A bound that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,7 +69,7 @@ pub struct Watched {
     pub hit: Option<Hit>,
     /// Whether it ended because somebody wanted it stopped.
     pub stopped: bool,
-    /// What was read from each pipe.
+    /// What was read from each pipe, unless somebody took it as it came.
     pub output: Vec<Vec<u8>>,
     /// The most that it was seen to use.
     pub peak: Usage,
@@ -79,13 +89,15 @@ pub struct Watch<'w> {
     pub wake: Option<&'w OwnedFd>,
     /// How long it has from being asked to end to being made to.
     pub grace: Duration,
+    /// Who takes what is printed as it comes. Nothing of it is kept here then.
+    pub sink: Option<&'w mut Sink<'w>>,
 }
 
 impl<'w> Watch<'w> {
     /// Nobody reads what it prints, or wants it stopped.
     pub fn unattended(bounds: &'w Bounds) -> Self {
         let (stop, signal) = (&|| false, &|| None);
-        Self { bounds, pipes: Vec::new(), stop, signal, wake: None, grace: Duration::from_secs(1) }
+        Self { bounds, pipes: Vec::new(), stop, signal, wake: None, grace: Duration::from_secs(1), sink: None }
     }
 }
 
@@ -95,6 +107,14 @@ struct Tap {
     text: Vec<u8>,
 }
 
+/// What came of turning to a pipe.
+#[derive(PartialEq, Eq)]
+enum Sip {
+    Some,
+    None,
+    TooMuch,
+}
+
 /// Where the end of a run stands.
 enum Course {
     Free,
@@ -102,9 +122,12 @@ enum Course {
     Killed(Instant),
 }
 
-struct State<'w> {
-    watch: &'w Watch<'w>,
+struct State<'s, 'w> {
+    watch: &'s Watch<'w>,
     taps: Vec<Tap>,
+    /// What was taken from all of them.
+    taken: u64,
+    sink: Option<&'w mut Sink<'w>>,
     begun: Instant,
     looked: Instant,
     course: Course,
@@ -115,7 +138,7 @@ struct State<'w> {
 
 /// Watches a run to its end.
 pub fn watch(run: &mut dyn Run, mut watch: Watch<'_>) -> Result<Watched, SandboxError> {
-    let pipes = std::mem::take(&mut watch.pipes);
+    let (pipes, sink) = (std::mem::take(&mut watch.pipes), watch.sink.take());
     for pipe in &pipes {
         let nonblocking = rustix::io::ioctl_fionbio(pipe, true);
         nonblocking.map_err(|error| SandboxError::Step { step: "read the output".to_owned(), error: error.into() })?;
@@ -125,6 +148,8 @@ pub fn watch(run: &mut dyn Run, mut watch: Watch<'_>) -> Result<Watched, Sandbox
     let mut state = State {
         watch: &watch,
         taps,
+        taken: 0,
+        sink,
         begun: now,
         looked: now,
         course: Course::Free,
@@ -151,7 +176,7 @@ pub fn watch(run: &mut dyn Run, mut watch: Watch<'_>) -> Result<Watched, Sandbox
     Ok(Watched { end, hit, stopped: state.stopped, output, peak: state.peak })
 }
 
-impl State<'_> {
+impl State<'_, '_> {
     /// Waits until something happens, but not longer than bounds can wait.
     fn sleep(&self, run: &dyn Run) {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
@@ -159,35 +184,59 @@ impl State<'_> {
         let bell = run.bell();
         fds.extend(bell.as_ref().map(|bell| PollFd::new(bell, PollFlags::IN)));
         fds.extend(self.watch.wake.map(|wake| PollFd::new(wake, PollFlags::IN)));
-        let patience = if bell.is_some() { LOOK } else { Duration::from_millis(5) };
+        let patience = if bell.is_some() { self.interval() } else { HASTE };
         let patience = Timespec { tv_sec: 0, tv_nsec: patience.subsec_nanos().into() };
         // An interrupted sleep is a short one.
         let _ = rustix::event::poll(&mut fds, Some(&patience));
     }
 
-    /// Takes what is in the pipes, up to the bound.
+    /// How long bounds may go unwatched: a program that has started many processes may start a great many more
+    /// before the next look.
+    fn interval(&self) -> Duration {
+        let many = self.watch.bounds.processes.is_some_and(|bound| self.peak.processes > bound / 8);
+        if many { HASTE } else { LOOK }
+    }
+
+    /// Takes what is in the pipes, up to the bound. They take turns, so that what came first is mostly heard
+    /// first.
     fn drink(&mut self, run: &mut dyn Run) {
-        let room = self.watch.bounds.output.unwrap_or(u64::MAX);
-        let taken = |taps: &[Tap]| taps.iter().map(|tap| tap.text.len() as u64).sum::<u64>();
-        let mut piece = vec![0; 64 << 10];
-        for number in 0..self.taps.len() {
-            loop {
-                let left = usize::try_from(room.saturating_sub(taken(&self.taps))).unwrap_or(usize::MAX);
-                let Some(tap) = self.taps.get_mut(number) else { break };
-                let Some(pipe) = &mut tap.pipe else { break };
-                match pipe.read(&mut piece) {
-                    Ok(0) => tap.pipe = None,
-                    Ok(count) => {
-                        tap.text.extend_from_slice(piece.get(..count.min(left)).unwrap_or_default());
-                        if count > left {
-                            self.exceed(run, Hit::Output);
-                            return;
-                        }
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                    Err(_) => tap.pipe = None,
+        let mut piece = vec![0; PIECE];
+        for _ in 0..TURNS {
+            let mut dry = true;
+            for number in 0..self.taps.len() {
+                match self.sip(number, &mut piece) {
+                    Sip::Some => dry = false,
+                    Sip::None => {}
+                    Sip::TooMuch => return self.exceed(run, Hit::Output),
                 }
+            }
+            if dry {
+                return;
+            }
+        }
+    }
+
+    /// Takes one piece from one pipe.
+    fn sip(&mut self, number: usize, piece: &mut [u8]) -> Sip {
+        let Some(tap) = self.taps.get_mut(number) else { return Sip::None };
+        let Some(pipe) = &mut tap.pipe else { return Sip::None };
+        match pipe.read(piece) {
+            Ok(count) if count > 0 => {
+                let room = self.watch.bounds.output.unwrap_or(u64::MAX).saturating_sub(self.taken);
+                let fits = count.min(usize::try_from(room).unwrap_or(usize::MAX));
+                let taken = piece.get(..fits).unwrap_or_default();
+                self.taken += fits as u64;
+                match &mut self.sink {
+                    Some(sink) => sink(number, taken),
+                    None => tap.text.extend_from_slice(taken),
+                }
+                if fits < count { Sip::TooMuch } else { Sip::Some }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Sip::Some,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Sip::None,
+            Ok(_) | Err(_) => {
+                tap.pipe = None;
+                Sip::None
             }
         }
     }
@@ -205,7 +254,7 @@ impl State<'_> {
             Course::Asked(since) if since.elapsed() >= self.watch.grace => self.kill(run),
             // Also while it is given time to end.
             Course::Free | Course::Asked(_) => {
-                if self.looked.elapsed() >= LOOK {
+                if self.looked.elapsed() >= self.interval() {
                     self.looked = Instant::now();
                     self.weigh(run);
                 }
@@ -224,7 +273,7 @@ impl State<'_> {
             self.ask(run);
             return;
         }
-        let now = run.usage();
+        let now = run.usage(bounds.processes.unwrap_or(u64::MAX));
         self.peak.memory = self.peak.memory.max(now.memory);
         self.peak.processes = self.peak.processes.max(now.processes);
         self.peak.cpu = self.peak.cpu.max(now.cpu);
@@ -258,24 +307,22 @@ impl State<'_> {
     /// Takes what the program left in the pipes. Nobody holds their other ends any more; still, this does
     /// not rely on it.
     fn drain(&mut self) {
-        let room = usize::try_from(self.watch.bounds.output.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let until = Instant::now() + DRAIN;
-        for tap in &mut self.taps {
-            while let Some(pipe) = &mut tap.pipe {
-                let mut piece = [0; 16 << 10];
-                match pipe.read(&mut piece) {
-                    Ok(0) => tap.pipe = None,
-                    Ok(count) => {
-                        let left = room.saturating_sub(tap.text.len());
-                        tap.text.extend_from_slice(piece.get(..count.min(left)).unwrap_or_default());
-                    }
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && Instant::now() < until => {
-                        let mut fds = [PollFd::new(pipe, PollFlags::IN)];
-                        let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-                        let _ = rustix::event::poll(&mut fds, Some(&moment));
-                    }
-                    Err(_) => tap.pipe = None,
-                }
+        let mut piece = vec![0; PIECE];
+        loop {
+            let sips: Vec<Sip> = (0..self.taps.len()).map(|number| self.sip(number, &mut piece)).collect();
+            if sips.contains(&Sip::TooMuch) {
+                self.hit.get_or_insert(Hit::Output);
+                return;
+            }
+            let pipes: Vec<&File> = self.taps.iter().filter_map(|tap| tap.pipe.as_ref()).collect();
+            if pipes.is_empty() || Instant::now() >= until {
+                return;
+            }
+            if !sips.contains(&Sip::Some) {
+                let mut fds: Vec<PollFd<'_>> = pipes.into_iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+                let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+                let _ = rustix::event::poll(&mut fds, Some(&moment));
             }
         }
     }

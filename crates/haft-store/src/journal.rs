@@ -141,6 +141,18 @@ impl Store {
         .await
     }
 
+    /// Takes an open call over from the process that opened it: it is open now as long as this one lives.
+    pub fn adopt_call_blocking(&self, id: &CallId) -> Result<(), StoreError> {
+        let id = id.clone();
+        self.run_blocking(Mode::Write, move |connection| {
+            let (pid, born) = myself();
+            connection
+                .prepare_cached("UPDATE open_calls SET pid = ?2, born = ?3 WHERE call_id = ?1")?
+                .execute(params![id.as_str(), pid, born])
+                .map(drop)
+        })
+    }
+
     /// Records an outcome and marks its call as closed.
     pub fn close_call(&self, id: &CallId, entry: Entry) {
         let id = id.clone();
@@ -247,20 +259,24 @@ fn open_calls(connection: &Connection) -> rusqlite::Result<Vec<(Unclosed, i64, S
 }
 
 /// This process, told apart from any later one that gets the same number.
-fn myself() -> (i64, String) {
+pub fn myself() -> (i64, String) {
     let pid = i64::from(std::process::id());
     (pid, birth(pid).unwrap_or_default())
 }
 
-fn is_alive(pid: i64, born: &str) -> bool {
+/// Whether that process still lives.
+pub fn is_alive(pid: i64, born: &str) -> bool {
     birth(pid).is_some_and(|birth| birth == born)
 }
 
 /// When a process began, in the kernel's own units since this boot, with the boot's id.
 fn birth(pid: i64) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name stands in parentheses and may contain anything; the 22nd field counts from there.
-    let began = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned();
+    // The command's name stands in parentheses and may contain anything; the fields count from there.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    // What has ended and was not collected yet is not alive.
+    fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    let began = fields.nth(18)?.to_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Some(format!("{began}@{}", boot.trim()))
 }

@@ -18,7 +18,7 @@ mod worker;
 
 pub use approvals::{Approval, ApprovalState};
 pub use error::StoreError;
-pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified};
+pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
 pub use sessions::{Session, Sighting};
 pub use undo::{UndoCall, UndoStep};
 pub use worker::{Mode, Store};

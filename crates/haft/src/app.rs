@@ -6,7 +6,7 @@ use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
-use haft_runtime::{Haft, Settings, Workspace, new_call_id};
+use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -278,5 +278,8 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.undo = undo;
     settings.grant_uses = grant_uses;
     settings.terms = terms;
+    // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
+    // another version has been installed in its place.
+    settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));
     Haft::new(workspace, store, settings)
 }

@@ -102,6 +102,9 @@ pub enum Command {
         /// Which command.
         command: Option<String>,
     },
+    /// Keep a task: haft starts itself with this to run what goes on after its call.
+    #[command(hide = true)]
+    Keep,
     /// Print reference documentation as Markdown.
     #[command(hide = true)]
     Docs {
@@ -275,7 +278,7 @@ pub struct LogArgs {
 /// Take back what a call changed.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Which call.
+    /// Which call, or which task in the background.
     #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub call_id: Option<String>,
     /// The latest one in this project.
@@ -286,7 +289,7 @@ pub struct UndoArgs {
 /// Show what a call changed.
 #[derive(Debug, Args)]
 pub struct ChangesArgs {
-    /// Which call [default: list the calls that changed something].
+    /// Which call, or which task [default: list the calls that changed something].
     pub call_id: Option<String>,
 }
 

@@ -51,6 +51,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Doctor => Ok(doctor::run(common)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man { command } => reference::man(command.as_deref()),
+        // Tidied up after by whoever waits for it: nobody reads what it would print.
+        Command::Keep => haft_runtime::task::keep(std::io::stdin(), std::io::stdout()).map(|()| 0).map_err(Into::into),
         Command::Docs { kind } => Ok(reference::docs(kind)),
     }
 }

@@ -22,6 +22,7 @@ mod policy;
 mod read;
 mod resolve;
 mod settings;
+mod shell;
 mod show;
 mod untrusted;
 
@@ -40,4 +41,5 @@ pub use placed::{Placed, Spot, Text};
 pub use read::parse;
 pub use resolve::{Loaded, Source};
 pub use settings::{Roots, Settings};
+pub use shell::{Printed, Shell};
 pub use show::{example, schema, show, show_text};

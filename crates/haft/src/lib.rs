@@ -5,7 +5,7 @@
 //! [`Approver`] (who is asked).
 //!
 //! ```
-//! use haft::{Call, Haft, Halt, Nobody, Settings, Store, Workspace, new_call_id};
+//! use haft::{Call, Haft, Halt, Keeper, Nobody, Settings, Store, Workspace, new_call_id};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! let store = Store::open(&dir.path().join("haft.db"))?;
@@ -33,10 +33,11 @@ pub use haft_core::approval::{Chain, Decision, Question as ChainQuestion, Resolv
 pub use haft_core::{
     Call, CallError, CallId, Caller, Dialect, ErrorKind, Origin, Outcome, Policy, SessionId, ToolSpec,
 };
-pub use haft_runtime::confined::{Require, Terms};
+pub use haft_runtime::confined::{Require, Shell, Terms};
+pub use haft_runtime::output::Order;
 pub use haft_runtime::{
-    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Nobody, Question, Registry, Reply, Said,
-    Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
+    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Keeper, Nobody, Question, Registry, Reply,
+    Said, Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
 };
 pub use haft_sandbox as sandbox;
 pub use haft_store::{Record, Store, StoreError};

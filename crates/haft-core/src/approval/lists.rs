@@ -16,8 +16,18 @@ pub struct Preset {
 
 /// The presets that haft ships. A user's preset of the same name replaces one.
 pub fn shipped_presets() -> BTreeMap<String, Preset> {
-    const READING: &[&str] =
-        &["file.read", "file.list", "file.glob", "file.grep", "calc.eval", "system.info", "session.list"];
+    const READING: &[&str] = &[
+        "file.read",
+        "file.list",
+        "file.glob",
+        "file.grep",
+        "calc.eval",
+        "system.info",
+        "session.list",
+        "process.status",
+        "process.output",
+        "process.list",
+    ];
     let approve = |extra: &[&str]| Preset {
         approve: READING.iter().chain(extra).map(|name| (*name).to_owned()).collect(),
         deny: Vec::new(),

@@ -15,6 +15,8 @@ pub struct Row {
     pub params: &'static [Param],
     /// Canonical parameters that the dialect fixes.
     pub fixed: &'static [(&'static str, Fixed)],
+    /// What a canonical parameter is if the caller does not say, where the document differs.
+    pub usual: &'static [(&'static str, Fixed)],
 }
 
 /// A parameter that differs.
@@ -38,6 +40,8 @@ pub enum Unit {
     ZeroBased,
     /// Seconds for milliseconds.
     Seconds,
+    /// A task's number for its name.
+    Task,
     /// The caller's own words about the call.
     Note,
 }
@@ -47,12 +51,15 @@ pub enum Unit {
 pub enum Fixed {
     /// A switch.
     Flag(bool),
+    /// A number.
+    Number(u64),
 }
 
 impl Fixed {
     pub(super) fn value(self) -> Value {
         match self {
             Self::Flag(flag) => json!(flag),
+            Self::Number(number) => json!(number),
         }
     }
 }
@@ -69,6 +76,7 @@ impl Unit {
                 Ok(value.as_u64().and_then(|n| n.checked_add(1)).map_or_else(|| value.clone(), |n| json!(n)))
             }
             Self::Seconds => Ok(scale(value, 1000.0)),
+            Self::Task => Ok(value.as_u64().map_or_else(|| value.clone(), |number| json!(format!("bg_{number}")))),
         }
     }
 
@@ -78,6 +86,10 @@ impl Unit {
             Self::Same | Self::Absolute | Self::Note => value.clone(),
             Self::ZeroBased => value.as_u64().map_or_else(|| value.clone(), |n| json!(n.saturating_sub(1))),
             Self::Seconds => scale(value, 0.001),
+            Self::Task => {
+                let number = value.as_str().and_then(|id| id.trim_start_matches("bg_").parse::<u64>().ok());
+                number.map_or_else(|| value.clone(), |number| json!(number))
+            }
         }
     }
 }
@@ -91,7 +103,7 @@ fn scale(value: &Value, factor: f64) -> Value {
 }
 
 const fn row(spoken: &'static str, canonical: &'static str) -> Row {
-    Row { spoken, canonical, params: &[], fixed: &[] }
+    Row { spoken, canonical, params: &[], fixed: &[], usual: &[] }
 }
 
 const fn param(spoken: &'static str, canonical: &'static str, unit: Unit) -> Param {
@@ -102,6 +114,10 @@ const LABEL: Param = param("label", "", Unit::Note);
 const ABSOLUTE_PATH: Param = param("file_path", "path", Unit::Absolute);
 /// These documents' readers give a file's text as it is.
 const PLAIN: &[(&str, Fixed)] = &[("line_numbers", Fixed::Flag(false))];
+
+const TIMEOUT: Param = param("timeout", "timeout_ms", Unit::Same);
+const HALF_A_MINUTE: &[(&str, Fixed)] = &[("timeout_ms", Fixed::Number(30_000))];
+const PID: &[Param] = &[param("pid", "id", Unit::Task)];
 
 /// Each dialect: its document's declarations, and its rows.
 pub(super) const TABLE: &[(Dialect, &str, &[Row])] = &[
@@ -120,12 +136,19 @@ const FLYNN: &[Row] = &[
         ..row("file.edit", "file.edit")
     },
     row("file.list", "file.list"),
+    Row { params: &[TIMEOUT], usual: HALF_A_MINUTE, ..row("shell.exec", "shell.exec") },
+    row("process.start", "process.start"),
+    Row { params: PID, ..row("process.status", "process.status") },
+    Row { params: PID, ..row("process.kill", "process.kill") },
+    Row { params: PID, ..row("process.output", "process.output") },
+    row("process.list", "process.list"),
     row("system.info", "system.info"),
     row("sessions.list", "session.list"),
     Row { params: &[param("sessionId", "session", Unit::Same)], ..row("sessions.delete", "session.delete") },
 ];
 
 const FLYTO: &[Row] = &[
+    Row { params: &[TIMEOUT, param("run_in_background", "background", Unit::Same)], ..row("Bash", "shell.exec") },
     Row { params: &[ABSOLUTE_PATH, param("offset", "offset", Unit::ZeroBased)], ..row("Read", "file.read") },
     Row { params: &[ABSOLUTE_PATH], ..row("Edit", "file.edit") },
     Row { params: &[ABSOLUTE_PATH], ..row("Write", "file.write") },
@@ -137,6 +160,11 @@ const FLYTO: &[Row] = &[
 const FLEMMA: &[Row] = &[
     row("calculator", "calc.eval"),
     Row { params: &[param("delay", "delay_ms", Unit::Same)], ..row("calculator_async", "calc.eval") },
+    Row {
+        params: &[LABEL, param("timeout", "timeout_ms", Unit::Seconds)],
+        usual: HALF_A_MINUTE,
+        ..row("bash", "shell.exec")
+    },
     Row { params: &[LABEL], fixed: PLAIN, ..row("read", "file.read") },
     Row {
         params: &[LABEL, param("oldText", "old_string", Unit::Same), param("newText", "new_string", Unit::Same)],
@@ -146,6 +174,7 @@ const FLEMMA: &[Row] = &[
 ];
 
 const NODYN: &[Row] = &[
+    row("bash", "shell.exec"),
     Row { fixed: PLAIN, ..row("read_file", "file.read") },
     row("write_file", "file.write"),
     Row { params: &[param("directory", "path", Unit::Same)], ..row("batch_files", "file.batch") },

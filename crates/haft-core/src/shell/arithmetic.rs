@@ -85,7 +85,7 @@ pub(super) fn unsafe_name<'t>(text: &'t str, state: &State) -> Option<&'t str> {
 fn is_number(value: Option<&Value>, state: &State) -> bool {
     match value {
         // Nobody has set it.
-        None => !state.splits_oddly(),
+        None => !state.forgot(),
         Some(Value::Number) => true,
         Some(Value::Known(text)) => {
             let digits = text.strip_prefix('-').unwrap_or(text);

@@ -212,7 +212,7 @@ impl Walk<'_> {
 
     /// The git configuration of where it runs decides what it runs.
     fn repository(&mut self, deed: &mut Deed, state: &State) {
-        if state.places().is_empty() {
+        if state.is_lost() {
             deed.doubt(Harm::Unknown, "it is not known in which repository it runs");
         }
         for place in state.places() {

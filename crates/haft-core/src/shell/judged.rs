@@ -1,6 +1,7 @@
 //! What is known of a command before it runs.
 
 use super::word::Word;
+use crate::shape::Keep;
 use serde::{Deserialize, Serialize};
 
 /// What kind of thing a command does. Ordered from what matters least to what may do anything.
@@ -36,6 +37,28 @@ impl Class {
             (Self::Neutral, other) => other,
             (one, other) if one.looks() && other.looks() => one,
             (one, other) => one.max(other),
+        }
+    }
+
+    /// Which part of a long output matters, where that is not both ends: of what is searched or listed, the
+    /// beginning; what comes last is as good as what is left out.
+    pub const fn keep(self) -> Option<Keep> {
+        match self {
+            Self::Search | Self::List => Some(Keep::Head),
+            _ => None,
+        }
+    }
+
+    /// What a command of this class does, to finish the sentence "it …".
+    pub const fn does(self) -> &'static str {
+        match self {
+            Self::Neutral => "says or tests something",
+            Self::Search => "searches",
+            Self::Read => "reads",
+            Self::List => "lists",
+            Self::Silent => "changes files",
+            Self::Write => "writes",
+            Self::General => "may do anything",
         }
     }
 

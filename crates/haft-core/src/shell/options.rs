@@ -135,7 +135,12 @@ impl Reading<'_> {
 
     /// The next word, as an option's value.
     fn following(&mut self, name: &str) -> Option<Word> {
-        let word = self.words.get(self.next)?;
+        let Some(word) = self.words.get(self.next) else {
+            if !self.entry.harmless() {
+                self.sorted.doubt(format!("`{name}` has no value"));
+            }
+            return None;
+        };
         self.next += 1;
         if word.splits() && !self.entry.harmless() {
             let why = format!("`{}` after `{name}` may be more than one word, or none", super::cut(&word.text));

@@ -81,13 +81,13 @@ pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Ve
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
             doubts.push(Doubt { harm: Harm::Sends, why: format!("{} is a connection", super::cut(path)) });
         }
-        if state.places().is_empty() && !path.starts_with('/') {
+        let absolute = path.starts_with('/');
+        if state.is_lost() && !absolute {
             doubts.push(unknown(format!("it is not known where `{}` is", super::cut(path))));
-            continue;
         }
         // An absolute path is the same from everywhere.
-        let from = if path.starts_with('/') { &["/".to_owned()] } else { state.places() };
-        for place in from {
+        let root = absolute.then_some("/");
+        for place in root.into_iter().chain(state.places().map(String::as_str).filter(|_| !absolute)) {
             let path = if glob && path.starts_with('{') { rooted(place, path) } else { join(place, path) };
             let target = if glob { Target::Glob(path) } else { Target::Path(path) };
             if !found.contains(&target) {

@@ -11,12 +11,14 @@ const PLACES_MAX: usize = 4;
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     vars: HashMap<String, Value>,
-    /// Where it may be; empty means that this is not known.
+    /// Where it may be; an empty path stands for anywhere.
     cwd: Vec<String>,
-    /// Where it is if the last command failed, where that differs; empty means that this is not known.
+    /// Where it may be if the last command failed, where that differs.
     failed: Option<Vec<String>>,
     /// Whether words may be split in unusual ways.
     odd_splitting: bool,
+    /// Whether variables may have been set that are not known to be.
+    forgot: bool,
     /// Whether it has gone elsewhere since the beginning.
     moved: bool,
 }
@@ -48,30 +50,49 @@ impl State {
     }
 
     /// Nothing is known of variables any more.
-    pub(super) fn forget_variables(&mut self) {
+    pub(super) fn forget_variables(&mut self, splits_oddly: bool) {
         // Where the home is stays as good as known: whatever could change it is doubted by itself.
         self.vars.retain(|name, _| name == "HOME");
-        self.odd_splitting = true;
+        self.odd_splitting |= splits_oddly;
+        self.forgot = true;
     }
 
     /// Nothing is known any more: something ran that may have set anything.
     pub(super) fn forget_all(&mut self) {
-        self.forget_variables();
+        self.forget_variables(true);
         self.lose();
+    }
+
+    /// Whether variables may have been set that are not known to be.
+    pub(super) fn forgot(&self) -> bool {
+        self.forgot
     }
 
     pub(super) fn splits_oddly(&self) -> bool {
         self.odd_splitting
     }
 
-    /// The directories it may be in; none if that is not known.
-    pub(super) fn places(&self) -> &[String] {
-        &self.cwd
+    /// The directories that it may be in, as far as they are known.
+    pub(super) fn places(&self) -> impl Iterator<Item = &String> {
+        self.cwd.iter().filter(|place| !place.is_empty())
+    }
+
+    /// The directory that it is in, if it is known to be this one.
+    pub(super) fn place(&self) -> Option<&str> {
+        match self.cwd.as_slice() {
+            [place] if !place.is_empty() => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Whether it may be anywhere.
+    pub(super) fn is_lost(&self) -> bool {
+        self.cwd.iter().all(String::is_empty) || self.cwd.iter().any(String::is_empty)
     }
 
     /// It is not known where it is.
     pub(super) fn lose(&mut self) {
-        self.cwd.clear();
+        self.cwd = vec![String::new()];
         self.failed = None;
         self.vars.remove("PWD");
     }
@@ -82,7 +103,7 @@ impl State {
         let new = if to.starts_with('/') {
             vec![join("/", to)]
         } else {
-            self.cwd.iter().map(|from| join(from, to)).collect()
+            self.cwd.iter().map(|from| if from.is_empty() { String::new() } else { join(from, to) }).collect()
         };
         self.failed = Some(std::mem::replace(&mut self.cwd, new));
         self.moved = true;
@@ -92,7 +113,7 @@ impl State {
     /// The same up a path of which it is not known whether it leads over links: the shell goes by names, and
     /// only if that fails by what is there.
     pub(super) fn climb(&mut self, to: &str) {
-        let by_name: Vec<String> = self.cwd.iter().map(|from| lexical(&join(from, to))).collect();
+        let by_name: Vec<String> = self.places().map(|from| lexical(&join(from, to))).collect();
         self.go(to);
         self.cwd = union(std::mem::take(&mut self.cwd), by_name);
     }
@@ -128,21 +149,23 @@ impl State {
         self.vars.retain(|name, value| other.vars.get(name) == Some(value));
         self.odd_splitting |= other.odd_splitting;
         self.moved |= other.moved;
+        self.forgot |= other.forgot;
         self.cwd = union(std::mem::take(&mut self.cwd), other.cwd);
     }
 }
 
-/// Either of two sets of places; what is not known of one is not known of both.
+/// Either of two sets of places; of too many, it may be anywhere.
 fn union(mut one: Vec<String>, other: Vec<String>) -> Vec<String> {
-    if one.is_empty() || other.is_empty() {
-        return Vec::new();
-    }
     for place in other {
         if !one.contains(&place) {
             one.push(place);
         }
     }
-    if one.len() > PLACES_MAX { Vec::new() } else { one }
+    if one.len() > PLACES_MAX {
+        one.truncate(PLACES_MAX);
+        one.push(String::new());
+    }
+    one
 }
 
 /// A path with its `..` worked out by name.

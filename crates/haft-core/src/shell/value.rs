@@ -36,6 +36,7 @@ fn word(text: &str, raw: &str, how: Use, splits: bool, state: &State) -> Word {
         plain: String::new(),
         pattern: String::new(),
         glob: false,
+        last: raw.rfind(']').map(|at| raw.len() - at),
         quoted: false,
     };
     let value = scan.run();
@@ -52,6 +53,8 @@ struct Scan<'s> {
     /// The same as a pattern, in which a backslash quotes.
     pattern: String,
     glob: bool,
+    /// How much is left where the last `]` stands.
+    last: Option<usize>,
     /// Inside double quotes.
     quoted: bool,
 }
@@ -82,7 +85,7 @@ impl Scan<'_> {
                 '`' => return self.unknown(),
                 '(' | ')' | '<' | '>' if !self.quoted => return self.unknown(),
                 '*' | '?' | '[' if !self.quoted && self.how == Use::Argument => {
-                    self.glob |= c != '[' || self.rest.contains(']');
+                    self.glob |= c != '[' || self.last.is_some_and(|last| self.rest.len() >= last);
                     self.plain.push(c);
                     self.pattern.push(c);
                 }

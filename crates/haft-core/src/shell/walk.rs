@@ -15,6 +15,7 @@ use super::word::{Value, Word};
 use shuck_ast as ast;
 use shuck_parser::parser::{ParseStatus, Parser, ShellDialect, ShellProfile};
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod compound;
 mod simple;
@@ -32,6 +33,9 @@ const FUEL: usize = 40_000;
 
 /// Words without which nothing goes elsewhere.
 const ROAMS: &[&str] = &["cd", "pushd", "popd", "eval", "source", ". ", "$'", "\\"];
+/// Words without which nothing changes how words are split.
+const SPLITS: &[&str] =
+    &["IFS", "read", "mapfile", "printf", "declare", "typeset", "local", "export", "getopts", "eval", "source", ". "];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;
 
@@ -68,6 +72,8 @@ pub(super) struct Walk<'g> {
     home: Option<String>,
     /// Whether anything in it goes elsewhere.
     roams: bool,
+    /// Whether anything in it may change how words are split.
+    splits: bool,
     depth: usize,
     texts: usize,
 }
@@ -76,7 +82,7 @@ pub(super) struct Walk<'g> {
 struct Source<'t> {
     text: &'t str,
     /// Where it begins.
-    start: Vec<String>,
+    start: Option<String>,
     /// Substitutions that the walk has followed.
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
@@ -89,7 +95,7 @@ impl<'t> Source<'t> {
     fn new(text: &'t str, state: &State) -> Self {
         Self {
             text,
-            start: state.places().to_vec(),
+            start: state.place().map(str::to_owned),
             followed: RefCell::default(),
             words: RefCell::default(),
             named: RefCell::default(),
@@ -116,6 +122,7 @@ impl<'g> Walk<'g> {
             follows: false,
             home: home.map(str::to_owned),
             roams: ROAMS.iter().any(|word| text.contains(word)),
+            splits: SPLITS.iter().any(|word| text.contains(word)),
             depth: 0,
             texts: 0,
         }
@@ -198,21 +205,16 @@ impl<'g> Walk<'g> {
         if self.roams {
             later.lose();
         }
-        later.forget_variables();
+        later.forget_variables(self.splits);
         later
     }
 
     /// What is known at a place of a text that is not on the way: nothing of variables, and where it is only
     /// if nothing ever goes elsewhere.
     fn elsewhere(&self, source: &Source<'_>) -> State {
-        let mut state = match source.start.as_slice() {
-            [place] if !self.roams => State::new(place, self.home()),
-            _ => State::new("", self.home()),
-        };
-        if state.places() == [""] {
-            state.lose();
-        }
-        state.forget_variables();
+        let place = source.start.as_deref().filter(|_| !self.roams);
+        let mut state = State::new(place.unwrap_or_default(), self.home());
+        state.forget_variables(self.splits);
         state
     }
 
@@ -480,7 +482,9 @@ fn unescape(text: &str) -> String {
 
 fn parse(text: &str) -> Result<ast::File, Unreadable> {
     let profile = ShellProfile::native(ShellDialect::Bash);
-    let parsed = Parser::with_limits_and_profile(text, DEPTH_MAX, FUEL, profile).parse();
+    let parser = AssertUnwindSafe(|| Parser::with_limits_and_profile(text, DEPTH_MAX, FUEL, profile).parse());
+    // It has been seen to panic over text that is no command.
+    let Ok(parsed) = catch_unwind(parser) else { return Err(at(text, 0, "it cannot be parsed")) };
     if parsed.status == ParseStatus::Clean {
         return Ok(parsed.file);
     }

@@ -33,7 +33,7 @@ const QUOTED: &[&str] = &[
     "doas sh -c @",
     "xargs bash -c @",
     "find . -maxdepth 0 -exec bash -c @ \\;",
-    "watch @",
+    "watch -- @",
     "script -c @ /dev/null",
     "busybox sh -c @",
     "ssh host @",

@@ -1,5 +1,6 @@
 //! On what terms a tool's programs run: what the configuration says, joined with what the project is.
 
+use super::command::Shell;
 use super::environment;
 use super::guard::{self, Guard};
 use crate::tool::Staging;
@@ -7,11 +8,12 @@ use crate::workspace::Workspace;
 use haft_core::place::{Sensitive, sensitive};
 use haft_core::{CallId, Hold};
 use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Network, Plan, SandboxError, Writes, roots};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 /// How much has to be enforced for a program to run at all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Require {
     /// Everything, by namespaces.
     Full,
@@ -23,7 +25,7 @@ pub enum Require {
 }
 
 /// On what terms programs run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// How much has to be enforced.
     pub require: Require,
@@ -37,6 +39,8 @@ pub struct Terms {
     pub pass: Vec<String>,
     /// Secrets that they get.
     pub secrets: Vec<String>,
+    /// How commands are run in a shell.
+    pub shell: Shell,
     /// Where layers are kept. The tool layer sets this to its own.
     pub data_dir: PathBuf,
 }

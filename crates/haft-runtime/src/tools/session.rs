@@ -24,8 +24,9 @@ pub fn list() -> Arc<dyn Tool> {
 pub fn delete() -> Arc<dyn Tool> {
     let spec = declare(
         "session.delete",
-        "Forget a session: which files it has read and what it was allowed. The record of its calls stays. The session \
-         that makes this call cannot be deleted.",
+        "Forget a session: which files it has read and what it was allowed. What it left running in the background is \
+         ended, unless it was started with persist. The record of its calls stays. The session that makes this call \
+         cannot be deleted.",
     )
     .hint("forget remove conversation")
     .input(json!({
@@ -85,10 +86,16 @@ impl Tool for Delete {
                 return Err(CallError::conflict(format!("`{shown}` is the session that makes this call"))
                     .hint("delete it from another session"));
             }
-            if !scene.store().delete_session(session).await.map_err(crate::store_error)? {
+            if !scene.store().delete_session(session.clone()).await.map_err(crate::store_error)? {
                 return Err(unknown());
             }
-            Ok(Reply::text(format!("Deleted session {shown}")).data(json!({ "session": args.session })))
+            let ended = scene.desk().end_session(&session);
+            let mut text = format!("Deleted session {shown}");
+            if !ended.is_empty() {
+                let ids: Vec<String> = ended.iter().map(ToString::to_string).collect();
+                text.push_str(&format!("; what it left running is ended: {}", ids.join(", ")));
+            }
+            Ok(Reply::text(text).data(json!({ "session": args.session, "ended": ended })))
         })
     }
 }

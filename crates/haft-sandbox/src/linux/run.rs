@@ -226,8 +226,8 @@ impl Run for Running {
         }
     }
 
-    fn usage(&self) -> Usage {
-        usage::of_tree(self.pid)
+    fn usage(&self, enough: u64) -> Usage {
+        usage::of_tree(self.pid, enough)
     }
 
     fn contacts(&mut self) -> Vec<Contact> {

@@ -5,9 +5,18 @@ use std::time::Duration;
 
 /// Every process that descends from one.
 pub(super) fn descendants(pid: i32) -> Vec<i32> {
+    at_least(pid, usize::MAX)
+}
+
+/// So many of the processes that descend from one, and not many more: whoever forks without end must not keep
+/// anybody counting.
+fn at_least(pid: i32, enough: usize) -> Vec<i32> {
     let mut found = Vec::new();
     let mut ahead = vec![pid];
     while let Some(pid) = ahead.pop() {
+        if found.len() > enough {
+            break;
+        }
         for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             let children = children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok());
@@ -20,10 +29,15 @@ pub(super) fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// What a process and its descendants use. A process that ends meanwhile counts for nothing.
-pub(super) fn of_tree(pid: i32) -> Usage {
+/// What a process and its descendants use. A process that ends meanwhile counts for nothing. If there are more
+/// than `enough` of them, that alone is found out.
+pub(super) fn of_tree(pid: i32, enough: u64) -> Usage {
     let mut sum = Usage::default();
-    for pid in descendants(pid) {
+    let tree = at_least(pid, usize::try_from(enough).unwrap_or(usize::MAX));
+    if tree.len() as u64 > enough {
+        return Usage { processes: tree.len() as u64, ..sum };
+    }
+    for pid in tree {
         let one = of_process(pid);
         sum.memory += one.memory;
         sum.processes += one.processes;
@@ -65,7 +79,9 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let me = i32::try_from(std::process::id()).unwrap();
         assert!(descendants(me).contains(&i32::try_from(child.id()).unwrap()));
-        assert!(of_tree(me).processes >= 1);
+        assert!(of_tree(me, 100).processes >= 1);
+        let alone = of_tree(me, 0);
+        assert!(alone.processes > 0 && alone.memory == 0, "that there are too many is all that is found out");
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -95,7 +95,7 @@ fn run(project: &Path, writes: Writes, argv: &[&str], staging: Option<std::sync:
     };
     let stdio = Stdio { stdin: nothing()?, stdout: silence()?, stderr: silence()? };
     let how = Watch::unattended(plan.bounds());
-    let ran = confined::run(Job { backend, plan: &plan, program: &program, staging }, stdio, how)?;
+    let ran = confined::run(Job { backend, plan: &plan, program: &program, staging, begun: &|| {} }, stdio, how)?;
     match ran.watched.end.code() {
         0 => Ok(ran),
         code => Err(format!("{argv:?} ended with {code}").into()),

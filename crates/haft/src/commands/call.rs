@@ -10,7 +10,10 @@ use haft_runtime::{Approver, Event, Halt, Nobody, Yes, new_call_id};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// From when on a person is told how far a call is.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who answers questions.
 fn approver(asking: &Asking) -> Box<dyn Approver> {
@@ -60,12 +63,14 @@ pub(super) fn report(app: &App, outcome: &Outcome) -> u8 {
 async fn watched<T>(app: &App, work: impl Future<Output = T>, halt: &Halt) -> T {
     let mut events = app.haft.events().listen();
     let chatty = !app.json && std::io::stderr().is_terminal();
+    let begun = Instant::now();
     tokio::pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return done,
             Ok(event) = events.recv(), if chatty => {
-                if let Event::Progress { message, .. } = event {
+                // What is done in a moment is shown once, at the end.
+                if let (Event::Progress { message, .. }, true) = (event, begun.elapsed() >= PATIENCE) {
                     style::note(&paint(FAINT, haft_core::preview::inert(&message)));
                 }
             }

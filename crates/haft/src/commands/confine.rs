@@ -96,8 +96,9 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
         signal: &|| next_signal(&came).filter(|signal| !(program.shares_job && TYPED.contains(signal))),
         wake: Some(&came),
         grace: GRACE,
+        sink: None,
     };
-    let job = Job { backend, plan: &plan, program: &program, staging };
+    let job = Job { backend, plan: &plan, program: &program, staging, begun: &|| {} };
     let mut ran = confined::run(job, stdio()?, how)?;
     let shown = |path: &Path| shorten(path, &cwd);
     let mut report = Report::of(&ran, args.dry_run, &shown);

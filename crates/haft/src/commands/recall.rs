@@ -4,22 +4,17 @@ use crate::app::{App, Failure};
 use crate::cli::{ChangesArgs, UndoArgs};
 use crate::style::{self, FAINT, GOOD, NAME, paint};
 use crate::time;
-use haft_core::{CallError, CallId};
+use haft_core::CallError;
 use serde_json::json;
 
 /// How many calls are listed.
 const LISTED: u32 = 30;
 
-fn read_id(text: &str) -> Result<CallId, CallError> {
-    CallId::parse(text)
-        .ok_or_else(|| CallError::invalid(format!("`{}` is not a call id", haft_core::preview::inert(text))))
-}
-
 /// Takes a call back.
 pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
     let (call, id, undo) = app.block_on(async {
         let call = match &args.call_id {
-            Some(text) => read_id(text)?,
+            Some(text) => app.haft.call_named(text)?,
             None => app.haft.last_change().await?,
         };
         let (id, undo) = app.haft.undo(&call).await?;
@@ -42,7 +37,7 @@ pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
 /// Shows what a call changed, or which calls changed something.
 pub(super) fn changes(app: &App, args: &ChangesArgs) -> Result<u8, Failure> {
     let Some(text) = &args.call_id else { return list(app) };
-    let call = read_id(text)?;
+    let call = app.haft.call_named(text)?;
     let changed = app.block_on(app.haft.changes(&call))?;
     if app.json {
         style::json(&changed);

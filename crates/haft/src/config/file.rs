@@ -3,6 +3,7 @@
 
 use super::confinement::{Confinement, Permissions};
 use super::placed::{Placed, Text};
+use super::shell::Shell;
 use haft_core::Dialect;
 use haft_core::approval;
 use haft_core::policy;
@@ -54,6 +55,9 @@ pub struct Config {
     /// How programs that tools start are confined.
     #[serde(skip_serializing_if = "is_default")]
     pub confinement: Confinement,
+    /// How commands are run in a shell.
+    #[serde(skip_serializing_if = "is_default")]
+    pub shell: Shell,
     /// How much is kept so that changes can be undone.
     #[serde(skip_serializing_if = "is_default")]
     pub undo: Undo,

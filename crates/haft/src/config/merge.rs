@@ -37,6 +37,7 @@ impl Config {
             files,
             permissions,
             confinement,
+            shell,
             undo,
             dialect,
             store,
@@ -57,6 +58,7 @@ impl Config {
         join(&mut self.files.write, files.write);
         self.permissions.add(permissions);
         self.confinement.add(confinement);
+        self.shell.add(shell);
         self.undo.add(&undo);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
@@ -66,6 +68,7 @@ impl Config {
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
         self.permissions.each_spot(visit);
         self.confinement.each_spot(visit);
+        self.shell.each_spot(visit);
         let Self { profile, profiles, deny, agents, providers, hooks, floor, approval, files, store, .. } = self;
         for text in [profile, store].into_iter().flatten() {
             visit(&mut text.spot);

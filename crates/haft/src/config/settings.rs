@@ -59,7 +59,7 @@ pub(super) fn build(
     Ok(Settings {
         roots: roots(stack, &layers.paths, warnings)?,
         undo: undo(&merged.undo),
-        terms: confinement::terms(&merged.permissions, &merged.confinement)?,
+        terms: Terms { shell: merged.shell.wanted()?, ..confinement::terms(&merged.permissions, &merged.confinement)? },
         dialect: merged.dialect.unwrap_or_default(),
         store: layers.store()?,
         grant_uses: grant_uses(merged)?,

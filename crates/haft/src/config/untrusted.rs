@@ -4,6 +4,7 @@
 //! agents become gates beside the user's, which can only narrow. All the rest is ignored and named.
 
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
+use super::shell::Shell;
 
 /// A project's file with everything taken out that could loosen, and the keys that were.
 pub(super) struct Tightened {
@@ -30,6 +31,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         files,
         permissions,
         confinement,
+        shell,
         undo,
         dialect,
         store,
@@ -45,6 +47,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("files", files != Files::default());
     note("permissions", may_reach != permissions);
     note("confinement", held != confinement);
+    note("shell", shell != Shell::default());
     note("undo", undo != Undo::default());
     note("dialect", dialect.is_some());
     note("store", store.is_some());

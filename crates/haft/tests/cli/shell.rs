@@ -19,12 +19,12 @@ pub(crate) fn confines(env: &Env) -> bool {
     full
 }
 
-fn scene() -> Option<Env> {
+pub(crate) fn scene() -> Option<Env> {
     let env = Env::new();
     confines(&env).then_some(env)
 }
 
-fn exec(env: &Env, command: &str) -> (Value, i32) {
+pub(crate) fn exec(env: &Env, command: &str) -> (Value, i32) {
     env.call("shell.exec", json!({"command": command}), &["--yes"])
 }
 
@@ -34,7 +34,7 @@ fn a_command_runs_confined_and_its_status_and_output_come_back() {
     env.file("a.txt", "one\n");
     let (outcome, code) = exec(&env, "cat a.txt; echo oops >&2; exit 3");
     assert_eq!((code, outcome["success"].as_bool()), (1, Some(false)), "{outcome:#}");
-    assert_eq!(outcome["output"], "one\n[stderr]\noops\n[exit status 3]\n");
+    assert_eq!(outcome["output"], "one\n[stderr] oops\n[exit status 3]\n");
     assert_eq!(outcome["data"]["exit_code"], 3);
     assert_eq!(outcome["data"]["run"]["level"], "full");
     let secret = env.dir.path().join("home/secret");

@@ -21,7 +21,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     while let Some(text) = task.args.get(at).and_then(Word::literal) {
         match text {
             "-H" | "-L" | "-P" => {
-                walk.follows |= text != "-P";
+                walk.follows |= text == "-L";
                 at += 1;
             }
             text if text.starts_with("-O") && text.len() < 5 => at += 1,

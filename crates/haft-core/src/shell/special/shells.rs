@@ -45,9 +45,9 @@ fn text_of(walk: &mut Walk<'_>, task: &Task<'_>, word: &Word, deed: &mut Deed, s
     };
     deed.wrapper = true;
     // Another shell knows only what it is given.
-    let mut inner = match (state.places(), walk.home()) {
-        ([place], home) => State::new(place, home),
-        _ => walk.later(state),
+    let mut inner = match state.place() {
+        Some(place) => State::new(place, walk.home()),
+        None => walk.later(state),
     };
     deed.prints = walk.inner(text, &task.within(), &mut inner, task.stdin);
     let alike = task.name == "bash" || (matches!(task.name, "sh" | "dash") && is_portable(text));

@@ -402,7 +402,10 @@ fn assigned_somewhere(text: &str) -> impl Iterator<Item = &str> {
         }
         let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
         let (name, after) = word.split_at(end);
-        let assigns = ["=", "+", "-", "*", "/", "%", "[", ":="].iter().any(|op| after.starts_with(op));
+        let assigns = after.starts_with(['=', '['])
+            || ["++", "--", ":="].iter().any(|op| after.starts_with(op))
+            || (after.starts_with(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>'])
+                && after[1..].trim_start_matches(['<', '>']).starts_with('='));
         (!name.is_empty() && (assigns || setting)).then_some(name)
     })
 }
