@@ -48,13 +48,19 @@ pub struct Ground<'g> {
 /// Judges a command. Nothing is looked up: the same text on the same ground is always judged alike.
 pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
     let mut walk = Walk::new(text, ground.table, ground.home);
-    let mut error = None;
-    if text.len() > COMMAND_MAX {
-        error = Some(walk::at(text, 0, &format!("it is longer than {COMMAND_MAX} bytes")));
+    let error = if text.len() > COMMAND_MAX {
+        Some(walk::at(text, 0, &format!("it is longer than {COMMAND_MAX} bytes")))
     } else {
-        let mut state = State::new(ground.cwd, ground.home);
-        error = walk.script(text, &Standing::default(), &mut state, &Stream::Unknown).err().or(error);
-    }
+        let begin = || State::new(ground.cwd, ground.home);
+        let error = walk.script(text, &Standing::default(), &mut begin(), &Stream::Unknown).err();
+        match walk.again(text) {
+            Some(again) => {
+                walk = again;
+                walk.script(text, &Standing::default(), &mut begin(), &Stream::Unknown).err()
+            }
+            None => error,
+        }
+    };
     ruin::bombs(&mut walk);
     finish(walk, error)
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 mod glob;
+mod index;
 
 /// The parameter under which the places that a command names are known.
 pub(crate) const PARAM: &str = "command";
@@ -19,6 +20,9 @@ pub(crate) const PARAM: &str = "command";
 const PATHS_MAX: usize = 256;
 /// The largest git configuration that is read.
 const CONFIG_MAX: u64 = 256 << 10;
+
+/// How deeply repositories are looked for in repositories.
+const NESTED_MAX: usize = 3;
 
 /// What is known of a shell command, for people: paths as they would write them.
 #[derive(Debug, Clone, Serialize)]
@@ -62,7 +66,7 @@ impl Haft {
         // What is not known to only read anyway needs no second reason.
         if judged.only_reads() {
             look.programs(&judged);
-            judged.repositories.iter().for_each(|dir| look.repository(Path::new(dir)));
+            judged.repositories.iter().for_each(|dir| look.repository(Path::new(dir), 0));
         }
         if !self.terms.shell.reads(&text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());
@@ -164,9 +168,12 @@ impl Look<'_> {
         }
     }
 
-    /// The configuration of a repository decides what git runs.
-    fn repository(&mut self, dir: &Path) {
-        let Some(git) = repository_of(dir) else { return };
+    /// The configuration of a repository decides what git runs; so does that of every repository inside it that
+    /// it knows of, because git looks into those as well.
+    fn repository(&mut self, dir: &Path, depth: usize) {
+        // Where it runs is where links lead.
+        let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let Some((git, tree)) = repository_of(&dir) else { return };
         let mut configs = vec![git.join("config"), git.join("config.worktree")];
         configs.extend(submodules(&git.join("modules"), 0));
         // Work trees share the configuration of the repository that they belong to.
@@ -184,22 +191,31 @@ impl Look<'_> {
                 self.unsettled.push(format!("{}: {why}", self.workspace.shown(&config)));
             }
         }
+        match index::nested(&git.join("index")) {
+            Some(nested) if depth < NESTED_MAX => {
+                nested.iter().for_each(|path| self.repository(&tree.join(path), depth + 1));
+            }
+            Some(nested) if nested.is_empty() => {}
+            _ => self.unsettled.push(format!("{}: its index is not understood", self.workspace.shown(&git))),
+        }
     }
 }
 
-/// The directory that holds the repository around a place, found as git does.
-fn repository_of(dir: &Path) -> Option<PathBuf> {
+/// The directory that holds the repository around a place, found as git does, and that of its files.
+fn repository_of(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+    let there = |path: &Path| std::fs::symlink_metadata(path).is_ok();
     for dir in dir.ancestors() {
         let git = dir.join(".git");
         if git.is_dir() {
-            return Some(git);
+            return Some((git, dir.to_owned()));
         }
-        if git.is_file() {
+        if there(&git) {
             let pointer = first_line(&git)?;
-            return Some(dir.join(pointer.trim_start_matches("gitdir:").trim()));
+            return Some((dir.join(pointer.trim_start_matches("gitdir:").trim()), dir.to_owned()));
         }
-        if dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir() {
-            return Some(dir.to_owned());
+        // What looks like a repository to us in more cases than to git.
+        if there(&dir.join("HEAD")) && ["objects", "refs", "commondir", "config"].iter().any(|name| there(&dir.join(name))) {
+            return Some((dir.to_owned(), dir.to_owned()));
         }
     }
     None

@@ -1,31 +1,20 @@
-//! Arithmetic runs what is in its variables: `x='a[$(id)]'; echo $((x))` runs `id`. So a variable may stand in
-//! arithmetic only if its value is known to be a number, or nobody has set it.
+//! Arithmetic runs what is in its variables: `x='a[$(id)]'; echo $((x))` runs `id`. So only what is known to be
+//! a number may stand in it: digits, and variables that were set to numbers.
 
 use super::state::State;
+use super::variables;
 use super::word::Value;
 
-/// Why the arithmetic in a word may run something, if it may.
+/// Why the expansions in a word may run something, if they may.
 pub(super) fn danger(text: &str, state: &State) -> Option<String> {
     if !text.contains('$') {
         return None;
     }
-    if let Some(at) = text.find("@P}") {
-        let from = text[..at].rfind("${").unwrap_or(at);
-        return Some(format!("`{}` expands like a prompt, which runs what is in it", super::cut(&text[from..])));
+    let text = &active(text);
+    if text.contains("@P") {
+        return Some(format!("`{}` expands like a prompt, which runs what is in it", super::cut(text)));
     }
-    if let Some(at) = text.find("${!") {
-        let inner = text[at + 3..].split('}').next().unwrap_or_default();
-        // `${!a[@]}` and `${!prefix*}` are lists of names.
-        let list = inner.ends_with(['*', '@']) || inner.ends_with("[@]") || inner.ends_with("[*]");
-        let known = matches!(state.get(inner), Some(Value::Known(name)) if is_name(name));
-        if !list && !known {
-            return Some(format!(
-                "`${{!{}}}` reads a variable that is not known, which may run something",
-                super::cut(inner)
-            ));
-        }
-    }
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(at) = rest.find('$') {
         rest = &rest[at + 1..];
         let part = if let Some(inner) = rest.strip_prefix("((") {
@@ -33,87 +22,160 @@ pub(super) fn danger(text: &str, state: &State) -> Option<String> {
         } else if let Some(inner) = rest.strip_prefix('[') {
             inner
         } else if let Some(inner) = rest.strip_prefix('{') {
-            match computed(inner) {
-                Some(inner) => inner,
-                None => continue,
+            match parameter(inner) {
+                Parameter::Plain => continue,
+                Parameter::Computed(inner) => inner,
+                Parameter::Indirect => {
+                    let why = "reads or sets a variable that is not known, which may run something";
+                    return Some(format!("`${{{}` {why}", super::cut(inner)));
+                }
             }
         } else {
             continue;
         };
-        if let Some(name) = unsafe_name(part, state) {
-            return Some(format!("`{name}` stands in arithmetic, which runs what is in it"));
+        let mut parts = part.split([';', ',']).filter(|part| set_to_number(part).is_none());
+        if let Some(name) = parts.find_map(|part| unsafe_name(part, state)) {
+            return Some(format!("`{}` stands in arithmetic, which runs what is in it", super::cut(name)));
         }
     }
     None
 }
 
-/// The part of `${…` that is worked out as arithmetic: a subscript, or the numbers of a slice.
-fn computed(inner: &str) -> Option<&str> {
-    let name = inner.strip_prefix(['#', '!']).unwrap_or(inner);
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+/// A text without what is in single quotes, and with lines joined that a backslash joins.
+fn active(text: &str) -> String {
+    let text = text.replace("\\\n", "");
+    let mut out = String::with_capacity(text.len());
+    let (mut quoted, mut rest) = (false, text.as_str());
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' => {
+                let next = rest.chars().next();
+                rest = &rest[next.map_or(0, char::len_utf8)..];
+                // A dollar that is quoted expands nothing.
+                out.extend(['\\', next.filter(|c| *c != '$').unwrap_or('_')]);
+            }
+            '"' => quoted = !quoted,
+            '\'' if !quoted && !out.ends_with('$') => rest = rest.find('\'').map_or("", |end| &rest[end + 1..]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What stands after `${`.
+enum Parameter<'p> {
+    /// A value, perhaps with another for when there is none.
+    Plain,
+    /// Something that is worked out: a subscript, or the numbers of a slice.
+    Computed(&'p str),
+    /// A variable that another one names, or one that is set.
+    Indirect,
+}
+
+fn parameter(inner: &str) -> Parameter<'_> {
+    let name_of = |text: &str| text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    if let Some(rest) = inner.strip_prefix('!') {
+        let end = name_of(rest);
+        let list = ["[@]}", "[*]}", "@}", "*}"].iter().any(|list| rest[end..].starts_with(list));
+        return if list && end > 0 { Parameter::Plain } else { Parameter::Indirect };
+    }
+    let name = inner.strip_prefix('#').filter(|rest| !rest.starts_with(['}', ':'])).unwrap_or(inner);
+    // `$@`, `$*`, `$?` and their like are one character.
+    let end = match name_of(name) {
+        0 => name.chars().next().map_or(0, char::len_utf8),
+        end => end,
+    };
     let after = &name[end..];
     match after.as_bytes() {
-        [b'[', b'@' | b'*', b']', rest @ ..] => (rest.first() == Some(&b':')).then(|| &after[4..]),
-        [b'[', ..] => Some(&after[1..]),
-        [b':', b'-' | b'=' | b'?' | b'+', ..] => None,
-        [b':', ..] => Some(&after[1..]),
-        _ => None,
+        [b'[', b'@' | b'*', b']', b':', b'-' | b'?' | b'+', ..] | [b'[', b'@' | b'*', b']', b'}', ..] => Parameter::Plain,
+        [b'[', ..] => Parameter::Computed(&after[1..]),
+        [b':', b'-' | b'?' | b'+', ..] => Parameter::Plain,
+        [b':', b'=', ..] | [b'=', ..] => {
+            let value = after.trim_start_matches(':').trim_start_matches('=').split('}').next().unwrap_or_default();
+            let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || "_./:-".contains(c));
+            let named = is_name(&name[..end]) && variables::plain(&name[..end]).is_none();
+            if plain && named { Parameter::Plain } else { Parameter::Indirect }
+        }
+        [b':', ..] => Parameter::Computed(&after[1..]),
+        _ => Parameter::Plain,
     }
 }
 
-/// The first variable in arithmetic that is not known to be a number.
+/// The first thing in arithmetic that is not known to be a number. Where it ends is not looked for: what
+/// follows it is held to the same.
 pub(super) fn unsafe_name<'t>(text: &'t str, state: &State) -> Option<&'t str> {
-    let end = text.find("))").unwrap_or(text.len());
-    let mut rest = &text[..end];
-    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_') {
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '`' | '[' | '\\' | '\'')) {
         let before = rest[..at].chars().next_back();
         rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix('$') {
+            // `$x`, `${x}`, `$#`, `$?`: the name is looked at next.
+            let named = after.strip_prefix('{').unwrap_or(after);
+            if after.starts_with(['#', '?']) || named.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                rest = named.strip_prefix(['#', '?']).unwrap_or(named);
+                continue;
+            }
+            return Some(rest);
+        }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        if end == 0 {
+            return Some(rest);
+        }
         let (name, after) = rest.split_at(end);
         rest = after;
         // `16#ff` and `0xff` are numbers.
         if before.is_some_and(|c| c == '#' || c.is_ascii_digit()) {
             continue;
         }
-        if !is_number(state.get(name), state) {
+        if !is_number(state.get(name)) {
             return Some(name);
         }
     }
     None
 }
 
-fn is_number(value: Option<&Value>, state: &State) -> bool {
+/// The variable that a part of arithmetic sets to a number that stands there.
+pub(super) fn set_to_number(part: &str) -> Option<&str> {
+    let (name, number) = part.trim().trim_start_matches('(').split_once('=')?;
+    let (name, number) = (name.trim(), number.trim().trim_end_matches(')').trim());
+    let constant = |c: char| c.is_ascii_digit() || " \t+-*/%<>&|^~!()".contains(c);
+    (!number.is_empty() && number.chars().all(constant) && is_name(name)).then_some(name)
+}
+
+fn is_number(value: Option<&Value>) -> bool {
     match value {
-        // Nobody has set it.
-        None => !state.forgot(),
         Some(Value::Number) => true,
         Some(Value::Known(text)) => {
             let digits = text.strip_prefix('-').unwrap_or(text);
-            digits.chars().all(|c| c.is_ascii_digit())
+            !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit())
         }
-        Some(_) => false,
+        _ => false,
     }
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Why a `[[ … ]]` may run something, if it may.
 pub(super) fn condition(text: &str, state: &State) -> Option<String> {
-    let compares = [" -eq ", " -ne ", " -lt ", " -le ", " -gt ", " -ge "].iter().any(|op| text.contains(op));
-    if compares {
-        if text.contains("$(") || text.contains('`') {
-            return Some("`[[ ]]` compares numbers, and runs what is in what it compares".to_owned());
-        }
-        let names = text.split([' ', '\t', '\n', '"', '$', '{', '}']).filter(|word| is_name(word));
-        let mut names = names.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'));
-        if let Some(name) = names.find(|name| !is_number(state.get(name), state)) {
-            return Some(format!("`{}` is compared as a number, which runs what is in it", super::cut(name)));
+    let inner = text.trim().trim_start_matches("[[").trim_end_matches("]]");
+    let compares = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+    if compares.iter().any(|op| inner.contains(op)) {
+        // Everything in it is held to be a number, but for the operators and counts.
+        let bare = compares.iter().fold(inner.replace(['"', '(', ')'], " "), |text, op| text.replace(op, " "));
+        let counts = bare.replace("${#", "$#").replace("[@]}", " ").replace("[*]}", " ");
+        let words = counts.split(|c: char| c.is_whitespace()).filter(|word| !word.starts_with("$#"));
+        for word in words {
+            if let Some(name) = unsafe_name(word, state) {
+                return Some(format!("`{}` is compared as a number, which runs what is in it", super::cut(name)));
+            }
         }
     }
-    let tests = text.contains("-v ") || text.contains("-R ");
-    (tests && text.contains(['[', '$', '`']) && text.matches('[').count() > 2)
+    let tests = inner.contains("-v") || inner.contains("-R");
+    (tests && inner.contains(['[', '$', '`', '\'', '"', '\\']))
         .then(|| "`-v` works out a subscript, which may run something".to_owned())
 }
 

@@ -87,6 +87,13 @@ fn past(bytes: &[u8], at: usize) -> usize {
     };
     match bytes[at] {
         b'\\' => at + 2,
+        b'\'' if at > 0 && bytes[at - 1] == b'$' => {
+            let mut end = at + 1;
+            while end < bytes.len() && bytes[end] != b'\'' {
+                end += if bytes[end] == b'\\' { 2 } else { 1 };
+            }
+            end + 1
+        }
         quote @ (b'\'' | b'"') => until(quote),
         _ => at + 1,
     }

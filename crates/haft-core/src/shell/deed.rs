@@ -105,6 +105,10 @@ impl Walk<'_> {
                 deed
             }
         };
+        if program.text.contains(['$', '`']) && !program.text.starts_with("$'") && !program.text.starts_with("$\"") {
+            // It is looked at as what it is now, and is not believed to stay that.
+            deed.doubt(Harm::Runs, format!("`{}` says which program is run", super::cut(&program.text)));
+        }
         let touched = deed.doubts.len();
         self.touch(&redirects, state, &mut deed.doubts);
         if deed.doubts[touched..].iter().any(|doubt| doubt.harm == Harm::Writes) {
@@ -251,8 +255,10 @@ impl Walk<'_> {
         }
         ruin::check(self, task.name, &sorted, state);
         deed.prints = stream(prints, task.stdin, &named, default.is_some());
-        if task.name == "echo" && sorted.options.is_empty() {
-            let said: Option<Vec<&str>> = sorted.operands.iter().map(Word::literal).collect();
+        if task.name == "echo" && !self.functions.iter().any(|name| name == "echo") {
+            // As every echo says it: some take a dash or a backslash for more than itself.
+            let plain = |text: &&str| !text.starts_with('-') && !text.contains('\\');
+            let said: Option<Vec<&str>> = task.args.iter().map(|word| word.literal().filter(plain)).collect();
             deed.prints = said.map_or(Stream::Unknown, |said| Stream::Text(said.join(" ") + "\n"));
         }
         deed.operands = sorted.operands;
@@ -288,6 +294,9 @@ impl Walk<'_> {
             Some(text) => {
                 let mut state = state.clone();
                 self.inner(text, &task.within(), &mut state, &Stream::Unknown);
+                if !special::is_portable(text) {
+                    deed.doubt(Harm::Unknown, format!("the shell of `{}` may not read this as bash does", task.name));
+                }
                 deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
             }
             None => deed.doubt(Harm::Runs, format!("`{}` is run, and is not known before", super::cut(&word.text))),
@@ -434,7 +443,11 @@ fn joined(words: &[Word]) -> Word {
 /// What a program's lines are.
 fn stream(prints: Option<Prints>, stdin: &Stream, named: &[Word], has_default: bool) -> Stream {
     match prints {
-        Some(Prints::Lines) if named.is_empty() => stdin.clone(),
+        Some(Prints::Lines) if named.is_empty() => match stdin {
+            // Some lines of a text are another text; of names that end with NUL, not even names.
+            Stream::Names { bases, .. } => Stream::Names { bases: bases.clone(), exact: false },
+            _ => Stream::Unknown,
+        },
         Some(Prints::Paths | Prints::Names) => {
             let mut bases = named.iter().map(base).collect::<Option<Vec<String>>>().unwrap_or_default();
             if named.is_empty() && (has_default || prints == Some(Prints::Names)) {

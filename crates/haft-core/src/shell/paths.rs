@@ -43,7 +43,7 @@ impl Walk<'_> {
 
     /// A path is written, by `what`.
     pub(super) fn writes(&mut self, word: &Word, state: &State, doubts: &mut Vec<Doubt>, what: &str) {
-        if word.literal().is_some_and(is_sink) {
+        if word.text.starts_with(">(") || word.literal().is_some_and(|path| self.swallows(path)) {
             return;
         }
         doubts.push(Doubt { harm: Harm::Writes, why: format!("{what} writes {}", super::cut(word.shown())) });
@@ -55,6 +55,13 @@ impl Walk<'_> {
                 self.writes.push(target);
             }
         }
+    }
+
+    /// Whether nothing stays of what is written there. What a descriptor leads to can be opened anew through
+    /// its name, so that counts only where no descriptor was ever opened for reading.
+    fn swallows(&self, path: &str) -> bool {
+        matches!(path, "/dev/null" | "/dev/zero" | "/dev/full" | "/dev/tty")
+            || (matches!(path, "/dev/stdout" | "/dev/stderr") && !self.opens)
     }
 
     /// It must never run.
@@ -88,6 +95,7 @@ pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Ve
         // An absolute path is the same from everywhere.
         let root = absolute.then_some("/");
         for place in root.into_iter().chain(state.places().map(String::as_str).filter(|_| !absolute)) {
+            let path = &path.replace("/./", "/").replace("//", "/");
             let path = if glob && path.starts_with('{') { rooted(place, path) } else { join(place, path) };
             let target = if glob { Target::Glob(path) } else { Target::Path(path) };
             if !found.contains(&target) {

@@ -109,7 +109,7 @@ pub fn unsettled(config: &str) -> Option<String> {
     let mut section = String::new();
     for line in config.lines() {
         let mut rest = line.trim();
-        if let Some(after) = rest.strip_prefix('[') {
+        while let Some(after) = rest.strip_prefix('[') {
             let Some(end) = heading_end(after) else { return Some("its configuration is not understood".to_owned()) };
             section = after[..end].trim().to_lowercase();
             rest = after[end + 1..].trim();
@@ -169,6 +169,7 @@ mod tests {
         }
         for live in [
             "[core]\n\tfsmonitor = ./x",
+            "[user][core]\n\tfsmonitor = ./x",
             "[core] fsmonitor",
             "[core]\n\tfsmonitor = true",
             "[diff]\n\texternal = x",

@@ -71,16 +71,17 @@ const FORMATS: &[&str] = &["oneline", "short", "medium", "full", "fuller", "refe
 /// ship may stand for such a format.
 pub(super) fn formats(deed: &mut Deed) {
     let mut doubts = Vec::new();
-    for option in deed.options.iter().filter(|option| matches!(option.name.as_str(), "--format" | "--pretty")) {
+    for option in &deed.options {
         let Some(value) = &option.value else { continue };
+        let formats = matches!(option.name.as_str(), "--format" | "--pretty");
         let harmless = value.literal().is_some_and(|text| {
-            let known = FORMATS.contains(&text)
+            let known = !formats || text.is_empty() || FORMATS.contains(&text)
                 || text.contains('%')
                 || text.starts_with("format:")
                 || text.starts_with("tformat:");
-            known && !text.contains("%G") && !text.contains("%(signature") && !text.contains("%(trailers")
+            known && !["%G", "%+G", "%-G", "% G", "signature"].iter().any(|odd| text.contains(odd)) && !text.contains("%(trailers")
         });
-        if !harmless {
+        if !harmless && (formats || value.literal().is_some()) {
             doubts.push(format!("the format `{}` may run a program", super::cut(value.shown())));
         }
     }
@@ -144,6 +145,13 @@ fn env(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
         }
     }
     deed.doubts.extend(given.iter().filter_map(|(name, value)| variables::given(name, value)));
+    let unset = |option: &super::options::Found| {
+        matches!(option.name.as_str(), "-i" | "--ignore-environment")
+            || option.value.as_ref().is_some_and(|value| value.start().is_empty() || value.start().starts_with("GIT_"))
+    };
+    if sorted.options.iter().any(unset) && command.iter().any(|word| word.literal().is_none_or(|word| word.contains("git"))) {
+        deed.doubt(Harm::Writes, "without what its environment says, looking with git writes");
+    }
     if command.is_empty() {
         deed.class = Class::List;
     } else {
@@ -198,8 +206,7 @@ fn xargs(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
 pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
     if word.literal() == Some(mark) {
         word.value = match &by.value {
-            // One word, whatever is in it.
-            Value::Below { bases, .. } => Value::Below { bases: bases.clone(), safe: true },
+            Value::Below { bases, safe } => Value::Below { bases: bases.clone(), safe: *safe },
             _ => Value::unknown(false),
         };
         return;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const PLACES_MAX: usize = 4;
 
 /// What is known at one point.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct State {
     vars: HashMap<String, Value>,
     /// Where it may be; an empty path stands for anywhere.
@@ -17,8 +17,6 @@ pub(super) struct State {
     failed: Option<Vec<String>>,
     /// Whether words may be split in unusual ways.
     odd_splitting: bool,
-    /// Whether variables may have been set that are not known to be.
-    forgot: bool,
     /// Whether it has gone elsewhere since the beginning.
     moved: bool,
 }
@@ -54,18 +52,12 @@ impl State {
         // Where the home is stays as good as known: whatever could change it is doubted by itself.
         self.vars.retain(|name, _| name == "HOME");
         self.odd_splitting |= splits_oddly;
-        self.forgot = true;
     }
 
     /// Nothing is known any more: something ran that may have set anything.
     pub(super) fn forget_all(&mut self) {
         self.forget_variables(true);
         self.lose();
-    }
-
-    /// Whether variables may have been set that are not known to be.
-    pub(super) fn forgot(&self) -> bool {
-        self.forgot
     }
 
     pub(super) fn splits_oddly(&self) -> bool {
@@ -149,7 +141,6 @@ impl State {
         self.vars.retain(|name, value| other.vars.get(name) == Some(value));
         self.odd_splitting |= other.odd_splitting;
         self.moved |= other.moved;
-        self.forgot |= other.forgot;
         self.cwd = union(std::mem::take(&mut self.cwd), other.cwd);
     }
 }

@@ -22,7 +22,9 @@ pub(super) enum Use {
 pub(super) fn words(text: &str, how: Use, splits: bool, state: &State) -> Vec<Word> {
     if how == Use::Argument && text.contains('{') && !is_quoted(text) {
         let Some(expanded) = braces::expand(text) else { return vec![Word::unknown(text)] };
-        return expanded.iter().map(|each| word(text, each, how, splits, state)).collect();
+        // A word of nothing is no word.
+        let words = expanded.iter().filter(|each| !each.is_empty());
+        return words.map(|each| word(text, each, how, splits, state)).collect();
     }
     vec![word(text, text, how, splits, state)]
 }
@@ -78,7 +80,7 @@ impl Scan<'_> {
                     self.literal(inner);
                 }
                 '$' => {
-                    if let Some(value) = self.dollar(before == whole) {
+                    if let Some(value) = self.dollar(before.len() + usize::from(self.quoted) == whole.len()) {
                         return value;
                     }
                 }
@@ -179,7 +181,9 @@ impl Scan<'_> {
                 self.push('$');
                 return None;
             }
-            let number = first && self.rest.starts_with("((") && self.rest.ends_with("))");
+            // What `$?` and its like are worth is a number.
+            let end = if self.quoted { "\"" } else { "" };
+            let number = first && self.rest.strip_prefix(['?', '#', '$', '!']).is_some_and(|rest| rest == end);
             return Some(if number { Value::Number } else { self.unknown() });
         };
         let end = if self.quoted { "\"" } else { "" };
@@ -335,7 +339,8 @@ mod tests {
             ("--out=$y", "--out=…+"),
             ("$(cmd)", "…+"),
             ("a`b`", "a…+"),
-            ("$((1+2))", "number"),
+            ("$?", "number"),
+            ("{,-S}", "-S"),
             ("${x:-y}", "…+"),
             ("*.rs", "glob *.rs"),
             ("'*'.rs", "*.rs"),

@@ -17,7 +17,6 @@ const HARMLESS: &[&str] = &[
     "COLUMNS",
     "LINES",
     "RUST_BACKTRACE",
-    "GIT_OPTIONAL_LOCKS",
     "GIT_TERMINAL_PROMPT",
     "GREP_COLORS",
     "LS_COLORS",
@@ -67,6 +66,7 @@ pub(super) fn plain(name: &str) -> Option<Doubt> {
 pub(super) fn given(name: &str, value: &Word) -> Option<Doubt> {
     let harmless = HARMLESS.contains(&name)
         || name.starts_with("LC_")
+        || (name == "GIT_OPTIONAL_LOCKS" && value.literal() == Some("0"))
         || (PAGERS.contains(&name) && matches!(value.literal(), Some("cat" | "")));
     (!harmless).then(|| Doubt { harm: Harm::Runs, why: format!("setting {name} may decide what is run") })
 }

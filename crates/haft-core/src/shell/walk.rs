@@ -21,21 +21,24 @@ mod compound;
 mod simple;
 
 /// How deeply commands may be nested.
-const DEPTH_MAX: usize = 48;
+const DEPTH_MAX: usize = 32;
 /// How many braces may be open at once: the parser looks for the end of each through all that follows.
 const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
+/// How long they may be together.
+const BYTES_MAX: usize = 400_000;
 /// How many commands are looked at.
 const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
 const FUEL: usize = 40_000;
 
-/// Words without which nothing goes elsewhere.
-const ROAMS: &[&str] = &["cd", "pushd", "popd", "eval", "source", ". ", "$'", "\\"];
-/// Words without which nothing changes how words are split.
-const SPLITS: &[&str] =
-    &["IFS", "read", "mapfile", "printf", "declare", "typeset", "local", "export", "getopts", "eval", "source", ". "];
+/// Commands that go elsewhere, and those that may set how words are split.
+const ROAMERS: &[&str] = &["cd", "pushd", "popd"];
+const SPLITTERS: &[&str] = &[
+    "read", "mapfile", "readarray", "printf", "declare", "typeset", "local", "export", "readonly", "getopts", "eval",
+    "source", ".", "unset", "let", "set", "shopt",
+];
 /// How many substitutions are followed that only the second look finds.
 const ALSO_MAX: usize = 64;
 
@@ -69,6 +72,8 @@ pub(super) struct Walk<'g> {
     pub(super) interactive: Option<String>,
     pub(super) functions: Vec<String>,
     pub(super) follows: bool,
+    /// Whether files are opened for reading by redirection.
+    pub(super) opens: bool,
     home: Option<String>,
     /// Whether anything in it goes elsewhere.
     roams: bool,
@@ -76,6 +81,8 @@ pub(super) struct Walk<'g> {
     splits: bool,
     depth: usize,
     texts: usize,
+    bytes: usize,
+    pub(super) rounds: usize,
 }
 
 /// One text that is walked, and which parts of it have been.
@@ -87,6 +94,10 @@ struct Source<'t> {
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
     words: RefCell<Vec<(usize, usize)>>,
+    /// Those of them that are words of simple commands.
+    args: RefCell<Vec<(usize, usize)>>,
+    /// Where redirections stand that the walk has met.
+    opened: RefCell<Vec<usize>>,
     /// Where the names of commands stand that the walk has met.
     named: RefCell<Vec<usize>>,
 }
@@ -99,6 +110,8 @@ impl<'t> Source<'t> {
             followed: RefCell::default(),
             words: RefCell::default(),
             named: RefCell::default(),
+            opened: RefCell::default(),
+            args: RefCell::default(),
         }
     }
 
@@ -120,12 +133,26 @@ impl<'g> Walk<'g> {
             interactive: None,
             functions: Vec::new(),
             follows: false,
+            opens: text.contains('<'),
             home: home.map(str::to_owned),
-            roams: ROAMS.iter().any(|word| text.contains(word)),
-            splits: SPLITS.iter().any(|word| text.contains(word)),
+            roams: false,
+            splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
+            bytes: 0,
+            rounds: 0,
         }
+    }
+
+    /// The same text anew, now that it is known what all its commands are, where that matters.
+    pub(super) fn again(&self, text: &str) -> Option<Self> {
+        let any = |names: &[&str]| {
+            let unknown_or = |name: Option<&str>| name.is_none_or(|name| names.contains(&name));
+            self.commands.iter().any(|command| unknown_or(command.name.as_deref()))
+        };
+        let (roams, splits) = (any(ROAMERS), self.splits || any(SPLITTERS));
+        let differs = (roams, splits) != (self.roams, self.splits);
+        differs.then(|| Self { roams, splits, ..Self::new(text, self.table, self.home()) })
     }
 
     pub(super) fn home(&self) -> Option<&str> {
@@ -144,6 +171,20 @@ impl<'g> Walk<'g> {
 
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
+    }
+
+    /// How much is found so far.
+    pub(super) fn mark(&self) -> [usize; 5] {
+        [self.commands.len(), self.doubts.len(), self.reads.len(), self.writes.len(), self.repositories.len()]
+    }
+
+    /// Drops what was found since.
+    pub(super) fn drop_since(&mut self, [commands, doubts, reads, writes, repositories]: &[usize; 5]) {
+        self.commands.truncate(*commands);
+        self.doubts.truncate(*doubts);
+        self.reads.truncate(*reads);
+        self.writes.truncate(*writes);
+        self.repositories.truncate(*repositories);
     }
 
     /// Adds a doubt that belongs to no single command.
@@ -171,12 +212,13 @@ impl<'g> Walk<'g> {
         stdin: &Stream,
     ) -> Result<Stream, Unreadable> {
         self.texts += 1;
-        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.commands.len() >= COMMANDS_MAX {
+        self.bytes += text.len();
+        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.bytes > BYTES_MAX || self.commands.len() >= COMMANDS_MAX {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return Ok(Stream::Unknown);
         }
         let look = second::look(text);
-        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX {
+        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX || stutters(text) {
             return Err(at(text, 0, "it is nested too deeply to be understood"));
         }
         let parsed = parse(text)?;
@@ -244,6 +286,17 @@ impl<'g> Walk<'g> {
         if let Some(at) = look.commands.iter().find(missed) {
             let rest = source.text.get(*at..).unwrap_or_default();
             self.doubt(Harm::Unknown, format!("it can be read in two ways, at `{}`", super::cut(rest)));
+        }
+        let mut opened = source.opened.borrow().clone();
+        opened.sort_unstable();
+        let known = |at: usize| inside(at, &followed) || inside(at, &also);
+        let missed = |at: &&usize| opened.binary_search(at).is_err() && !known(**at);
+        if look.redirects.iter().any(|at| missed(&at)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: a redirection is seen only at a second look");
+        }
+        let joined = |span: &&(usize, usize)| look.words.binary_search(span).is_err() && !known(span.0);
+        if source.args.borrow().iter().any(|span| joined(&span)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: its words are not where they seem to be");
         }
         let mut words = source.words.borrow().clone();
         words.sort_unstable();
@@ -330,6 +383,11 @@ impl<'g> Walk<'g> {
             return vec![Word { text: text.to_owned(), value: Value::Below { bases, safe: false } }];
         }
         if let [part] = word.parts.as_slice()
+            && matches!(part.kind, ast::WordPart::ArithmeticExpansion { .. })
+        {
+            return vec![Word { text: text.to_owned(), value: Value::Number }];
+        }
+        if let [part] = word.parts.as_slice()
             && matches!(part.kind, ast::WordPart::ProcessSubstitution { .. })
         {
             return vec![Word { text: text.to_owned(), value: Value::Known("/dev/fd/63".to_owned()) }];
@@ -374,6 +432,11 @@ impl<'g> Walk<'g> {
         state: &State,
     ) -> (Redirect, Option<Stream>) {
         use ast::RedirectKind as Kind;
+        // The operator stands after a descriptor.
+        let text = source.slice(redirect.span).unwrap_or_default();
+        let named = text.strip_prefix('{').and_then(|rest| rest.find('}')).map_or(0, |end| end + 2);
+        let digits = text.chars().take_while(char::is_ascii_digit).count();
+        source.opened.borrow_mut().push(redirect.span.start.offset() + named.max(digits));
         let flow = match redirect.kind {
             Kind::Output | Kind::Clobber | Kind::Append | Kind::OutputBoth => Flow::Writes,
             Kind::Input => Flow::Reads,
@@ -447,8 +510,9 @@ fn brackets(text: &str) -> bool {
 
 /// Where a substitution ends: at the first bracket up to which it is whole.
 fn closing(text: &str, from: usize) -> Option<usize> {
-    const TRIES: usize = 64;
-    let rest = text.get(from..)?;
+    const TRIES: usize = 32;
+    const LENGTH_MAX: usize = 16 << 10;
+    let rest = text.get(from..).filter(|_| text.len() <= LENGTH_MAX)?;
     let end = if rest.starts_with('`') { '`' } else { ')' };
     let ends = rest.match_indices(end).skip_while(|(at, _)| *at == 0).take(TRIES);
     let mut ends = ends.map(|(at, _)| at + 1);
@@ -493,6 +557,16 @@ fn parse(text: &str) -> Result<ast::File, Unreadable> {
         None => (0, parsed.terminal_error.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.to_string())),
     };
     Err(at(text, offset, &why))
+}
+
+/// Whether words that stand before a command are repeated beyond all sense. The parser follows each of them
+/// one level deeper, and keeps no count of it.
+fn stutters(text: &str) -> bool {
+    let mut run = 0;
+    text.split_whitespace().any(|word| {
+        run = if matches!(word, "time" | "coproc" | "!" | "-p" | "--" | "\\") { run + 1 } else { 0 };
+        run > DEPTH_MAX
+    })
 }
 
 /// A message that points at a place.

@@ -45,9 +45,14 @@ fn harm(program: &str) -> Option<(Harm, &'static str)> {
     if program.contains("/inet") {
         return Some((Harm::Sends, "awk connects to somewhere"));
     }
+    // Whether a slash divides or begins a pattern cannot always be told, and strings hang on it.
+    let slashes = program.matches('/').count();
+    let unclear = slashes > 1 && program.contains('"');
     let mut reader = Reader { rest: program, value_before: false, printing: false, depth: 0 };
     while let Some(token) = reader.token() {
         match token {
+            Token::Divides if unclear => return Some((Harm::Unknown, "the awk program is not understood")),
+            Token::Divides => {}
             Token::Bad => return Some((Harm::Unknown, "the awk program is not understood")),
             Token::Pipe => return Some((Harm::Runs, "awk's `|` runs a command")),
             Token::Into => return Some((Harm::Writes, "awk's `>` writes a file")),
@@ -67,6 +72,7 @@ enum Token<'t> {
     Into,
     At,
     Other,
+    Divides,
     Bad,
 }
 
@@ -94,12 +100,14 @@ impl<'r> Reader<'r> {
                 let Some(end) = regex(&self.rest[1..]) else { return Some(Token::Bad) };
                 (value, length) = (true, end + 2);
             }
-            '\n' | ';' | '{' | '}' => self.printing = false,
+            // A line may go on after a comma, an operator or a backslash: only these surely end a statement.
+            ';' | '{' | '}' => self.printing = false,
             '(' | '[' => self.depth += usize::from(self.printing),
             ')' | ']' => {
                 self.depth = self.depth.saturating_sub(1);
                 value = true;
             }
+            '/' => token = Token::Divides,
             '|' if self.rest.starts_with("||") => length = 2,
             '|' => token = Token::Pipe,
             '>' if self.rest.starts_with(">=") && !self.printing => length = 2,
@@ -149,9 +157,28 @@ fn quoted(text: &str, quote: char) -> Option<usize> {
 
 /// Where a regular expression ends; a slash in a set is read in two ways, so that is not understood.
 fn regex(text: &str) -> Option<usize> {
-    let end = quoted(text, '/')?;
-    let inner = &text[..end];
-    (inner.matches('[').count() <= inner.matches(']').count()).then_some(end)
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            '\n' => return None,
+            '/' => return Some(at),
+            '[' => {
+                let _ = chars.next_if(|(_, c)| *c == '^');
+                let _ = chars.next_if(|(_, c)| *c == ']');
+                loop {
+                    match chars.next()?.1 {
+                        ']' => break,
+                        '/' | '\n' | '[' => return None,
+                        '\\' => drop(chars.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -194,6 +221,12 @@ mod tests {
             "BEGIN{f=\"system\"; @f(\"id\")}",
             "{x = 4 / 2; print x > \"f/g\"}",
             "{print \"unterminated}",
+            "BEGIN{print \"x\" \\\n > \"m\"}",
+            "BEGIN{print 1,\n 2 > \"m\"}",
+            "BEGIN{print 1 &&\n 2 > \"m\"}",
+            "BEGIN{if (1) /\"/ ; print \"x\" > \"m\" ; /\"/}",
+            "BEGIN{exit /\"/ } END{print \"x\" > \"m\" ; /\"/}",
+            "!/[]/\"]/ {print \"x\" > \"m\"} /\"/",
             "BEGIN{ARGV[1]=\"/etc/passwd\";ARGC=2}{print}",
         ] {
             assert!(harm(program).is_some(), "{program}");

@@ -26,6 +26,11 @@ const TAME: &[&str] = &[
     "functrace",
 ];
 
+/// Whether an option of `set` only makes the shell stricter or louder.
+pub(super) fn is_tame(option: &str) -> bool {
+    TAME.contains(&option)
+}
+
 pub(super) fn read(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Option<Deed> {
     Some(match name {
         "cd" | "pushd" => cd(walk, task, state),
@@ -89,11 +94,13 @@ fn declare(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) 
         let variable = variable.trim_end_matches('+').to_owned();
         let plain = !variable.is_empty() && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !plain {
-            if variable.is_empty() || word.literal().is_none() || start.contains(['$', '`']) {
-                deed.doubt(Harm::Runs, format!("`{}` may run what is in it", crate::shell::cut(&word.text)));
-            }
+            deed.doubt(Harm::Runs, format!("`{}` may run what is in it", crate::shell::cut(&word.text)));
             walk.hidden(task, word.shown(), &mut deed, state);
             continue;
+        }
+        if value.is_some_and(|value| value.starts_with('(')) && word.literal().is_some() {
+            walk.hidden(task, word.shown(), &mut deed, state);
+            deed.doubt(Harm::Runs, format!("`{}` is read as an array, which runs what is in it", crate::shell::cut(&word.text)));
         }
         let Some(value) = value else {
             if exported {
@@ -132,6 +139,10 @@ fn names(name: &str, walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) ->
                 deed.doubt(Harm::Runs, format!("`{}` works out a subscript", crate::shell::cut(text)));
             }
             Some(text) => {
+                // Without it, looking with git writes.
+                if text.starts_with("GIT_") {
+                    deed.doubt(Harm::Writes, format!("{} decides what git writes", crate::shell::cut(text)));
+                }
                 deed.doubts.extend(variables::plain(text));
                 state.set(text, value.clone());
             }
@@ -185,21 +196,29 @@ fn compute(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
 
 fn test(walk: &mut Walk<'_>, task: &Task<'_>, state: &State) -> Deed {
     let mut deed = Deed::new(Class::Neutral);
-    let mut words = task.args.iter().peekable();
-    while let Some(word) = words.next() {
-        if !matches!(word.literal(), Some("-v" | "-R")) {
+    deed.operands = task.args.to_vec();
+    let mut words: Vec<&Word> = task.args.iter().collect();
+    if task.name == "[" {
+        words.pop();
+    }
+    let negated = words.iter().take_while(|word| word.literal() == Some("!")).count();
+    words.drain(..negated);
+    for pair in words.windows(2) {
+        let [asks, about] = pair else { continue };
+        if !matches!(asks.literal(), Some("-v" | "-R")) {
             continue;
         }
-        match words.peek().map(|word| word.literal()) {
-            Some(Some(text)) if text.contains('[') => {
-                walk.hidden(task, text, &mut deed, state);
-                deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something");
-            }
-            Some(None) => deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something"),
-            _ => {}
+        if !about.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+            walk.hidden(task, about.shown(), &mut deed, state);
+            deed.doubt(Harm::Runs, "`-v` works out a subscript, which may run something");
         }
     }
-    deed.operands = task.args.to_vec();
+    // What is not known may turn out to be `-v`: of two words the first, and any of words that split.
+    let open = matches!(words.as_slice(), [first, _] if first.literal().is_none() && first.value != Value::Number);
+    let splits = words.iter().any(|word| matches!(word.value, Value::Partial { splits: true, .. } | Value::Below { .. }));
+    if open || splits {
+        deed.doubt(Harm::Runs, "what is tested may turn out to be `-v`, which works out a subscript");
+    }
     deed
 }
 

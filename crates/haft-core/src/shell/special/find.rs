@@ -142,8 +142,13 @@ impl Expression<'_> {
 
     /// `-exec … ;` or `-exec … +`: the command is looked at with what is found.
     fn runs(&self, walk: &mut Walk<'_>, name: &str, from: usize, deed: &mut Deed, state: &State) -> usize {
-        let ends = |word: &Word| matches!(word.literal(), Some(";" | "+"));
-        let Some(length) = self.words[from..].iter().position(ends) else {
+        // A plus ends it only after what is found.
+        let ends = |at: &usize| match self.words[from + at].literal() {
+            Some(";") => true,
+            Some("+") => *at > 0 && self.words[from + at - 1].literal() == Some("{}"),
+            _ => false,
+        };
+        let Some(length) = (0..self.words.len() - from).find(ends) else {
             deed.doubt(Harm::Unknown, format!("`{name}` does not end"));
             return self.words.len();
         };

@@ -96,8 +96,9 @@ impl<'r> Reader<'r> {
             }
             'a' | 'i' | 'c' => self.text(),
             ':' | 'b' | 't' | 'T' | 'v' => {
-                let end = self.rest.find([';', '\n', '}']).unwrap_or(self.rest.len());
-                self.rest = &self.rest[end..];
+                self.rest = self.rest.trim_start_matches([' ', '\t']);
+                let label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+                self.rest = self.rest.trim_start_matches(label);
             }
             'r' | 'R' => {
                 let path = self.line().trim_start().to_owned();
@@ -138,7 +139,13 @@ impl<'r> Reader<'r> {
 
     /// The text of `a`, `i` and `c`, which goes on after a backslash at the end of a line.
     fn text(&mut self) {
-        while self.line().ends_with('\\') && !self.rest.is_empty() {
+        loop {
+            let line = self.line();
+            // Two backslashes are one of them, and no more.
+            let quotes = line.chars().rev().take_while(|c| *c == '\\').count();
+            if quotes % 2 == 0 || self.rest.is_empty() {
+                return;
+            }
             self.rest = &self.rest[1..];
         }
     }
@@ -269,6 +276,12 @@ mod tests {
             ("k", "?"),
             ("s/a/b/;s/c/d/e", "e"),
             ("\\,x,e", "e"),
+            (":a w m", "w m"),
+            ("v 4.2 w m", "w m"),
+            ("a hello\\\\\nw m", "w m"),
+            ("c\\\\\nw m", "w m"),
+            ("i\\\nfoo\\\\\nw m", "w m"),
+            ("a\\\nfoo\\\nw m", ""),
         ] {
             assert_eq!(said(text), want, "{text}");
         }

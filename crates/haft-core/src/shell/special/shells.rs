@@ -21,6 +21,11 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
         return deed;
     }
     deed.class = Class::Neutral;
+    for option in sorted.options.iter().filter(|option| option.name == "-o") {
+        if !option.value.as_ref().and_then(Word::literal).is_some_and(super::builtin::is_tame) {
+            deed.doubt(Harm::Unknown, format!("`{} -o` changes how commands are read", task.name));
+        }
+    }
     match (text, sorted.operands.first(), task.stdin) {
         (Some(text), ..) => text_of(walk, task, &text, &mut deed, state),
         (None, Some(file), _) => {
@@ -28,7 +33,11 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
             walk.reads(file, state, &mut deed.doubts);
             deed.doubt(Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
         }
-        (None, None, Stream::Text(text)) => text_of(walk, task, &Word::known(text), &mut deed, state),
+        (None, None, Stream::Text(text)) => {
+            text_of(walk, task, &Word::known(text), &mut deed, state);
+            // Its own commands may read on where it stopped, so that other lines are run than it seems.
+            deed.doubt(Harm::Runs, format!("`{}` runs what it is given", task.name));
+        }
         _ => {
             deed.class = Class::General;
             deed.doubt(Harm::Runs, format!("`{}` runs what it is given, which is not known before", task.name));
@@ -98,12 +107,22 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let sorted = sort(task.entry, task.args, false);
     let mut deed = walk.plainly(task, &mut state.clone());
     deed.class = Class::Neutral;
-    if let [text, _, ..] = sorted.operands.as_slice() {
+    if let [text, signals @ ..] = sorted.operands.as_slice()
+        && !signals.is_empty()
+    {
+        let at_exit = signals.iter().all(|signal| matches!(signal.literal(), Some("EXIT" | "0")));
+        let sets = ["=", "read", "mapfile", "printf", "declare", "typeset", "export", "local", "eval", "cd"];
+        let plain = text.literal().is_some_and(|text| !sets.iter().any(|word| text.contains(word)) && !text.contains(['\'', '"', '\\']));
+        if !at_exit && !plain {
+            deed.doubt(Harm::Unknown, "when a trap runs, and what is then what, is not known");
+        }
         match text.literal() {
             Some("-" | "") => {}
             Some(text) => {
                 let mut later = walk.later(state);
                 walk.inner(text, &task.within(), &mut later, &Stream::Unknown);
+                // It may run at any time, and set anything.
+                *state = walk.later(state);
             }
             None => deed.doubt(Harm::Runs, "`trap` runs something that is not known before"),
         }
@@ -136,6 +155,9 @@ pub(super) fn here(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let head = Sorted { options: sorted.options.clone(), doubts: sorted.doubts.clone(), ..Default::default() };
     let mut deed = walk.by_words(task, head, &mut state.clone());
     deed.class = if looks { Class::List } else { Class::Neutral };
+    if task.name == "exec" && sorted.has("-a") {
+        deed.doubt(Harm::Runs, "a program is told another name, by which it may decide what to do");
+    }
     let Some(from) = sorted.at.first().copied().filter(|_| !looks) else { return deed };
     let call = Call {
         argv: task.args[from..].to_vec(),
