@@ -41,7 +41,7 @@ pub(super) fn make(env: &Env) {
     // The same content at another time: git would like to note that in its index.
     for path in ["a.txt", "src/main.rs"] {
         let file = std::fs::File::options().write(true).open(env.root().join(path)).unwrap();
-        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_mins(1)).unwrap();
     }
 }
 
