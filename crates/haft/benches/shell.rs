@@ -70,9 +70,9 @@ fn measure_one_liners(bash: &Bash, dir: &Path) -> Result<Value> {
     let lines = one_liners();
     let file = dir.join("one-liners.sh");
     std::fs::write(&file, lines.join("\n"))?;
-    lines.iter().for_each(|line| {
+    for line in &lines {
         judged(line);
-    });
+    }
     let mut times = vec![Vec::with_capacity(ROUNDS); lines.len()];
     let mut peer = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {

@@ -321,7 +321,8 @@ fn a_main_agent_that_cancels_hears_what_was_printed() {
 fn what_decided_about_a_command_decides_about_what_it_changes_later() {
     let Some(env) = scene() else { return };
     env.config("floor: [{tool: \"shell.exec\", args: 'migrations/', reason: \"written by hand\"}]\n");
-    let id = env.start("mkdir migration''s; echo x > migration''s/1");
+    // What the command says cannot be told beforehand, so that only what it did can be.
+    let id = env.start("d=$(printf migrations); mkdir \"$d\"; echo x > \"$d/1\"");
     let end = env.ended(&id);
     assert_eq!((&end["state"], &end["error"]["kind"]), (&json!("failed"), &json!("denied")), "{end:#}");
     assert!(!env.root().join("migrations").exists());

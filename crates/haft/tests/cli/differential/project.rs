@@ -38,6 +38,11 @@ pub(super) fn make(env: &Env) {
     git(env, &["tag", "v1"]);
     git(env, &["remote", "add", "origin", "https://example.com/x.git"]);
     env.file(".env", "KEY=secret\n");
+    // The same content at another time: git would like to note that in its index.
+    for path in ["a.txt", "src/main.rs"] {
+        let file = std::fs::File::options().write(true).open(env.root().join(path)).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_mins(1)).unwrap();
+    }
 }
 
 fn git(env: &Env, args: &[&str]) {

@@ -26,6 +26,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("zcat", &["gzip", "sh", "bash"]),
     ("which", &["sh", "bash"]),
     ("git", &["git"]),
+    ("dpkg", &["dpkg-query"]),
 ];
 const PATH: &str = "/usr/bin:/bin";
 
