@@ -37,7 +37,9 @@ impl Basis {
     pub(crate) fn trial(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
         let harmless = checked.spec().effects.effect != Effect::Runs || layered;
-        let basis = || Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true });
+        let basis = || {
+            Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true })
+        };
         (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
     }
 
@@ -45,7 +47,9 @@ impl Basis {
     /// side effects.
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
-        harmless.then(|| Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true }))
+        harmless.then(|| {
+            Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true })
+        })
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> O
         "dd" => dd(walk, task, state),
         "tar" => tar(walk, task, state),
         "fd" => fd(walk, task, state),
+        "jq" => jq(walk, task, state),
+        "atfile" => atfile(walk, task, state),
         name => return builtin::read(name, walk, task, state),
     })
 }
@@ -75,11 +77,15 @@ pub(super) fn formats(deed: &mut Deed) {
         let Some(value) = &option.value else { continue };
         let formats = matches!(option.name.as_str(), "--format" | "--pretty");
         let harmless = value.literal().is_some_and(|text| {
-            let known = !formats || text.is_empty() || FORMATS.contains(&text)
+            let known = !formats
+                || text.is_empty()
+                || FORMATS.contains(&text)
                 || text.contains('%')
                 || text.starts_with("format:")
                 || text.starts_with("tformat:");
-            known && !["%G", "%+G", "%-G", "% G", "signature"].iter().any(|odd| text.contains(odd)) && !text.contains("%(trailers")
+            known
+                && !["%G", "%+G", "%-G", "% G", "signature"].iter().any(|odd| text.contains(odd))
+                && !text.contains("%(trailers")
         });
         if !harmless && (formats || value.literal().is_some()) {
             doubts.push(format!("the format `{}` may run a program", super::cut(value.shown())));
@@ -217,6 +223,29 @@ pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
     if let Some(start) = before {
         word.value = Value::Partial { start, splits: false };
     }
+}
+
+/// `jq`: its programs can read modules from elsewhere.
+fn jq(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, state);
+    let modules = |word: &Word| word.literal().is_none_or(|text| text.contains("import") || text.contains("include"));
+    if task.args.iter().any(modules) {
+        deed.doubt(Harm::Unknown, "jq may read a module, which is not known");
+    }
+    deed
+}
+
+/// Programs for which `@file` stands for the words in a file.
+fn atfile(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let mut deed = walk.plainly(task, state);
+    if task
+        .args
+        .iter()
+        .any(|word| word.start().starts_with('@') || (word.literal().is_none() && word.start().is_empty()))
+    {
+        deed.doubt(Harm::Unknown, "`@` stands for the words in a file, which are not known");
+    }
+    deed
 }
 
 /// `fd`: what follows `-x` is a command, run for what is found.

@@ -228,7 +228,11 @@ impl<'g> Walk<'g> {
     ) -> Result<Stream, Unreadable> {
         self.texts += 1;
         self.bytes += text.len();
-        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.bytes > BYTES_MAX || self.commands.len() >= COMMANDS_MAX {
+        if self.depth >= DEPTH_MAX
+            || self.texts > TEXTS_MAX
+            || self.bytes > BYTES_MAX
+            || self.commands.len() >= COMMANDS_MAX
+        {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return Ok(Stream::Unknown);
         }

@@ -109,6 +109,11 @@ fn a_fork_bomb_ends_with_a_clear_error() {
     // Branches as a bomb does, but only seven times: if nobody stops it, the machine lives on.
     let bomb = "b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; sleep 20; }; echo half > a.txt; b 7";
     let (outcome, code) = env.call("shell.exec", json!({"command": bomb, "timeout_ms": 20000}), &["--yes"]);
+    assert_eq!((code, &outcome["verdict"]["decision"]), (3, &json!("deny")), "it is seen for what it is: {outcome:#}");
+    // What stands in a file is not looked at before it runs.
+    env.file("bomb.sh", bomb);
+    let args = json!({"command": "bash bomb.sh", "timeout_ms": 20000});
+    let (outcome, code) = env.call("shell.exec", args, &["--yes"]);
     assert_eq!(code, 1, "{outcome:#}");
     assert!(outcome["error"]["message"].as_str().unwrap().contains("limit of processes"), "{outcome:#}");
     assert!(begun.elapsed() < Duration::from_secs(20));

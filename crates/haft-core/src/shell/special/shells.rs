@@ -114,7 +114,9 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     {
         let at_exit = signals.iter().all(|signal| matches!(signal.literal(), Some("EXIT" | "0")));
         let sets = ["=", "read", "mapfile", "printf", "declare", "typeset", "export", "local", "eval", "cd"];
-        let plain = text.literal().is_some_and(|text| !sets.iter().any(|word| text.contains(word)) && !text.contains(['\'', '"', '\\']));
+        let plain = text
+            .literal()
+            .is_some_and(|text| !sets.iter().any(|word| text.contains(word)) && !text.contains(['\'', '"', '\\']));
         if !at_exit && !plain {
             deed.doubt(Harm::Unknown, "when a trap runs, and what is then what, is not known");
         }

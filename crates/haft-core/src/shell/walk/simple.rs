@@ -56,7 +56,9 @@ impl Walk<'_> {
             return self.bare(&assignments, &redirects, state);
         }
         // What a file holds is not known, whatever comes through the pipe.
-        let file = |one: &Redirect| one.fd.is_none_or(|fd| fd == 0) && matches!(one.flow, Flow::Reads | Flow::Both | Flow::Joins);
+        let file = |one: &Redirect| {
+            one.fd.is_none_or(|fd| fd == 0) && matches!(one.flow, Flow::Reads | Flow::Both | Flow::Joins)
+        };
         let stdin = if redirects.iter().any(file) { Stream::Unknown } else { given.unwrap_or_else(|| stdin.clone()) };
         self.consider(Call { argv, assignments, redirects, standing: standing.clone(), stdin }, state)
     }
