@@ -11,7 +11,7 @@ mod shells;
 
 use super::deed::{Call, Deed, Task};
 use super::entry::Wraps;
-use super::judged::{Class, Harm};
+use super::judged::{Class, Doubt, Harm};
 use super::options::{Sorted, sort};
 use super::state::State;
 use super::variables;
@@ -195,7 +195,7 @@ fn xargs(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     match replaced {
         Some(name) => {
             let mark = sorted.value(name).map_or("{}", |word| word.shown()).to_owned();
-            argv.iter_mut().for_each(|word| replace(word, &mark, &more));
+            replace(&mut argv, &mark, &more, &mut deed.doubts);
         }
         None => argv.push(more),
     }
@@ -210,25 +210,33 @@ fn xargs(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     deed
 }
 
-/// A word in which a mark stands for something else.
-pub(super) fn replace(word: &mut Word, mark: &str, by: &Word) {
-    if word.literal() == Some(mark) {
-        word.value = match &by.value {
-            Value::Below { bases, safe } => Value::Below { bases: bases.clone(), safe: *safe },
-            _ => Value::unknown(false),
-        };
-        return;
-    }
-    let before = word.literal().and_then(|text| text.split_once(mark)).map(|(before, _)| before.to_owned());
-    if let Some(start) = before {
-        word.value = Value::Partial { start, splits: false };
+/// Words in which a mark stands for something else. Where it is only a part of a word, the word stays as it is
+/// written, and the command is doubted.
+pub(super) fn replace(words: &mut [Word], mark: &str, by: &Word, doubts: &mut Vec<Doubt>) {
+    for word in words {
+        match word.literal() {
+            Some(text) if text == mark => {
+                word.value = match &by.value {
+                    Value::Below { bases, safe } => Value::Below { bases: bases.clone(), safe: *safe },
+                    Value::Partial { start, .. } => Value::Partial { start: start.clone(), splits: false },
+                    _ => Value::unknown(false),
+                };
+            }
+            Some(text) if text.contains(mark) => {
+                doubts.push(Doubt::new(Harm::Unknown, format!("what `{mark}` in `{}` stands for is not known", super::cut(text))));
+            }
+            _ => {}
+        }
     }
 }
 
 /// `jq`: its programs can read modules from elsewhere.
 fn jq(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let mut deed = walk.plainly(task, state);
-    let modules = |word: &Word| word.literal().is_none_or(|text| text.contains("import") || text.contains("include"));
+    let loads = |text: &str, word: &str| {
+        text.match_indices(word).any(|(at, _)| text[at + word.len()..].trim_start().starts_with('"'))
+    };
+    let modules = |word: &Word| word.literal().is_none_or(|text| loads(text, "import") || loads(text, "include"));
     if task.args.iter().any(modules) {
         deed.doubt(Harm::Unknown, "jq may read a module, which is not known");
     }
@@ -254,12 +262,15 @@ fn fd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     let Some(at) = task.args.iter().position(runs) else { return walk.plainly(task, state) };
     let found = Word { text: "{}".to_owned(), value: Value::Below { bases: vec![".".to_owned()], safe: false } };
     let mut argv = task.args[at + 1..].to_vec();
-    argv.iter_mut().for_each(|word| replace(word, "{}", &found));
+    let mut doubts = Vec::new();
+    replace(&mut argv, "{}", &found, &mut doubts);
     argv.push(found);
     let call =
         Call { argv, assignments: Vec::new(), redirects: Vec::new(), standing: task.within(), stdin: Stream::Unknown };
     walk.consider(call, &mut state.clone());
-    walk.plainly(task, state)
+    let mut deed = walk.plainly(task, state);
+    deed.doubts.extend(doubts);
+    deed
 }
 
 /// `tar`: an archive with a colon in its name is on another machine.

@@ -156,7 +156,7 @@ impl Expression<'_> {
             }
             _ => Word { text: "{}".to_owned(), value: Value::Partial { start: "./".to_owned(), splits: false } },
         };
-        argv.iter_mut().for_each(|word| super::replace(word, "{}", &found));
+        super::replace(&mut argv, "{}", &found, &mut deed.doubts);
         let removes = argv.first().and_then(Word::literal).is_some_and(|name| matches!(name, "rm" | "rmdir" | "shred"));
         if removes {
             self.removes(walk, state);
