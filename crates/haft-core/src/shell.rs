@@ -89,7 +89,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if class == Class::Neutral {
         class = Class::Read;
     }
-    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, interactive, follows }
+    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, follows, interactive }
 }
 
 /// Whether an example holds: it only reads, or with a leading `!`, it is not known to.

@@ -340,19 +340,16 @@ impl Walk<'_> {
 
     /// A word that is a command for a shell.
     pub(super) fn run_text(&mut self, task: &Task<'_>, word: &Word, deed: &mut Deed, state: &mut State) {
-        match word.literal() {
-            Some(text) => {
-                let mut state = state.clone();
-                self.inner(text, &task.within(), &mut state, &Stream::Unknown);
-                if !special::is_portable(text) {
-                    deed.doubt(Harm::Unknown, format!("the shell of `{}` may not read this as bash does", task.name));
-                }
-                deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
+        if let Some(text) = word.literal() {
+            let mut state = state.clone();
+            self.inner(text, &task.within(), &mut state, &Stream::Unknown);
+            if !special::is_portable(text) {
+                deed.doubt(Harm::Unknown, format!("the shell of `{}` may not read this as bash does", task.name));
             }
-            None => {
-                let why = format!("`{}` is run, and is not known before", super::cut(&word.text));
-                deed.doubt_by(Cause::Code, Harm::Runs, why);
-            }
+            deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
+        } else {
+            let why = format!("`{}` is run, and is not known before", super::cut(&word.text));
+            deed.doubt_by(Cause::Code, Harm::Runs, why);
         }
         if task.entry.written.wraps != Some(Wraps::Plainly) {
             deed.doubt_by(Cause::Elsewhere, Harm::Runs, format!("`{}` runs a command in its own way", task.name));
@@ -436,12 +433,9 @@ impl Walk<'_> {
         };
         let mut state = state.clone();
         deed.prints = self.consider(call, &mut state);
-        match task.entry.written.wraps {
-            Some(Wraps::Plainly) => deed.wrapper = true,
-            _ => {
-                let why = format!("`{}` runs a command elsewhere, or as somebody else", task.name);
-                deed.doubt_by(Cause::Elsewhere, Harm::Runs, why);
-            }
+        if let Some(Wraps::Plainly) = task.entry.written.wraps { deed.wrapper = true } else {
+            let why = format!("`{}` runs a command elsewhere, or as somebody else", task.name);
+            deed.doubt_by(Cause::Elsewhere, Harm::Runs, why);
         }
     }
 }

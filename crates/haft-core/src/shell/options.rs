@@ -66,13 +66,13 @@ impl Reading<'_> {
         match word.literal() {
             Some(_) if self.ended => self.operand(at),
             Some("--") if !written.single_dash => self.ended = true,
-            Some(text) if text.len() > 1 && text.starts_with('-') => self.dashed(&text.to_owned()),
+            Some(text) if text.len() > 1 && text.starts_with('-') => self.dashed(text),
             Some(text) if text.len() > 1 && text.starts_with('+') && self.entry.options.contains_key(text) => {
                 let name = text.to_owned();
                 self.take(&name, None);
             }
             Some(text) if written.plus && text.starts_with('+') => {}
-            Some(text) if at == 0 && written.dashless && is_bundle(text) => self.bundle(&text.to_owned(), true),
+            Some(text) if at == 0 && written.dashless && is_bundle(text) => self.bundle(text, true),
             Some(_) => self.operand(at),
             None if self.ended || !word.may_be_option() => self.operand(at),
             None => self.partial(at),

@@ -53,15 +53,12 @@ pub(super) fn globals(walk: &mut Walk<'_>, task: &Task<'_>, head: &Sorted, deed:
         }
     }
     for option in head.options.iter().filter(|option| option.name == "-C") {
-        match option.value.as_ref().and_then(Word::literal) {
-            Some(dir) => {
-                state.go(dir);
-                state.went_well();
-            }
-            None => {
-                state.lose();
-                deed.doubt(Harm::Unknown, "in which directory git runs is not known");
-            }
+        if let Some(dir) = option.value.as_ref().and_then(Word::literal) {
+            state.go(dir);
+            state.went_well();
+        } else {
+            state.lose();
+            deed.doubt(Harm::Unknown, "in which directory git runs is not known");
         }
     }
 }

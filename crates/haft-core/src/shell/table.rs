@@ -59,15 +59,12 @@ fn heading(line: &str) -> Option<(&str, usize)> {
         return None;
     }
     let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));
-    let (name, length) = match quote {
-        Some(quote) => {
-            let end = line[1..].find(quote)? + 1;
-            (&line[1..end], end + 1)
-        }
-        None => {
-            let end = line.find(": ").or_else(|| line.trim_end().ends_with(':').then(|| line.trim_end().len() - 1))?;
-            (&line[..end], end)
-        }
+    let (name, length) = if let Some(quote) = quote {
+        let end = line[1..].find(quote)? + 1;
+        (&line[1..end], end + 1)
+    } else {
+        let end = line.find(": ").or_else(|| line.trim_end().ends_with(':').then(|| line.trim_end().len() - 1))?;
+        (&line[..end], end)
     };
     line[length..].starts_with(':').then_some((name, length + 1))
 }

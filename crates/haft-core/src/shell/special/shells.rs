@@ -80,17 +80,14 @@ pub(super) fn eval(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let mut deed = Deed::new(Class::Neutral);
     deed.operands = task.args.to_vec();
     let known: Option<Vec<&str>> = task.args.iter().map(Word::literal).collect();
-    match known {
-        Some(words) => {
-            let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
-            deed.wrapper = true;
-            deed.prints = walk.inner(&words.join(" "), &task.within(), state, task.stdin);
-        }
-        None => {
-            state.forget_all();
-            deed.class = Class::General;
-            deed.doubt_by(Cause::Code, Harm::Runs, "`eval` runs something that is not known before");
-        }
+    if let Some(words) = known {
+        let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "--").collect();
+        deed.wrapper = true;
+        deed.prints = walk.inner(&words.join(" "), &task.within(), state, task.stdin);
+    } else {
+        state.forget_all();
+        deed.class = Class::General;
+        deed.doubt_by(Cause::Code, Harm::Runs, "`eval` runs something that is not known before");
     }
     deed
 }
