@@ -150,6 +150,11 @@ impl Walk<'_> {
         state: &State,
     ) -> Stream {
         let name = program.literal().map(name_of);
+        if program.text.contains(['$', '`']) && !program.text.starts_with("$'") && !program.text.starts_with("$\"") {
+            // It is looked at as what it is now, and is not believed to stay that.
+            let why = format!("`{}` says which program is run", super::cut(&program.text));
+            deed.doubt_by(Cause::Code, Harm::Runs, why);
+        }
         let touched = deed.doubts.len();
         self.touch(&redirects, state, &mut deed.doubts);
         if deed.doubts[touched..].iter().any(|doubt| doubt.harm == Harm::Writes) {
@@ -340,6 +345,10 @@ impl Walk<'_> {
             Some(text) => {
                 let mut state = state.clone();
                 self.inner(text, &task.within(), &mut state, &Stream::Unknown);
+                if !special::is_portable(text) {
+                    let why = format!("the shell of `{}` may not read this as bash does", task.name);
+                    deed.doubt_by(Cause::Code, Harm::Unknown, why);
+                }
                 deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
             }
             None => {

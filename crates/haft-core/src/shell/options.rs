@@ -142,6 +142,13 @@ impl Reading<'_> {
             return None;
         };
         self.next += 1;
+        let dashed = word.literal().is_some_and(|text| {
+            text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_digit()))
+        });
+        if dashed && !self.entry.harmless() {
+            // Some programs take it for an option all the same.
+            self.sorted.doubt(format!("`{}` after `{name}` may be an option of its own", super::cut(&word.text)));
+        }
         if word.splits() && !self.entry.harmless() {
             let why = format!("`{}` after `{name}` may be more than one word, or none", super::cut(&word.text));
             self.sorted.doubt(why);

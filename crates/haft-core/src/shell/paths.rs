@@ -95,6 +95,7 @@ pub(super) fn targets(word: &Word, state: &State, doubts: &mut Vec<Doubt>) -> Ve
         // An absolute path is the same from everywhere.
         let root = absolute.then_some("/");
         for place in root.into_iter().chain(state.places().map(String::as_str).filter(|_| !absolute)) {
+            let path = &path.replace("/./", "/").replace("//", "/");
             let path = if glob && path.starts_with('{') { rooted(place, path) } else { join(place, path) };
             let target = if glob { Target::Glob(path) } else { Target::Path(path) };
             if !found.contains(&target) {

@@ -71,16 +71,21 @@ const FORMATS: &[&str] = &["oneline", "short", "medium", "full", "fuller", "refe
 /// ship may stand for such a format.
 pub(super) fn formats(deed: &mut Deed) {
     let mut doubts = Vec::new();
-    for option in deed.options.iter().filter(|option| matches!(option.name.as_str(), "--format" | "--pretty")) {
+    for option in &deed.options {
         let Some(value) = &option.value else { continue };
+        let formats = matches!(option.name.as_str(), "--format" | "--pretty");
         let harmless = value.literal().is_some_and(|text| {
-            let known = FORMATS.contains(&text)
+            let known = !formats
+                || text.is_empty()
+                || FORMATS.contains(&text)
                 || text.contains('%')
                 || text.starts_with("format:")
                 || text.starts_with("tformat:");
-            known && !text.contains("%G") && !text.contains("%(signature") && !text.contains("%(trailers")
+            known
+                && !["%G", "%+G", "%-G", "% G", "signature"].iter().any(|odd| text.contains(odd))
+                && !text.contains("%(trailers")
         });
-        if !harmless {
+        if !harmless && (formats || value.literal().is_some()) {
             doubts.push(format!("the format `{}` may run a program", super::cut(value.shown())));
         }
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const PLACES_MAX: usize = 4;
 
 /// What is known at one point.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct State {
     vars: HashMap<String, Value>,
     /// Where it may be; an empty path stands for anywhere.

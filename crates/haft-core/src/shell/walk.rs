@@ -26,6 +26,8 @@ const DEPTH_MAX: usize = 32;
 const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
+/// How long they may be together.
+const BYTES_MAX: usize = 400_000;
 /// How many commands are looked at.
 const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
@@ -94,6 +96,8 @@ pub(super) struct Walk<'g> {
     splits: bool,
     depth: usize,
     texts: usize,
+    bytes: usize,
+    pub(super) rounds: usize,
 }
 
 /// One text that is walked, and which parts of it have been.
@@ -105,6 +109,10 @@ struct Source<'t> {
     followed: RefCell<Vec<(usize, usize)>>,
     /// Words that the walk has read.
     words: RefCell<Vec<(usize, usize)>>,
+    /// Those of them that are words of simple commands.
+    args: RefCell<Vec<(usize, usize)>>,
+    /// Where redirections stand that the walk has met.
+    opened: RefCell<Vec<usize>>,
     /// Where the names of commands stand that the walk has met.
     named: RefCell<Vec<usize>>,
 }
@@ -117,6 +125,8 @@ impl<'t> Source<'t> {
             followed: RefCell::default(),
             words: RefCell::default(),
             named: RefCell::default(),
+            opened: RefCell::default(),
+            args: RefCell::default(),
         }
     }
 
@@ -144,6 +154,8 @@ impl<'g> Walk<'g> {
             splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
+            bytes: 0,
+            rounds: 0,
         }
     }
 
@@ -176,6 +188,20 @@ impl<'g> Walk<'g> {
         self.depth -= 1;
     }
 
+    /// How much is found so far.
+    pub(super) fn mark(&self) -> [usize; 5] {
+        [self.commands.len(), self.doubts.len(), self.reads.len(), self.writes.len(), self.repositories.len()]
+    }
+
+    /// Drops what was found since.
+    pub(super) fn drop_since(&mut self, [commands, doubts, reads, writes, repositories]: &[usize; 5]) {
+        self.commands.truncate(*commands);
+        self.doubts.truncate(*doubts);
+        self.reads.truncate(*reads);
+        self.writes.truncate(*writes);
+        self.repositories.truncate(*repositories);
+    }
+
     /// Adds a doubt that belongs to no single command.
     pub(super) fn doubt(&mut self, harm: Harm, why: impl Into<String>) {
         let doubt = Doubt::new(harm, why).by(Cause::Line);
@@ -201,12 +227,17 @@ impl<'g> Walk<'g> {
         stdin: &Stream,
     ) -> Result<Stream, Unreadable> {
         self.texts += 1;
-        if self.depth >= DEPTH_MAX || self.texts > TEXTS_MAX || self.commands.len() >= COMMANDS_MAX {
+        self.bytes += text.len();
+        if self.depth >= DEPTH_MAX
+            || self.texts > TEXTS_MAX
+            || self.bytes > BYTES_MAX
+            || self.commands.len() >= COMMANDS_MAX
+        {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return Ok(Stream::Unknown);
         }
         let look = second::look(text);
-        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX {
+        if look.depth > DEPTH_MAX || look.braces > BRACES_MAX || stutters(text) {
             return Err(at(text, 0, "it is nested too deeply to be understood"));
         }
         let parsed = parse(text)?;
@@ -274,6 +305,17 @@ impl<'g> Walk<'g> {
         if let Some(at) = look.commands.iter().find(missed) {
             let rest = source.text.get(*at..).unwrap_or_default();
             self.doubt(Harm::Unknown, format!("it can be read in two ways, at `{}`", super::cut(rest)));
+        }
+        let mut opened = source.opened.borrow().clone();
+        opened.sort_unstable();
+        let known = |at: usize| inside(at, &followed) || inside(at, &also);
+        let missed = |at: &&usize| opened.binary_search(at).is_err() && !known(**at);
+        if look.redirects.iter().any(|at| missed(&at)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: a redirection is seen only at a second look");
+        }
+        let joined = |span: &&(usize, usize)| look.words.binary_search(span).is_err() && !known(span.0);
+        if source.args.borrow().iter().any(|span| joined(&span)) {
+            self.doubt(Harm::Unknown, "it can be read in two ways: its words are not where they seem to be");
         }
         let mut words = source.words.borrow().clone();
         words.sort_unstable();
@@ -409,6 +451,11 @@ impl<'g> Walk<'g> {
         state: &State,
     ) -> (Redirect, Option<Stream>) {
         use ast::RedirectKind as Kind;
+        // The operator stands after a descriptor.
+        let text = source.slice(redirect.span).unwrap_or_default();
+        let named = text.strip_prefix('{').and_then(|rest| rest.find('}')).map_or(0, |end| end + 2);
+        let digits = text.chars().take_while(char::is_ascii_digit).count();
+        source.opened.borrow_mut().push(redirect.span.start.offset() + named.max(digits));
         let flow = match redirect.kind {
             Kind::Output | Kind::Clobber | Kind::Append | Kind::OutputBoth => Flow::Writes,
             Kind::Input => Flow::Reads,
@@ -484,8 +531,9 @@ fn brackets(text: &str) -> bool {
 
 /// Where a substitution ends: at the first bracket up to which it is whole.
 fn closing(text: &str, from: usize) -> Option<usize> {
-    const TRIES: usize = 64;
-    let rest = text.get(from..)?;
+    const TRIES: usize = 32;
+    const LENGTH_MAX: usize = 16 << 10;
+    let rest = text.get(from..).filter(|_| text.len() <= LENGTH_MAX)?;
     let end = if rest.starts_with('`') { '`' } else { ')' };
     let ends = rest.match_indices(end).skip_while(|(at, _)| *at == 0).take(TRIES);
     let mut ends = ends.map(|(at, _)| at + 1);
@@ -530,6 +578,16 @@ fn parse(text: &str) -> Result<ast::File, Unreadable> {
         None => (0, parsed.terminal_error.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.to_string())),
     };
     Err(at(text, offset, &why))
+}
+
+/// Whether words that stand before a command are repeated beyond all sense. The parser follows each of them
+/// one level deeper, and keeps no count of it.
+fn stutters(text: &str) -> bool {
+    let mut run = 0;
+    text.split_whitespace().any(|word| {
+        run = if matches!(word, "time" | "coproc" | "!" | "-p" | "--" | "\\") { run + 1 } else { 0 };
+        run > DEPTH_MAX
+    })
 }
 
 /// A message that points at a place.

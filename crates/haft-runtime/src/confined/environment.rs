@@ -75,6 +75,10 @@ pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsStri
     // Without this, `git status` and `git diff` write the index when they are only asked to look.
     if !env.iter().any(|(known, _)| known == "GIT_OPTIONAL_LOCKS") {
         env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        // That one does not hold for `git diff`.
+        for (name, value) in [("COUNT", "1"), ("KEY_0", "diff.autoRefreshIndex"), ("VALUE_0", "false")] {
+            env.push((format!("GIT_CONFIG_{name}").into(), value.into()));
+        }
     }
     Ok(env)
 }

@@ -33,7 +33,11 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
             walk.reads(file, state, &mut deed.doubts);
             deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
         }
-        (None, None, Stream::Text(text)) => text_of(walk, task, &Word::known(text), &mut deed, state),
+        (None, None, Stream::Text(text)) => {
+            text_of(walk, task, &Word::known(text), &mut deed, state);
+            // Its own commands may read on where it stopped, so that other lines are run than it seems.
+            deed.doubt(Harm::Runs, format!("`{}` runs what it is given", task.name));
+        }
         _ => {
             deed.class = Class::General;
             let why = format!("`{}` runs what it is given, which is not known before", task.name);
@@ -105,7 +109,17 @@ pub(super) fn trap(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let sorted = sort(task.entry, task.args, false);
     let mut deed = walk.plainly(task, &mut state.clone());
     deed.class = Class::Neutral;
-    if let [text, _, ..] = sorted.operands.as_slice() {
+    if let [text, signals @ ..] = sorted.operands.as_slice()
+        && !signals.is_empty()
+    {
+        let at_exit = signals.iter().all(|signal| matches!(signal.literal(), Some("EXIT" | "0")));
+        let sets = ["=", "read", "mapfile", "printf", "declare", "typeset", "export", "local", "eval", "cd"];
+        let plain = text
+            .literal()
+            .is_some_and(|text| !sets.iter().any(|word| text.contains(word)) && !text.contains(['\'', '"', '\\']));
+        if !at_exit && !plain {
+            deed.doubt(Harm::Unknown, "when a trap runs, and what is then what, is not known");
+        }
         match text.literal() {
             Some("-" | "") => {}
             Some(text) => {

@@ -8,6 +8,11 @@ use crate::shell::value::Use;
 use crate::shell::word::{Value, Word};
 use shuck_ast::{self as ast, BinaryOp};
 
+/// How often the body of a loop is walked before nothing is taken for known in it.
+const ROUNDS_MAX: usize = 4;
+/// And how often all of them together.
+const ALL_ROUNDS_MAX: usize = 64;
+
 impl Walk<'_> {
     pub(super) fn stmt(
         &mut self,
@@ -309,11 +314,11 @@ impl Walk<'_> {
         if names.len() != 1 || each.targets.len() != 1 {
             self.doubt(Harm::Unknown, "a loop's variable is not known");
         }
-        let mut inner = state.clone();
-        unsettle(source, &[&each.body], &mut inner);
-        names.iter().for_each(|name| self.bind(name, value.clone(), &mut inner));
-        self.sequence(source, &each.body, standing, &mut inner, stdin);
-        state.or(inner);
+        for name in &names {
+            self.bind(name, value.clone(), state);
+        }
+        let set = |state: &mut State| names.iter().for_each(|name| state.set(name, value.clone()));
+        self.rounds(source, &[&each.body], standing, (state, &set), stdin);
         names.iter().for_each(|name| state.forget(name));
     }
 
@@ -326,12 +331,41 @@ impl Walk<'_> {
         state: &mut State,
         stdin: &Stream,
     ) {
-        let mut inner = state.clone();
-        unsettle(source, parts, &mut inner);
-        for part in parts {
-            self.sequence(source, part, standing, &mut inner, stdin);
+        self.rounds(source, parts, standing, (state, &|_: &mut State| {}), stdin);
+    }
+
+    /// Walks the body of a loop until nothing that it changes is taken for known when it begins. What earlier
+    /// rounds found is dropped: the last one sees all of it, and knows less.
+    fn rounds(
+        &mut self,
+        source: &Source<'_>,
+        parts: &[&ast::StmtSeq],
+        standing: &Standing,
+        (state, set): (&mut State, &dyn Fn(&mut State)),
+        stdin: &Stream,
+    ) {
+        for round in 0..ROUNDS_MAX {
+            self.rounds += 1;
+            // Loops in loops would multiply.
+            let last = round + 1 == ROUNDS_MAX || self.rounds > ALL_ROUNDS_MAX;
+            if last {
+                state.forget_all();
+            }
+            let mark = self.mark();
+            let mut inner = state.clone();
+            set(&mut inner);
+            for part in parts {
+                self.sequence(source, part, standing, &mut inner, stdin);
+            }
+            let mut either = state.clone();
+            either.or(inner);
+            let settled = either == *state;
+            *state = either;
+            if settled || last {
+                return;
+            }
+            self.drop_since(&mark);
         }
-        state.or(inner);
     }
 }
 
@@ -360,58 +394,6 @@ fn either(one: Option<State>, other: State) -> Option<State> {
         }
         None => Some(other),
     }
-}
-
-/// What a loop's body may have changed is not known when it begins again.
-fn unsettle(source: &Source<'_>, parts: &[&ast::StmtSeq], state: &mut State) {
-    for part in parts {
-        let text = source.slice(part.span).unwrap_or_default();
-        for name in assigned_somewhere(text) {
-            state.forget(name);
-        }
-        if ["cd", "pushd", "popd"].iter().any(|word| text.contains(word)) {
-            state.lose();
-        }
-    }
-}
-
-/// Words after which names of variables stand that are set.
-const SETTERS: &[&str] = &[
-    "read",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "for",
-    "select",
-    "declare",
-    "local",
-    "typeset",
-    "export",
-    "unset",
-    "let",
-    "printf",
-];
-
-/// Names that a text may set, anywhere in it.
-fn assigned_somewhere(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| c.is_whitespace() || ";&|()`\"'${}".contains(c));
-    let mut setting = false;
-    words.filter_map(move |word| {
-        if SETTERS.contains(&word) {
-            setting = true;
-            return None;
-        }
-        if matches!(word, "do" | "in" | "then" | "done") {
-            setting = false;
-        }
-        let end = word.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(word.len());
-        let (name, after) = word.split_at(end);
-        let assigns = after.starts_with(['=', '['])
-            || ["++", "--", ":="].iter().any(|op| after.starts_with(op))
-            || (after.starts_with(['+', '-', '*', '/', '%', '&', '|', '^', '<', '>'])
-                && after[1..].trim_start_matches(['<', '>']).starts_with('='));
-        (!name.is_empty() && (assigns || setting)).then_some(name)
-    })
 }
 
 /// One of several words.

@@ -3,7 +3,7 @@
 use super::{Source, Stream, Walk};
 use crate::shell::arithmetic;
 use crate::shell::deed::Call;
-use crate::shell::judged::{Doubt, Harm, Redirect, Standing};
+use crate::shell::judged::{Doubt, Flow, Harm, Redirect, Standing};
 use crate::shell::state::State;
 use crate::shell::value::Use;
 use crate::shell::word::{Value, Word};
@@ -26,6 +26,7 @@ impl Walk<'_> {
                     source.named.borrow_mut().push(simple.name.span.start.offset());
                 }
                 for word in named.then_some(&simple.name).into_iter().chain(&simple.args) {
+                    source.args.borrow_mut().push((word.span.start.offset(), word.span.end.offset()));
                     argv.extend(self.words(source, word, Use::Argument, standing, state));
                 }
                 &simple.assignments
@@ -54,7 +55,11 @@ impl Walk<'_> {
         if argv.is_empty() {
             return self.bare(&assignments, &redirects, state);
         }
-        let stdin = given.unwrap_or_else(|| stdin.clone());
+        // What a file holds is not known, whatever comes through the pipe.
+        let file = |one: &Redirect| {
+            one.fd.is_none_or(|fd| fd == 0) && matches!(one.flow, Flow::Reads | Flow::Both | Flow::Joins)
+        };
+        let stdin = if redirects.iter().any(file) { Stream::Unknown } else { given.unwrap_or_else(|| stdin.clone()) };
         self.consider(Call { argv, assignments, redirects, standing: standing.clone(), stdin }, state)
     }
 
