@@ -91,7 +91,6 @@ fn parameter(inner: &str) -> Parameter<'_> {
         [b'[', b'@' | b'*', b']', b':', b'-' | b'?' | b'+', ..] | [b'[', b'@' | b'*', b']', b'}', ..] => {
             Parameter::Plain
         }
-        [b'[', ..] => Parameter::Computed(&after[1..]),
         [b':', b'-' | b'?' | b'+', ..] => Parameter::Plain,
         [b':', b'=', ..] | [b'=', ..] => {
             let value = after.trim_start_matches(':').trim_start_matches('=').split('}').next().unwrap_or_default();
@@ -99,7 +98,7 @@ fn parameter(inner: &str) -> Parameter<'_> {
             let named = is_name(&name[..end]) && variables::plain(&name[..end]).is_none();
             if plain && named { Parameter::Plain } else { Parameter::Indirect }
         }
-        [b':', ..] => Parameter::Computed(&after[1..]),
+        [b'[' | b':', ..] => Parameter::Computed(&after[1..]),
         _ => Parameter::Plain,
     }
 }

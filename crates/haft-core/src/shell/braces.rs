@@ -20,7 +20,10 @@ fn step(text: &str, budget: &mut usize) -> Option<Vec<String>> {
     let Some((open, close, commas)) = first_group(text) else { return Some(vec![text.to_owned()]) };
     let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
     let items: Vec<String> = if commas.is_empty() {
-        sequence(inner)??
+        match sequence(inner)? {
+            Sequence::Of(items) => items,
+            Sequence::TooLong => return None,
+        }
     } else {
         let mut items = Vec::new();
         let mut from = open + 1;
@@ -99,9 +102,15 @@ fn past(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// `1..9`, `a..e`, `1..9..2`: none if it is no such thing, and none inside if it is one that is too long or
-/// too odd to say.
-fn sequence(inner: &str) -> Option<Option<Vec<String>>> {
+/// What stands between braces and is a sequence.
+enum Sequence {
+    Of(Vec<String>),
+    /// One that is too long, or too odd, to say.
+    TooLong,
+}
+
+/// `1..9`, `a..e`, `1..9..2`; none if it is no such thing.
+fn sequence(inner: &str) -> Option<Sequence> {
     let parts: Vec<&str> = inner.split("..").collect();
     let (from, to, by) = match parts.as_slice() {
         [from, to] => (*from, *to, 1),
@@ -114,14 +123,16 @@ fn sequence(inner: &str) -> Option<Option<Vec<String>>> {
     };
     let count = (from.abs_diff(to) / by).saturating_add(1);
     if count > WORDS_MAX as u64 || inner.starts_with('0') || inner.contains("..0") || inner.contains("-0") {
-        return Some(None);
+        return Some(Sequence::TooLong);
     }
     let step = i64::try_from(by).ok()? * if from <= to { 1 } else { -1 };
     let all = (0..i64::try_from(count).ok()?).map(|number| from + number * step);
     if numbers {
-        return Some(Some(all.map(|number| number.to_string()).collect()));
+        return Some(Sequence::Of(all.map(|number| number.to_string()).collect()));
     }
-    Some(all.map(|code| u8::try_from(code).ok().map(|byte| char::from(byte).to_string())).collect())
+    let letters: Option<Vec<String>> =
+        all.map(|code| u8::try_from(code).ok().map(|byte| char::from(byte).to_string())).collect();
+    Some(letters.map_or(Sequence::TooLong, Sequence::Of))
 }
 
 fn letter(text: &str) -> Option<i64> {

@@ -152,7 +152,8 @@ impl Walk<'_> {
         let name = program.literal().map(name_of);
         if program.text.contains(['$', '`']) && !program.text.starts_with("$'") && !program.text.starts_with("$\"") {
             // It is looked at as what it is now, and is not believed to stay that.
-            deed.doubt(Harm::Runs, format!("`{}` says which program is run", super::cut(&program.text)));
+            let why = format!("`{}` says which program is run", super::cut(&program.text));
+            deed.doubt_by(Cause::Code, Harm::Runs, why);
         }
         let touched = deed.doubts.len();
         self.touch(&redirects, state, &mut deed.doubts);
@@ -344,7 +345,8 @@ impl Walk<'_> {
             let mut state = state.clone();
             self.inner(text, &task.within(), &mut state, &Stream::Unknown);
             if !special::is_portable(text) {
-                deed.doubt(Harm::Unknown, format!("the shell of `{}` may not read this as bash does", task.name));
+                let why = format!("the shell of `{}` may not read this as bash does", task.name);
+                deed.doubt_by(Cause::Code, Harm::Unknown, why);
             }
             deed.wrapper = task.entry.written.wraps == Some(Wraps::Plainly);
         } else {
@@ -433,7 +435,9 @@ impl Walk<'_> {
         };
         let mut state = state.clone();
         deed.prints = self.consider(call, &mut state);
-        if let Some(Wraps::Plainly) = task.entry.written.wraps { deed.wrapper = true } else {
+        if let Some(Wraps::Plainly) = task.entry.written.wraps {
+            deed.wrapper = true;
+        } else {
             let why = format!("`{}` runs a command elsewhere, or as somebody else", task.name);
             deed.doubt_by(Cause::Elsewhere, Harm::Runs, why);
         }
@@ -475,7 +479,9 @@ fn blank(args: Vec<Word>, standing: &Standing) -> Command {
 
 fn spoken(program: &Word, subcommand: &[String]) -> String {
     let mut said = name_of(program.shown()).unwrap_or(program.shown()).to_owned();
-    subcommand.iter().for_each(|part| said.extend([" ", part]));
+    for part in subcommand {
+        said.extend([" ", part]);
+    }
     said
 }
 

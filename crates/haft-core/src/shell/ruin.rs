@@ -38,10 +38,10 @@ pub(super) fn bombs(walk: &mut Walk<'_>) {
         .commands
         .iter()
         .filter_map(|command| {
-            let callee = command.name.as_ref().filter(|name| walk.functions.contains(name))?;
+            let target = command.name.as_ref().filter(|name| walk.functions.contains(name))?;
             let caller = command.standing.through.iter().rev().find_map(|part| part.strip_prefix("function "))?;
             let multiplies = command.standing.background || command.standing.pipeline.is_some();
-            Some((caller.to_owned(), callee.clone(), multiplies))
+            Some((caller.to_owned(), target.clone(), multiplies))
         })
         .collect();
     let leads = |from: &str, to: &str| {
@@ -49,16 +49,16 @@ pub(super) fn bombs(walk: &mut Walk<'_>) {
         let mut next = 0;
         while let Some(here) = reached.get(next).copied() {
             next += 1;
-            let new = calls.iter().filter(|(caller, ..)| caller == here).map(|(_, callee, _)| callee.as_str());
-            for callee in new.collect::<Vec<_>>() {
-                if !reached.contains(&callee) {
-                    reached.push(callee);
+            let new = calls.iter().filter(|(caller, ..)| caller == here).map(|(_, target, _)| target.as_str());
+            for target in new.collect::<Vec<_>>() {
+                if !reached.contains(&target) {
+                    reached.push(target);
                 }
             }
         }
         reached.contains(&to)
     };
-    if calls.iter().any(|(caller, callee, multiplies)| *multiplies && leads(callee, caller)) {
+    if calls.iter().any(|(caller, target, multiplies)| *multiplies && leads(target, caller)) {
         walk.ruin("it is a fork bomb: a function that starts itself again and again");
     }
 }

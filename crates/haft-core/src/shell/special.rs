@@ -88,7 +88,9 @@ pub(super) fn formats(deed: &mut Deed) {
             doubts.push(format!("the format `{}` may run a program", super::cut(value.shown())));
         }
     }
-    doubts.into_iter().for_each(|why| deed.doubt(Harm::Runs, why));
+    for why in doubts {
+        deed.doubt(Harm::Runs, why);
+    }
 }
 
 impl Walk<'_> {
@@ -220,7 +222,10 @@ pub(super) fn replace(words: &mut [Word], mark: &str, by: &Word, doubts: &mut Ve
                 };
             }
             Some(text) if text.contains(mark) => {
-                doubts.push(Doubt::new(Harm::Unknown, format!("what `{mark}` in `{}` stands for is not known", super::cut(text))));
+                doubts.push(Doubt::new(
+                    Harm::Unknown,
+                    format!("what `{mark}` in `{}` stands for is not known", super::cut(text)),
+                ));
             }
             _ => {}
         }

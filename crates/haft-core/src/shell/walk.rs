@@ -75,6 +75,7 @@ pub(super) enum Stream {
 }
 
 /// Everything that is found.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one text, each asked for by name")]
 pub(super) struct Walk<'g> {
     pub(super) table: &'g Table,
     pub(super) commands: Vec<Command>,
@@ -391,7 +392,9 @@ impl<'g> Walk<'g> {
         if text.contains("$((") || text.contains("$[") {
             let set = arithmetic::assigned(text);
             let doubts: Vec<Doubt> = set.iter().filter_map(|name| variables::plain(name)).collect();
-            doubts.into_iter().for_each(|doubt| self.doubt(doubt.harm, doubt.why));
+            for doubt in doubts {
+                self.doubt(doubt.harm, doubt.why);
+            }
         }
         let stream = self.follow(source, &word.parts, standing, state);
         // A word that is nothing but a list of names.

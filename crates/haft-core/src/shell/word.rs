@@ -100,10 +100,9 @@ impl Word {
     pub fn may_be_option(&self) -> bool {
         match &self.value {
             Value::Known(_) => false,
-            Value::Number => true,
             Value::Below { safe, .. } => !safe,
             // What follows a word that splits is not known to begin like it.
-            Value::Partial { splits: true, .. } => true,
+            Value::Number | Value::Partial { splits: true, .. } => true,
             Value::Partial { start, splits: false } => start.is_empty() || start.starts_with('-'),
             Value::Glob(_) => matches!(self.start().chars().next(), None | Some('-')),
         }

@@ -130,7 +130,7 @@ fn show_shell(shown: &ShellShown) {
         style::out(&format!("    {} {}", paint(BAD, "not parsed:"), inert(&error.to_string())));
     }
     let doubts = judged.doubts.iter().map(|doubt| &doubt.why).chain(&shown.shell.unsettled);
-    doubts.for_each(|why| style::out(&format!("    {:<8} {}", paint(CARE, "doubt"), inert(why))));
+    doubts.for_each(|why| style::out(&format!("    {} {}", paint(CARE, "doubt   "), inert(why))));
     for found in &shown.rules {
         let said = if found.holds { paint(GOOD, "holds") } else { paint(FAINT, "does not hold") };
         let why = found.why.as_ref().map(|why| format!(": {}", inert(why))).unwrap_or_default();

@@ -23,7 +23,9 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     sorted.operands.retain(|word| !sets(word));
     let files = std::mem::take(&mut sorted.operands);
     let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
-    files.iter().for_each(|file| walk.reads(file, state, &mut deed.doubts));
+    for file in &files {
+        walk.reads(file, state, &mut deed.doubts);
+    }
     deed.operands = files;
     if from_file {
         deed.doubt(Harm::Runs, "what awk is told to do stands in a file");
@@ -52,7 +54,6 @@ fn harm(program: &str) -> Option<(Harm, &'static str)> {
     while let Some(token) = reader.token() {
         match token {
             Token::Divides if unclear => return Some((Harm::Unknown, "the awk program is not understood")),
-            Token::Divides => {}
             Token::Bad => return Some((Harm::Unknown, "the awk program is not understood")),
             Token::Pipe => return Some((Harm::Runs, "awk's `|` runs a command")),
             Token::Into => return Some((Harm::Writes, "awk's `>` writes a file")),
@@ -60,7 +61,7 @@ fn harm(program: &str) -> Option<(Harm, &'static str)> {
             Token::Name("getline") => return Some((Harm::Unknown, "awk's `getline` may read another file")),
             Token::Name("ARGV" | "ARGC") => return Some((Harm::Unknown, "awk says by itself what it reads")),
             Token::At => return Some((Harm::Runs, "awk's `@` loads or calls something that is not known")),
-            Token::Name(_) | Token::Other => {}
+            Token::Name(_) | Token::Divides | Token::Other => {}
         }
     }
     None

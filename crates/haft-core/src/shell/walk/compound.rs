@@ -55,7 +55,9 @@ impl Walk<'_> {
                 let (redirects, given) = self.redirects(source, &stmt.redirects, standing, state);
                 let mut doubts = Vec::new();
                 self.touch(&redirects, state, &mut doubts);
-                doubts.into_iter().for_each(|doubt| self.doubt(doubt.harm, doubt.why));
+                for doubt in doubts {
+                    self.doubt(doubt.harm, doubt.why);
+                }
                 let printed = self.compound(source, command, standing, state, given.as_ref().unwrap_or(stdin));
                 if redirects.is_empty() { printed } else { Stream::Unknown }
             }
@@ -146,8 +148,8 @@ impl Walk<'_> {
             let kept = kept.take();
             (well, wrong) = match op {
                 _ if left => (kept, None),
-                Some(BinaryOp::Or) => (either(kept, ran), Some(failed)),
-                _ => (Some(ran), either(kept, failed)),
+                Some(BinaryOp::Or) => (Some(either(kept, ran)), Some(failed)),
+                _ => (Some(ran), Some(either(kept, failed))),
             };
         }
         *state = match (well, wrong) {
@@ -319,7 +321,9 @@ impl Walk<'_> {
         }
         let set = |state: &mut State| names.iter().for_each(|name| state.set(name, value.clone()));
         self.rounds(source, &[&each.body], standing, (state, &set), stdin);
-        names.iter().for_each(|name| state.forget(name));
+        for name in &names {
+            state.forget(name);
+        }
     }
 
     /// The body of a loop, which may run any number of times.
@@ -386,13 +390,13 @@ fn chain(binary: &ast::BinaryCommand, same: impl Fn(BinaryOp) -> bool) -> Vec<(O
     members
 }
 
-fn either(one: Option<State>, other: State) -> Option<State> {
+fn either(one: Option<State>, other: State) -> State {
     match one {
         Some(mut one) => {
             one.or(other);
-            Some(one)
+            one
         }
-        None => Some(other),
+        None => other,
     }
 }
 

@@ -70,7 +70,9 @@ impl Walk<'_> {
         for (name, word) in assignments {
             self.bind(name, word.value.clone(), state);
         }
-        doubts.into_iter().for_each(|doubt| self.doubt(doubt.harm, doubt.why));
+        for doubt in doubts {
+            self.doubt(doubt.harm, doubt.why);
+        }
         Stream::Unknown
     }
 
