@@ -67,10 +67,12 @@ impl Haft {
         let mut look = Look { workspace: &self.workspace, unsettled: Vec::new(), places: Vec::new() };
         look.paths(&judged.reads, Access::Read);
         look.paths(&judged.writes, Access::Write);
+        look.programs(&judged);
         // What is not known to only read anyway needs no second reason.
         if judged.only_reads() {
-            look.programs(&judged);
-            judged.repositories.iter().for_each(|dir| look.repository(Path::new(dir), 0));
+            for dir in &judged.repositories {
+                look.repository(Path::new(dir), 0);
+            }
         }
         if !self.terms.shell.reads(&text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());
@@ -197,7 +199,9 @@ impl Look<'_> {
         }
         match index::nested(&git.join("index")) {
             Some(nested) if depth < NESTED_MAX => {
-                nested.iter().for_each(|path| self.repository(&tree.join(path), depth + 1));
+                for path in &nested {
+                    self.repository(&tree.join(path), depth + 1);
+                }
             }
             Some(nested) if nested.is_empty() => {}
             _ => self.unsettled.push(format!("{}: its index is not understood", self.workspace.shown(&git))),

@@ -32,7 +32,9 @@ pub(super) fn matches(pattern: &str) -> Option<Vec<String>> {
     let mut seen = 0;
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         if !is_wild(part) {
-            found.iter_mut().for_each(|path| path.extend(["/", &plain(part)]));
+            for path in &mut found {
+                path.extend(["/", &plain(part)]);
+            }
             continue;
         }
         let matcher = matcher(part)?;
@@ -45,7 +47,7 @@ pub(super) fn matches(pattern: &str) -> Option<Vec<String>> {
                     return None;
                 }
                 let name = entry.file_name();
-                let Some(name) = name.to_str() else { return None };
+                let name = name.to_str()?;
                 // A wildcard does not match the dot at the beginning of a name.
                 let hidden = name.starts_with('.') && !part.starts_with('.');
                 if !hidden && matcher.is_match(name) {
