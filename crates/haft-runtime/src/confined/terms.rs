@@ -203,3 +203,15 @@ fn credentials_in(workspace: &Workspace, dir: &Path, found: &mut Vec<PathBuf>) -
     }
     deeper
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_reads_has_no_network() {
+        let terms = Terms { network: Network::All, ..Terms::default() };
+        assert_eq!(terms.for_a_look(true).network, Network::None);
+        assert_eq!(terms.for_a_look(false).network, Network::All);
+    }
+}

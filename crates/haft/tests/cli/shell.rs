@@ -356,3 +356,16 @@ fn somebody_elses_change_in_the_meantime_is_not_overwritten() {
     assert_eq!(env.read("a.txt"), "theirs\n");
     assert!(!env.root().join("ready").exists(), "nothing was kept");
 }
+
+#[test]
+fn what_was_believed_to_only_read_leaves_nothing_behind() {
+    let Some(env) = scene() else { return };
+    // A table that is wrong about a program, as any table may be about one.
+    env.config("commands: {touch: {class: read, operands: \"read*\"}}\npermissions: {network: true}\n");
+    let args = json!({"command": "touch new.txt; cat a.txt"});
+    let (outcome, code) = env.call("shell.exec", args, &["--no-input"]);
+    assert_eq!((code, &outcome["verdict"]["by"]), (3, &json!("shell reading")), "{outcome:#}");
+    let said = outcome["error"]["message"].as_str().unwrap();
+    assert_eq!(said, "it was let through because it only reads, and it changed new.txt; nothing was kept");
+    assert!(!env.root().join("new.txt").exists());
+}
