@@ -13,8 +13,13 @@ impl Walk<'_> {
         if let Some((_, why)) = look.trouble {
             self.doubt(Harm::Unknown, format!("it is not clear how it is to be read: {why}"));
         }
-        let followed = source.followed.borrow().clone();
-        let inside = |at: usize, spans: &[(usize, usize)]| spans.iter().any(|(from, to)| *from <= at && at < *to);
+        let mut followed = source.followed.borrow().clone();
+        followed.sort_unstable();
+        // They do not overlap: what stands in a substitution is a text of its own.
+        let inside = |at: usize, spans: &[(usize, usize)]| {
+            let next = spans.partition_point(|(from, _)| *from <= at);
+            spans.get(next.wrapping_sub(1)).is_some_and(|(_, to)| at < *to)
+        };
         let mut also: Vec<(usize, usize)> = Vec::new();
         for &from in &look.substitutions {
             if inside(from, &followed) || inside(from, &also) {
