@@ -191,7 +191,7 @@ impl Scan<'_> {
         let whole = self.quoted || self.how == Use::Whole;
         match self.state.get(name).cloned() {
             Some(Value::Known(text)) if self.plain.len() + text.len() > LENGTH_MAX => Some(self.unknown()),
-            Some(Value::Known(text)) if whole || (is_simple(&text) && !self.state.splits_oddly()) => {
+            Some(Value::Known(text)) if whole || is_simple(&text) => {
                 self.rest = rest;
                 self.literal(&text);
                 None

@@ -364,7 +364,13 @@ impl<'g> Walk<'g> {
         {
             return vec![Word { text: text.to_owned(), value: Value::Known("/dev/fd/63".to_owned()) }];
         }
-        value::words(text, how, splits(&word.parts, text), state)
+        let splits = splits(&word.parts, text);
+        let words = value::words(text, how, splits, state);
+        // It is taken for what it seems to be, and is not believed to be that.
+        if splits && how == Use::Argument && state.splits_oddly() && words.iter().any(|word| word.literal().is_some()) {
+            self.doubt(Harm::Unknown, format!("how `{}` is split is not known", super::cut(text)));
+        }
+        words
     }
 
     /// Follows the substitutions in the parts of a word, and returns what the last one prints.
