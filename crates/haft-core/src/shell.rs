@@ -54,7 +54,8 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
     } else {
         let begin = || State::new(ground.cwd, ground.home);
         let error = walk.script(text, &Standing::default(), &mut begin(), &Stream::Unknown).err();
-        match walk.again(text) {
+        // What is doubted anyway is not looked at again.
+        match walk.again(text).filter(|_| walk.is_settled()) {
             Some(again) => {
                 walk = again;
                 walk.script(text, &Standing::default(), &mut begin(), &Stream::Unknown).err()

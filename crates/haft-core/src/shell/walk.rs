@@ -159,6 +159,11 @@ impl<'g> Walk<'g> {
         }
     }
 
+    /// Whether nothing is doubted so far.
+    pub(super) fn is_settled(&self) -> bool {
+        self.doubts.is_empty() && self.commands.iter().all(|command| command.doubts.is_empty())
+    }
+
     /// The same text anew, now that it is known what all its commands are, where that matters.
     pub(super) fn again(&self, text: &str) -> Option<Self> {
         let any = |names: &[&str]| {
