@@ -229,6 +229,7 @@ impl Haft {
             subject: subject(checked, &facts.places),
             places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
             hold: facts.hold.clone(),
+            class: facts.shell.as_ref().map(|shell| shell.judged.class),
             rules: facts.shell.as_ref().map(suggested).unwrap_or_default(),
             tried: None,
             shown,

@@ -3,6 +3,7 @@
 use crate::tool::BoxFuture;
 use haft_core::approval::Verdict;
 use haft_core::record::Digest;
+use haft_core::shell::Class;
 use haft_core::tool::Severity;
 use haft_core::{CallId, Hold, ToolName};
 use serde_json::Value;
@@ -32,6 +33,8 @@ pub struct Question {
     pub subject: String,
     /// How the kernel will hold the program that it runs.
     pub hold: Option<Hold>,
+    /// For a shell command: what kind of thing it does.
+    pub class: Option<Class>,
     /// For a shell command: the rules under which it would have run unasked, where there are safe ones.
     pub rules: Vec<String>,
     /// What it printed when it was tried.

@@ -111,6 +111,7 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
         format!("{} {}  (severity {severity})", paint(BOLD, "haft:"), paint(NAME, &question.preview)),
         format!("{} {}", paint(FAINT, "asked because"), inert(&question.verdict.reason)),
     ];
+    text.extend(question.class.map(|class| format!("{} it {}", paint(FAINT, "as a command"), class.does())));
     text.extend(question.hold.as_ref().map(held));
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
         text.push(paint(FAINT, "it was tried, and printed:"));
@@ -221,6 +222,7 @@ mod tests {
             subject: "a.txt".to_owned(),
             places: vec!["a.txt".to_owned()],
             hold: None,
+            class: Some(haft_core::shell::Class::Silent),
             rules: Vec::new(),
             tried: None,
             shown: None,
@@ -231,6 +233,7 @@ mod tests {
 
         haft: file.edit: a.txt  (severity medium)
         asked because it changes files, and no rule allows that unasked
+        as a command it changes files
 
         --- a/a.txt
         +++ b/a.txt
