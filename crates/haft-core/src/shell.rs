@@ -90,6 +90,9 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if class == Class::Neutral {
         class = Class::Read;
     }
+    if catastrophe.is_some() {
+        class = class.max(Class::General);
+    }
     Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, follows, interactive }
 }
 

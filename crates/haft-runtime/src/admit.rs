@@ -164,7 +164,9 @@ impl Haft {
         })?;
         if hold.as_ref().is_some_and(|hold| hold.level == Level::Full.to_string()) {
             // A program in a root of its own has a /tmp of its own, and nothing stays of it.
-            places.retain(|place| !crate::judge::passing(place));
+            for place in places.iter_mut().filter(|place| crate::judge::passing(place)) {
+                place.inside = true;
+            }
         }
         Ok(Facts { places, grants: Vec::new(), hold, shell, now_ms: now_ms() })
     }

@@ -179,6 +179,9 @@ impl Resolver for ShellReading {
         }
         Ok(match question.facts.places.iter().find(|place| !place.inside) {
             Some(place) => Some((Decision::Ask, format!("{} lies outside the readable roots", place.shown))),
+            None if shell.judged.follows => {
+                Some((Decision::Allow, "it only reads, and the kernel keeps it inside the readable roots".to_owned()))
+            }
             None => Some((Decision::Allow, "it provably only reads, inside the readable roots".to_owned())),
         })
     }

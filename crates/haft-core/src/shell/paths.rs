@@ -34,6 +34,8 @@ fn is_sink(path: &str) -> bool {
 impl Walk<'_> {
     /// A path is read.
     pub(super) fn reads(&mut self, word: &Word, state: &State, doubts: &mut Vec<Doubt>) {
+        // A name with a blank in it is taken apart: where the pieces lead, only the kernel knows.
+        self.follows |= matches!(word.value, Value::Below { safe: false, .. });
         for target in targets(word, state, doubts) {
             if !self.reads.contains(&target) {
                 self.reads.push(target);

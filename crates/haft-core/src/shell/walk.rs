@@ -529,6 +529,7 @@ fn parse(text: &str) -> Result<ast::File, Unreadable> {
         Some(diagnostic) => (diagnostic.span.start.offset(), diagnostic.message.clone()),
         None => (0, parsed.terminal_error.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.to_string())),
     };
+    let why = if why.contains("fuel") { "it is too long to be understood".to_owned() } else { why };
     Err(at(text, offset, &why))
 }
 
