@@ -141,8 +141,11 @@ proptest! {
         if matches!(book.denies(&judged(one)), Denied::Yes(_)) {
             let text = wrappers.iter().fold(one.to_owned(), |text, (before, after)| format!("{before}{text}{after}"));
             prop_assert_ne!(book.denies(&judged(&text)), Denied::No, "{}: {}", rule, text);
+            // Two brackets next to each other are arithmetic, and no command.
+            prop_assume!(!text.contains("(("));
             let plain = judged(&text);
-            let deep = plain.error.is_some();
+            // Wrappers in wrappers need not be commands at all: then nothing can be ruled out, and it is asked.
+            let deep = plain.error.is_some() || plain.doubts.iter().any(|doubt| doubt.why.contains("is not understood"));
             prop_assert!(deep || matches!(book.denies(&plain), Denied::Yes(_)), "{rule}: {text} {:?}", book.denies(&plain));
         }
     }
