@@ -1,6 +1,6 @@
 //! What goes on after the call that started it. A directory in the data directory is the truth about each
-//! task ([`dir`]); a keeper, which is a thread or a process of its own, runs it to its end, applies what it
-//! changed, and records how it ended ([`keeper`]); the desk is where tasks are started and found.
+//! task (`dir`); a keeper, which is a thread or a process of its own, runs it to its end, applies what it
+//! changed, and records how it ended (`keeper`); the desk is where tasks are started and found.
 
 mod desk;
 mod dir;
