@@ -217,6 +217,20 @@ pub struct Standing {
     pub background: bool,
 }
 
+impl Standing {
+    /// Where something stands that is reached through this.
+    pub(super) fn through(&self, what: impl Into<String>) -> Self {
+        let mut through = self.through.clone();
+        through.push(what.into());
+        Self { through, pipeline: None, background: self.background }
+    }
+
+    /// The same, where perhaps nobody waits.
+    pub(super) fn in_background(&self, background: bool) -> Self {
+        Self { background: self.background || background, ..self.clone() }
+    }
+}
+
 /// One simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {

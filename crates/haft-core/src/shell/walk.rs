@@ -117,6 +117,14 @@ struct Source<'t> {
     named: RefCell<Vec<usize>>,
 }
 
+/// What stands around a statement: the text that it is part of, how it is reached, and what it is given.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    source: &'a Source<'a>,
+    standing: &'a Standing,
+    stdin: &'a Stream,
+}
+
 impl<'t> Source<'t> {
     fn new(text: &'t str, state: &State) -> Self {
         Self {
@@ -248,7 +256,7 @@ impl<'g> Walk<'g> {
         let parsed = parse(text)?;
         self.depth += 1;
         let source = Source::new(text, state);
-        let stream = self.sequence(&source, &parsed.body, standing, state, stdin);
+        let stream = self.sequence(&parsed.body, Around { source: &source, standing, stdin }, state);
         self.look_again(&source, &look, standing);
         self.depth -= 1;
         Ok(stream)
@@ -297,21 +305,11 @@ impl<'g> Walk<'g> {
                 return Stream::Unknown;
             }
         };
-        let mut through = standing.through.clone();
-        through.push(name.to_owned());
-        let standing = Standing { through, pipeline: None, background: standing.background };
-        self.inner(&inner, &standing, &mut state.clone(), &Stream::Unknown)
+        self.inner(&inner, &standing.through(name), &mut state.clone(), &Stream::Unknown)
     }
 
     /// A sequence of statements.
-    fn sequence(
-        &mut self,
-        source: &Source<'_>,
-        sequence: &ast::StmtSeq,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn sequence(&mut self, sequence: &ast::StmtSeq, around: Around<'_>, state: &mut State) -> Stream {
         let mut last = Stream::Unknown;
         let mut printed = 0;
         for stmt in &sequence.stmts {
@@ -319,7 +317,7 @@ impl<'g> Walk<'g> {
                 self.doubt(Harm::Unknown, "it holds too many commands to be understood");
                 return Stream::Unknown;
             }
-            last = self.stmt(source, stmt, standing, state, stdin);
+            last = self.stmt(stmt, around, state);
             printed += 1;
             state.goes_on();
         }
@@ -327,15 +325,9 @@ impl<'g> Walk<'g> {
     }
 
     /// The words that a written word becomes, and what is in it.
-    fn words(
-        &mut self,
-        source: &Source<'_>,
-        word: &ast::Word,
-        how: Use,
-        standing: &Standing,
-        state: &State,
-    ) -> Vec<Word> {
+    fn words(&mut self, word: &ast::Word, how: Use, around: Around<'_>, state: &State) -> Vec<Word> {
         let span = (word.span.start.offset(), word.span.end.offset());
+        let source = around.source;
         let Some(text) = source.slice(word.span) else {
             self.doubt(Harm::Unknown, "a word is not where it should be");
             return vec![Word::unknown("?")];
@@ -351,7 +343,7 @@ impl<'g> Walk<'g> {
                 self.doubt(doubt.harm, doubt.why);
             }
         }
-        let stream = self.follow(source, &word.parts, standing, state);
+        let stream = self.follow(&word.parts, around, state);
         // A word that is nothing but a list of names.
         if let ([part], Some(Stream::Names { bases, .. })) = (word.parts.as_slice(), stream)
             && matches!(part.kind, ast::WordPart::CommandSubstitution { .. })
@@ -379,25 +371,19 @@ impl<'g> Walk<'g> {
     }
 
     /// Follows the substitutions in the parts of a word, and returns what the last one prints.
-    fn follow(
-        &mut self,
-        source: &Source<'_>,
-        parts: &[ast::WordPartNode],
-        standing: &Standing,
-        state: &State,
-    ) -> Option<Stream> {
+    fn follow(&mut self, parts: &[ast::WordPartNode], around: Around<'_>, state: &State) -> Option<Stream> {
         let mut printed = None;
         for part in parts {
             match &part.kind {
                 ast::WordPart::DoubleQuoted { parts, .. } => {
-                    self.follow(source, parts, standing, state);
+                    self.follow(parts, around, state);
                 }
                 ast::WordPart::CommandSubstitution { .. } | ast::WordPart::ProcessSubstitution { .. } => {
                     let span = (part.span.start.offset(), part.span.end.offset());
                     // What is not where it should be is left to the second look.
-                    if let Some(text) = source.slice(part.span).filter(|text| brackets(text)) {
-                        source.followed.borrow_mut().push(span);
-                        printed = Some(self.substitution(text, standing, &mut state.clone()));
+                    if let Some(text) = around.source.slice(part.span).filter(|text| brackets(text)) {
+                        around.source.followed.borrow_mut().push(span);
+                        printed = Some(self.substitution(text, around.standing, &mut state.clone()));
                     }
                 }
                 _ => {}
@@ -407,15 +393,10 @@ impl<'g> Walk<'g> {
     }
 
     /// One redirection.
-    fn redirect(
-        &mut self,
-        source: &Source<'_>,
-        redirect: &ast::Redirect,
-        standing: &Standing,
-        state: &State,
-    ) -> (Redirect, Option<Stream>) {
+    fn redirect(&mut self, redirect: &ast::Redirect, around: Around<'_>, state: &State) -> (Redirect, Option<Stream>) {
         use ast::RedirectKind as Kind;
         // The operator stands after a descriptor.
+        let source = around.source;
         let text = source.slice(redirect.span).unwrap_or_default();
         let named = text.strip_prefix('{').and_then(|rest| rest.find('}')).map_or(0, |end| end + 2);
         let digits = text.chars().take_while(char::is_ascii_digit).count();
@@ -443,7 +424,7 @@ impl<'g> Walk<'g> {
                 }
             }
             ast::RedirectTarget::Word(word) => {
-                let mut words = self.words(source, word, Use::Argument, standing, state);
+                let mut words = self.words(word, Use::Argument, around, state);
                 let word = if words.len() == 1 { words.remove(0) } else { Word::unknown("?") };
                 match flow {
                     Flow::Gives => given = word.literal().map(|text| Stream::Text(format!("{text}\n"))),

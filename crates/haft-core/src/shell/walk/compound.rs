@@ -1,6 +1,6 @@
 //! Statements: pipelines, lists, groups, conditions, loops and functions.
 
-use super::{Source, Stream, Walk};
+use super::{Around, Stream, Walk};
 use crate::shell::arithmetic;
 use crate::shell::judged::{Harm, Redirect, Standing};
 use crate::shell::state::State;
@@ -14,30 +14,16 @@ const ROUNDS_MAX: usize = 4;
 const ALL_ROUNDS_MAX: usize = 64;
 
 impl Walk<'_> {
-    pub(super) fn stmt(
-        &mut self,
-        source: &Source<'_>,
-        stmt: &ast::Stmt,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    pub(super) fn stmt(&mut self, stmt: &ast::Stmt, around: Around<'_>, state: &mut State) -> Stream {
         if !self.enter() {
             return Stream::Unknown;
         }
-        let printed = self.one(source, stmt, standing, state, stdin);
+        let printed = self.one(stmt, around, state);
         self.leave();
         printed
     }
 
-    fn one(
-        &mut self,
-        source: &Source<'_>,
-        stmt: &ast::Stmt,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn one(&mut self, stmt: &ast::Stmt, around: Around<'_>, state: &mut State) -> Stream {
         let background = matches!(stmt.terminator, Some(ast::StmtTerminator::Background(_)));
         let mut away;
         let state = if background {
@@ -46,19 +32,21 @@ impl Walk<'_> {
         } else {
             state
         };
-        let standing = &Standing { background: standing.background || background, ..standing.clone() };
+        let standing = around.standing.in_background(background);
+        let around = Around { standing: &standing, ..around };
         match &stmt.command {
             ast::Command::Simple(_) | ast::Command::Builtin(_) | ast::Command::Decl(_) => {
-                self.simple(source, stmt, standing, state, stdin)
+                self.simple(stmt, around, state)
             }
             command => {
-                let (redirects, given) = self.redirects(source, &stmt.redirects, standing, state);
+                let (redirects, given) = self.redirects(&stmt.redirects, around, state);
                 let mut doubts = Vec::new();
                 self.touch(&redirects, state, &mut doubts);
                 for doubt in doubts {
                     self.doubt(doubt.harm, doubt.why);
                 }
-                let printed = self.compound(source, command, standing, state, given.as_ref().unwrap_or(stdin));
+                let around = Around { stdin: given.as_ref().unwrap_or(around.stdin), ..around };
+                let printed = self.compound(command, around, state);
                 if redirects.is_empty() { printed } else { Stream::Unknown }
             }
         }
@@ -66,35 +54,27 @@ impl Walk<'_> {
 
     pub(super) fn redirects(
         &mut self,
-        source: &Source<'_>,
         redirects: &[ast::Redirect],
-        standing: &Standing,
+        around: Around<'_>,
         state: &State,
     ) -> (Vec<Redirect>, Option<Stream>) {
         let (mut all, mut given) = (Vec::new(), None);
         for redirect in redirects {
-            let (one, text) = self.redirect(source, redirect, standing, state);
+            let (one, text) = self.redirect(redirect, around, state);
             given = text.or(given);
             all.push(one);
         }
         (all, given)
     }
 
-    fn compound(
-        &mut self,
-        source: &Source<'_>,
-        command: &ast::Command,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn compound(&mut self, command: &ast::Command, around: Around<'_>, state: &mut State) -> Stream {
         match command {
             ast::Command::Binary(binary) => match binary.op {
-                BinaryOp::Pipe | BinaryOp::PipeAll => self.pipeline(source, binary, standing, state, stdin),
-                BinaryOp::And | BinaryOp::Or => self.list(source, binary, standing, state, stdin),
+                BinaryOp::Pipe | BinaryOp::PipeAll => self.pipeline(binary, around, state),
+                BinaryOp::And | BinaryOp::Or => self.list(binary, around, state),
             },
-            ast::Command::Function(function) => self.function(source, function, standing),
-            ast::Command::Compound(compound) => self.control(source, compound, standing, state, stdin),
+            ast::Command::Function(function) => self.function(function, around),
+            ast::Command::Compound(compound) => self.control(compound, around, state),
             _ => {
                 self.doubt(Harm::Unknown, "it holds something that bash does not know");
                 Stream::Unknown
@@ -103,32 +83,19 @@ impl Walk<'_> {
     }
 
     /// `a | b | c`: each in a shell of its own, each given what the one before prints.
-    fn pipeline(
-        &mut self,
-        source: &Source<'_>,
-        binary: &ast::BinaryCommand,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn pipeline(&mut self, binary: &ast::BinaryCommand, around: Around<'_>, state: &mut State) -> Stream {
         let members = chain(binary, |op| matches!(op, BinaryOp::Pipe | BinaryOp::PipeAll));
-        let mut stream = stdin.clone();
+        let mut stream = around.stdin.clone();
         for (number, (_, member)) in members.iter().enumerate() {
-            let standing = Standing { pipeline: Some((number + 1, members.len())), ..standing.clone() };
-            stream = self.stmt(source, member, &standing, &mut state.clone(), &stream);
+            let standing = Standing { pipeline: Some((number + 1, members.len())), ..around.standing.clone() };
+            let around = Around { standing: &standing, stdin: &stream, ..around };
+            stream = self.stmt(member, around, &mut state.clone());
         }
         stream
     }
 
     /// `a && b || c`. What is known is kept apart for when it went well so far and for when it did not.
-    fn list(
-        &mut self,
-        source: &Source<'_>,
-        binary: &ast::BinaryCommand,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn list(&mut self, binary: &ast::BinaryCommand, around: Around<'_>, state: &mut State) -> Stream {
         let members = chain(binary, |op| matches!(op, BinaryOp::And | BinaryOp::Or));
         let (mut well, mut wrong): (Option<State>, Option<State>) = (Some(state.clone()), None);
         for (op, member) in members {
@@ -138,7 +105,7 @@ impl Walk<'_> {
             };
             let mut ran = taken.take().unwrap_or_else(|| state.clone());
             let before = self.commands.len();
-            self.stmt(source, member, standing, &mut ran, stdin);
+            self.stmt(member, around, &mut ran);
             // Whoever leaves does not go on.
             let leaves = |one: &crate::shell::Command| matches!(one.name.as_deref(), Some("exit" | "return"));
             let left = matches!(self.commands.get(before..), Some([one]) if leaves(one));
@@ -163,80 +130,74 @@ impl Walk<'_> {
         Stream::Unknown
     }
 
-    fn function(&mut self, source: &Source<'_>, function: &ast::FunctionDef, standing: &Standing) -> Stream {
+    fn function(&mut self, function: &ast::FunctionDef, around: Around<'_>) -> Stream {
         let names: Vec<String> = function.static_names().map(ToString::to_string).collect();
         if names.is_empty() {
             self.doubt(Harm::Unknown, "a function's name is not known");
         }
         self.functions.extend(names.iter().cloned());
-        let mut through = standing.through.clone();
-        through.push(format!("function {}", names.join(" ")));
-        let standing = Standing { through, pipeline: None, background: standing.background };
+        let standing = around.standing.through(format!("function {}", names.join(" ")));
         // Nothing is known of with what it will be called, nor where, if anything goes elsewhere.
-        let mut state = self.elsewhere(source);
-        self.stmt(source, &function.body, &standing, &mut state, &Stream::Unknown);
+        let mut state = self.elsewhere(around.source);
+        let around = Around { standing: &standing, stdin: &Stream::Unknown, ..around };
+        self.stmt(&function.body, around, &mut state);
         Stream::Unknown
     }
 
-    fn control(
-        &mut self,
-        source: &Source<'_>,
-        compound: &ast::CompoundCommand,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    fn control(&mut self, compound: &ast::CompoundCommand, around: Around<'_>, state: &mut State) -> Stream {
         use ast::CompoundCommand as Compound;
         match compound {
-            Compound::BraceGroup(body) => return self.sequence(source, body, standing, state, stdin),
+            Compound::BraceGroup(body) => return self.sequence(body, around, state),
             Compound::Subshell(body) => {
-                return self.sequence(source, body, standing, &mut state.clone(), stdin);
+                return self.sequence(body, around, &mut state.clone());
             }
-            Compound::If(branches) => self.branches(source, branches, standing, state, stdin),
-            Compound::For(each) => self.each(source, each, standing, state, stdin),
+            Compound::If(branches) => self.branches(branches, around, state),
+            Compound::For(each) => self.each(each, around, state),
             Compound::ArithmeticFor(each) => {
-                let head = source.text.get(each.left_paren_span.start.offset()..each.right_paren_span.end.offset());
+                let head =
+                    around.source.text.get(each.left_paren_span.start.offset()..each.right_paren_span.end.offset());
                 self.compute(head.unwrap_or("unknown"), state);
-                self.body(source, &[&each.body], standing, state, stdin);
+                self.body(&[&each.body], around, state);
             }
-            Compound::While(each) => self.body(source, &[&each.condition, &each.body], standing, state, stdin),
-            Compound::Until(each) => self.body(source, &[&each.condition, &each.body], standing, state, stdin),
+            Compound::While(each) => self.body(&[&each.condition, &each.body], around, state),
+            Compound::Until(each) => self.body(&[&each.condition, &each.body], around, state),
             Compound::Case(case) => {
-                self.words(source, &case.word, Use::Whole, standing, state);
+                self.words(&case.word, Use::Whole, around, state);
                 for pattern in case.cases.iter().flat_map(|item| &item.patterns) {
-                    let text = source.slice(pattern.span).unwrap_or("$((unknown))");
+                    let text = around.source.slice(pattern.span).unwrap_or("$((unknown))");
                     if let Some(why) = arithmetic::danger(text, state) {
                         self.doubt(Harm::Runs, why);
                     }
                 }
                 let ways: Vec<&ast::StmtSeq> = case.cases.iter().map(|item| &item.body).collect();
-                self.ways(source, &ways, standing, state, stdin);
+                self.ways(&ways, around, state);
             }
             Compound::Select(select) => {
                 for word in &select.words {
-                    self.words(source, word, Use::Argument, standing, state);
+                    self.words(word, Use::Argument, around, state);
                 }
                 self.bind(&select.variable, Value::unknown(true), state);
-                self.body(source, &[&select.body], standing, state, stdin);
+                self.body(&[&select.body], around, state);
             }
             Compound::Arithmetic(command) => {
-                let text = command.expr_span.and_then(|span| source.slice(span)).unwrap_or_default();
+                let text = command.expr_span.and_then(|span| around.source.slice(span)).unwrap_or_default();
                 self.compute(text, state);
             }
             Compound::Time(time) => {
                 if let Some(command) = &time.command {
-                    return self.stmt(source, command, standing, state, stdin);
+                    return self.stmt(command, around, state);
                 }
             }
             Compound::Conditional(condition) => {
-                let text = source.slice(condition.span).unwrap_or("unknown");
+                let text = around.source.slice(condition.span).unwrap_or("unknown");
                 if let Some(why) = arithmetic::condition(text, state).or_else(|| arithmetic::danger(text, state)) {
                     self.doubt(Harm::Runs, why);
                 }
             }
             Compound::Coproc(coproc) => {
-                let standing = Standing { background: true, ..standing.clone() };
-                self.stmt(source, &coproc.body, &standing, &mut state.clone(), &Stream::Unknown);
+                let standing = around.standing.in_background(true);
+                let around = Around { standing: &standing, stdin: &Stream::Unknown, ..around };
+                self.stmt(&coproc.body, around, &mut state.clone());
                 self.bind(&coproc.name, Value::unknown(true), state);
             }
             Compound::Repeat(_) | Compound::Foreach(_) | Compound::Always(_) => {
@@ -263,52 +224,31 @@ impl Walk<'_> {
         }
     }
 
-    fn branches(
-        &mut self,
-        source: &Source<'_>,
-        branches: &ast::IfCommand,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) {
-        self.sequence(source, &branches.condition, standing, state, stdin);
+    fn branches(&mut self, branches: &ast::IfCommand, around: Around<'_>, state: &mut State) {
+        self.sequence(&branches.condition, around, state);
         let mut ways = vec![&branches.then_branch];
         for (condition, then) in &branches.elif_branches {
             ways.push(condition);
             ways.push(then);
         }
         ways.extend(&branches.else_branch);
-        self.ways(source, &ways, standing, state, stdin);
+        self.ways(&ways, around, state);
     }
 
     /// Several ways, of which any or none may be taken.
-    fn ways(
-        &mut self,
-        source: &Source<'_>,
-        ways: &[&ast::StmtSeq],
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) {
+    fn ways(&mut self, ways: &[&ast::StmtSeq], around: Around<'_>, state: &mut State) {
         let before = state.clone();
         for way in ways {
             let mut taken = before.clone();
-            self.sequence(source, way, standing, &mut taken, stdin);
+            self.sequence(way, around, &mut taken);
             state.or(taken);
         }
     }
 
-    fn each(
-        &mut self,
-        source: &Source<'_>,
-        each: &ast::ForCommand,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) {
+    fn each(&mut self, each: &ast::ForCommand, around: Around<'_>, state: &mut State) {
         let mut values = Vec::new();
         for word in each.words.iter().flatten() {
-            values.extend(self.words(source, word, Use::Argument, standing, state));
+            values.extend(self.words(word, Use::Argument, around, state));
         }
         let value = if each.words.is_some() { among(&values) } else { Value::unknown(true) };
         let names: Vec<String> =
@@ -320,34 +260,20 @@ impl Walk<'_> {
             self.bind(name, value.clone(), state);
         }
         let set = |state: &mut State| names.iter().for_each(|name| state.set(name, value.clone()));
-        self.rounds(source, &[&each.body], standing, (state, &set), stdin);
+        self.rounds(&[&each.body], around, (state, &set));
         for name in &names {
             state.forget(name);
         }
     }
 
     /// The body of a loop, which may run any number of times.
-    fn body(
-        &mut self,
-        source: &Source<'_>,
-        parts: &[&ast::StmtSeq],
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) {
-        self.rounds(source, parts, standing, (state, &|_: &mut State| {}), stdin);
+    fn body(&mut self, parts: &[&ast::StmtSeq], around: Around<'_>, state: &mut State) {
+        self.rounds(parts, around, (state, &|_: &mut State| {}));
     }
 
     /// Walks the body of a loop until nothing that it changes is taken for known when it begins. What earlier
     /// rounds found is dropped: the last one sees all of it, and knows less.
-    fn rounds(
-        &mut self,
-        source: &Source<'_>,
-        parts: &[&ast::StmtSeq],
-        standing: &Standing,
-        (state, set): (&mut State, &dyn Fn(&mut State)),
-        stdin: &Stream,
-    ) {
+    fn rounds(&mut self, parts: &[&ast::StmtSeq], around: Around<'_>, (state, set): (&mut State, &dyn Fn(&mut State))) {
         for round in 0..ROUNDS_MAX {
             self.rounds += 1;
             // Loops in loops would multiply.
@@ -359,7 +285,7 @@ impl Walk<'_> {
             let mut inner = state.clone();
             set(&mut inner);
             for part in parts {
-                self.sequence(source, part, standing, &mut inner, stdin);
+                self.sequence(part, around, &mut inner);
             }
             let mut either = state.clone();
             either.or(inner);

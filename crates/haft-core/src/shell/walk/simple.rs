@@ -1,57 +1,50 @@
 //! Simple commands: their words, their variables, and what they do.
 
-use super::{Source, Stream, Walk};
+use super::{Around, Stream, Walk};
 use crate::shell::arithmetic;
 use crate::shell::deed::Call;
-use crate::shell::judged::{Doubt, Flow, Harm, Redirect, Standing};
+use crate::shell::judged::{Doubt, Flow, Harm, Redirect};
 use crate::shell::state::State;
 use crate::shell::value::Use;
 use crate::shell::word::{Value, Word};
 use shuck_ast as ast;
 
 impl Walk<'_> {
-    pub(super) fn simple(
-        &mut self,
-        source: &Source<'_>,
-        stmt: &ast::Stmt,
-        standing: &Standing,
-        state: &mut State,
-        stdin: &Stream,
-    ) -> Stream {
+    pub(super) fn simple(&mut self, stmt: &ast::Stmt, around: Around<'_>, state: &mut State) -> Stream {
         let mut argv = Vec::new();
         let assignments = match &stmt.command {
             ast::Command::Simple(simple) => {
-                let named = source.slice(simple.name.span).is_some_and(|text| !text.is_empty());
+                let named = around.source.slice(simple.name.span).is_some_and(|text| !text.is_empty());
                 if named {
-                    source.named.borrow_mut().push(simple.name.span.start.offset());
+                    around.source.named.borrow_mut().push(simple.name.span.start.offset());
                 }
                 for word in named.then_some(&simple.name).into_iter().chain(&simple.args) {
-                    source.args.borrow_mut().push((word.span.start.offset(), word.span.end.offset()));
-                    argv.extend(self.words(source, word, Use::Argument, standing, state));
+                    around.source.args.borrow_mut().push((word.span.start.offset(), word.span.end.offset()));
+                    argv.extend(self.words(word, Use::Argument, around, state));
                 }
                 &simple.assignments
             }
             ast::Command::Decl(clause) => {
-                source.named.borrow_mut().push(clause.variant_span.start.offset());
+                around.source.named.borrow_mut().push(clause.variant_span.start.offset());
                 argv.push(Word::known(clause.variant.to_string()));
                 for operand in &clause.operands {
-                    argv.extend(self.declared(source, operand, standing, state));
+                    argv.extend(self.declared(operand, around, state));
                 }
                 &clause.assignments
             }
             ast::Command::Builtin(builtin) => {
                 let (name, first, rest, assignments) = leaving(builtin);
-                source.named.borrow_mut().push(stmt_name(stmt, source.text, name));
+                around.source.named.borrow_mut().push(stmt_name(stmt, around.source.text, name));
                 argv.push(Word::known(name));
                 for word in first.iter().chain(rest) {
-                    argv.extend(self.words(source, word, Use::Argument, standing, state));
+                    argv.extend(self.words(word, Use::Argument, around, state));
                 }
                 assignments
             }
             _ => return Stream::Unknown,
         };
-        let assignments = self.assignments(source, assignments, standing, state);
-        let (redirects, given) = self.redirects(source, &stmt.redirects, standing, state);
+        let assignments = self.assignments(assignments, around, state);
+        let (redirects, given) = self.redirects(&stmt.redirects, around, state);
         if argv.is_empty() {
             return self.bare(&assignments, &redirects, state);
         }
@@ -59,8 +52,9 @@ impl Walk<'_> {
         let file = |one: &Redirect| {
             one.fd.is_none_or(|fd| fd == 0) && matches!(one.flow, Flow::Reads | Flow::Both | Flow::Joins)
         };
-        let stdin = if redirects.iter().any(file) { Stream::Unknown } else { given.unwrap_or_else(|| stdin.clone()) };
-        self.consider(Call { argv, assignments, redirects, standing: standing.clone(), stdin }, state)
+        let stdin =
+            if redirects.iter().any(file) { Stream::Unknown } else { given.unwrap_or_else(|| around.stdin.clone()) };
+        self.consider(Call { argv, assignments, redirects, standing: around.standing.clone(), stdin }, state)
     }
 
     /// A command without a program: it sets variables, or opens files.
@@ -79,33 +73,26 @@ impl Walk<'_> {
     /// The variables that are set, and to what.
     fn assignments(
         &mut self,
-        source: &Source<'_>,
         assignments: &[ast::Assignment],
-        standing: &Standing,
+        around: Around<'_>,
         state: &State,
     ) -> Vec<(String, Word)> {
         let mut all: Vec<(String, Word)> = Vec::new();
         for assignment in assignments {
-            let mut word = self.assigned(source, &assignment.value, standing, state);
+            let mut word = self.assigned(&assignment.value, around, state);
             if assignment.append || assignment.target.subscript.is_some() {
                 word.value = Value::unknown(true);
             }
-            self.subscript(source, &assignment.target, state);
+            self.subscript(&assignment.target, around, state);
             all.push((assignment.target.name.to_string(), word));
         }
         all
     }
 
-    fn assigned(
-        &mut self,
-        source: &Source<'_>,
-        value: &ast::AssignmentValue,
-        standing: &Standing,
-        state: &State,
-    ) -> Word {
+    fn assigned(&mut self, value: &ast::AssignmentValue, around: Around<'_>, state: &State) -> Word {
         match value {
             ast::AssignmentValue::Scalar(word) => {
-                let mut words = self.words(source, word, Use::Whole, standing, state);
+                let mut words = self.words(word, Use::Whole, around, state);
                 if words.len() == 1 { words.remove(0) } else { Word::unknown("?") }
             }
             ast::AssignmentValue::Compound(array) => {
@@ -116,22 +103,23 @@ impl Walk<'_> {
                             (Some(key), value)
                         }
                     };
-                    if let Some(name) = key.and_then(|key| arithmetic::unsafe_name(key.syntax_text(source.text), state))
+                    if let Some(name) =
+                        key.and_then(|key| arithmetic::unsafe_name(key.syntax_text(around.source.text), state))
                     {
                         let why = format!("`{name}` stands in a subscript, which runs what is in it");
                         self.doubt(Harm::Runs, why);
                     }
-                    self.words(source, &value.word, Use::Argument, standing, state);
+                    self.words(&value.word, Use::Argument, around, state);
                 }
-                Word::unknown(source.slice(array.span).unwrap_or("( )"))
+                Word::unknown(around.source.slice(array.span).unwrap_or("( )"))
             }
         }
     }
 
     /// The subscript of a variable that is set.
-    fn subscript(&mut self, source: &Source<'_>, target: &ast::VarRef, state: &State) {
+    fn subscript(&mut self, target: &ast::VarRef, around: Around<'_>, state: &State) {
         let Some(subscript) = &target.subscript else { return };
-        let text = subscript.syntax_text(source.text);
+        let text = subscript.syntax_text(around.source.text);
         if text.contains(['$', '`']) || arithmetic::unsafe_name(text, state).is_some() {
             let why = format!("`{}` stands in a subscript, which runs what is in it", crate::shell::cut(text));
             self.doubt(Harm::Runs, why);
@@ -139,24 +127,18 @@ impl Walk<'_> {
     }
 
     /// An operand of `declare` and its like.
-    fn declared(
-        &mut self,
-        source: &Source<'_>,
-        operand: &ast::DeclOperand,
-        standing: &Standing,
-        state: &State,
-    ) -> Vec<Word> {
+    fn declared(&mut self, operand: &ast::DeclOperand, around: Around<'_>, state: &State) -> Vec<Word> {
         match operand {
             ast::DeclOperand::Flag(word) | ast::DeclOperand::Dynamic(word) => {
-                self.words(source, word, Use::Argument, standing, state)
+                self.words(word, Use::Argument, around, state)
             }
             ast::DeclOperand::Name(name) => {
-                self.subscript(source, name, state);
-                vec![Word::known(source.slice(name.span).unwrap_or("?"))]
+                self.subscript(name, around, state);
+                vec![Word::known(around.source.slice(name.span).unwrap_or("?"))]
             }
             ast::DeclOperand::Assignment(assignment) => {
-                self.subscript(source, &assignment.target, state);
-                let word = self.assigned(source, &assignment.value, standing, state);
+                self.subscript(&assignment.target, around, state);
+                let word = self.assigned(&assignment.value, around, state);
                 let name = assignment.target.name.to_string();
                 let value = match word.value {
                     Value::Known(text) if !assignment.append && assignment.target.subscript.is_none() => {
@@ -164,7 +146,7 @@ impl Walk<'_> {
                     }
                     _ => Value::Partial { start: format!("{name}="), splits: false },
                 };
-                vec![Word { text: source.slice(assignment.span).unwrap_or("?").to_owned(), value }]
+                vec![Word { text: around.source.slice(assignment.span).unwrap_or("?").to_owned(), value }]
             }
         }
     }
