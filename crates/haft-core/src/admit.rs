@@ -102,6 +102,8 @@ pub struct Facts {
     pub hold: Option<Hold>,
     /// What is known of the shell command that this call runs, if it runs one.
     pub shell: Option<Shell>,
+    /// Why the tool is not the one that was accepted: its declaration has changed since.
+    pub altered: Option<String>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
 }

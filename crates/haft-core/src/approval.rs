@@ -14,7 +14,7 @@ mod resolvers;
 mod ruled;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
-pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Reading, Sandboxed, ShellReading};
+pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading};
 pub use ruled::Ruled;
 
 /// What is decided about a call. Ordered by severity.

@@ -101,6 +101,12 @@ pub enum Origin {
     Library,
     /// A person approved a stored call.
     Approval,
+    /// An MCP client.
+    Mcp,
+    /// The gateway: HTTP or a WebSocket.
+    Gateway,
+    /// The page that the gateway serves.
+    Page,
 }
 
 /// On whose behalf a call is made; policy may differ by both.

@@ -27,6 +27,7 @@ pub mod secret;
 pub mod shape;
 pub mod shell;
 pub mod suggest;
+pub mod tokens;
 pub mod tool;
 
 pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};

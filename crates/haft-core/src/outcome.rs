@@ -15,6 +15,19 @@ pub enum Label {
     Outside,
     /// Read from a place that usually holds credentials.
     Sensitive,
+    /// Said by somebody that nobody here vouches for: a bridged server, a web page.
+    Untrusted,
+}
+
+impl Label {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Sensitive => "sensitive",
+            Self::Untrusted => "untrusted",
+        }
+    }
 }
 
 /// Whether and how a call can be taken back.

@@ -91,6 +91,10 @@ pub enum Kind {
     Session,
     /// What a call left running in the background ended.
     Task,
+    /// A bridged tool's declaration was accepted or forgotten.
+    Pin,
+    /// Somebody that a call talks to asked back: for a person's words, or for a model's.
+    Back,
 }
 
 impl Kind {
@@ -107,6 +111,8 @@ impl Kind {
             Self::Undo => "undo",
             Self::Session => "session",
             Self::Task => "task",
+            Self::Pin => "pin",
+            Self::Back => "back",
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::admit::{Facts, Hold, Shell};
 use crate::name::{BadName, ToolName};
 use crate::place::Access;
 use crate::shape::Limits;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -79,7 +80,8 @@ pub struct Reach {
 }
 
 /// How much a mistake with a call would cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Nothing changes.
     Low,

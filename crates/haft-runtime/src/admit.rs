@@ -3,8 +3,10 @@
 use crate::approver::{Approver, Question, Said};
 use crate::events::Event;
 use crate::halt::Halt;
+use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
 use crate::pipeline::{Haft, Stop};
+use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Scene};
 use crate::tool::off_thread;
@@ -17,11 +19,11 @@ use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::shell::rule;
 use haft_core::tool::Effect;
-use haft_core::{Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Pending, Refused, Ruling, Shell};
+use haft_core::{Admitted, Answer, Call, CallError, Checked, Facts, Hold, Outcome, Pending, Refused, Ruling, Shell};
 use haft_sandbox::Level;
-use haft_store::{Approval, ApprovalState, Entry};
+use haft_store::Entry;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// How long a yes "for this session" holds at the most: twelve hours.
@@ -85,6 +87,15 @@ struct Effects {
 enum Consulted {
     Admitted(Box<Admitted>),
     Again(Call),
+    Elsewhere(Box<Outcome>),
+}
+
+/// What admission led to.
+pub(crate) enum Entered {
+    /// It may run.
+    Admitted(Box<Admitted>),
+    /// It has run: somebody decided about it elsewhere.
+    Elsewhere(Box<Outcome>),
 }
 
 impl Haft {
@@ -94,15 +105,16 @@ impl Haft {
         mut checked: Checked,
         approver: &dyn Approver,
         halt: &Halt,
-    ) -> Result<Admitted, Stop> {
+    ) -> Result<Entered, Stop> {
         loop {
             let pending = match self.rule(checked).await? {
-                Ruling::Admitted(admitted) => return Ok(admitted),
+                Ruling::Admitted(admitted) => return Ok(Entered::Admitted(Box::new(admitted))),
                 Ruling::Refused(refused) => return Err(refused.into()),
                 Ruling::Ask(pending) => pending,
             };
             match self.consult(pending, approver, halt).await? {
-                Consulted::Admitted(admitted) => return Ok(*admitted),
+                Consulted::Admitted(admitted) => return Ok(Entered::Admitted(admitted)),
+                Consulted::Elsewhere(outcome) => return Ok(Entered::Elsewhere(outcome)),
                 Consulted::Again(call) => checked = self.check(call, halt)?,
             }
         }
@@ -168,7 +180,8 @@ impl Haft {
                 place.inside = true;
             }
         }
-        Ok(Facts { places, grants: Vec::new(), hold, shell, now_ms: now_ms() })
+        let altered = self.registry.get(checked.spec().name.as_str()).and_then(|entry| entry.tool().altered());
+        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
@@ -176,18 +189,27 @@ impl Haft {
         let said = loop {
             self.events.send_with(|| Event::Approval {
                 call_id: question.call_id.clone(),
+                session: pending.checked().call().session.clone(),
                 preview: question.preview.clone(),
                 verdict: question.verdict.clone(),
             });
-            let said = tokio::select! {
-                said = approver.ask(&question) => said,
-                error = halt.stopped() => return Err(pending.defer(error).into()),
+            let heard = tokio::select! {
+                heard = self.put(&pending, &question, approver) => heard?,
+                error = halt.stopped() => {
+                    self.withdraw(&question.call_id).await;
+                    return Err(pending.defer(error).into());
+                }
             };
-            match said {
-                Said::Try if question.can_try() => self.try_out(&pending, &mut question, halt).await,
+            match heard {
+                Heard::Elsewhere(outcome) => return Ok(Consulted::Elsewhere(outcome)),
+                Heard::Nobody => return Err(required(pending, &question)),
+                Heard::Said(Said::Try) if question.can_try() => self.try_out(&pending, &mut question, halt).await,
                 // Whoever cannot be shown more has not said yes.
-                Said::Try => break Said::Nobody,
-                said => break said,
+                Heard::Said(Said::Try | Said::Nobody) => {
+                    self.store_question(&pending, &question).await?;
+                    return Err(required(pending, &question));
+                }
+                Heard::Said(said) => break said,
             }
         };
         let yes = || Answer::Yes(approver.name().to_owned());
@@ -206,7 +228,7 @@ impl Haft {
                 call.args = args;
                 return Ok(Consulted::Again(call));
             }
-            Said::Nobody | Said::Try => return Err(self.store_question(pending, &question).await),
+            Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
@@ -219,7 +241,7 @@ impl Haft {
         let shown = if problem.is_some() { Some(digest(&[])) } else { shown };
         let real: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
         let basis = format!("{} {} {real:?} {shown:?}", checked.spec().name, checked.args());
-        Question {
+        let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
             preview: checked.preview(PREVIEW_COLUMNS),
@@ -232,11 +254,14 @@ impl Haft {
             places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
             hold: facts.hold.clone(),
             class: facts.shell.as_ref().map(|shell| shell.judged.class),
+            shell: facts.shell.clone().map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
+            sources: self.sources(&checked.call().session),
             rules: facts.shell.as_ref().map(suggested).unwrap_or_default(),
             tried: None,
             shown,
             basis: Digest::of(basis.as_bytes()),
-        }
+        };
+        self.trials.shown_with(question)
     }
 
     /// What a call would change, or why it would fail. Only tools without side effects are asked.
@@ -265,7 +290,8 @@ impl Haft {
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
-        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk));
+        let catalogue = Catalogue { registry: Arc::clone(&self.registry), policy: Arc::clone(&self.settings.policy) };
+        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk), catalogue);
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 
@@ -290,38 +316,10 @@ impl Haft {
         stored.map_err(|error| stop(store_error(error)))
     }
 
-    /// Stores a question that nobody could answer now.
-    async fn store_question(&self, pending: Pending, question: &Question) -> Stop {
-        let checked = pending.checked();
-        let id = checked.call().id.to_string();
-        let approval = Approval {
-            id: id.clone(),
-            state: ApprovalState::Pending,
-            tool: question.tool.to_string(),
-            preview: question.preview.clone(),
-            reason: question.verdict.reason.clone(),
-            root: self.workspace.root().to_string_lossy().into_owned(),
-            basis: question.basis.to_string(),
-            asked_ms: 0,
-            decided_by: None,
-            outcome: None,
-        };
-        let error = match self.store.ask(approval, checked.call()).await {
-            Ok(()) => CallError::new(
-                ErrorKind::ApprovalRequired,
-                format!("a person has to decide: {}", question.verdict.reason),
-            )
-            .hint(format!("`haft approvals approve {id}` runs it, `haft approvals reject {id}` does not"))
-            .details(json!({ "approval_id": id })),
-            Err(error) => store_error(error),
-        };
-        pending.defer(error).into()
-    }
-
     /// Says what would happen to a call and why, without running it or asking anybody.
     pub async fn explain(&self, call: Call) -> Result<Explained, CallError> {
         let halt = Halt::new();
-        let checked = self.check(call, &halt).map_err(|stop| stop.error)?;
+        let checked = self.check(crate::registry::unwrapped(call), &halt).map_err(|stop| stop.error)?;
         let mut facts = self.facts(&checked).map_err(|stop| stop.error)?;
         let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
         facts.grants = grants.map_err(store_error)?;

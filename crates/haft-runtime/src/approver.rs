@@ -1,15 +1,19 @@
 //! Who answers an Ask.
 
+use crate::back::{Form, Written};
+use crate::judge::ShellShown;
 use crate::tool::BoxFuture;
 use haft_core::approval::Verdict;
 use haft_core::record::Digest;
 use haft_core::shell::Class;
 use haft_core::tool::Severity;
-use haft_core::{CallId, Hold, ToolName};
+use haft_core::{CallError, CallId, ErrorKind, Hold, ToolName};
+use serde::Serialize;
 use serde_json::Value;
+use std::time::Duration;
 
 /// What a person is asked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Question {
     /// Which call.
     pub call_id: CallId,
@@ -35,6 +39,10 @@ pub struct Question {
     pub hold: Option<Hold>,
     /// For a shell command: what kind of thing it does.
     pub class: Option<Class>,
+    /// For a shell command: everything that is known of it.
+    pub shell: Option<ShellShown>,
+    /// What the conversation has heard that might have put the idea there: where from, and by which tool.
+    pub sources: Vec<String>,
     /// For a shell command: the rules under which it would have run unasked, where there are safe ones.
     pub rules: Vec<String>,
     /// What it printed when it was tried.
@@ -78,6 +86,25 @@ pub trait Approver: Send + Sync {
     fn name(&self) -> &str;
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said>;
+
+    /// How long a call waits in the inbox for anybody else to decide about it, if it does not get its answer here.
+    /// Not at all: a question that finds nobody is stored, and the call ends.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Lets the person fill in a form that a tool asks for.
+    fn elicit<'a>(&'a self, _: &'a Form) -> BoxFuture<'a, Written> {
+        Box::pin(std::future::ready(Written::Nobody))
+    }
+
+    /// Lets the caller's model answer what a tool asks it. The request and the answer are in the words of MCP's
+    /// `sampling/createMessage`.
+    fn sample<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        let error = CallError::new(ErrorKind::Upstream, "the caller offers no model")
+            .hint("use a client that offers sampling, or a tool that needs none");
+        Box::pin(std::future::ready(Err(error)))
+    }
 }
 
 /// Says yes to everything that is not denied: `--yes`.

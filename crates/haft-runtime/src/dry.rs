@@ -21,6 +21,7 @@ impl Haft {
     /// Runs a call as far as it can be run without changing anything, and shows the changes it would make.
     /// Nobody is asked; what is denied stays denied.
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
+        let call = crate::registry::unwrapped(call);
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
         let known = self.check(call.clone(), halt).and_then(|checked| Ok((self.facts(&checked)?, checked)));
         let hold = known.as_ref().ok().and_then(|(facts, _)| facts.hold.clone());

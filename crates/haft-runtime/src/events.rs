@@ -1,12 +1,12 @@
 //! One bus of progress events that every door listens to.
 
 use haft_core::approval::Verdict;
-use haft_core::{CallId, Outcome};
+use haft_core::{CallId, Outcome, SessionId};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
 /// How many events a slow listener may fall behind before it loses the oldest.
-const BACKLOG: usize = 128;
+const BACKLOG: usize = 512;
 
 /// What happens to a call, as it happens.
 #[derive(Debug, Clone, Serialize)]
@@ -16,6 +16,8 @@ pub enum Event {
     CallStart {
         /// Which.
         call_id: CallId,
+        /// Whose.
+        session: SessionId,
         /// The canonical tool.
         tool: String,
         /// One line about it.
@@ -25,23 +27,51 @@ pub enum Event {
     Approval {
         /// Which.
         call_id: CallId,
+        /// Whose.
+        session: SessionId,
         /// One line about it.
         preview: String,
         /// Why it is asked.
         verdict: Verdict,
     },
+    /// A stored question was decided, or is another one now.
+    Decided {
+        /// Which.
+        call_id: CallId,
+        /// What became of it: `approved`, `rejected`, `amended`, `withdrawn`.
+        state: &'static str,
+        /// By whom.
+        by: String,
+    },
     /// A call reports how far it is.
     Progress {
         /// Which.
         call_id: CallId,
+        /// Whose.
+        session: SessionId,
         /// In its own words.
         message: String,
+        /// How far, and out of how much, where that is known.
+        #[serde(flatten)]
+        done: Option<Share>,
     },
     /// A call ended.
     CallEnd {
+        /// Whose.
+        session: SessionId,
         /// What it gave.
         outcome: Box<Outcome>,
     },
+}
+
+/// How much of the work is done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// So far.
+    pub progress: f64,
+    /// In all, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
 }
 
 /// The bus. Cheap to clone; sending never waits and never fails.

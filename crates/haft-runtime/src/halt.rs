@@ -22,6 +22,12 @@ impl Halt {
         self.token.cancel();
     }
 
+    /// The same, but cancelling it cancels nothing else.
+    #[must_use]
+    pub fn narrowed(&self) -> Self {
+        Self { token: self.token.child_token(), deadline: self.deadline }
+    }
+
     /// The same, but over after `limit` at the latest. An earlier deadline stays.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {

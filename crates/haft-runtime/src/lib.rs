@@ -3,11 +3,13 @@
 mod admit;
 mod apply;
 pub mod approver;
+pub mod back;
 pub mod confined;
 mod dry;
 pub mod events;
 pub mod files;
 pub mod halt;
+mod inbox;
 mod journal;
 pub mod judge;
 mod maker;
@@ -30,10 +32,11 @@ pub mod workspace;
 
 pub use admit::Explained;
 pub use approver::{Approver, Nobody, Question, Said, Yes};
+pub use back::{Back, Form, Written};
 pub use events::{Event, Events};
 pub use halt::Halt;
 pub use pipeline::{Haft, Settings};
-pub use recall::Changed;
+pub use recall::{Changed, Resolution};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
 pub use task::Keeper;

@@ -18,6 +18,7 @@ impl Haft {
         halt: &Halt,
         mut each: impl FnMut(Outcome),
     ) {
+        let calls: Vec<Call> = calls.into_iter().map(crate::registry::unwrapped).collect();
         let safe: Vec<bool> = calls.iter().map(|call| self.is_concurrency_safe(call)).collect();
         let mut calls = calls.into_iter();
         for batch in batches(&safe) {

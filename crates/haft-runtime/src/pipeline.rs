@@ -3,6 +3,7 @@
 //! [`Haft::call`] names the stages and does nothing else. Each stage takes what only the one before it can
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
+use crate::admit::Entered;
 use crate::approver::Approver;
 use crate::confined::Terms;
 use crate::events::{Event, Events};
@@ -14,13 +15,13 @@ use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
-use haft_core::approval::{Chain, Confirmed, Floor, Granted, Reading, ShellReading, Verdict};
+use haft_core::approval::{Chain, Confirmed, Floor, Granted, Pinned, Reading, ShellReading, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
-use haft_core::{Call, CallError, Checked, Outcome, Policy, SessionId};
+use haft_core::{Call, CallError, CallId, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -63,6 +64,7 @@ impl Settings {
         let mut chain = Chain::default();
         chain.add(Arc::new(Floor(Arc::clone(&policy))));
         chain.add(Arc::new(Confirmed(Arc::clone(&policy))));
+        chain.add(Arc::new(Pinned));
         chain.add(Arc::new(Granted));
         chain.add(Arc::new(Reading));
         chain.add(Arc::new(ShellReading));
@@ -80,7 +82,7 @@ impl Settings {
 
 /// A tool layer: tools, policy, record and undo around one project. Share it by reference.
 pub struct Haft {
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) store: Store,
     pub(crate) settings: Settings,
@@ -90,6 +92,12 @@ pub struct Haft {
     pub(crate) trials: Trials,
     pub(crate) desk: Arc<Desk>,
     lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+    /// The calls under way, to be cancelled by their ids.
+    pub(crate) running: Mutex<HashMap<CallId, Halt>>,
+    /// Stored questions that were decided at the door of their own call.
+    pub(crate) claimed: Mutex<HashSet<CallId>>,
+    /// What each conversation has heard from elsewhere.
+    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<String>>>,
 }
 
 /// A call that ended before it ran.
@@ -99,10 +107,37 @@ pub(crate) struct Stop {
     pub(crate) error: CallError,
 }
 
+/// How far a call came.
+enum Passed {
+    /// To its end.
+    Here(Box<Outcome>),
+    /// To its question; somebody else decided that, and ran it.
+    Elsewhere(Box<Outcome>),
+}
+
+/// A call under way, as long as this lives.
+struct Running<'r> {
+    all: &'r Mutex<HashMap<CallId, Halt>>,
+    id: &'r CallId,
+}
+
+impl<'r> Running<'r> {
+    fn new(all: &'r Mutex<HashMap<CallId, Halt>>, id: &'r CallId, halt: &Halt) -> Self {
+        all.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), halt.clone());
+        Self { all, id }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+    }
+}
+
 impl Haft {
     /// A tool layer with the shipped tools.
     pub fn new(workspace: Workspace, store: Store, settings: Settings) -> Self {
-        let registry = Registry::default();
+        let registry = Arc::new(Registry::default());
         for tool in tools::all() {
             // Shipped names are distinct; a test registers them all.
             let _ = registry.register_shipped(Arc::clone(tool));
@@ -118,7 +153,22 @@ impl Haft {
             policy: Arc::clone(&settings.policy),
         };
         let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), settings.undo, settings.keeper.clone()));
-        Self { registry, workspace, store, settings, events, vault, terms, trials, desk, lanes }
+        let (running, claimed, heard) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self {
+            registry,
+            workspace,
+            store,
+            settings,
+            events,
+            vault,
+            terms,
+            trials,
+            desk,
+            lanes,
+            running,
+            claimed,
+            heard,
+        }
     }
 
     /// The tools there are. Register your own here.
@@ -155,8 +205,13 @@ impl Haft {
     /// Carries a call through every stage.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let begun = Instant::now();
-        let mut outcome = match self.pass(call.clone(), approver, halt, begun).await {
-            Ok(outcome) => outcome,
+        let call = registry::unwrapped(call);
+        let halt = halt.narrowed();
+        let _running = Running::new(&self.running, &call.id, &halt);
+        let mut outcome = match self.pass(call.clone(), approver, &halt, begun).await {
+            Ok(Passed::Here(outcome)) => *outcome,
+            // Whoever decided has also recorded it and told everybody.
+            Ok(Passed::Elsewhere(outcome)) => return *outcome,
             Err(stop) => {
                 let mut outcome = Outcome::failure(call.id.clone(), stop.tool, stop.error, stop.verdict);
                 outcome.duration_ms = millis(begun);
@@ -167,8 +222,11 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
+        self.settle_claim(&call.id, &outcome).await;
+        self.note_source(&call.session, &outcome);
         self.store.touch_session(&call.session);
-        self.events.send_with(|| Event::CallEnd { outcome: Box::new(outcome.clone()) });
+        let session = &call.session;
+        self.events.send_with(|| Event::CallEnd { session: session.clone(), outcome: Box::new(outcome.clone()) });
         outcome
     }
 
@@ -183,18 +241,21 @@ impl Haft {
         }
     }
 
-    async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Outcome, Stop> {
+    async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
         let checked = self.check(call, halt)?;
-        let admitted = self.admit(checked, approver, halt).await?;
+        let admitted = match self.admit(checked, approver, halt).await? {
+            Entered::Admitted(admitted) => *admitted,
+            Entered::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
+        };
         let _turn = self.turn(&admitted, halt).await?;
         let opened = self.open(admitted).await?;
         let record = journal::Unfinished::new(&self.store, &opened);
-        let raw = self.run(&opened, halt).await;
+        let raw = self.run(&opened, approver, halt).await;
         let goes_on = raw.goes_on();
         let mut outcome = self.shape(&opened, raw);
         outcome.duration_ms = millis(begun);
         record.close(&outcome, goes_on);
-        Ok(outcome)
+        Ok(Passed::Here(Box::new(outcome)))
     }
 
     /// Finds the tool, translates and validates the arguments.
@@ -228,6 +289,7 @@ impl Haft {
         let checked = opened.admitted().checked();
         self.events.send_with(|| Event::CallStart {
             call_id: checked.call().id.clone(),
+            session: checked.call().session.clone(),
             tool: checked.spec().name.to_string(),
             preview: checked.preview(run::PREVIEW_COLUMNS),
         });

@@ -6,9 +6,10 @@ use crate::tool::{BoxFuture, Staging};
 use crate::{Approver, Question, Said, new_call_id, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::change::Change;
+use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
-use haft_core::{CallError, CallId, Origin, Outcome, Ruling};
+use haft_core::{CallError, CallId, Origin, Outcome, Pending, Ruling};
 use haft_store::{Approval, Entry, UndoCall, UndoStep};
 use serde::Serialize;
 use std::path::Path;
@@ -38,6 +39,28 @@ pub struct Changed {
 struct Earlier {
     name: String,
     basis: String,
+    said: Said,
+}
+
+/// What somebody decides about a stored call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Resolution {
+    /// Yes, this once.
+    Once,
+    /// Yes, and the same again until the session ends.
+    Session,
+    /// Yes, and for this pattern from now on, a limited number of times.
+    Always(String),
+}
+
+impl From<Resolution> for Said {
+    fn from(resolution: Resolution) -> Self {
+        match resolution {
+            Resolution::Once => Self::Once,
+            Resolution::Session => Self::Session,
+            Resolution::Always(pattern) => Self::Always(pattern),
+        }
+    }
 }
 
 impl Approver for Earlier {
@@ -46,7 +69,8 @@ impl Approver for Earlier {
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         let same = question.basis.to_string() == self.basis;
-        let said = if same { Said::Once } else { Said::Reject("it changed while it was being approved".to_owned()) };
+        let said =
+            if same { self.said.clone() } else { Said::Reject("it changed while it was being approved".to_owned()) };
         Box::pin(std::future::ready(said))
     }
 }
@@ -55,26 +79,80 @@ impl Haft {
     /// Approves a stored call and runs it: once, whoever else tries at the same time, and only if it is
     /// still what was asked about.
     pub async fn approve(&self, id: &str, by: &str, halt: &Halt) -> Result<Outcome, CallError> {
+        self.decide(id, by, Resolution::Once, halt).await
+    }
+
+    /// The same, and perhaps for more than this once.
+    pub async fn decide(&self, id: &str, by: &str, resolution: Resolution, halt: &Halt) -> Result<Outcome, CallError> {
         let asked = self.belongs_here(id).await?;
-        self.still_the_same(&asked, halt).await?;
+        let now = self.still_the_same(&asked, halt).await?;
+        if let (Resolution::Always(pattern), Some(question)) = (&resolution, &now) {
+            // Before anything is decided: a bad pattern must not use the question up.
+            Grant::check_pattern(&question.tool, pattern)
+                .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower pattern"))?;
+        }
         let Some(mut call) = self.store.approve(id, by).await.map_err(store_error)? else {
-            return Err(CallError::conflict(format!("{id} has been decided already"))
-                .hint(format!("`haft approvals show {id}` shows what came of it")));
+            return Err(CallError::conflict(format!("{id} has been decided already")));
         };
+        self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
         crate::crash_point("approved");
-        let approver = Earlier { name: by.to_owned(), basis: asked.basis };
+        let approver = Earlier { name: by.to_owned(), basis: asked.basis, said: resolution.into() };
         let outcome = self.call(call, &approver, halt).await;
         self.store.finish_approval(id, &outcome).await.map_err(store_error)?;
         Ok(outcome)
     }
 
+    /// Puts other arguments in the place of those that wait, and shows what is asked now. Nobody has said yes to
+    /// it yet.
+    pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Option<Question>, CallError> {
+        self.belongs_here(id).await?;
+        let decided = || CallError::conflict(format!("{id} has been decided already"));
+        let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
+        let halt = Halt::new();
+        // What waits may be said in any dialect; what a person edits is canonical.
+        call.spoken = self.check(call.clone(), &halt).map_err(|stop| stop.error)?.spec().name.to_string();
+        (call.dialect, call.args) = (haft_core::Dialect::Haft, args);
+        let checked = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
+        let facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        let pending = match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
+            Ruling::Ask(pending) => pending,
+            Ruling::Refused(refused) => return Err(refused.error),
+            Ruling::Admitted(admitted) => {
+                let why = format!("it would run unasked now ({})", admitted.verdict().reason);
+                return Err(CallError::conflict(why).hint("reject this one; the agent may call that itself"));
+            }
+        };
+        drop(self.trials.take(&call.id));
+        let question = self.question(&pending, &halt).await;
+        let approval = self.approval(&pending, &question);
+        if !self.store.amend(approval, &call, by).await.map_err(store_error)? {
+            return Err(decided());
+        }
+        self.tell_decided(&call.id, "amended", by);
+        Ok(Some(question))
+    }
+
+    /// Runs a waiting call on a copy-on-write view, and shows what came of it. A yes in this process then keeps
+    /// exactly that.
+    pub async fn try_waiting(&self, id: &str, halt: &Halt) -> Result<Question, CallError> {
+        self.belongs_here(id).await?;
+        let decided = || CallError::conflict(format!("{id} has been decided already"));
+        let pending = self.pending_of(id, halt).await?.ok_or_else(decided)?;
+        let mut question = self.question(&pending, halt).await;
+        if !question.can_try() {
+            return Err(CallError::conflict("it cannot be tried without doing it, or has been tried"));
+        }
+        self.try_out(&pending, &mut question, halt).await;
+        Ok(question)
+    }
+
     /// Refuses if files, links or rules have made a question into another one since it was asked or last
     /// looked at.
-    async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<(), CallError> {
+    async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<Option<Question>, CallError> {
         let now = self.question_of(&asked.id, halt).await?;
-        if now.is_none_or(|now| now.basis.to_string() == asked.basis) {
-            return Ok(());
+        if now.as_ref().is_none_or(|now| now.basis.to_string() == asked.basis) {
+            return Ok(now);
         }
         Err(CallError::conflict(format!(
             "{} is no longer what was asked about: the files it names have changed",
@@ -85,11 +163,18 @@ impl Haft {
 
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
     async fn question_of(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
+        match self.pending_of(id, halt).await? {
+            Some(pending) => Ok(Some(self.question(&pending, halt).await)),
+            None => Ok(None),
+        }
+    }
+
+    async fn pending_of(&self, id: &str, halt: &Halt) -> Result<Option<Pending>, CallError> {
         let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
         let checked = self.check(call, halt).map_err(|stop| stop.error)?;
         let facts = self.facts(&checked).map_err(|stop| stop.error)?;
         match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
-            Ruling::Ask(pending) => Ok(Some(self.question(&pending, halt).await)),
+            Ruling::Ask(pending) => Ok(Some(pending)),
             Ruling::Admitted(_) | Ruling::Refused(_) => Ok(None),
         }
     }
@@ -116,6 +201,10 @@ impl Haft {
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
         self.belongs_here(id).await?;
         if self.store.reject(id, by, message).await.map_err(store_error)? {
+            if let Some(call) = CallId::parse(id) {
+                drop(self.trials.take(&call));
+                self.tell_decided(&call, "rejected", by);
+            }
             Ok(())
         } else {
             Err(CallError::conflict(format!("{id} has been decided already")))

@@ -7,9 +7,11 @@ use haft_core::pattern::{ToolPattern, first_match};
 use haft_core::schema::BadSchema;
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, Dialect, ErrorKind, Schema, ToolName, ToolSpec};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How long a source of tools may take unless it says otherwise.
 pub const SOURCE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -113,6 +115,7 @@ type Tools = BTreeMap<ToolName, Arc<Entry>>;
 #[derive(Default)]
 pub struct Registry {
     tools: RwLock<Tools>,
+    changes: watch::Sender<u64>,
 }
 
 impl Registry {
@@ -141,19 +144,37 @@ impl Registry {
             return Err(RegisterError::Clash { name, spoken, other: other.clone() });
         }
         tools.insert(name, Arc::new(entry));
+        drop(tools);
+        self.note_change();
         Ok(())
+    }
+
+    /// Changes whenever the set of tools or one of them does.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn note_change(&self) {
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Puts a tool in the place of the one of that name, and returns the old one.
     pub fn replace(&self, tool: Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
         let name = tool.spec().name.clone();
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        tools.insert(name, Arc::new(Entry::new(tool))).map(|old| Arc::clone(&old.tool))
+        let old = tools.insert(name, Arc::new(Entry::new(tool))).map(|old| Arc::clone(&old.tool));
+        drop(tools);
+        self.note_change();
+        old
     }
 
     /// Takes a tool out. Returns whether it was there.
     pub fn unregister(&self, name: &ToolName) -> bool {
-        self.tools.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
+        let was = self.tools.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some();
+        if was {
+            self.note_change();
+        }
+        was
     }
 
     /// The tool of this canonical name.
@@ -251,6 +272,40 @@ impl Registry {
         let error = CallError::new(ErrorKind::UnknownTool, format!("there is no tool `{shown}`"));
         let hint = did_you_mean(&call.spoken, known).unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
         error.hint(hint)
+    }
+}
+
+/// The tool by which others are called that a model was not told about.
+pub(crate) const CALLER: &str = "tool.call";
+
+/// The call that is meant: what is called by way of another tool is decided, recorded and run as itself. One that
+/// does not name a tool stays what it is, and is refused for its arguments.
+pub(crate) fn unwrapped(mut call: Call) -> Call {
+    if call.spoken != CALLER && call.spoken != "tool_call" {
+        return call;
+    }
+    let inner = call.args.get("name").and_then(Value::as_str).map(str::to_owned);
+    if let Some(name) = inner.filter(|name| name != CALLER && name != "tool_call") {
+        call.args = match call.args.get_mut("args").map(Value::take) {
+            Some(args) if !args.is_null() => args,
+            _ => Value::Object(serde_json::Map::new()),
+        };
+        call.spoken = name;
+    }
+    call
+}
+
+/// The tools that there are for a caller, for tools that are about tools.
+#[derive(Clone)]
+pub(crate) struct Catalogue {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) policy: Arc<haft_core::Policy>,
+}
+
+impl Catalogue {
+    /// What this caller may use.
+    pub(crate) fn visible(&self, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
+        visible(&self.registry, &self.policy, caller)
     }
 }
 

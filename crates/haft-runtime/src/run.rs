@@ -1,5 +1,7 @@
 //! Running an admitted, recorded call, and cutting what it gives to size.
 
+use crate::approver::Approver;
+use crate::back;
 use crate::halt::Halt;
 use crate::journal::Opened;
 use crate::maker::Maker;
@@ -33,7 +35,7 @@ impl Raw {
 
 impl Haft {
     /// Runs the tool within its deadline and applies the changes it asks for.
-    pub(crate) async fn run(&self, opened: &Opened, halt: &Halt) -> Raw {
+    pub(crate) async fn run(&self, opened: &Opened, approver: &dyn Approver, halt: &Halt) -> Raw {
         let checked = opened.admitted().checked();
         let halt = halt.within(checked.spec().timeout);
         let Some(entry) = self.registry.get(checked.spec().name.as_str()) else {
@@ -46,15 +48,17 @@ impl Haft {
             // It has run already, and this is what somebody saw.
             Ok(reply)
         } else {
-            let scene = self.scene(Basis::of(opened.admitted()), &halt);
-            let act = entry.tool().act(&scene);
-            if checked.spec().effects.effect == Effect::Runs {
-                // It hears the halt itself, and first ends and clears away what it started.
-                act.await
-            } else {
+            let (back, mut wishes) = back::channel();
+            let scene = self.scene(Basis::of(opened.admitted()), &halt).asking(back);
+            let mut act = entry.tool().act(&scene);
+            // It hears the halt itself, and first ends and clears away what it started.
+            let hears = checked.spec().effects.effect == Effect::Runs;
+            loop {
                 tokio::select! {
-                    reply = act => reply,
-                    error = halt.stopped() => Err(error),
+                    biased;
+                    reply = &mut act => break reply,
+                    error = halt.stopped(), if !hears => break Err(error),
+                    wish = wishes.next() => self.grant_wish(opened, approver, &mut wishes, wish).await,
                 }
             }
         };

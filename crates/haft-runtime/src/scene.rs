@@ -1,9 +1,11 @@
 //! What a running tool sees of the world: its arguments, the places it may use, and ways to be stopped
 //! and to report progress. Nothing else.
 
+use crate::back::Back;
 use crate::confined::Terms;
-use crate::events::{Event, Events};
+use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
+use crate::registry::Catalogue;
 use crate::seen::Seen;
 use crate::task::Desk;
 use crate::workspace::Workspace;
@@ -63,17 +65,26 @@ pub struct Scene {
     events: Events,
     halt: Halt,
     desk: Arc<Desk>,
+    catalogue: Catalogue,
+    back: Back,
 }
 
 impl Scene {
     pub(crate) fn new(
         basis: Arc<Basis>,
-        (workspace, terms, desk): (Arc<Workspace>, Arc<Terms>, Arc<Desk>),
+        (workspace, terms, desk, catalogue): (Arc<Workspace>, Arc<Terms>, Arc<Desk>, Catalogue),
         store: Store,
         events: Events,
         halt: Halt,
     ) -> Self {
-        Self { basis, workspace, terms, store, events, halt, desk }
+        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default() }
+    }
+
+    /// The same with a way to ask back.
+    #[must_use]
+    pub(crate) fn asking(mut self, back: Back) -> Self {
+        self.back = back;
+        self
     }
 
     /// The arguments: canonical, valid, defaults filled.
@@ -132,7 +143,7 @@ impl Scene {
     }
 
     /// Whether a person was asked about this call and said yes.
-    pub(crate) fn asked(&self) -> bool {
+    pub fn asked(&self) -> bool {
         self.basis.asked
     }
 
@@ -168,6 +179,26 @@ impl Scene {
 
     /// Tells whoever listens how far the work is.
     pub fn progress(&self, message: impl Into<String>) {
-        self.events.send_with(|| Event::Progress { call_id: self.call().id.clone(), message: message.into() });
+        self.report(message, None);
+    }
+
+    /// The same, with how much of it is done.
+    pub fn report(&self, message: impl Into<String>, done: Option<Share>) {
+        self.events.send_with(|| Event::Progress {
+            call_id: self.call().id.clone(),
+            session: self.call().session.clone(),
+            message: message.into(),
+            done,
+        });
+    }
+
+    /// The way to ask the person or the model behind this call. Of use only while the tool runs.
+    pub fn back(&self) -> &Back {
+        &self.back
+    }
+
+    /// The tools that there are for this caller.
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 }

@@ -4,6 +4,7 @@ use crate::confined::Terms;
 use crate::events::Events;
 use crate::halt::Halt;
 use crate::maker::Maker;
+use crate::registry::Catalogue;
 use crate::scene::{Basis, Scene};
 use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
@@ -97,9 +98,10 @@ impl Stage {
         let Ruling::Admitted(admitted) = decide(checked, facts, &Policy::default(), &chain) else {
             panic!("the test resolver allows everything")
         };
+        let catalogue = Catalogue { registry: Arc::default(), policy: Arc::default() };
         let scene = Scene::new(
             Basis::of(&admitted),
-            (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk)),
+            (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk), catalogue),
             self.store.clone(),
             Events::default(),
             halt.clone(),

@@ -23,6 +23,12 @@ pub trait Tool: Send + Sync + 'static {
     /// Does the work. A tool declared with `Effect::Changes` must only look and return its changes: the
     /// runtime shows, applies and undoes them.
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
+
+    /// Why it is not the tool that a person accepted, for tools whose declaration others write: its description or
+    /// its schema has changed since. Then every call is asked, whatever rules say.
+    fn altered(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a tool gives back.

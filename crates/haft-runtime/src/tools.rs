@@ -1,6 +1,7 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
 pub mod calc;
+pub mod catalogue;
 pub mod file;
 pub mod process;
 mod running;
@@ -20,6 +21,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(session::delete());
     tools.push(shell::exec());
     tools.push(system::tool());
+    tools.extend(catalogue::all());
     tools
 });
 

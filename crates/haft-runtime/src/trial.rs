@@ -11,25 +11,55 @@ use crate::{apply, journal};
 use haft_core::change::digest;
 use haft_core::tool::Effect;
 use haft_core::{CallError, CallId, Checked, Facts, Hold, Outcome, Pending};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// How much of what a trial printed is shown with the question.
 const SHOWN: haft_core::shape::Limits =
     haft_core::shape::Limits { lines: 40, bytes: 4096, keep: haft_core::shape::Keep::HeadAndTail };
 
+/// How many trials wait for their calls to be decided; then the oldest goes. Each holds files on disk.
+const TRIALS_MAX: usize = 32;
+
+/// What came of a trial, and what a person sees of it.
+struct Trial {
+    reply: Reply,
+    tried: String,
+    diff: String,
+    gap: Option<String>,
+}
+
 /// What came of trials whose calls are not decided yet. Dropping one discards it without a trace.
 #[derive(Default)]
-pub(crate) struct Trials(Mutex<HashMap<CallId, Reply>>);
+pub(crate) struct Trials(Mutex<BTreeMap<CallId, Trial>>);
 
 impl Trials {
-    fn keep(&self, call: &CallId, reply: Reply) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call.clone(), reply);
+    fn keep(&self, call: &CallId, trial: Trial) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() >= TRIALS_MAX {
+            // Ids sort by time.
+            held.pop_first();
+        }
+        held.insert(call.clone(), trial);
     }
 
     /// What came of a call's trial. It can be had once.
     pub(crate) fn take(&self, call: &CallId) -> Option<Reply> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call).map(|trial| trial.reply)
+    }
+
+    /// A question with what came of trying it, if it was tried.
+    pub(crate) fn shown_with(&self, mut question: Question) -> Question {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trial) = held.get(&question.call_id) {
+            question.tried = Some(trial.tried.clone());
+            question.diff = Some(trial.diff.clone());
+            question.shown = Some(digest(&trial.reply.changes));
+            if let Some(hold) = &mut question.hold {
+                hold.gap.clone_from(&trial.gap);
+            }
+        }
+        question
     }
 }
 
@@ -73,14 +103,12 @@ impl Haft {
             Ok(reply) => {
                 let text = haft_core::shape::truncate(&reply.text, SHOWN).text;
                 let failed = reply.error.as_ref().map(|error| format!("\n{}", error.message)).unwrap_or_default();
-                question.tried = Some(format!("{text}{failed}"));
-                question.diff = Some(apply::diff(&reply.changes, &|path| self.workspace.shown(path)));
-                question.shown = Some(digest(&reply.changes));
-                if let Some(hold) = &mut question.hold {
-                    hold.gap = self.vault.gap(&reply.changes);
-                }
+                let diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
                 self.record_trial(checked, pending, &reply);
-                self.trials.keep(&checked.call().id, reply);
+                let gap = self.vault.gap(&reply.changes);
+                let trial = Trial { tried: format!("{text}{failed}"), diff, gap, reply };
+                self.trials.keep(&checked.call().id, trial);
+                *question = self.trials.shown_with(question.clone());
             }
             Err(error) => {
                 question.tried = Some(String::new());

@@ -57,14 +57,26 @@ pub struct Approval {
     /// What came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
+    /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The door it came through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+    /// The agent that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// What the conversation has heard that might have put the idea there: where from, and by which tool.
+    pub sources: Vec<String>,
 }
 
-const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis";
+const COLUMNS: &str =
+    "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources";
 /// How long the outcome of a decided call can be fetched: a week.
 const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
-    let (word, outcome): (String, Option<String>) = (row.get(1)?, row.get(8)?);
+    let (word, outcome, sources): (String, Option<String>, Option<String>) = (row.get(1)?, row.get(8)?, row.get(13)?);
     let state = ApprovalState::ALL.iter().find(|(_, known)| *known == word).map(|(state, _)| *state);
     Ok(Approval {
         id: row.get(0)?,
@@ -77,6 +89,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
         asked_ms: row.get(6)?,
         decided_by: row.get(7)?,
         outcome: outcome.and_then(|text| serde_json::from_str(&text).ok()),
+        session: row.get(10)?,
+        origin: row.get(11)?,
+        caller: row.get(12)?,
+        sources: sources.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
     })
 }
 
@@ -89,13 +105,17 @@ fn record(connection: &Connection, id: &str, said: &str, by: Option<&str>) -> ru
 }
 
 impl Store {
-    /// Stores a question durably.
+    /// Stores a question durably. A call that is asked about again (it was edited, or tried) has one question.
     pub async fn ask(&self, approval: Approval, call: &Call) -> Result<(), StoreError> {
         let call = serde_json::to_string(call).unwrap_or_default();
         self.run(Mode::Durable, move |connection| {
             connection.execute(
-                "INSERT INTO approvals (id, state, call, tool, preview, reason, root, asked_ms, basis)
-                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO approvals
+                 (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources)
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                 ON CONFLICT (id) DO UPDATE SET state = 'pending', call = excluded.call, tool = excluded.tool,
+                 preview = excluded.preview, reason = excluded.reason, basis = excluded.basis,
+                 sources = excluded.sources, decided_by = NULL, decided_ms = NULL, outcome = NULL",
                 params![
                     approval.id,
                     call,
@@ -104,7 +124,11 @@ impl Store {
                     approval.reason,
                     approval.root,
                     now_ms(),
-                    approval.basis
+                    approval.basis,
+                    approval.session,
+                    approval.origin,
+                    approval.caller,
+                    serde_json::to_string(&approval.sources).unwrap_or_default(),
                 ],
             )?;
             let old = now_ms() - OUTCOME_KEPT_MS;
@@ -147,6 +171,22 @@ impl Store {
             let sql = "UPDATE approvals SET basis = ?2, reason = ?3 WHERE id = ?1 AND state = 'pending'";
             connection.execute(sql, params![id, basis, reason])?;
             record(connection, &id, "changed", None)
+        })
+        .await
+    }
+
+    /// Puts other arguments in the place of those that wait. Returns whether it was still undecided.
+    pub async fn amend(&self, approval: Approval, call: &Call, by: &str) -> Result<bool, StoreError> {
+        self.note_erased();
+        let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6
+                       WHERE id = ?1 AND state = 'pending'";
+            let Approval { id, preview, reason, basis, tool, .. } = approval;
+            if connection.execute(sql, params![id, call, preview, reason, basis, tool])? == 0 {
+                return Ok(false);
+            }
+            record(connection, &id, "amended", Some(&by)).map(|()| true)
         })
         .await
     }

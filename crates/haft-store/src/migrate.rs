@@ -42,10 +42,19 @@ const STEPS: &[&str] = &[
         call_id TEXT NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, path BLOB NOT NULL, target BLOB,
         before TEXT NOT NULL, after TEXT NOT NULL, image TEXT, PRIMARY KEY (call_id, step)
     ) STRICT, WITHOUT ROWID;",
+    // 2: who asks and what they have heard, for whoever decides; and what bridged tools said they are.
+    "ALTER TABLE approvals ADD COLUMN session TEXT;
+    ALTER TABLE approvals ADD COLUMN origin TEXT;
+    ALTER TABLE approvals ADD COLUMN caller TEXT;
+    ALTER TABLE approvals ADD COLUMN sources TEXT;
+    CREATE TABLE pins (
+        server TEXT NOT NULL, tool TEXT NOT NULL, digest BLOB NOT NULL, declaration TEXT NOT NULL, at_ms INTEGER NOT NULL,
+        PRIMARY KEY (server, tool)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 1;
+pub(crate) const KNOWN: i64 = 2;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! A running haft as a command finds it: configuration read, store open, tools registered.
 
 use crate::cli::{Common, OneOff};
-use crate::config::{self, Choices, CommandRule, ConfigError, Layers, Loaded, Paths, Spot, Text};
+use crate::config::{self, Choices, CommandRule, ConfigError, Doors, Layers, Loaded, Paths, Spot, Text};
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
@@ -11,6 +11,7 @@ use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why a command could not do what was asked, before or beside any call.
 #[derive(Debug)]
@@ -164,10 +165,30 @@ fn one_offs(rules: &OneOff) -> Vec<CommandRule> {
     allow.chain(deny).collect()
 }
 
+/// How long a process lives.
+#[derive(Clone, Copy)]
+enum Life {
+    /// For one call.
+    OneCall,
+    /// It stays and serves.
+    Stays(Threads),
+}
+
+/// How many threads serve. One is quicker for one client; many serve many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// One, besides those that wait for files.
+    One,
+    /// One a processor.
+    Many,
+}
+
 /// A running haft.
 pub struct App {
     /// The tool layer.
-    pub haft: Haft,
+    pub haft: Arc<Haft>,
+    /// How the doors behave.
+    pub doors: Doors,
     /// Whether stdout is for JSON alone.
     pub json: bool,
     /// On whose behalf calls are made.
@@ -191,35 +212,48 @@ impl Drop for App {
 impl App {
     /// Reads the configuration, opens the store and says what is worth knowing about both.
     pub fn open(common: &Common) -> Result<Self, Failure> {
-        Self::on(common, &Ground::find(common)?)
+        Self::on(common, &Ground::find(common)?, Life::OneCall)
+    }
+
+    /// The same for a process that stays and serves many.
+    pub fn open_to_serve(common: &Common, threads: Threads) -> Result<Self, Failure> {
+        Self::on(common, &Ground::find(common)?, Life::Stays(threads))
     }
 
     /// The same, with rules for this once.
     pub fn open_with(common: &Common, rules: &OneOff) -> Result<Self, Failure> {
-        Self::on(common, &Ground::find_with(common, rules)?)
+        Self::on(common, &Ground::find_with(common, rules)?, Life::OneCall)
     }
 
     /// The same for commands that only look back and take back.
     pub fn open_to_look_back(common: &Common) -> Result<Self, Failure> {
-        Self::on(common, &Ground::find_to_look_back(common)?)
+        Self::on(common, &Ground::find_to_look_back(common)?, Life::OneCall)
     }
 
-    fn on(common: &Common, ground: &Ground) -> Result<Self, Failure> {
-        let store = ground.store()?;
+    fn on(common: &Common, ground: &Ground, life: Life) -> Result<Self, Failure> {
+        let store = match life {
+            Life::OneCall => ground.store()?,
+            Life::Stays(_) => Store::open(&ground.layers.store()?)?,
+        };
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));
         let session = SessionId::new(&common.session)
             .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
+        let runtime = match life {
+            Life::Stays(Threads::Many) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
+            Life::OneCall | Life::Stays(Threads::One) => {
+                tokio::runtime::Builder::new_current_thread().enable_all().build()
+            }
+        };
+        let runtime =
+            runtime.map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
         let app = Self {
             json: common.json(),
             config: ground.paths.shown(&ground.paths.user_config()),
             caller: loaded.settings.caller.clone(),
             dialect: loaded.settings.dialect,
-            haft: build(ground, store, loaded),
+            doors: loaded.settings.doors.clone(),
+            haft: Arc::new(build(ground, store, loaded)),
             session,
             runtime: Some(runtime),
         };
@@ -240,6 +274,11 @@ impl App {
     #[expect(clippy::expect_used, reason = "the runtime is only taken when the program ends")]
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.as_ref().expect("the runtime is there until the end").block_on(work)
+    }
+
+    /// The session that calls belong to unless they say otherwise.
+    pub fn session(&self) -> &SessionId {
+        &self.session
     }
 
     /// The dialect that was named, or the configured one.

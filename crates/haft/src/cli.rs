@@ -1,5 +1,9 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
+mod doors;
+
+pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -86,6 +90,10 @@ pub enum Command {
     Changes(ChangesArgs),
     /// Run any program under explicit permissions, no agent involved.
     Confine(Box<ConfineArgs>),
+    /// Serve the tools to an MCP client over stdio; manage clients and bridged servers.
+    Mcp(McpArgs),
+    /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
+    Serve(ServeArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
@@ -138,6 +146,9 @@ pub struct ToolsArgs {
     /// As a model provider takes them: anthropic, openai or gemini.
     #[arg(long, value_name = "P")]
     pub provider: Option<String>,
+    /// About how many tokens each tool costs a model, and all of them.
+    #[arg(long)]
+    pub cost: bool,
 }
 
 /// How questions are answered.

@@ -7,9 +7,11 @@ mod confine;
 mod doctor;
 mod explain;
 mod log;
+mod mcp;
 mod policy;
 mod recall;
 mod reference;
+mod serve;
 mod setup;
 mod tools;
 
@@ -47,6 +49,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Undo(args) => recall::undo(&App::open_to_look_back(common)?, &args),
         Command::Changes(args) => recall::changes(&App::open_to_look_back(common)?, &args),
         Command::Confine(args) => Ok(confine::run(&args)),
+        Command::Mcp(args) => mcp::run(common, args),
+        Command::Serve(args) => serve::run(common, &args),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => setup::trust(common, &args),

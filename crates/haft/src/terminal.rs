@@ -222,6 +222,8 @@ mod tests {
             subject: "a.txt".to_owned(),
             places: vec!["a.txt".to_owned()],
             hold: None,
+            shell: None,
+            sources: Vec::new(),
             class: Some(haft_core::shell::Class::Silent),
             rules: Vec::new(),
             tried: None,

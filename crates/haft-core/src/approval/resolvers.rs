@@ -59,6 +59,21 @@ impl Resolver for Confirmed {
     }
 }
 
+/// 1000: tools whose declaration is not the one that a person accepted. No list, grant or level lifts that.
+pub struct Pinned;
+
+impl Resolver for Pinned {
+    fn name(&self) -> &'static str {
+        "pinned declaration"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        Ok(question.facts.altered.as_ref().map(|why| (Decision::Ask, why.clone())))
+    }
+}
+
 /// 100 for the config's list, 90 for a document's: approves and denies by tool name.
 pub struct Listed {
     /// The list.

@@ -3,6 +3,7 @@
 
 use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
+use super::doors::{Gateway, Mcp, Tools};
 use super::placed::{Placed, Text};
 use super::shell::Shell;
 use haft_core::Dialect;
@@ -70,6 +71,15 @@ pub struct Config {
     /// How much is kept so that changes can be undone.
     #[serde(skip_serializing_if = "is_default")]
     pub undo: Undo,
+    /// MCP: haft as a server, and the servers whose tools haft offers as its own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mcp: Mcp,
+    /// Which tools a model is told about.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tools: Tools,
+    /// The gateway: `haft serve`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gateway: Gateway,
     /// The vocabulary in which tools are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "dialect_schema")]

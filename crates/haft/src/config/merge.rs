@@ -41,6 +41,9 @@ impl Config {
             confinement,
             shell,
             undo,
+            mcp,
+            tools,
+            gateway,
             dialect,
             store,
         } = layer;
@@ -67,6 +70,9 @@ impl Config {
         self.confinement.add(confinement);
         self.shell.add(shell);
         self.undo.add(&undo);
+        self.mcp.add(mcp);
+        self.tools.add(&tools);
+        self.gateway.add(gateway);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
     }
@@ -76,6 +82,8 @@ impl Config {
         self.permissions.each_spot(visit);
         self.confinement.each_spot(visit);
         self.shell.each_spot(visit);
+        self.mcp.each_spot(visit);
+        self.gateway.each_spot(visit);
         let Self {
             profile,
             profiles,

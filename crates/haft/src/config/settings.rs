@@ -2,6 +2,7 @@
 
 use super::commands::Commands;
 use super::confinement;
+use super::doors::{self, Doors};
 use super::error::ConfigError;
 use super::file::{Config, Undo};
 use super::layers::{Layers, Stack};
@@ -39,6 +40,8 @@ pub struct Settings {
     pub table: Option<Arc<Table>>,
     /// The rules about shell commands.
     pub rules: Arc<Rulebook>,
+    /// How the doors behave.
+    pub doors: Doors,
 }
 
 /// Directories that may be used besides the project.
@@ -75,6 +78,7 @@ pub(super) fn build(
         caller,
         table: commands.table,
         rules: commands.rules,
+        doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
 }
 

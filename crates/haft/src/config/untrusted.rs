@@ -3,6 +3,7 @@
 //! Its deny lists, rules that deny, floor rules and confirm hooks add up with the user's. Its profile and its rules for
 //! agents become gates beside the user's, which can only narrow. All the rest is ignored and named.
 
+use super::doors::{Gateway, Mcp, Tools};
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
 use super::shell::Shell;
 
@@ -35,6 +36,9 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         confinement,
         shell,
         undo,
+        mcp,
+        tools,
+        gateway,
         dialect,
         store,
     } = project;
@@ -53,6 +57,10 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("confinement", held != confinement);
     note("shell", shell != Shell::default());
     note("undo", undo != Undo::default());
+    // A server is a program that would be started.
+    note("mcp", mcp != Mcp::default());
+    note("tools", tools != Tools::default());
+    note("gateway", gateway != Gateway::default());
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);

@@ -1,0 +1,5 @@
+//! MCP, both ways: haft as a server for any client, and any server's tools as tools of haft. The only crate that
+//! knows the protocol.
+
+pub mod client;
+pub mod server;

@@ -1,0 +1,1 @@
+//! haft as an MCP server: the same path of a call for every client.

@@ -1,0 +1,186 @@
+//! Asking back: a tool that runs may need a person's words or a model's. It never reaches them itself: its wish goes
+//! to the path of the call, which shows it to the approver of that call, counts it and records it.
+
+use crate::approver::{Approver, Question, Said};
+use crate::journal::Opened;
+use crate::pipeline::Haft;
+use crate::run::PREVIEW_COLUMNS;
+use haft_core::preview::{cut, inert};
+use haft_core::record::{Digest, Kind};
+use haft_core::tool::Severity;
+use haft_core::{CallError, ErrorKind};
+use haft_store::Entry;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+/// How often one call may ask back. A server that asks in a loop is stopped here.
+const WISHES_MAX: usize = 16;
+
+/// Something that a person fills in.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Form {
+    /// Who wants to know: the bridged server, or the tool.
+    pub from: String,
+    /// What they say.
+    pub message: String,
+    /// The shape of the answer, as JSON Schema.
+    pub schema: Value,
+}
+
+/// What a person did with a form.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written {
+    /// They filled it in.
+    Answer(Value),
+    /// They would not.
+    Declined,
+    /// They closed it.
+    Cancelled,
+    /// Nobody is there to be asked.
+    Nobody,
+}
+
+/// What a running tool wishes to have answered.
+pub(crate) enum Wish {
+    Form(Form, oneshot::Sender<Written>),
+    Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
+}
+
+/// A tool's way to ask back. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Back(Option<mpsc::Sender<Wish>>);
+
+/// The other end.
+pub(crate) struct Wishes {
+    queue: mpsc::Receiver<Wish>,
+    heard: usize,
+}
+
+/// Both ends.
+pub(crate) fn channel() -> (Back, Wishes) {
+    let (sender, queue) = mpsc::channel(1);
+    (Back(Some(sender)), Wishes { queue, heard: 0 })
+}
+
+impl Back {
+    /// Lets the person behind the call fill in a form.
+    pub async fn elicit(&self, form: Form) -> Written {
+        let (answer, written) = oneshot::channel();
+        let Some(queue) = &self.0 else { return Written::Nobody };
+        match queue.send(Wish::Form(form, answer)).await {
+            Ok(()) => written.await.unwrap_or(Written::Cancelled),
+            Err(_) => Written::Nobody,
+        }
+    }
+
+    /// Lets the caller's model answer, if a person agrees.
+    pub async fn sample(&self, from: impl Into<String>, request: Value) -> Result<Value, CallError> {
+        let (answer, said) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Sample { from: from.into(), request, answer }).await.map_err(|_| gone())?;
+        said.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Wishes {
+    /// The next wish; never, once the tool has none any more.
+    pub(crate) async fn next(&mut self) -> Wish {
+        match self.queue.recv().await {
+            Some(wish) => wish,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Haft {
+    /// Answers one wish of a running call.
+    pub(crate) async fn grant_wish(&self, opened: &Opened, approver: &dyn Approver, wishes: &mut Wishes, wish: Wish) {
+        wishes.heard += 1;
+        let enough = wishes.heard > WISHES_MAX;
+        match wish {
+            Wish::Form(form, answer) => {
+                let written = if enough { Written::Declined } else { approver.elicit(&form).await };
+                self.record_back(opened, "elicitation", &form.from, word(&written, enough));
+                // Whoever asked may be gone.
+                let _ = answer.send(written);
+            }
+            Wish::Sample { from, request, answer } => {
+                let said = if enough {
+                    Err(CallError::failed(format!("one call may ask back {WISHES_MAX} times, and this one has")))
+                } else {
+                    self.sample(opened, approver, &from, &request).await
+                };
+                let word = match &said {
+                    Ok(_) => "answered",
+                    Err(error) => error.kind.as_str(),
+                };
+                self.record_back(opened, "sampling", &from, if enough { "too many" } else { word });
+                let _ = answer.send(said);
+            }
+        }
+    }
+
+    /// A model's words cost money and may carry data out: a person agrees to each request.
+    async fn sample(
+        &self,
+        opened: &Opened,
+        approver: &dyn Approver,
+        from: &str,
+        request: &Value,
+    ) -> Result<Value, CallError> {
+        let said = approver.ask(&self.sampling_question(opened, from, request)).await;
+        match said {
+            Said::Once | Said::Session | Said::Always(_) => approver.sample(request).await,
+            Said::Reject(message) => Err(CallError::new(ErrorKind::Rejected, message)),
+            Said::Edit(_) | Said::Try | Said::Nobody => {
+                Err(CallError::new(ErrorKind::ApprovalRequired, "nobody could be asked whether the model may answer"))
+            }
+        }
+    }
+
+    fn sampling_question(&self, opened: &Opened, from: &str, request: &Value) -> Question {
+        let checked = opened.admitted().checked();
+        let mut verdict = opened.admitted().verdict().clone();
+        verdict.decision = haft_core::approval::Decision::Ask;
+        verdict.reason = format!("{} wants your model to answer a question of its own", inert(from));
+        let first = request.pointer("/messages/0/content/text").and_then(Value::as_str).unwrap_or_default();
+        Question {
+            call_id: checked.call().id.clone(),
+            tool: checked.spec().name.clone(),
+            preview: cut(&inert(&format!("sampling for {from}: {first}")), PREVIEW_COLUMNS),
+            verdict,
+            severity: Severity::High,
+            args: request.clone(),
+            diff: None,
+            problem: None,
+            places: Vec::new(),
+            subject: format!("sampling {from}"),
+            hold: None,
+            class: None,
+            shell: None,
+            sources: self.sources(&checked.call().session),
+            rules: Vec::new(),
+            tried: None,
+            shown: None,
+            basis: Digest::of(request.to_string().as_bytes()),
+        }
+    }
+
+    fn record_back(&self, opened: &Opened, what: &str, from: &str, said: &str) {
+        let id = &opened.admitted().checked().call().id;
+        let entry = Entry::new(Kind::Back).call(id).with("what", what).with("from", from).with("said", said);
+        self.store.record_later(entry);
+    }
+}
+
+fn word(written: &Written, enough: bool) -> &'static str {
+    match written {
+        _ if enough => "too many",
+        Written::Answer(_) => "answered",
+        Written::Declined => "declined",
+        Written::Cancelled => "cancelled",
+        Written::Nobody => "nobody",
+    }
+}

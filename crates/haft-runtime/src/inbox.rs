@@ -1,0 +1,235 @@
+//! The inbox: questions that are stored, so that whoever comes first decides them, in whatever process.
+//!
+//! The decider runs the call. A door whose call waits gets the outcome of that run; the store hands a call to one
+//! decider only, so it runs once.
+
+use crate::approver::{Approver, Question, Said};
+use crate::events::Event;
+use crate::halt::Halt;
+use crate::pipeline::{Haft, Stop};
+use crate::store_error;
+use haft_core::approval::Decision;
+use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
+use haft_store::{Approval, ApprovalState};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How often the store is asked whether another process has decided. This process hears of its own at once.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How long an approved call may run elsewhere beyond its own time before its process counts as gone.
+const GRACE: Duration = Duration::from_secs(30);
+/// What is kept of what a conversation has heard.
+const SOURCES_MAX: usize = 8;
+const SESSIONS_MAX: usize = 1024;
+
+/// What came of waiting for an answer.
+pub(crate) enum Heard {
+    /// An answer at this door; if the question was stored, it is decided by it.
+    Said(Said),
+    /// Somebody else decided, and this came of it.
+    Elsewhere(Box<Outcome>),
+    /// Nobody has decided yet. The question stays stored.
+    Nobody,
+}
+
+impl Haft {
+    /// Puts a question to the approver, and meanwhile to everybody who looks into the inbox.
+    pub(crate) async fn put(
+        &self,
+        pending: &Pending,
+        question: &Question,
+        approver: &dyn Approver,
+    ) -> Result<Heard, Stop> {
+        let patience = approver.patience();
+        if patience.is_zero() {
+            return match approver.ask(question).await {
+                Said::Nobody => self.store_question(pending, question).await.map(|()| Heard::Nobody),
+                said => Ok(Heard::Said(said)),
+            };
+        }
+        self.store_question(pending, question).await?;
+        let elsewhere = self.decided(pending);
+        tokio::pin!(elsewhere);
+        let asked = tokio::select! {
+            said = approver.ask(question) => said,
+            outcome = &mut elsewhere => return Ok(Heard::Elsewhere(Box::new(outcome))),
+        };
+        if asked == Said::Try {
+            return Ok(Heard::Said(asked));
+        }
+        if asked == Said::Nobody {
+            return Ok(tokio::select! {
+                outcome = &mut elsewhere => Heard::Elsewhere(Box::new(outcome)),
+                () = tokio::time::sleep(patience) => Heard::Nobody,
+            });
+        }
+        if self.claim(&question.call_id, approver.name(), &asked).await.map_err(|error| stopped(pending, error))? {
+            return Ok(Heard::Said(asked));
+        }
+        // Somebody was faster, and runs it.
+        Ok(Heard::Elsewhere(Box::new(elsewhere.await)))
+    }
+
+    /// Decides a stored question by an answer at this door. False if somebody was faster.
+    async fn claim(&self, id: &CallId, by: &str, said: &Said) -> Result<bool, CallError> {
+        let won = match said {
+            Said::Reject(message) => self.store.reject(id.as_str(), by, message).await,
+            _ => self.store.approve(id.as_str(), by).await.map(|call| call.is_some()),
+        };
+        let won = won.map_err(store_error)?;
+        if won && !matches!(said, Said::Reject(_)) {
+            self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
+        }
+        Ok(won)
+    }
+
+    /// Keeps what came of a call that was decided at its own door.
+    pub(crate) async fn settle_claim(&self, id: &CallId, outcome: &Outcome) {
+        let mine = self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(id);
+        if mine {
+            // If this cannot be written the outcome still reaches its caller; the log has it, too.
+            let _ = self.store.finish_approval(id.as_str(), outcome).await;
+        }
+    }
+
+    /// Waits until somebody else has decided about a call and, if it ran, what came of it.
+    async fn decided(&self, pending: &Pending) -> Outcome {
+        let checked = pending.checked();
+        let id = &checked.call().id;
+        let mut events = self.events.listen();
+        let mut approved: Option<tokio::time::Instant> = None;
+        loop {
+            let told = tokio::time::timeout(LOOK_AGAIN, events.recv()).await;
+            match told {
+                Ok(Ok(Event::CallEnd { outcome, .. })) if outcome.call_id == *id => return *outcome,
+                // Somebody else's.
+                Ok(Ok(Event::Decided { call_id, .. })) if call_id == *id => {}
+                Ok(Ok(_)) => continue,
+                Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => tokio::time::sleep(LOOK_AGAIN).await,
+                Ok(Err(_)) | Err(_) => {}
+            }
+            let Ok(Some(found)) = self.store.approval(id.as_str()).await else { continue };
+            match found.state {
+                ApprovalState::Pending => {}
+                ApprovalState::Approved => {
+                    let since = *approved.get_or_insert_with(tokio::time::Instant::now);
+                    if since.elapsed() > checked.spec().timeout + GRACE {
+                        return refused(pending, &found, gone());
+                    }
+                }
+                ApprovalState::Rejected => return refused(pending, &found, rejection(&found)),
+                ApprovalState::Done => {
+                    let kept = found.outcome.clone().and_then(|value| serde_json::from_value(value).ok());
+                    return kept.unwrap_or_else(|| refused(pending, &found, gone()));
+                }
+            }
+        }
+    }
+
+    /// Takes a question back that nobody has decided: its caller is gone.
+    pub(crate) async fn withdraw(&self, id: &CallId) {
+        let taken = self.store.reject(id.as_str(), "caller", "withdrawn by the caller").await;
+        if taken.unwrap_or(false) {
+            self.tell_decided(id, "withdrawn", "caller");
+        } else {
+            // It may have been approved here, and run.
+            self.cancel(id);
+        }
+    }
+
+    pub(crate) fn tell_decided(&self, id: &CallId, state: &'static str, by: &str) {
+        self.events.send_with(|| Event::Decided { call_id: id.clone(), state, by: by.to_owned() });
+    }
+
+    /// Stores a question that nobody could answer now.
+    pub(crate) async fn store_question(&self, pending: &Pending, question: &Question) -> Result<(), Stop> {
+        let call = pending.checked().call();
+        let approval = self.approval(pending, question);
+        self.store.ask(approval, call).await.map_err(|error| stopped(pending, store_error(error)))
+    }
+
+    /// The question as it is stored.
+    pub(crate) fn approval(&self, pending: &Pending, question: &Question) -> Approval {
+        let call = pending.checked().call();
+        let origin = serde_json::to_value(call.origin).ok();
+        Approval {
+            id: call.id.to_string(),
+            state: ApprovalState::Pending,
+            tool: question.tool.to_string(),
+            preview: question.preview.clone(),
+            reason: question.verdict.reason.clone(),
+            root: self.workspace.root().to_string_lossy().into_owned(),
+            basis: question.basis.to_string(),
+            asked_ms: 0,
+            decided_by: None,
+            outcome: None,
+            session: Some(call.session.to_string()),
+            origin: origin.and_then(|value| value.as_str().map(str::to_owned)),
+            caller: call.caller.agent.clone(),
+            sources: question.sources.clone(),
+        }
+    }
+
+    /// What a conversation has heard that somebody else may have written.
+    pub(crate) fn sources(&self, session: &SessionId) -> Vec<String> {
+        let heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        heard.get(session).cloned().unwrap_or_default()
+    }
+
+    /// Notes what a call brought into its conversation.
+    pub(crate) fn note_source(&self, session: &SessionId, outcome: &Outcome) {
+        if outcome.labels.is_empty() {
+            return;
+        }
+        let mut heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if heard.len() >= SESSIONS_MAX && !heard.contains_key(session) {
+            heard.pop_first();
+        }
+        let lines = heard.entry(session.clone()).or_default();
+        for label in &outcome.labels {
+            let line = format!("{}: {}", label.as_str(), outcome.tool);
+            lines.retain(|known| *known != line);
+            lines.push(line);
+        }
+        let old = lines.len().saturating_sub(SOURCES_MAX);
+        lines.drain(..old);
+    }
+
+    /// Cancels a call that runs in this process. Returns whether there was one.
+    pub fn cancel(&self, call: &CallId) -> bool {
+        let found = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(call).cloned();
+        found.inspect(Halt::cancel).is_some()
+    }
+}
+
+/// What the caller is told whose question nobody has answered.
+pub(crate) fn required(pending: Pending, question: &Question) -> Stop {
+    let id = &question.call_id;
+    let message = format!("a person has to decide: {}", question.verdict.reason);
+    let error = CallError::new(ErrorKind::ApprovalRequired, message)
+        .hint(format!("`haft approvals approve {id}` runs it, `haft approvals reject {id}` does not"))
+        .details(json!({ "approval_id": id }));
+    pending.defer(error).into()
+}
+
+fn stopped(pending: &Pending, error: CallError) -> Stop {
+    Stop { tool: pending.checked().spec().name.to_string(), verdict: pending.verdict().clone(), error }
+}
+
+fn gone() -> CallError {
+    CallError::internal("it was approved elsewhere, but what came of it is not known: that process may have died")
+        .hint("`haft log` shows what happened")
+}
+
+fn rejection(found: &Approval) -> CallError {
+    let message = found.outcome.as_ref().and_then(|value| value.get("rejected")).and_then(Value::as_str);
+    let message = message.filter(|text| !text.is_empty()).unwrap_or("This tool has been rejected by the user.");
+    CallError::new(ErrorKind::Rejected, message)
+}
+
+fn refused(pending: &Pending, found: &Approval, error: CallError) -> Outcome {
+    let checked = pending.checked();
+    let by = found.decided_by.clone().unwrap_or_default();
+    let verdict = haft_core::approval::Verdict::new(Decision::Deny, by, "decided by a person");
+    Outcome::failure(checked.call().id.clone(), checked.spec().name.as_str(), error, verdict)
+}

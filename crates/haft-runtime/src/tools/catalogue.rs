@@ -1,0 +1,154 @@
+//! tool.search, tool.list and tool.call: a model need not be told about every tool to use it.
+//!
+//! tool.call never runs itself: a call by way of it is resolved to the call that is meant before anything is
+//! decided (`registry::unwrapped`).
+
+use crate::registry::{CALLER, Entry, declaration};
+use crate::scene::Scene;
+use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tools::declare;
+use haft_core::{CallError, Dialect, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The tools about tools.
+pub(super) fn all() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(About { spec: Arc::new(search()), work: run_search }),
+        Arc::new(About { spec: Arc::new(list()), work: run_list }),
+        Arc::new(About { spec: Arc::new(call()), work: run_call }),
+    ]
+}
+
+/// A tool that looks at the other tools.
+struct About {
+    spec: Arc<ToolSpec>,
+    work: fn(&Scene) -> Result<Reply, CallError>,
+}
+
+impl Tool for About {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        Box::pin(std::future::ready((self.work)(scene)))
+    }
+}
+
+fn search() -> ToolSpec {
+    declare(
+        "tool.search",
+        "Find tools that are not listed, by what they do. Gives name, description and parameters of each; call them with tool.call.",
+    )
+    .input(json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
+        "query": {"type": "string", "description": "Words for what it should do, or a tool's name.", "minLength": 1, "maxLength": 400},
+        "limit": {"type": "integer", "description": "How many at the most.", "minimum": 1, "maximum": 20, "default": 5}}}))
+    .hint("find discover capability")
+}
+
+fn list() -> ToolSpec {
+    declare("tool.list", "List the names of all tools, each with one line about it.").hint("catalogue names available")
+}
+
+fn call() -> ToolSpec {
+    declare(CALLER, "Call a tool that tool.search found.")
+        .input(json!({"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
+            "name": {"type": "string", "description": "The tool."},
+            "args": {"type": "object", "description": "Its arguments."}}}))
+        .hint("invoke run use")
+        .acts()
+}
+
+#[derive(Deserialize)]
+struct Query {
+    query: String,
+    limit: usize,
+}
+
+fn run_search(scene: &Scene) -> Result<Reply, CallError> {
+    let Query { query, limit } = scene.parse()?;
+    let words = words(&query);
+    let mut found: Vec<(u32, Arc<Entry>)> = scene
+        .catalogue()
+        .visible(&scene.call().caller)
+        .into_iter()
+        .map(|entry| (score(entry.spec(), &query, &words), entry))
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    // Equal scores stay in the order of their names.
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.truncate(limit);
+    let tools: Vec<Value> = found.iter().flat_map(|(_, entry)| declaration(entry, Dialect::Haft)).map(short).collect();
+    let line = |tool: &Value| {
+        format!(
+            "{}: {}\n{}",
+            tool["name"].as_str().unwrap_or_default(),
+            tool["description"].as_str().unwrap_or_default(),
+            tool["input_schema"]
+        )
+    };
+    let text = if tools.is_empty() {
+        "No tool fits. tool.list names them all.".to_owned()
+    } else {
+        tools.iter().map(line).collect::<Vec<_>>().join("\n\n")
+    };
+    Ok(Reply::text(text).data(json!({ "tools": tools })))
+}
+
+/// What a model needs to call it.
+fn short(mut declared: Value) -> Value {
+    if let Some(object) = declared.as_object_mut() {
+        object.retain(|key, _| matches!(key.as_str(), "name" | "description" | "input_schema" | "read_only"));
+    }
+    declared
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the others can fail, and one type fits all")]
+fn run_list(scene: &Scene) -> Result<Reply, CallError> {
+    let entries = scene.catalogue().visible(&scene.call().caller);
+    let first = |text: &str| text.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+    let lines: Vec<String> =
+        entries.iter().map(|entry| format!("{}: {}", entry.spec().name, first(&entry.spec().description))).collect();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.spec().name.as_str()).collect();
+    Ok(Reply::text(lines.join("\n")).data(json!({ "tools": names })))
+}
+
+/// Only a call that means no other one comes here.
+fn run_call(_: &Scene) -> Result<Reply, CallError> {
+    Err(CallError::invalid("tool.call cannot call itself").hint("name the tool that is meant"))
+}
+
+fn words(text: &str) -> Vec<String> {
+    let split = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1);
+    split.map(str::to_lowercase).collect()
+}
+
+/// How well a tool fits: its name counts most, then the words it wants to be found by, then its description.
+fn score(spec: &ToolSpec, query: &str, wanted: &[String]) -> u32 {
+    let name = spec.name.as_str();
+    if name.eq_ignore_ascii_case(query.trim()) || spec.name.api_name().eq_ignore_ascii_case(query.trim()) {
+        return u32::MAX;
+    }
+    let fields = [(8, words(name)), (4, words(spec.search_hint)), (2, words(&spec.description))];
+    let weigh = |word: &String| {
+        let best = fields.iter().map(|(weight, text)| {
+            if text.contains(word) {
+                weight * 2
+            } else if text.iter().any(|other| other.starts_with(word.as_str()) || alike(other, word)) {
+                *weight
+            } else {
+                0
+            }
+        });
+        best.sum::<u32>()
+    };
+    wanted.iter().map(weigh).sum()
+}
+
+/// Whether two words differ in their ending alone: `files` and `file`, `searching` and `search`.
+fn alike(a: &str, b: &str) -> bool {
+    let shared = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    shared >= 4 && shared + 3 >= a.len().max(b.len())
+}

@@ -1,0 +1,71 @@
+//! What bridged tools said they are when somebody accepted them. A declaration that differs from its pin is not the
+//! tool that was accepted.
+
+use crate::journal::append;
+use crate::{Entry, Mode, Store, StoreError, now_ms};
+use haft_core::record::{Digest, Kind};
+use rusqlite::params;
+use serde::Serialize;
+use serde_json::Value;
+
+/// An accepted declaration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pin {
+    /// The tool's name on its server.
+    pub tool: String,
+    /// Of the declaration.
+    pub digest: Digest,
+    /// What the tool said it is.
+    pub declaration: Value,
+}
+
+impl Store {
+    /// What was accepted of a server's tools, by name.
+    pub async fn pins(&self, server: &str) -> Result<Vec<Pin>, StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Read, move |connection| {
+            connection
+                .prepare_cached("SELECT tool, digest, declaration FROM pins WHERE server = ?1 ORDER BY tool")?
+                .query_map([server], |row| {
+                    let (digest, text): (Vec<u8>, String) = (row.get(1)?, row.get(2)?);
+                    let declaration = serde_json::from_str(&text).unwrap_or_default();
+                    // A digest that cannot be read is nobody's: the tool counts as altered.
+                    Ok(Pin {
+                        tool: row.get(0)?,
+                        digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO),
+                        declaration,
+                    })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    /// Accepts declarations of a server's tools in place of what was accepted before, and records each.
+    pub async fn pin(&self, server: &str, pins: Vec<Pin>) -> Result<(), StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Durable, move |connection| {
+            for pin in pins {
+                connection
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO pins (server, tool, digest, declaration, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    )?
+                    .execute(params![server, pin.tool, pin.digest.as_bytes(), pin.declaration.to_string(), now_ms()])?;
+                let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", pin.tool);
+                append(connection, &entry.with("declaration", pin.digest.to_string()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets what was accepted of a server.
+    pub async fn unpin(&self, server: &str) -> Result<(), StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Durable, move |connection| {
+            connection.execute("DELETE FROM pins WHERE server = ?1", [server.as_str()])?;
+            append(connection, &Entry::new(Kind::Pin).with("server", server).with("said", "forgotten")).map(drop)
+        })
+        .await
+    }
+}

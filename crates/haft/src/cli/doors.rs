@@ -1,0 +1,134 @@
+//! What can be typed about the doors: `haft mcp` and `haft serve`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Serve the tools to an MCP client, or manage clients and bridged servers.
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+    /// What to do [default: serve over stdio].
+    #[command(subcommand)]
+    pub action: Option<McpAction>,
+}
+
+/// What to do about MCP.
+#[derive(Debug, Subcommand)]
+pub enum McpAction {
+    /// Enter haft in a client's configuration, keeping a backup of it.
+    Install {
+        /// Which client.
+        #[arg(value_enum)]
+        client: McpClient,
+        /// Only show what would be written.
+        #[arg(long)]
+        print: bool,
+        /// Do not ask.
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+    /// Bridge a server: its tools are offered as mcp:NAME:TOOL.
+    Add(Box<McpAdd>),
+    /// List the bridged servers and their tools.
+    List,
+    /// Bridge a server no longer.
+    Remove {
+        /// Which.
+        name: String,
+    },
+    /// Start a bridged server, and say what it offers and whether that has changed.
+    Test {
+        /// Which.
+        name: String,
+        /// Accept what it declares now.
+        #[arg(long)]
+        accept: bool,
+    },
+    /// Take over the servers of a .mcp.json or another client's configuration.
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Only show what would be added.
+        #[arg(long)]
+        print: bool,
+    },
+}
+
+/// Bridge a server.
+#[derive(Debug, Args)]
+pub struct McpAdd {
+    /// Its name here.
+    pub name: String,
+    /// The address of a server that speaks HTTP.
+    #[arg(long, conflicts_with = "command")]
+    pub url: Option<String>,
+    /// A header for every request, as NAME: VALUE.
+    #[arg(long, value_name = "H", requires = "url")]
+    pub header: Vec<String>,
+    /// A variable that the program gets, as NAME=VALUE; ${NAME} stands for haft's own.
+    #[arg(long, value_name = "E")]
+    pub env: Vec<String>,
+    /// What the program may reach: none, all, or hosts like example.com:443,*.example.org [default: none].
+    #[arg(long, value_name = "none|all|HOST:PORT,…")]
+    pub net: Option<String>,
+    /// A directory that the program may read besides the project.
+    #[arg(long, value_name = "P")]
+    pub read: Vec<PathBuf>,
+    /// A directory that the program may write.
+    #[arg(long, value_name = "P")]
+    pub write: Vec<PathBuf>,
+    /// Start it when haft starts, not at the first call.
+    #[arg(long)]
+    pub eager: bool,
+    /// Enter it in the project's configuration instead of the user's.
+    #[arg(long)]
+    pub project: bool,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+/// A client that haft knows how to enter itself into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum McpClient {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// goose.
+    Goose,
+    /// opencode.
+    Opencode,
+    /// Visual Studio Code.
+    Vscode,
+}
+
+/// Serve HTTP.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Address and port [default: 127.0.0.1:4747].
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// A certificate chain, as PEM; then HTTPS is spoken.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Give out links that open one approval on another device, once.
+    #[arg(long)]
+    pub links: bool,
+    /// Vocabulary of the tools at /mcp.
+    #[arg(long, value_name = "D")]
+    pub dialect: Option<String>,
+    /// Print the address with the token and nothing else on stdout, so that a program can read it.
+    #[arg(long)]
+    pub print_url: bool,
+}

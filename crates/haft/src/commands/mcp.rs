@@ -1,0 +1,21 @@
+//! `haft mcp`: haft as an MCP server, in clients' configurations, and the servers it bridges.
+
+mod install;
+mod serve;
+mod servers;
+
+use crate::app::Failure;
+use crate::cli::{Common, McpAction, McpArgs};
+
+/// Does one thing about MCP.
+pub(super) fn run(common: &Common, args: McpArgs) -> Result<u8, Failure> {
+    match args.action {
+        None => serve::run(common, args.dialect.as_deref()),
+        Some(McpAction::Install { client, print, yes }) => install::run(common, client, print, yes),
+        Some(McpAction::Add(add)) => servers::add(common, &add),
+        Some(McpAction::List) => servers::list(common),
+        Some(McpAction::Remove { name }) => servers::remove(common, &name),
+        Some(McpAction::Test { name, accept }) => servers::test(common, &name, accept),
+        Some(McpAction::Import { file, print }) => servers::import(common, &file, print),
+    }
+}
