@@ -19,6 +19,10 @@ fn ask(scene: &Scene) -> String {
         asked_ms: 0,
         decided_by: None,
         outcome: None,
+        session: None,
+        origin: None,
+        caller: None,
+        sources: Vec::new(),
     };
     wait(scene.store.ask(approval, &call)).unwrap();
     call.id.to_string()
