@@ -273,7 +273,13 @@ impl Haft {
         let Meant { entry, args } = self.registry.resolve(&call).map_err(|error| stop(&spoken, error))?;
         let name = entry.spec().name.to_string();
         let schema = entry.input().map_err(|error| stop(&name, error))?;
-        Checked::new(call, Arc::clone(entry.spec()), schema, args).map_err(|error| stop(&name, error))
+        let checked = Checked::new(call, Arc::clone(entry.spec()), schema, args).map_err(|error| stop(&name, error))?;
+        if name == registry::CALLER {
+            // Whatever else it named has been taken for the call that is meant.
+            let error = CallError::invalid("tool.call cannot call itself").hint("name the tool that is meant");
+            return Err(stop(&name, error));
+        }
+        Ok(checked)
     }
 
     /// Writes the intent before anything happens.
