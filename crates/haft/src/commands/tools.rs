@@ -1,5 +1,7 @@
 //! `haft tools`.
 
+mod cost;
+
 use crate::app::{App, Failure};
 use crate::cli::ToolsArgs;
 use crate::style::{self, BOLD, FAINT, NAME, paint};
@@ -20,7 +22,9 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
         declared = only(declared, name, dialect)?;
     }
-    if let Some(provider) = provider {
+    if args.cost {
+        cost::show(app, &declared, dialect);
+    } else if let Some(provider) = provider {
         let list: Vec<Value> =
             declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
         style::pretty(&list);

@@ -25,13 +25,29 @@ struct Env {
 }
 
 impl Env {
-    /// With a file to read.
+    /// With a file to read, and all tools told of.
     fn new() -> Self {
+        let env = Self::thrifty();
+        env.config("tools: { budget_tokens: 0 }\n");
+        env
+    }
+
+    /// As it is where nothing is configured.
+    fn thrifty() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::write(dir.path().join("project/hello.txt"), "hello from a file\n").unwrap();
         Self { dir }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    fn config(&self, text: &str) {
+        std::fs::create_dir_all(self.home().join(".config/haft")).unwrap();
+        std::fs::write(self.home().join(".config/haft/config.yml"), text).unwrap();
     }
 
     fn root(&self) -> PathBuf {
@@ -45,7 +61,7 @@ impl Env {
             .args(args)
             .current_dir(self.root())
             .env_clear()
-            .env("HOME", self.dir.path().join("home"))
+            .env("HOME", self.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TZ", "UTC")
             .stdin(Stdio::null());

@@ -37,7 +37,7 @@ impl Client {
 /// Reads, reckons, fails, waits with progress, and writes with a person's yes.
 pub(crate) fn plan(door: Value) -> Value {
     let mut plan = json!({
-        "answer": { "decision": "once" },
+        "answer": { "decision": "approve once" },
         "calls": [
             { "tool": "calc_eval", "args": { "expression": "6*7" } },
             { "tool": "file_read", "args": { "path": "hello.txt" } },
@@ -55,7 +55,8 @@ pub(crate) fn plan(door: Value) -> Value {
 /// What must have come of it.
 pub(crate) fn judge(env: &Env, client: Client, came: &Value) {
     let who = format!("{client:?}: {came:#}");
-    assert_eq!(came["server"], "haft", "{who}");
+    let newest = if client == Client::Python("auto") { "2026-07-28" } else { "2025-11-25" };
+    assert_eq!((&came["server"], &came["version"]), (&"haft".into(), &newest.into()), "{who}");
     let tools = came["tools"].as_array().unwrap();
     let tool =
         |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no {name}: {who}"));
