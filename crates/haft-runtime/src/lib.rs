@@ -10,6 +10,7 @@ mod dry;
 pub mod events;
 pub mod files;
 pub mod halt;
+pub mod http;
 mod inbox;
 mod journal;
 pub mod judge;

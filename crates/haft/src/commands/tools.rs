@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     let dialect = app.dialect(args.dialect.as_deref())?;
     let provider = args.provider.as_deref().map(read_provider).transpose()?;
+    app.learn_tools();
     let caller = Caller { provider: args.provider.clone(), ..app.caller.clone() };
     let entries = visible(app.haft.registry(), app.haft.settings().policy(), &caller);
     let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
