@@ -7,6 +7,7 @@ mod ci;
 mod docs;
 mod fuzz;
 mod needs;
+mod real;
 mod sh;
 mod test;
 mod tidy;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test                          everything that must hold: tests, doc tests, examples, fuzz targets, tidy
+cargo xtask needs                         install what tests meet (MCP clients and servers, a browser) and print where it is
 cargo xtask tidy                          the conventions that a compiler does not check
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
 cargo xtask bench sandbox                 the same for confinement alone
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
 fn run(args: &[&str]) -> Result<()> {
     match args {
         ["test"] => test::run(),
+        ["needs"] => real::print(),
         ["tidy"] => tidy::run(),
         ["bench"] => bench::run(),
         ["bench", "sandbox"] => bench::sandbox(),

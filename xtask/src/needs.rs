@@ -3,6 +3,7 @@
 use crate::sh;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Mutex;
 
 /// A program that some part of a chore cannot do without.
 pub(crate) struct Need {
@@ -48,6 +49,26 @@ pub(crate) const PYTHON: Need = Need {
     cargo: None,
     npm: None,
     without: "the test of lists of hosts fails",
+};
+
+/// Brings Python packages.
+pub(crate) const PIP: Need = Need {
+    programs: &["pip3"],
+    probe: Some(&["--version"]),
+    apt: Some("python3-pip"),
+    cargo: None,
+    npm: None,
+    without: "no Python package can be installed",
+};
+
+/// Opens the page. A distribution's stub that only points to another packaging fails the probe.
+pub(crate) const CHROMIUM: Need = Need {
+    programs: &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+    probe: Some(&["--version"]),
+    apt: Some("chromium"),
+    cargo: None,
+    npm: None,
+    without: "the one from npm is needed",
 };
 
 /// Watches what commands that only read really do.
@@ -179,10 +200,13 @@ fn by_apt(package: &str) -> bool {
     if !sh::is_root() || sh::find(&["apt-get"]).is_none() {
         return false;
     }
+    // One at a time, as apt itself would insist by failing.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock();
     let apt = |args: &[&str]| {
         let patience = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10"];
         let mut command = sh::command("apt-get", &patience);
-        sh::run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive")).is_ok()
+        sh::run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr())).is_ok()
     };
     let install = ["install", "-y", "-q", "--no-install-recommends", package];
     apt(&install) || (apt(&["update", "-q"]) && apt(&install))

@@ -23,9 +23,9 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args)
 }
 
-/// Runs a program and passes its output on.
+/// Runs a program and passes its output on. What is run is said on stderr: stdout may be for another program.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    println!("$ {}", said(command));
+    eprintln!("$ {}", said(command));
     let status = command.status().with_context(|| format!("cannot start `{}`", said(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", said(command));

@@ -2,6 +2,7 @@
 //! failed, so that one run tells all.
 
 use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
+use crate::real::{self, Real};
 use crate::{fuzz, sh, tidy};
 use anyhow::{Result, bail};
 
@@ -13,6 +14,8 @@ const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "haft-fuzz"];
 
 pub(crate) fn run() -> Result<()> {
     let mut missing: Vec<String> = NEEDS.iter().filter_map(|need| need.meet().err()).collect();
+    let real = real::meet();
+    missing.extend(real.missing.iter().cloned());
     let (mut passed, mut failed) = (Vec::new(), Vec::new());
     let mut step = |name, result: Result<()>| match result {
         Ok(()) => passed.push(name),
@@ -29,7 +32,7 @@ pub(crate) fn run() -> Result<()> {
         Err(sentence) => missing.push(sentence),
     }
     step("doc tests", cargo(&["test", "--doc"], &[]));
-    step("tests", runner());
+    step("tests", runner(&real));
 
     needs::confess(&missing);
     if !failed.is_empty() {
@@ -40,12 +43,13 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The tests themselves, last, so that the runner's own closing lines are what one sees.
-fn runner() -> Result<()> {
-    if sh::find(&["cargo-nextest"]).is_some() {
-        cargo(&["nextest", "run"], &["--no-fail-fast"])
+fn runner(real: &Real) -> Result<()> {
+    let (verb, options): (&[&str], &[&str]) = if sh::find(&["cargo-nextest"]).is_some() {
+        (&["nextest", "run"], &["--no-fail-fast"])
     } else {
-        cargo(&["test"], &["--lib", "--bins", "--tests", "--no-fail-fast"])
-    }
+        (&["test"], &["--lib", "--bins", "--tests", "--no-fail-fast"])
+    };
+    sh::run(sh::cargo(verb).args(ALL_BUT_FUZZ).args(options).envs(real.exports.iter().cloned()))
 }
 
 fn cargo(verb: &[&str], options: &[&str]) -> Result<()> {

@@ -1,1 +1,217 @@
 //! haft as an MCP server: the same path of a call for every client.
+//!
+//! [`Server`] is one tool layer as MCP clients see it. `haft mcp` serves one client over stdin and stdout; the gateway
+//! mounts [`Server::http`] at `/mcp`. What a client may do is decided behind the door like any other call; the door
+//! only translates.
+
+mod approver;
+mod call;
+mod door;
+mod flow;
+mod held;
+mod listing;
+mod offer;
+mod own;
+mod pipes;
+mod progress;
+mod reply;
+mod wire;
+
+pub use door::Door;
+pub use offer::Offer;
+pub use rmcp::model;
+
+use flow::Flow;
+use haft_core::{CallId, Caller, Dialect, SessionId};
+use haft_runtime::{Approver, Haft};
+use held::Held;
+use listing::Listings;
+use rmcp::service::{QuitReason, serve_server_with_ct};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use wire::Wire;
+
+/// How many calls are remembered as resources.
+const RECENT_MAX: usize = 1000;
+/// An HTTP request's body may be this large.
+const BODY_MAX: usize = 16 << 20;
+
+/// How clients are served.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The words in which tools are listed.
+    pub dialect: Dialect,
+    /// On whose behalf calls are made. Without an agent's name, the client's own name is taken.
+    pub caller: Caller,
+    /// The conversation that calls belong to. Over HTTP, a client that opens a session has one of its own.
+    pub session: SessionId,
+    /// About how many tokens the listed tools may cost; 0 lists all of them.
+    pub budget_tokens: usize,
+    /// How long a call waits for somebody to decide about it.
+    pub patience: Duration,
+    /// Whether questions are put to the person behind a client that can do so.
+    pub elicitation: bool,
+    /// Whether calls are carried to their end when the client has gone; otherwise they are cancelled.
+    pub finish_when_gone: bool,
+    /// A sentence that says where what waits is decided.
+    pub decide_at: String,
+}
+
+/// Why serving ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// stdin or stdout cannot be used.
+    #[error("stdin and stdout cannot be used: {0}")]
+    Stdio(std::io::Error),
+    /// The server itself failed.
+    #[error("the MCP server failed: {0}")]
+    Failed(String),
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    haft: Arc<Haft>,
+    options: Options,
+    offers: Vec<Arc<dyn Offer>>,
+    approver: Option<Arc<dyn Approver>>,
+    listings: Listings,
+    held: Held,
+    recent: Arc<Recent>,
+}
+
+/// The latest calls, newest last, for whoever looks back at them in the same session.
+#[derive(Default)]
+pub(crate) struct Recent(Mutex<VecDeque<(SessionId, CallId)>>);
+
+impl Recent {
+    fn add(&self, session: &SessionId, call: &CallId) {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() >= RECENT_MAX {
+            calls.pop_front();
+        }
+        calls.push_back((session.clone(), call.clone()));
+    }
+
+    /// The latest of a session, newest first.
+    fn of(&self, session: &SessionId, limit: usize) -> Vec<CallId> {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().rev().filter(|(whose, _)| whose == session).take(limit).map(|(_, id)| id.clone()).collect()
+    }
+
+    fn holds(&self, session: &SessionId, call: &CallId) -> bool {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().any(|(whose, id)| whose == session && id == call)
+    }
+}
+
+/// A tool layer as MCP clients see it. Cheap to clone.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    /// Serves this tool layer.
+    pub fn new(haft: Arc<Haft>, options: Options) -> Self {
+        let recent = Arc::new(Recent::default());
+        let own = own::Own::new(Arc::clone(&haft), Arc::clone(&recent));
+        let shared = Shared {
+            haft,
+            options,
+            offers: vec![Arc::new(own)],
+            approver: None,
+            listings: Listings::default(),
+            held: Held::default(),
+            recent,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Offers more resources and prompts than haft's own.
+    #[must_use]
+    pub fn offering(self, offer: Arc<dyn Offer>) -> Self {
+        self.with(|shared| shared.offers.push(offer))
+    }
+
+    /// Puts questions to somebody of the embedding program, not to the client. What a tool itself asks its caller
+    /// still goes to the client.
+    #[must_use]
+    pub fn asking(self, approver: Arc<dyn Approver>) -> Self {
+        self.with(|shared| shared.approver = Some(approver))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Shared)) -> Self {
+        let mut shared = Arc::try_unwrap(self.shared).unwrap_or_else(|shared| Shared {
+            haft: Arc::clone(&shared.haft),
+            options: shared.options.clone(),
+            offers: shared.offers.clone(),
+            approver: shared.approver.clone(),
+            listings: Listings::default(),
+            held: Held::default(),
+            recent: Arc::clone(&shared.recent),
+        });
+        change(&mut shared);
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Serves one client over stdin and stdout until it goes or `halt` is cancelled. Nothing else may use them.
+    pub async fn serve_stdio(self, halt: CancellationToken) -> Result<(), ServeError> {
+        let flow = Arc::new(Flow::default());
+        let wire = Wire::stdio(Arc::clone(&flow), self.shared.options.finish_when_gone).map_err(ServeError::Stdio)?;
+        let door = Door::stdio(Arc::clone(&self.shared), flow.gone.clone());
+        let _ends = flow.gone.clone().drop_guard();
+        let running = tokio::select! {
+            running = serve_server_with_ct(door, wire, halt.child_token()) => running,
+            () = halt.cancelled() => return Ok(()),
+        };
+        let running = match running {
+            Ok(running) => running,
+            // The client went before it said anything.
+            Err(_) if flow.gone.is_cancelled() => return Ok(()),
+            Err(error) => return Err(ServeError::Failed(error.to_string())),
+        };
+        flow.begin();
+        let ended = flow.gone.clone();
+        let cancelled = halt.clone();
+        let quit = async move {
+            tokio::pin! { let waiting = running.waiting(); }
+            tokio::select! {
+                quit = &mut waiting => quit,
+                () = cancelled.cancelled() => {
+                    // What is under way hears that nobody waits for it.
+                    ended.cancel();
+                    waiting.await
+                }
+            }
+        };
+        match quit.await {
+            Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Failed(error.to_string())),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// The same over Streamable HTTP, to be mounted. Who may come is for whoever mounts it to decide; requests for
+    /// other hosts than these are refused.
+    pub fn http(
+        &self,
+        allowed_hosts: Vec<String>,
+        ct: CancellationToken,
+    ) -> StreamableHttpService<Door, LocalSessionManager> {
+        let shared = Arc::clone(&self.shared);
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(allowed_hosts)
+            .with_max_request_body_bytes(BODY_MAX)
+            .with_cancellation_token(ct);
+        let make = move || Ok(Door::http(Arc::clone(&shared)));
+        StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config)
+    }
+}
+
+/// A fresh name for a conversation.
+pub fn fresh_session() -> SessionId {
+    SessionId::new(&format!("mcp-{}", haft_runtime::new_call_id())).unwrap_or_default()
+}

@@ -5,10 +5,12 @@ pub mod command;
 pub mod environment;
 pub mod guard;
 pub mod machine;
+pub mod resident;
 pub mod terms;
 
 pub use command::{SHELLS, Shell};
 pub use guard::Guard;
+pub use resident::{Errand, Pipes, Resident};
 pub use terms::{Require, Terms};
 
 use crate::tool::Staging;

@@ -48,6 +48,8 @@ impl Haft {
             };
         }
         self.store_question(pending, question).await?;
+        // Counted from here: asking at the door is part of the wait.
+        let until = tokio::time::Instant::now() + patience;
         let elsewhere = self.decided(pending);
         tokio::pin!(elsewhere);
         let asked = tokio::select! {
@@ -60,7 +62,7 @@ impl Haft {
         if asked == Said::Nobody {
             return Ok(tokio::select! {
                 outcome = &mut elsewhere => Heard::Elsewhere(Box::new(outcome)),
-                () = tokio::time::sleep(patience) => Heard::Nobody,
+                () = tokio::time::sleep_until(until) => Heard::Nobody,
             });
         }
         if self.claim(&question.call_id, approver.name(), &asked).await.map_err(|error| stopped(pending, error))? {

@@ -4,6 +4,7 @@ mod admit;
 mod apply;
 pub mod approver;
 pub mod back;
+pub mod budget;
 pub mod confined;
 mod dry;
 pub mod events;

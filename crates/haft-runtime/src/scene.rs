@@ -117,6 +117,11 @@ impl Scene {
         self.basis.checked.call()
     }
 
+    /// The declaration that was decided upon. A tool that was replaced since has another.
+    pub fn spec(&self) -> &Arc<haft_core::ToolSpec> {
+        self.basis.checked.spec()
+    }
+
     /// The tool that is called.
     pub(crate) fn tool(&self) -> &ToolName {
         &self.basis.checked.spec().name

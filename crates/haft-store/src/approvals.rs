@@ -26,6 +26,11 @@ impl ApprovalState {
     const ALL: [(Self, &'static str); 4] =
         [(Self::Pending, "pending"), (Self::Approved, "approved"), (Self::Done, "done"), (Self::Rejected, "rejected")];
 
+    /// From the word for it.
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == word).map(|(state, _)| *state)
+    }
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
@@ -77,10 +82,9 @@ const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let (word, outcome, sources): (String, Option<String>, Option<String>) = (row.get(1)?, row.get(8)?, row.get(13)?);
-    let state = ApprovalState::ALL.iter().find(|(_, known)| *known == word).map(|(state, _)| *state);
     Ok(Approval {
         id: row.get(0)?,
-        state: state.ok_or(rusqlite::Error::InvalidQuery)?,
+        state: ApprovalState::parse(&word).ok_or(rusqlite::Error::InvalidQuery)?,
         tool: row.get(2)?,
         preview: row.get(3)?,
         reason: row.get(4)?,

@@ -107,7 +107,14 @@ pub(crate) fn append(connection: &Connection, entry: &Entry) -> rusqlite::Result
     Ok(Head { seq, hash })
 }
 
-fn head(connection: &Connection) -> rusqlite::Result<Head> {
+/// A row of number, hash and text.
+pub(crate) fn read_record(row: &rusqlite::Row<'_>) -> rusqlite::Result<Record> {
+    let (seq, hash, text): (i64, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Ok(Record { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO), body })
+}
+
+pub(crate) fn head(connection: &Connection) -> rusqlite::Result<Head> {
     let row = connection
         .prepare_cached("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")?
         .query_row([], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))
@@ -196,11 +203,7 @@ impl Store {
                 .prepare_cached(
                     "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2",
                 )?
-                .query_map(params![after, limit, call], |row| {
-                    let (seq, hash, text): (i64, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-                    Ok(Record { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO), body })
-                })?
+                .query_map(params![after, limit, call], read_record)?
                 .collect()
         })
         .await

@@ -7,6 +7,7 @@
 //! [`Mode::Durable`]) or to go on at once ([`Store::later`]); nothing is acknowledged before its commit.
 
 mod approvals;
+mod calls;
 mod error;
 mod grants;
 mod journal;
@@ -18,6 +19,7 @@ mod undo;
 mod worker;
 
 pub use approvals::{Approval, ApprovalState};
+pub use calls::{News, Traced, Wanted};
 pub use error::StoreError;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
 pub use pins::Pin;

@@ -50,6 +50,15 @@ impl Store {
         });
     }
 
+    /// Makes a session known before its first call. Returns whether it is new.
+    pub async fn create_session(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.run(Mode::Durable, move |connection| {
+            let sql = "INSERT OR IGNORE INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0)";
+            connection.execute(sql, params![session.as_str(), now_ms()]).map(|made| made > 0)
+        })
+        .await
+    }
+
     /// All sessions, latest first.
     pub async fn sessions(&self) -> Result<Vec<Session>, StoreError> {
         self.run(Mode::Read, |connection| {

@@ -7,6 +7,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
+use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
 use serde_json::Value;
@@ -197,6 +198,8 @@ pub struct App {
     pub config: String,
     session: SessionId,
     dialect: Dialect,
+    bridge: Option<Bridge>,
+    life: Life,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
@@ -204,6 +207,9 @@ impl Drop for App {
     fn drop(&mut self) {
         // A thread that waits for a key at the terminal must not hold up the end of the program.
         if let Some(runtime) = self.runtime.take() {
+            if let Some(bridge) = self.bridge.take() {
+                runtime.block_on(bridge.close());
+            }
             runtime.shutdown_background();
         }
     }
@@ -247,7 +253,7 @@ impl App {
         };
         let runtime =
             runtime.map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
-        let app = Self {
+        let mut app = Self {
             json: common.json(),
             config: ground.paths.shown(&ground.paths.user_config()),
             caller: loaded.settings.caller.clone(),
@@ -255,8 +261,11 @@ impl App {
             doors: loaded.settings.doors.clone(),
             haft: Arc::new(build(ground, store, loaded)),
             session,
+            bridge: None,
+            life,
             runtime: Some(runtime),
         };
+        app.open_bridge();
         app.report_interrupted()?;
         Ok(app)
     }
@@ -264,6 +273,50 @@ impl App {
     /// The store.
     pub fn store(&self) -> &Store {
         self.haft.store()
+    }
+
+    /// The bridged MCP servers, if any are configured. Their tools are in the registry: those that were accepted
+    /// earlier from the start, and in a process that serves the others as soon as their servers have been met.
+    pub fn bridge(&self) -> Option<&Bridge> {
+        self.bridge.as_ref()
+    }
+
+    /// Opens the way to the configured MCP servers. A process that makes one call starts none of them yet.
+    fn open_bridge(&mut self) {
+        if self.doors.servers.is_empty() {
+            return;
+        }
+        let learn = match self.life {
+            Life::OneCall => Learn::OnDemand,
+            Life::Stays(_) => Learn::Background,
+        };
+        match self.block_on(Bridge::open(&self.haft, &self.doors.servers, learn)) {
+            Ok(bridge) => self.bridge = Some(bridge),
+            Err(error) => style::warn(&format!("the tools of MCP servers are missing: {}", error.message)),
+        }
+    }
+
+    /// Meets all bridged servers of whose tools nothing is known yet. For commands that list tools.
+    pub fn learn_tools(&self) {
+        if let Some(bridge) = &self.bridge {
+            for (server, error) in self.block_on(bridge.learn_all()) {
+                style::warn(&format!("the tools of the MCP server `{server}` are missing: {}", error.message));
+            }
+        }
+    }
+
+    /// Meets the server whose tool is named, if nothing is known of its tools yet.
+    fn learn_of(&self, name: &str, args: &Value) -> Result<(), CallError> {
+        // A process that serves meets them by itself, and must not be held up here.
+        let (Some(bridge), Life::OneCall) = (&self.bridge, self.life) else { return Ok(()) };
+        let inner = args.get("name").and_then(Value::as_str).filter(|_| matches!(name, "tool.call" | "tool_call"));
+        let name = inner.unwrap_or(name);
+        let server = name.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
+        let server = server.or_else(|| name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
+        match server.filter(|server| bridge.has(server)) {
+            Some(server) => self.block_on(bridge.learn(server)),
+            None => Ok(()),
+        }
     }
 
     /// Runs async work to its end.
@@ -293,6 +346,7 @@ impl App {
 
     /// A call from this door.
     pub fn call(&self, name: &str, args: Value, dialect: Option<&str>) -> Result<Call, CallError> {
+        self.learn_of(name, &args)?;
         Ok(Call {
             id: new_call_id(),
             spoken: name.to_owned(),

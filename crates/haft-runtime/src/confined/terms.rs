@@ -7,7 +7,7 @@ use crate::tool::Staging;
 use crate::workspace::Workspace;
 use haft_core::place::{Sensitive, sensitive};
 use haft_core::{CallId, Hold};
-use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Network, Plan, SandboxError, Writes, roots};
+use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Machine, Network, Plan, SandboxError, Writes, roots};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -79,10 +79,7 @@ impl Terms {
     pub fn settle(&self, workspace: &Workspace, staging: &Path) -> Result<Settled, SandboxError> {
         let backend = haft_sandbox::backend();
         let machine = super::machine::known(&self.data_dir);
-        if self.require == Require::Full && machine.level != Level::Full {
-            let why = format!("the configuration requires full confinement, and only `{}` is in force", machine.level);
-            return Err(SandboxError::Unenforceable(why));
-        }
+        self.satisfied(machine)?;
         let layered = !self.direct && machine.layers && machine.level == Level::Full;
         let (write, granted) = guard::split(workspace.writable_roots());
         let guard = Guard {
@@ -122,6 +119,50 @@ impl Terms {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Settles how a program is confined that stays: it reads the project and what is named besides, and writes
+    /// nothing but what is named, straight into the files.
+    pub fn settle_resident(
+        &self,
+        workspace: &Workspace,
+        read: &[PathBuf],
+        write: &[PathBuf],
+    ) -> Result<Settled, SandboxError> {
+        let machine = super::machine::known(&self.data_dir);
+        self.satisfied(machine)?;
+        let (write, granted) = guard::split(write);
+        let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
+        let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
+        let readable = workspace.readable_roots().iter().chain(read).cloned().chain(environment::toolchains());
+        let wanted = Confinement {
+            read: readable.collect(),
+            write,
+            protect: guard.for_kernel(),
+            hide: hidden(workspace),
+            network: self.network.clone(),
+            writes: Writes::Direct,
+            bounds: self.bounds,
+        };
+        let wanted = roots::resolve(wanted, workspace.root())?;
+        let backend = haft_sandbox::backend();
+        let gap = Some("it writes straight into what it may write".to_owned());
+        match backend.plan(wanted.clone()) {
+            Ok(plan) => Ok(Settled { plan, backend, guard, gap }),
+            Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing => {
+                Ok(Settled { plan: BARE.plan(wanted)?, backend: &*BARE, guard, gap })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether as much is in force as the configuration requires.
+    fn satisfied(&self, machine: &Machine) -> Result<(), SandboxError> {
+        if self.require == Require::Full && machine.level != Level::Full {
+            let why = format!("the configuration requires full confinement, and only `{}` is in force", machine.level);
+            return Err(SandboxError::Unenforceable(why));
+        }
+        Ok(())
     }
 
     /// The same for a command that is believed to only read: what only reads needs no network.

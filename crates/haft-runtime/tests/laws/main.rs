@@ -4,6 +4,7 @@
 
 mod registry;
 mod staged;
+mod tokens;
 
 use haft_core::{Call, ErrorKind};
 use haft_runtime::{Haft, Halt, Nobody, Settings, Workspace, Yes, new_call_id};

@@ -124,6 +124,19 @@ fn configuration(loaded: Result<Loaded, Failure>) -> Finding {
     }
 }
 
+/// The same for whoever shows it elsewhere: each thing by its name.
+pub(super) fn confined(data_dir: &Path) -> serde_json::Value {
+    let entry = |found: Finding| {
+        let name = found.name.clone();
+        let mut value = serde_json::to_value(found).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("name");
+        }
+        (name, value)
+    };
+    confinement(data_dir, false).into_iter().map(entry).collect()
+}
+
 /// What the kernel offers for confinement, found out by using it, and what follows.
 fn confinement(data_dir: &Path, required: bool) -> Vec<Finding> {
     // Not what was found earlier: whoever asks the doctor may have just mended something.

@@ -1,10 +1,230 @@
 //! `haft serve`: the gateway.
 
-use crate::app::Failure;
+use crate::app::{App, Failure, Ground, Threads};
 use crate::cli::{Common, ServeArgs};
-use haft_core::CallError;
+use crate::commands::doctor;
+use crate::config::{self, OnDisconnect};
+use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
+use haft_core::{CallError, preview, secret};
+use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How many connections there may be at once, where the machine lets one process have so many.
+const CONNECTIONS: u64 = 2048;
+/// How many files are left for everything else.
+const RESERVED: u64 = 256;
+/// The largest certificate or key that is read.
+const PEM_MAX: u64 = 1 << 20;
 
 /// Serves until it is told to end.
-pub(super) fn run(_: &Common, _: &ServeArgs) -> Result<u8, Failure> {
-    Err(CallError::internal("not built yet").into())
+pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
+    let app = App::open_to_serve(common, Threads::Many)?;
+    let tell = Telling { json: common.json(), print_url: args.print_url };
+    let options = options(&app, common, args, tell)?;
+    app.block_on(serve(&app, options, tell))?;
+    Ok(0)
+}
+
+async fn serve(app: &App, mut options: Options, tell: Telling) -> Result<(), Failure> {
+    let listener = haft_gateway::bind(options.listen).await.map_err(refused)?;
+    options.listen = listener.local_addr().map_err(|error| CallError::internal(error.to_string()))?;
+    tell.listening(&options);
+    let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
+    let mut signals = Signals::new().map_err(fail)?;
+    let (closing, insisted) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
+    let heard = async {
+        signals.next().await;
+        tell.closing();
+        closing.notify_one();
+        signals.next().await;
+        insisted.notify_one();
+        std::future::pending::<()>().await;
+    };
+    let served = haft_gateway::serve(Arc::clone(&app.haft), options, listener, closing.notified());
+    tokio::select! {
+        served = served => served.map_err(refused)?,
+        // Whoever says it twice does not want to wait. What runs is recorded as interrupted by the next start.
+        () = insisted.notified() => {}
+        () = heard => {}
+    }
+    app.haft.flush().await?;
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+fn refused(error: ServeError) -> Failure {
+    CallError::invalid(error.to_string()).hint(error.hint()).into()
+}
+
+fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Result<Options, Failure> {
+    let (doors, data_dir) = (&app.doors, &app.haft.settings().data_dir);
+    let bad_token = |error: haft_gateway::TokenError| CallError::internal(error.to_string());
+    Ok(Options {
+        listen: args.listen.unwrap_or(doors.listen),
+        token: Token::load_or_make(&data_dir.join("gateway-token")).map_err(bad_token)?,
+        hosts: doors.hosts.clone(),
+        links: args.links || doors.links,
+        patience: doors.gateway.patience,
+        when_gone: match doors.gateway.on_disconnect {
+            OnDisconnect::Cancel => WhenGone::Cancel,
+            OnDisconnect::Finish => WhenGone::Finish,
+        },
+        tls: tls(args)?,
+        connections: room(),
+        caller: app.caller.clone(),
+        session: app.session().clone(),
+        dialect: app.dialect(None)?,
+        config: in_force(app, common)?,
+        confinement: doctor::confined(data_dir),
+        servers: Arc::new(|| json!([])),
+        waiting: Arc::new(move |id, shown| tell.waiting(id, shown)),
+        mcp: None,
+    })
+}
+
+fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {
+    let (Some(cert), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    Ok(Some(Tls { cert: pem(cert)?, key: pem(key)? }))
+}
+
+fn pem(path: &Path) -> Result<Vec<u8>, CallError> {
+    let fail = |why: String| CallError::invalid(format!("{}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| fail(error.to_string()))?.len();
+    if size > PEM_MAX {
+        return Err(fail("this is too large for a certificate or a key".to_owned()));
+    }
+    std::fs::read(path).map_err(|error| fail(error.to_string()))
+}
+
+/// How many connections there is room for, after asking the machine for as much as it gives.
+fn room() -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = CONNECTIONS * 2 + RESERVED;
+    let wanted = maximum.map_or(wanted, |most| wanted.min(most));
+    if current.is_some_and(|current| current < wanted) {
+        // If it says no, fewer have to do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = (files.saturating_sub(RESERVED) / 2).clamp(16, CONNECTIONS);
+    usize::try_from(room).unwrap_or(16)
+}
+
+/// The configuration as the page shows it.
+fn in_force(app: &App, common: &Common) -> Result<Value, Failure> {
+    let shown = config::show(&Ground::find(common)?.resolve(app.store())?);
+    let settings = shown["settings"].as_object().cloned().unwrap_or_default();
+    let pick = |what: &str| settings.iter().map(|(key, entry)| (key.clone(), entry[what].clone())).collect();
+    let (config, origins): (Map<_, _>, Map<_, _>) = (pick("value"), pick("from"));
+    let config = without_secrets("", Value::Object(config));
+    Ok(json!({ "config": config, "origins": origins, "sources": shown["sources"], "warnings": shown["warnings"] }))
+}
+
+/// A setting for everybody's eyes. What stands for a variable gives nothing away.
+fn without_secrets(name: &str, value: Value) -> Value {
+    match value {
+        Value::String(text) if secret::is_secret_name(name) && !text.starts_with("${") => json!("…"),
+        Value::String(text) => json!(secret::mask(&text)),
+        Value::Array(items) => items.into_iter().map(|item| without_secrets(name, item)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (key.clone(), without_secrets(&key, value))).collect()
+        }
+        other => other,
+    }
+}
+
+/// The signals that end it.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// How people, and programs, are told what happens.
+#[derive(Clone, Copy)]
+struct Telling {
+    json: bool,
+    print_url: bool,
+}
+
+impl Telling {
+    fn listening(self, options: &Options) {
+        let base = address(options);
+        let url = format!("{base}#token={}", options.token.reveal());
+        let remote = !options.listen.ip().is_loopback();
+        if self.print_url {
+            style::out(&url);
+        }
+        if self.json {
+            // Logs are kept, and a token must not be.
+            return self.log(&json!({ "event": "listening", "address": base, "remote": remote, "links": options.links }));
+        }
+        style::note(&format!("{} {}", paint(BOLD, "haft listens on"), paint(NAME, &base)));
+        if !self.print_url {
+            style::note(&format!("open {}", paint(NAME, &url)));
+        }
+        if remote {
+            let how = if options.tls.is_some() { "" } else { ", and what is said is not encrypted (--tls-cert, --tls-key)" };
+            style::warn(&format!("other machines can reach it{how}"));
+        }
+        style::note(&paint(FAINT, "Ctrl-C ends it"));
+    }
+
+    fn waiting(self, id: &str, shown: &str) {
+        if self.json {
+            return self.log(&json!({ "event": "approval", "call_id": id, "preview": shown }));
+        }
+        // Whoever works in another window hears it.
+        let bell = if std::io::stderr().is_terminal() { "\x07" } else { "" };
+        let (id, shown) = (preview::inert(id), preview::inert(shown));
+        style::note(&format!("{bell}{} {shown}  {}", paint(CARE, "waits:"), paint(FAINT, id)));
+    }
+
+    fn closing(self) {
+        if self.json {
+            return self.log(&json!({ "event": "closing" }));
+        }
+        style::note("closing; what runs gets 10 s to finish. Ctrl-C again ends it at once");
+    }
+
+    /// A line of the log: on stdout, unless that is for the address alone.
+    fn log(self, line: &Value) {
+        if self.print_url {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+        } else {
+            style::json(line);
+        }
+    }
+}
+
+fn address(options: &Options) -> String {
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let listen = options.listen;
+    // Nobody can open an address that means all of them.
+    let shown = match listen {
+        SocketAddr::V4(any) if any.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], listen.port())),
+        SocketAddr::V6(any) if any.ip().is_unspecified() => {
+            SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], listen.port()))
+        }
+        other => other,
+    };
+    format!("{scheme}://{shown}/")
 }

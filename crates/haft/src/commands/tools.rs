@@ -1,5 +1,7 @@
 //! `haft tools`.
 
+mod cost;
+
 use crate::app::{App, Failure};
 use crate::cli::ToolsArgs;
 use crate::style::{self, BOLD, FAINT, NAME, paint};
@@ -14,13 +16,16 @@ use std::sync::Arc;
 pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     let dialect = app.dialect(args.dialect.as_deref())?;
     let provider = args.provider.as_deref().map(read_provider).transpose()?;
+    app.learn_tools();
     let caller = Caller { provider: args.provider.clone(), ..app.caller.clone() };
     let entries = visible(app.haft.registry(), app.haft.settings().policy(), &caller);
     let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
     if let Some(name) = &args.name {
         declared = only(declared, name, dialect)?;
     }
-    if let Some(provider) = provider {
+    if args.cost {
+        cost::show(app, &declared, dialect);
+    } else if let Some(provider) = provider {
         let list: Vec<Value> =
             declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
         style::pretty(&list);

@@ -159,7 +159,8 @@ pub(super) fn doors(mcp: &Mcp, tools: &Tools, gateway: &Gateway) -> Result<Doors
         on_disconnect: gone.unwrap_or(otherwise),
     };
     Ok(Doors {
-        mcp: waiting(mcp.wait_ms, 60_000, mcp.on_disconnect, OnDisconnect::Cancel),
+        // Less than the minute after which clients of the official SDKs give up.
+        mcp: waiting(mcp.wait_ms, 45_000, mcp.on_disconnect, OnDisconnect::Cancel),
         gateway: waiting(gateway.wait_ms, 0, gateway.on_disconnect, OnDisconnect::Finish),
         elicitation: mcp.elicitation.unwrap_or(true),
         budget_tokens: tools.budget_tokens.unwrap_or(USUAL_BUDGET),

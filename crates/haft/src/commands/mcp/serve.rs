@@ -1,10 +1,49 @@
 //! `haft mcp`: the tools for an MCP client, over stdin and stdout.
 
-use crate::app::Failure;
+use crate::app::{App, Failure, Threads};
 use crate::cli::Common;
-use haft_core::CallError;
+use crate::config::OnDisconnect;
+use haft_core::{CallError, SessionId};
+use haft_mcp::server::{Options, Server, fresh_session};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// Serves one client until it goes.
-pub(super) fn run(_: &Common, _: Option<&str>) -> Result<u8, Failure> {
-    Err(CallError::internal("not built yet").into())
+pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure> {
+    let app = App::open_to_serve(common, Threads::One)?;
+    // Nobody who starts a client names a session; each connection is a conversation of its own.
+    let session = if *app.session() == SessionId::default() { fresh_session() } else { app.session().clone() };
+    let options = Options {
+        dialect: app.dialect(dialect)?,
+        caller: app.caller.clone(),
+        session: session.clone(),
+        budget_tokens: app.doors.budget_tokens,
+        patience: app.doors.mcp.patience,
+        elicitation: app.doors.elicitation,
+        finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
+        decide_at: "Decide with `haft approvals`, or on the page of `haft serve`; then call again.".to_owned(),
+    };
+    let server = Server::new(Arc::clone(&app.haft), options);
+    let served = app.block_on(until_told(server));
+    app.haft.end_session(&session);
+    // What is still to be written is written before the process ends.
+    app.block_on(app.haft.flush())?;
+    served.map(|()| 0)
+}
+
+/// Serves until the client goes, or somebody ends the process.
+async fn until_told(server: Server) -> Result<(), Failure> {
+    let halt = CancellationToken::new();
+    let failed = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt()).map_err(failed)?, signal(SignalKind::terminate()).map_err(failed)?);
+    let serving = server.serve_stdio(halt.clone());
+    tokio::pin!(serving);
+    let served = tokio::select! {
+        served = &mut serving => served,
+        _ = interrupt.recv() => { halt.cancel(); serving.await }
+        _ = terminate.recv() => { halt.cancel(); serving.await }
+    };
+    served.map_err(|error| CallError::internal(error.to_string()).into())
 }

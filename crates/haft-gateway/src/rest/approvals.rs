@@ -1,0 +1,181 @@
+//! The inbox: what waits for a person, and their answer.
+
+use crate::body::{self, Asked};
+use crate::gateway::{Gateway, Shared};
+use crate::guard::{self, Visitor};
+use crate::links;
+use crate::problem::{Problem, told};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use haft_core::{CallError, Outcome};
+use haft_runtime::{Question, Resolution};
+use haft_store::{Approval, ApprovalState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// How many approvals are listed at the most; of more, the latest.
+const LIMIT: usize = 500;
+/// How long a rejection's message may be.
+const MESSAGE_MAX: usize = 4096;
+
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    #[serde(default)]
+    all: bool,
+}
+
+/// What somebody decides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Decided {
+    pub(crate) decision: Answer,
+    pub(crate) pattern: Option<String>,
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Answer {
+    Once,
+    Session,
+    Always,
+    Reject,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Edited {
+    args: Value,
+}
+
+/// What came of a decision.
+pub(crate) enum Resolved {
+    /// It ran.
+    Ran(Box<Outcome>),
+    /// It will not.
+    Rejected,
+}
+
+/// `GET /v1/approvals`.
+pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Which>) -> Result<Json<Value>, Problem> {
+    Ok(Json(gateway.inbox(which.all).await?))
+}
+
+/// `GET /v1/approvals/ID`.
+pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let approval = gateway.approval(&id).await?;
+    let open = approval.state == ApprovalState::Pending && gateway.is_here(&approval);
+    let question = if open { gateway.haft.look_at(&id).await? } else { None };
+    Ok(Json(shown(&approval, question.as_ref())))
+}
+
+/// `POST /v1/approvals/ID`.
+pub(crate) async fn decide(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let decided: Decided = body::json(&gateway, request).await?;
+    match gateway.resolve(&id, visitor.name(), decided).await? {
+        Resolved::Ran(outcome) => Ok(told(&outcome)),
+        Resolved::Rejected => Ok(Json(json!({ "id": id, "state": "rejected" })).into_response()),
+    }
+}
+
+/// `POST /v1/approvals/ID/edit`.
+pub(crate) async fn edit(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Value>, Problem> {
+    let edited: Edited = body::json(&gateway, request).await?;
+    let question = gateway.haft.amend(&id, visitor.name(), edited.args).await?;
+    Ok(Json(shown(&gateway.approval(&id).await?, question.as_ref())))
+}
+
+/// `POST /v1/approvals/ID/try`.
+pub(crate) async fn try_out(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let (haft, halt, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
+    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &halt).await }).await?;
+    Ok(Json(shown(&gateway.approval(&id).await?, Some(&question))))
+}
+
+/// `POST /v1/approvals/ID/link`.
+pub(crate) async fn link(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    if !gateway.options.links {
+        return Err(Problem::denied("links are turned off").hint("start with --links, or set gateway.links"));
+    }
+    let approval = gateway.approval(&id).await?;
+    if approval.state != ApprovalState::Pending {
+        return Err(CallError::conflict(format!("{} has been decided already", approval.id)).into());
+    }
+    let chance = || CallError::internal("no link can be made: the machine gives no random numbers");
+    let made = gateway.links.make(&approval.id).ok_or_else(chance)?;
+    let url = format!("{}#link={}", links::reachable(&gateway.options, gateway.options.listen), made.code);
+    Ok(Json(json!({ "qr": links::qr(&url).unwrap_or_default(), "url": url, "expires_ms": made.expires_ms })))
+}
+
+/// `POST /v1/links/CODE`: without a token, because it gives one.
+pub(crate) async fn open_link(
+    State(gateway): State<Shared>,
+    Path(code): Path<String>,
+    request: Request,
+) -> Result<Json<Value>, Problem> {
+    match gateway.links.open(&code).filter(|_| gateway.options.links) {
+        Some((token, approval)) => Ok(Json(json!({ "token": token, "approval": approval }))),
+        None => Err(guard::refuse(&gateway, &request, "this link has been used, or is too old")),
+    }
+}
+
+impl Gateway {
+    /// What waits in this project, and how much elsewhere.
+    pub(crate) async fn inbox(&self, all: bool) -> Result<Value, haft_store::StoreError> {
+        let (here, elsewhere): (Vec<Approval>, Vec<Approval>) =
+            self.haft.store().approvals(!all).await?.into_iter().partition(|approval| self.is_here(approval));
+        let pending = elsewhere.iter().filter(|approval| approval.state == ApprovalState::Pending).count();
+        let latest = &here[here.len().saturating_sub(LIMIT)..];
+        Ok(json!({ "approvals": latest, "elsewhere": pending }))
+    }
+
+    fn is_here(&self, approval: &Approval) -> bool {
+        std::path::Path::new(&approval.root) == self.haft.workspace().root()
+    }
+
+    async fn approval(&self, id: &str) -> Result<Approval, Problem> {
+        let found = self.haft.store().approval(id).await?;
+        found.ok_or_else(|| Problem::not_found("there is no such approval").hint("/v1/approvals lists what waits"))
+    }
+
+    /// Decides about a stored call, and runs it if the answer is yes. Whoever decided may go: it runs to its end.
+    pub(crate) async fn resolve(&self, id: &str, by: &'static str, decided: Decided) -> Result<Resolved, CallError> {
+        let Decided { decision, pattern, message } = decided;
+        let resolution = match (decision, pattern) {
+            (Answer::Once, _) => Resolution::Once,
+            (Answer::Session, _) => Resolution::Session,
+            (Answer::Always, Some(pattern)) => Resolution::Always(pattern),
+            (Answer::Always, None) => {
+                return Err(CallError::invalid("for always, a pattern is needed").hint("say what it is for: `pattern`"));
+            }
+            (Answer::Reject, _) => {
+                let message = message.unwrap_or_default();
+                let message = haft_core::preview::cut(&message, MESSAGE_MAX);
+                return self.haft.reject(id, by, &message).await.map(|()| Resolved::Rejected);
+            }
+        };
+        let (haft, halt, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
+        let run = async move { haft.decide(&id, by, resolution, &halt).await };
+        self.to_its_end(run).await.map(|outcome| Resolved::Ran(Box::new(outcome)))
+    }
+}
+
+fn shown(approval: &Approval, question: Option<&Question>) -> Value {
+    let mut value = json!({ "approval": approval });
+    if let Some(question) = question {
+        value["question"] = serde_json::to_value(question).unwrap_or_default();
+        value["question"]["can_try"] = question.can_try().into();
+    }
+    value
+}

@@ -1,0 +1,71 @@
+//! The calls: what they did, cancelling them, taking them back.
+
+use crate::body::Asked;
+use crate::gateway::{Gateway, Shared};
+use crate::lines;
+use crate::problem::Problem;
+use crate::rest::call_id;
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// How many calls are listed at the most.
+const LIMIT: u32 = 1000;
+
+#[derive(Deserialize)]
+pub(crate) struct Which {
+    limit: Option<u32>,
+    session: Option<String>,
+}
+
+/// `GET /v1/calls`.
+pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Which>) -> Result<Json<Value>, Problem> {
+    let calls = gateway.latest(which.limit.unwrap_or(200), which.session).await?;
+    Ok(Json(json!({ "calls": calls })))
+}
+
+/// `GET /v1/calls/ID`.
+pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let call = call_id(&id)?;
+    let store = gateway.haft.store();
+    // What was written without waiting is to be seen by whoever asks next.
+    let traced = store.traced(call.clone()).await?.ok_or_else(|| Problem::not_found("the log knows no such call"))?;
+    let mut line = lines::line(&gateway, &traced);
+    line["records"] = serde_json::to_value(&traced.records).unwrap_or_default();
+    if let Some(outcome) = gateway.hub.outcome(&call) {
+        line["outcome"] = serde_json::to_value(&*outcome).unwrap_or_default();
+    }
+    Ok(Json(line))
+}
+
+/// `POST /v1/calls/ID/cancel`.
+pub(crate) async fn cancel(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let cancelled = gateway.haft.cancel(&call_id(&id)?);
+    Ok(Json(json!({ "cancelled": cancelled })))
+}
+
+/// `POST /v1/calls/ID/undo`.
+pub(crate) async fn undo(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let (call, haft) = (call_id(&id)?, gateway.haft.clone());
+    let (call_id, undo) = gateway.to_its_end(async move { haft.undo(&call).await }).await?;
+    Ok(Json(json!({ "call_id": call_id, "undo": undo })))
+}
+
+/// `GET /v1/calls/ID/changes`.
+pub(crate) async fn changes(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let changed = gateway.haft.changes(&call_id(&id)?).await?;
+    Ok(Json(serde_json::to_value(changed).unwrap_or_default()))
+}
+
+impl Gateway {
+    /// The latest calls, in a line each.
+    pub(crate) async fn latest(
+        self: &Shared,
+        limit: u32,
+        session: Option<String>,
+    ) -> Result<Vec<Value>, haft_store::StoreError> {
+        let traced = self.haft.store().latest_calls(limit.min(LIMIT), session).await?;
+        Ok(traced.iter().map(|traced| lines::line(self, traced)).collect())
+    }
+}

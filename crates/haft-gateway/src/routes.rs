@@ -1,0 +1,126 @@
+//! Every route, as one table: the router is made from it, and a test holds it against `/openapi.json`.
+
+use crate::gateway::Shared;
+use crate::problem::Problem;
+use crate::rest::{approvals, calls, log, status, tools};
+use crate::{guard, page, rpc, socket, sse};
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get, post};
+use http::StatusCode;
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Anybody who can reach it: nothing is told there that is not public.
+    All,
+    /// Whoever shows the token.
+    Token,
+}
+
+struct Route {
+    path: &'static str,
+    whose: For,
+    methods: MethodRouter<Shared>,
+}
+
+fn route(path: &'static str, whose: For, methods: MethodRouter<Shared>) -> Route {
+    Route { path, whose, methods }
+}
+
+fn table() -> Vec<Route> {
+    use For::{All, Token};
+    vec![
+        route("/", All, get(page::index)),
+        route("/static/{name}", All, get(page::asset)),
+        route("/health", All, get(status::health)),
+        route("/openapi.json", All, get(status::openapi)),
+        route("/v1/links/{code}", All, post(approvals::open_link)),
+        route("/metrics", Token, get(status::metrics)),
+        route("/v1/status", Token, get(status::status)),
+        route("/v1/config", Token, get(status::config)),
+        route("/v1/sessions", Token, get(status::sessions)),
+        route("/v1/tools", Token, get(tools::list)),
+        route("/v1/tools/{name}/call", Token, post(tools::call)),
+        route("/v1/tools/{name}/explain", Token, post(tools::explain)),
+        route("/v1/calls", Token, get(calls::list)),
+        route("/v1/calls/{id}", Token, get(calls::one)),
+        route("/v1/calls/{id}/cancel", Token, post(calls::cancel)),
+        route("/v1/calls/{id}/undo", Token, post(calls::undo)),
+        route("/v1/calls/{id}/changes", Token, get(calls::changes)),
+        route("/v1/approvals", Token, get(approvals::list)),
+        route("/v1/approvals/{id}", Token, get(approvals::one).post(approvals::decide)),
+        route("/v1/approvals/{id}/edit", Token, post(approvals::edit)),
+        route("/v1/approvals/{id}/try", Token, post(approvals::try_out)),
+        route("/v1/approvals/{id}/link", Token, post(approvals::link)),
+        route("/v1/log", Token, get(log::records)),
+        route("/v1/log/verify", Token, get(log::verify)),
+        route("/v1/log/export", Token, get(log::export)),
+        route("/v1/events", Token, get(sse::events)),
+        route("/rpc", Token, post(rpc::post)),
+        route("/ws", Token, get(socket::upgrade)),
+    ]
+}
+
+/// The router, with the guard around it.
+pub(crate) fn router(gateway: &Shared) -> Router {
+    let (mut open, mut closed) = (Router::new(), Router::new());
+    for Route { path, whose, methods } in table() {
+        match whose {
+            For::All => open = open.route(path, methods),
+            For::Token => closed = closed.route(path, methods),
+        }
+    }
+    if let Some(mcp) = gateway.options.mcp.clone() {
+        closed = closed.nest_service("/mcp", mcp);
+    }
+    let inner = from_fn_with_state(Shared::clone(gateway), guard::inner);
+    let outer = from_fn_with_state(Shared::clone(gateway), guard::outer);
+    open.merge(closed.route_layer(inner))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(otherwise)
+        .layer(outer)
+        .with_state(Shared::clone(gateway))
+}
+
+async fn nowhere() -> Problem {
+    Problem::not_found("there is nothing here").hint("/openapi.json says what there is")
+}
+
+async fn otherwise() -> Problem {
+    let message = "this is not asked for with that method";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid_input", message).hint("/openapi.json says with which")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_document_and_the_table_agree() {
+        let document: Value = serde_json::from_str(status::OPENAPI).unwrap();
+        assert_eq!(document["openapi"], "3.1.0");
+        let described: BTreeSet<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let table = table();
+        let mut routes: BTreeSet<&str> = table.iter().map(|route| route.path).collect();
+        routes.insert("/mcp");
+        assert_eq!(routes, described);
+        for route in &table {
+            let item = &document["paths"][route.path];
+            for operation in ["get", "post"].iter().filter_map(|method| item.get(*method)) {
+                let open = operation["security"] == serde_json::json!([]);
+                assert_eq!(open, route.whose == For::All, "{}", route.path);
+                assert!(operation["responses"].as_object().is_some_and(|all| !all.is_empty()), "{}", route.path);
+                assert!(operation["operationId"].is_string() && operation["summary"].is_string(), "{}", route.path);
+            }
+            let method = |name: &str| item.get(name).is_some();
+            let debug = format!("{:?}", route.methods);
+            for (name, field) in [("get", "get: "), ("post", "post: ")] {
+                let has = debug.split(field).nth(1).is_some_and(|rest| !rest.starts_with("None"));
+                assert_eq!(has, method(name), "{name} {}", route.path);
+            }
+        }
+    }
+}

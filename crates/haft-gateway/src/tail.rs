@@ -1,0 +1,93 @@
+//! What other processes do on the same store, seen in the log: their calls and questions become events here.
+
+use crate::gateway::Shared;
+use crate::lines;
+use haft_core::{CallId, SessionId};
+use haft_store::Record;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How often the log is looked at. A record is told at the second look at the latest: by then this process has heard
+/// of its own calls, and does not take them for somebody else's.
+const LOOK: Duration = Duration::from_millis(250);
+/// How many records are read at once.
+const AT_ONCE: u32 = 2000;
+
+/// Follows the log until the gateway closes.
+pub(crate) async fn follow(gateway: Shared) {
+    let store = gateway.haft.store();
+    let Ok(mut seen) = store.head().await.map(|head| head.seq) else { return };
+    let mut mark = store.news(seen, -1, 0).await.map_or(-1, |news| news.mark);
+    let mut fresh: Vec<Record> = Vec::new();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = gateway.work.closing.cancelled() => return,
+        }
+        for record in std::mem::take(&mut fresh) {
+            tell(&gateway, &record).await;
+        }
+        // A store that is busy for a moment is asked again.
+        if let Ok(news) = store.news(seen, mark, AT_ONCE).await {
+            (seen, mark, fresh) = (news.head, news.mark, news.records);
+        }
+        if let Ok(pending) = store.pending_count().await {
+            gateway.meters.pending.set(pending);
+        }
+    }
+}
+
+async fn tell(gateway: &Shared, record: &Record) {
+    let body = &record.body;
+    let Some(call) = body["call"].as_str().and_then(CallId::parse) else { return };
+    if gateway.hub.is_own(&call) {
+        return;
+    }
+    let session = body["session"].as_str().and_then(SessionId::new);
+    match body["kind"].as_str() {
+        Some("intent") => {
+            let data = json!({
+                "call_id": call, "session": session, "tool": body["tool"], "preview": lines::recalled(gateway, body),
+            });
+            gateway.hub.publish("tool_start", session, &data.to_string());
+        }
+        Some("outcome" | "refused" | "interrupted") => {
+            let data = json!({ "outcome": ended(&call, body), "session": session });
+            gateway.hub.publish("tool_end", session, &data.to_string());
+        }
+        Some("approval") => question(gateway, &call, body).await,
+        _ => {}
+    }
+}
+
+/// What the log says of an outcome. It has no output.
+fn ended(call: &CallId, body: &Value) -> Value {
+    let mut outcome = json!({
+        "call_id": call, "tool": body["tool"], "success": body["success"].as_bool().unwrap_or(false), "output": "",
+        "labels": [], "duration_ms": body["duration_ms"].as_u64().unwrap_or(0), "verdict": body["verdict"],
+    });
+    if body["kind"] == "interrupted" {
+        outcome["error"] = json!({ "kind": "internal", "message": "its process died before it could finish" });
+    }
+    for name in ["error", "undo"] {
+        if let Some(value) = body.get(name) {
+            outcome[name] = value.clone();
+        }
+    }
+    outcome
+}
+
+async fn question(gateway: &Shared, call: &CallId, body: &Value) {
+    let said = body["said"].as_str().unwrap_or_default();
+    if said != "asked" {
+        let data = json!({ "call_id": call, "state": said, "by": body["by"].as_str().unwrap_or_default() });
+        gateway.hub.publish("decided", None, &data.to_string());
+        return;
+    }
+    let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
+    let session = asked.session.as_deref().and_then(SessionId::new);
+    let verdict = json!({ "decision": "ask", "by": "", "reason": asked.reason });
+    let data = json!({ "call_id": call, "session": session, "preview": asked.preview, "verdict": verdict });
+    gateway.hub.publish("approval", session, &data.to_string());
+    (gateway.options.waiting)(call.as_str(), &asked.preview);
+}

@@ -1,0 +1,143 @@
+//! All bridged servers of one haft.
+
+use super::connect::Site;
+use super::declared::Declared;
+use super::follow::{accept, offer};
+use super::link::Link;
+use super::status::Status;
+use super::{Server, Start};
+use haft_core::{CallError, ErrorKind};
+use haft_runtime::Haft;
+use haft_runtime::confined::Terms;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long all of them together have to end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How servers are met of which nothing is known yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learn {
+    /// In the background, at once: for a process that stays. Servers that are to be started eagerly are.
+    Background,
+    /// When somebody asks for them: for a process that makes one call.
+    OnDemand,
+}
+
+/// The bridged servers. Their tools are in the registry of the haft that it was opened for. Dropping it ends them;
+/// [`Bridge::close`] also waits for that.
+pub struct Bridge {
+    links: Vec<Arc<Link>>,
+    tasks: Mutex<JoinSet<()>>,
+    stop: CancellationToken,
+}
+
+impl Bridge {
+    /// Opens the way to these servers. Tools that were accepted earlier are there at once, without anything being
+    /// started.
+    pub async fn open(haft: &Arc<Haft>, servers: &[Server], learn: Learn) -> Result<Self, CallError> {
+        let (mut tasks, stop, mut links) = (JoinSet::new(), CancellationToken::new(), Vec::new());
+        let settings = haft.settings();
+        let site = Site {
+            workspace: Arc::new(haft.workspace().clone()),
+            terms: Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() },
+            oauth: settings.data_dir.join("oauth"),
+        };
+        for server in servers {
+            let link = Arc::new(Link::new(server.clone(), haft, site.clone()));
+            let known = recall(&link).await?;
+            let at_once = learn == Learn::Background && (!known || server.start == Start::Eager);
+            tasks.spawn(Arc::clone(&link).supervise(at_once, stop.clone()));
+            links.push(link);
+        }
+        Ok(Self { links, tasks: Mutex::new(tasks), stop })
+    }
+
+    /// How each of them is.
+    pub fn status(&self) -> Vec<Status> {
+        self.links.iter().map(|link| link.status()).collect()
+    }
+
+    /// Starts a server if it does not run, waits until it is ready, and says how it is.
+    pub async fn start(&self, name: &str) -> Result<Status, CallError> {
+        let link = self.link(name)?;
+        link.connection().await?;
+        Ok(link.status())
+    }
+
+    /// Starts a server of whose tools nothing is known yet. Others are left alone.
+    pub async fn learn(&self, name: &str) -> Result<(), CallError> {
+        let link = self.link(name)?;
+        if link.with(|memory| memory.accepted.is_empty()) {
+            link.connection().await?;
+        }
+        Ok(())
+    }
+
+    /// The same for all of them, side by side. Returns what went wrong, by server.
+    pub async fn learn_all(&self) -> Vec<(String, CallError)> {
+        let each = self.links.iter().map(|link| async {
+            let name = link.server.name.clone();
+            self.learn(&name).await.err().map(|error| (name, error))
+        });
+        futures_util::future::join_all(each).await.into_iter().flatten().collect()
+    }
+
+    /// Accepts what a running server says of its tools now.
+    pub async fn accept(&self, name: &str) -> Result<(), CallError> {
+        let link = self.link(name)?;
+        let tools: Vec<_> = link.with(|memory| memory.offered.values().cloned().collect());
+        let declared: Vec<Declared> =
+            tools.iter().filter(|tool| tool.why().is_some()).map(|tool| tool.declared().clone()).collect();
+        accept(link, &declared).await?;
+        tools.iter().for_each(|tool| tool.accepted());
+        Ok(())
+    }
+
+    /// Whether there is such a server.
+    pub fn has(&self, name: &str) -> bool {
+        self.links.iter().any(|link| link.server.name == name)
+    }
+
+    fn link(&self, name: &str) -> Result<&Arc<Link>, CallError> {
+        self.links.iter().find(|link| link.server.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.links.iter().map(|link| link.server.name.as_str()).collect();
+            let shown = haft_core::preview::cut(&haft_core::preview::inert(name), 40);
+            let hint = haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
+            CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{shown}`")).hint(hint)
+        })
+    }
+
+    /// Ends them all, and waits for that a little while.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let all = async { while tasks.join_next().await.is_some() {} };
+        // What is not done by then ends with its pipes.
+        let _ = tokio::time::timeout(FAREWELL, all).await;
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Offers what was accepted earlier. Returns whether anything was.
+async fn recall(link: &Arc<Link>) -> Result<bool, CallError> {
+    let pins = link.store.pins(&link.server.name).await.map_err(|error| {
+        let hint = error.hint();
+        CallError::internal(error.to_string()).hint(hint)
+    })?;
+    let declared: Vec<Declared> = pins.iter().map(Declared::of_pin).collect();
+    link.with(|memory| {
+        memory.accepted = declared.iter().map(|one| (one.tool.clone(), one.clone())).collect();
+    });
+    let mut refused = Vec::new();
+    offer(link, declared, &mut refused);
+    link.with(|memory| memory.refused = refused);
+    Ok(!pins.is_empty())
+}

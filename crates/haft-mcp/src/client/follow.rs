@@ -1,0 +1,248 @@
+//! Following a server that runs: its tools as it declares them, again whenever they change, until it ends.
+
+use super::connect::{Connection, Standing};
+use super::declared::{Declared, names};
+use super::link::{Link, OrStop, Phase};
+use super::tool::Bridged;
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, ErrorKind, ToolName};
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, PaginatedRequestParams, ProtocolVersion, RequestId,
+    SubscriptionFilter,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How many pages of tools are read.
+const PAGES_MAX: usize = 50;
+/// How many tools.
+const TOOLS_MAX: usize = 2000;
+/// How large all declarations together may be.
+const DECLARED_MAX: usize = 4 << 20;
+/// How long a change of tools waits for the next at first; a server that never rests is looked at ever more rarely.
+const CALM: Duration = Duration::from_secs(1);
+/// And at most.
+const CALM_MOST: Duration = Duration::from_secs(30);
+/// How long a server has to end by itself.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// How long word of a crash may take after the connection broke.
+const WORD: Duration = Duration::from_millis(500);
+
+/// Follows a server to its end, and says why it ended and whether it had stood; none if nobody wants it any more.
+pub(super) async fn follow(
+    link: &Arc<Link>,
+    mut standing: Standing,
+    stop: &CancellationToken,
+) -> Option<(CallError, bool)> {
+    let connection = Arc::clone(&standing.connection);
+    let first = tokio::time::timeout(link.server.timeout, learn(link, &connection)).await_or(stop).await?;
+    let first = first.unwrap_or_else(|_| {
+        let seconds = link.server.timeout.as_secs_f64();
+        Err(CallError::new(ErrorKind::Upstream, format!("it did not list its tools within {seconds} s")))
+    });
+    if let Err(error) = first {
+        return Some((ending(&mut standing, error.message).await, false));
+    }
+    link.with(|memory| memory.error = None);
+    let (link_too, connection_too) = (Arc::clone(link), Arc::clone(&connection));
+    standing.tasks.spawn(async move { relearn(&link_too, &connection_too).await });
+    let abandoned = std::mem::replace(&mut standing.abandoned, mpsc::unbounded_channel().1);
+    standing.tasks.spawn(tell(Arc::clone(&connection), abandoned));
+    link.set(Phase::Ready(Arc::clone(&connection)));
+    let Standing { service, mut resident, tasks, .. } = standing;
+    let cancel = service.cancellation_token();
+    let quit = service.waiting();
+    tokio::pin!(quit);
+    let died = async {
+        match &mut resident {
+            Some(resident) => resident.ended().await,
+            None => std::future::pending().await,
+        }
+    };
+    let why = {
+        tokio::pin!(died);
+        tokio::select! {
+            why = &mut died => Some(why),
+            _ = &mut quit => tokio::time::timeout(WORD, died).await.ok(),
+            () = stop.cancelled() => {
+                cancel.cancel();
+                let _ = tokio::time::timeout(FAREWELL, &mut quit).await;
+                return None;
+            }
+        }
+    };
+    drop(tasks);
+    let why = connection.noticed.fatal().or(why).unwrap_or_else(|| "the connection broke".to_owned());
+    Some((crashed(&connection, &why), true))
+}
+
+async fn ending(standing: &mut Standing, why: String) -> CallError {
+    let ended = match &mut standing.resident {
+        Some(resident) => tokio::time::timeout(WORD, resident.ended()).await.ok(),
+        None => None,
+    };
+    let why = standing.connection.noticed.fatal().or(ended).unwrap_or(why);
+    crashed(&standing.connection, &why)
+}
+
+fn crashed(connection: &Connection, why: &str) -> CallError {
+    let complaint = connection.noticed.complaint().map(|said| format!("; it says: {said}")).unwrap_or_default();
+    CallError::new(ErrorKind::Upstream, format!("{why}{complaint}"))
+}
+
+/// Tells the server of requests that nobody waits for any more.
+async fn tell(connection: Arc<Connection>, mut abandoned: mpsc::UnboundedReceiver<RequestId>) {
+    while let Some(id) = abandoned.recv().await {
+        let param = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+        let notification = CancelledNotification::new(param);
+        let _ = tokio::time::timeout(FAREWELL, connection.peer.send_notification(notification.into())).await;
+    }
+}
+
+/// Reads the tools again whenever they change, but not more often than is good.
+async fn relearn(link: &Arc<Link>, connection: &Arc<Connection>) {
+    let listen = subscribe(connection);
+    tokio::pin!(listen);
+    let mut calm = CALM;
+    loop {
+        tokio::select! {
+            () = connection.desk.changed.notified() => {}
+            () = &mut listen => return,
+        }
+        tokio::time::sleep(calm).await;
+        let read = tokio::time::timeout(link.server.timeout, learn(link, connection)).await;
+        if let Ok(Err(error)) = read {
+            link.with(|memory| memory.error = Some(error.message));
+        }
+        // Quiet for as long as it was waited means that the storm is over.
+        let again = tokio::time::timeout(calm * 2, connection.desk.changed.notified()).await.is_ok();
+        calm = if again { (calm * 2).min(CALM_MOST) } else { CALM };
+        if again {
+            connection.desk.changed.notify_one();
+        }
+    }
+}
+
+/// Servers of the newest version tell of changes only whoever subscribes. Never ends.
+async fn subscribe(connection: &Arc<Connection>) {
+    let newest = connection.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
+    if newest {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        if let Ok(mut subscription) = connection.peer.listen(filter).await {
+            // One that fell behind has missed changes: the tools are read anew all the same.
+            while !matches!(subscription.next().await, Ok(None)) {
+                connection.desk.changed.notify_one();
+                if subscription.end().is_some() {
+                    break;
+                }
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+/// Reads what a server offers, and offers it here.
+async fn learn(link: &Arc<Link>, connection: &Arc<Connection>) -> Result<(), CallError> {
+    let (declared, mut refused) = list(connection).await?;
+    connection.declare(declared.iter().map(|one| (one.tool.clone(), one.digest)).collect());
+    if link.with(|memory| memory.accepted.is_empty()) && !declared.is_empty() {
+        accept(link, &declared).await?;
+    }
+    offer(link, declared, &mut refused);
+    link.with(|memory| memory.refused = refused);
+    Ok(())
+}
+
+/// Accepts declarations: from now on these are what the tools are.
+pub(super) async fn accept(link: &Link, declared: &[Declared]) -> Result<(), CallError> {
+    let pins = declared.iter().map(Declared::pin).collect();
+    link.store.pin(&link.server.name, pins).await.map_err(|error| {
+        let hint = error.hint();
+        CallError::internal(format!("what the server says of its tools cannot be kept: {error}")).hint(hint)
+    })?;
+    link.with(|memory| {
+        for one in declared {
+            memory.accepted.insert(one.tool.clone(), one.clone());
+        }
+    });
+    Ok(())
+}
+
+async fn list(connection: &Connection) -> Result<(Vec<Declared>, Vec<String>), CallError> {
+    let (mut declared, mut refused, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut cursor, mut size) = (None, 0);
+    for page in 0.. {
+        if page == PAGES_MAX {
+            refused.push(format!("everything after {PAGES_MAX} pages of tools"));
+            break;
+        }
+        let params = PaginatedRequestParams::default().with_cursor(cursor.take());
+        let listed = connection.peer.list_tools(Some(params)).await.map_err(|error| {
+            let said = cut(&inert(&error.to_string()), 300);
+            CallError::new(ErrorKind::Upstream, format!("it does not list its tools: {said}"))
+        })?;
+        for tool in &listed.tools {
+            let one = Declared::of(tool);
+            size += one.value.to_string().len();
+            if declared.len() == TOOLS_MAX || size > DECLARED_MAX {
+                refused.push(format!("everything after `{}`: it is too much", cut(&inert(&one.tool), 80)));
+                return Ok((declared, refused));
+            }
+            if seen.insert(one.tool.clone()) {
+                declared.push(one);
+            }
+        }
+        cursor = listed.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok((declared, refused))
+}
+
+/// Makes the registry hold exactly these tools of a server.
+pub(super) fn offer(link: &Arc<Link>, declared: Vec<Declared>, refused: &mut Vec<String>) {
+    let Some(haft) = link.haft.upgrade() else { return };
+    let registry = haft.registry();
+    let offered: Vec<Declared> = declared.into_iter().filter(|one| link.server.offers(&one.tool)).collect();
+    let names = names(&link.server.name, offered.iter().map(|one| one.tool.as_str()));
+    let mut before = link.with(|memory| std::mem::take(&mut memory.offered));
+    let mut now = BTreeMap::new();
+    for (one, name) in offered.into_iter().zip(names) {
+        let altered = link.with(|memory| one.differs(memory.accepted.get(&one.tool)));
+        let known = before.remove(&name);
+        if let Some(known) = known.as_ref().filter(|known| known.is(&one, altered.is_some())) {
+            now.insert(name, Arc::clone(known));
+            continue;
+        }
+        let registered = one.spec(&link.server.name, &name, link.server.timeout).and_then(|spec| {
+            let tool = Arc::new(Bridged::new(Arc::clone(link), spec, one.clone(), altered));
+            if known.is_some() {
+                registry.replace(Arc::clone(&tool) as _);
+            } else {
+                registry.register(Arc::clone(&tool) as _).map_err(|error| error.to_string())?;
+            }
+            Ok(tool)
+        });
+        match registered {
+            Ok(tool) => {
+                now.insert(name, tool);
+            }
+            Err(why) => {
+                forget(registry, &name, known.is_some());
+                refused.push(format!("{}: {}", cut(&inert(&one.tool), 80), cut(&inert(&why), 300)));
+            }
+        }
+    }
+    before.keys().for_each(|name| forget(registry, name, true));
+    link.with(|memory| memory.offered = now);
+}
+
+fn forget(registry: &haft_runtime::Registry, name: &str, was_there: bool) {
+    if let Some(name) = ToolName::new(name).ok().filter(|_| was_there) {
+        registry.unregister(&name);
+    }
+}

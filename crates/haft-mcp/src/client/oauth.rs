@@ -1,0 +1,110 @@
+//! Signing in to servers that want to know who asks. Tokens are kept in files that only the user can read, and are
+//! renewed when they have run out.
+
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, ErrorKind};
+use rmcp::transport::auth::{AuthError, AuthorizationManager, CredentialStore, StoredCredentials};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+/// The tokens of one server, in a file.
+struct Kept {
+    file: PathBuf,
+}
+
+type Done<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+
+impl Kept {
+    fn of(dir: &Path, server: &str) -> Self {
+        Self { file: dir.join(format!("{server}.json")) }
+    }
+
+    fn read(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        match std::fs::read(&self.file) {
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|error| self.trouble(&error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.trouble(&error)),
+        }
+    }
+
+    /// Old or new, never a part; and never readable by anybody else, not even for a moment.
+    fn write(&self, credentials: &StoredCredentials) -> Result<(), AuthError> {
+        let text = serde_json::to_vec(credentials).map_err(|error| self.trouble(&error))?;
+        let dir = self.file.parent().unwrap_or(Path::new("."));
+        let draft = self.file.with_extension(format!("draft-{}", std::process::id()));
+        let written = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).and_then(|()| {
+            let mut options = std::fs::OpenOptions::new();
+            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&draft, &self.file)
+        });
+        written.map_err(|error| self.trouble(&error))
+    }
+
+    fn trouble(&self, error: &dyn std::error::Error) -> AuthError {
+        AuthError::CredentialStoreError(format!("{}: {error}", self.file.display()))
+    }
+}
+
+/// What the SDK's macro would make of its `async fn`s.
+impl CredentialStore for Kept {
+    fn load<'s, 'a>(&'s self) -> Done<'a, Option<StoredCredentials>>
+    where
+        's: 'a,
+        Self: 'a,
+    {
+        Box::pin(std::future::ready(self.read()))
+    }
+
+    fn save<'s, 'a>(&'s self, credentials: StoredCredentials) -> Done<'a, ()>
+    where
+        's: 'a,
+        Self: 'a,
+    {
+        Box::pin(std::future::ready(self.write(&credentials)))
+    }
+
+    fn clear<'s, 'a>(&'s self) -> Done<'a, ()>
+    where
+        's: 'a,
+        Self: 'a,
+    {
+        let gone = match std::fs::remove_file(&self.file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.trouble(&error)),
+            _ => Ok(()),
+        };
+        Box::pin(std::future::ready(gone))
+    }
+}
+
+/// What is known of a server's tokens, if somebody has signed in.
+pub(super) async fn known(dir: &Path, server: &str, url: &str) -> Result<Option<AuthorizationManager>, CallError> {
+    let kept = Kept::of(dir, server);
+    if !kept.file.exists() {
+        return Ok(None);
+    }
+    let mut manager = manager(url, kept).await?;
+    let there = manager.initialize_from_store().await.map_err(|error| trouble(&error))?;
+    Ok(there.then_some(manager))
+}
+
+/// Forgets a server's tokens.
+pub fn forget(dir: &Path, server: &str) {
+    // What is not there needs not be forgotten.
+    let _ = std::fs::remove_file(Kept::of(dir, server).file);
+}
+
+async fn manager(url: &str, kept: Kept) -> Result<AuthorizationManager, CallError> {
+    // The SDK makes its own client for this, which refuses addresses inside; it needs to know how to do TLS.
+    haft_runtime::http::client()?;
+    let mut manager = AuthorizationManager::new(url).await.map_err(|error| trouble(&error))?;
+    manager.set_credential_store(kept);
+    Ok(manager)
+}
+
+fn trouble(error: &AuthError) -> CallError {
+    CallError::new(ErrorKind::Upstream, format!("signing in failed: {}", cut(&inert(&error.to_string()), 500)))
+}

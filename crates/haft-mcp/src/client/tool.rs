@@ -1,0 +1,91 @@
+//! A tool of a bridged server as a tool of haft.
+
+use super::connect::{Broken, Connection};
+use super::declared::Declared;
+use super::follow::accept;
+use super::link::Link;
+use super::reply;
+use haft_core::{CallError, ToolSpec};
+use haft_runtime::{BoxFuture, Reply, Scene, Tool};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A tool of a server.
+pub(super) struct Bridged {
+    link: Arc<Link>,
+    spec: Arc<ToolSpec>,
+    declared: Declared,
+    /// Why it is not what was accepted.
+    altered: Mutex<Option<String>>,
+}
+
+impl Bridged {
+    pub(super) fn new(link: Arc<Link>, spec: ToolSpec, declared: Declared, altered: Option<String>) -> Self {
+        Self { link, spec: Arc::new(spec), declared, altered: Mutex::new(altered) }
+    }
+
+    /// Whether this is a tool of that declaration, as much accepted.
+    pub(super) fn is(&self, declared: &Declared, altered: bool) -> bool {
+        self.declared.digest == declared.digest && self.why().is_some() == altered
+    }
+
+    /// Why it is not what was accepted, if it is not.
+    pub(super) fn why(&self) -> Option<String> {
+        self.altered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it says of itself.
+    pub(super) fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// It is accepted now.
+    pub(super) fn accepted(&self) {
+        *self.altered.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether the server still means by this tool what was decided upon.
+    fn check(&self, connection: &Connection, scene: &Scene) -> Result<(), CallError> {
+        let (server, tool) = (&self.link.server.name, haft_core::preview::inert(&self.declared.tool));
+        match connection.declared(&self.declared.tool) {
+            None => Err(CallError::not_found(format!("the MCP server `{server}` does not offer `{tool}` any more"))
+                .hint("`haft tools` lists what there is")),
+            Some(now) if now == self.declared.digest && Arc::ptr_eq(scene.spec(), &self.spec) => Ok(()),
+            Some(_) => Err(CallError::conflict(format!(
+                "the MCP server `{server}` says something else of `{tool}` than what was decided upon; it was not called"
+            ))
+            .hint("call it again: the question then shows what changed")),
+        }
+    }
+
+    async fn run(&self, scene: &Scene) -> Result<Reply, CallError> {
+        let connection = self.link.connection().await?;
+        self.check(&connection, scene)?;
+        if self.why().is_some() {
+            // Without a person's yes this is not reached: an altered tool is always asked about.
+            if !scene.asked() {
+                return Err(CallError::conflict("the tool has changed, and nobody was asked about it"));
+            }
+            accept(&self.link, std::slice::from_ref(&self.declared)).await?;
+            self.accepted();
+        }
+        match connection.call(&self.declared.tool, scene).await {
+            Ok(result) => Ok(reply::of(&self.link.server.name, result)),
+            Err(Broken::Because(error)) => Err(error),
+            Err(Broken::Gone) => Err(self.link.why_gone(&connection).await),
+        }
+    }
+}
+
+impl Tool for Bridged {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        Box::pin(self.run(scene))
+    }
+
+    fn altered(&self) -> Option<String> {
+        self.why()
+    }
+}

@@ -1,0 +1,291 @@
+//! The client as somebody who can be asked: the person behind it by elicitation, its model by sampling.
+
+#![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
+
+use super::Shared;
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, ErrorKind};
+use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
+use rmcp::model::{
+    ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{RoleServer, ServiceError};
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a person has where nothing is configured.
+const USUAL_WAIT: Duration = Duration::from_mins(1);
+/// How long a client's model has.
+const SAMPLE_MAX: Duration = Duration::from_mins(5);
+/// How much of a diff is shown in a form.
+const DIFF_MAX: usize = 4 << 10;
+/// How much of each other part.
+const LINES_MAX: usize = 20;
+
+const ONCE: &str = "approve once";
+const SESSION: &str = "approve for this session";
+const REJECT: &str = "reject";
+
+/// How a client is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// By a request of the server's own, while its request waits.
+    Requests,
+    /// With the answer (2026-07-28): it asks again with what the person said.
+    Rounds,
+}
+
+/// The client of one request.
+pub(super) struct Client<'s> {
+    shared: &'s Shared,
+    peer: Peer<RoleServer>,
+    name: String,
+    era: Era,
+    elicits: bool,
+    samples: bool,
+    gone: CancellationToken,
+    /// The form that goes out with the answer.
+    asked: Mutex<Option<ElicitRequestParams>>,
+}
+
+impl<'s> Client<'s> {
+    pub(super) fn new(
+        shared: &'s Shared,
+        context: &RequestContext<RoleServer>,
+        era: Era,
+        agent: Option<&str>,
+        gone: CancellationToken,
+    ) -> Self {
+        let able = Able::of(context.client_capabilities().as_ref());
+        Self {
+            shared,
+            peer: context.peer.clone(),
+            name: format!("elicitation by {}", agent.unwrap_or("an MCP client")),
+            era,
+            elicits: able.elicits,
+            samples: able.samples,
+            gone,
+            asked: Mutex::default(),
+        }
+    }
+
+    /// The form that nobody could be shown while the call waited.
+    pub(super) fn take_asked(&self) -> Option<ElicitRequestParams> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn asks_person(&self) -> bool {
+        self.elicits && self.shared.options.elicitation
+    }
+
+    async fn show(&self, params: ElicitRequestParams) -> Option<ElicitResult> {
+        let patience = self.shared.options.patience;
+        let wait = if patience.is_zero() { USUAL_WAIT } else { patience };
+        tokio::select! {
+            answer = self.peer.create_elicitation_with_timeout(params, Some(wait)) => answer.ok(),
+            () = self.gone.cancelled() => None,
+        }
+    }
+
+    async fn put(&self, question: &Question) -> Said {
+        if let Some(approver) = &self.shared.approver {
+            return approver.ask(question).await;
+        }
+        if !self.asks_person() {
+            return Said::Nobody;
+        }
+        let Some(params) = approval_form(question) else { return Said::Nobody };
+        if self.era == Era::Rounds {
+            *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(params);
+            return Said::Nobody;
+        }
+        self.show(params).await.map_or(Said::Nobody, said)
+    }
+}
+
+/// What a client can do.
+struct Able {
+    elicits: bool,
+    samples: bool,
+}
+
+impl Able {
+    fn of(declared: Option<&ClientCapabilities>) -> Self {
+        // One that names no form of elicitation means forms.
+        let forms = |declared: &ClientCapabilities| {
+            declared.elicitation.as_ref().is_some_and(|kinds| kinds.form.is_some() || kinds.url.is_none())
+        };
+        Self {
+            elicits: declared.is_some_and(forms),
+            samples: declared.is_some_and(|declared| declared.sampling.is_some()),
+        }
+    }
+}
+
+impl Approver for Client<'_> {
+    fn name(&self) -> &str {
+        self.shared.approver.as_ref().map_or(&self.name, |approver| approver.name())
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(self.put(question))
+    }
+
+    fn patience(&self) -> Duration {
+        match &self.shared.approver {
+            Some(approver) => approver.patience(),
+            // The person is asked with the answer; waiting would only keep it from them.
+            None if self.era == Era::Rounds && self.asks_person() => Duration::ZERO,
+            None => self.shared.options.patience,
+        }
+    }
+
+    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            if !self.elicits || self.era == Era::Rounds {
+                return Written::Nobody;
+            }
+            let message = format!("{} asks: {}", inert(&form.from), inert_lines(&form.message, DIFF_MAX));
+            let Some(params) = form_params(message, form.schema.clone()) else { return Written::Nobody };
+            match self.show(params).await {
+                Some(ElicitResult { action: ElicitationAction::Accept, content, .. }) => {
+                    Written::Answer(content.unwrap_or_else(|| json!({})))
+                }
+                Some(ElicitResult { action: ElicitationAction::Decline, .. }) => Written::Declined,
+                Some(_) => Written::Cancelled,
+                None => Written::Nobody,
+            }
+        })
+    }
+
+    fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(self.let_answer(request))
+    }
+}
+
+impl Client<'_> {
+    async fn let_answer(&self, request: &Value) -> Result<Value, CallError> {
+        let upstream = |why: String| CallError::new(ErrorKind::Upstream, why);
+        if !self.samples || self.era == Era::Rounds {
+            return Err(upstream("the client offers no model".to_owned())
+                .hint("use a client that offers sampling, or a tool that needs none"));
+        }
+        let params: CreateMessageRequestParams = serde_json::from_value(request.clone())
+            .map_err(|error| CallError::invalid(format!("this is no request for a model: {error}")))?;
+        let answer = tokio::select! {
+            answer = tokio::time::timeout(SAMPLE_MAX, self.peer.create_message(params)) => answer,
+            () = self.gone.cancelled() => return Err(upstream("the client has gone".to_owned())),
+        };
+        match answer {
+            Ok(Ok(answer)) => serde_json::to_value(answer).map_err(|error| upstream(error.to_string())),
+            Ok(Err(ServiceError::McpError(error))) => Err(upstream(format!("the client refused: {}", error.message))),
+            Ok(Err(error)) => Err(upstream(format!("the client did not answer: {error}"))),
+            Err(_) => Err(upstream(format!("the client's model took longer than {} s", SAMPLE_MAX.as_secs()))),
+        }
+    }
+}
+
+/// What a person said in the form of an approval. Anything unclear is no yes.
+pub(super) fn said(answer: ElicitResult) -> Said {
+    let content = answer.content.unwrap_or_default();
+    let text = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
+    let refusal = || match text("message") {
+        "" => "This tool has been rejected by the user.".to_owned(),
+        message => message.to_owned(),
+    };
+    match (&answer.action, text("decision")) {
+        (ElicitationAction::Accept, ONCE) => Said::Once,
+        (ElicitationAction::Accept, SESSION) => Said::Session,
+        (ElicitationAction::Accept, REJECT) | (ElicitationAction::Decline, _) => Said::Reject(refusal()),
+        _ => Said::Nobody,
+    }
+}
+
+/// The form by which a person approves.
+fn approval_form(question: &Question) -> Option<ElicitRequestParams> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "decision": {"type": "string", "title": "Decision", "enum": [ONCE, SESSION, REJECT]},
+            "message": {"type": "string", "title": "Message to the agent", "description": "Why not, if you reject it"}
+        },
+        "required": ["decision"]
+    });
+    form_params(shown(question), schema)
+}
+
+fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
+    let requested_schema = serde_json::from_value::<ElicitationSchema>(schema).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// The question as text that cannot act.
+fn shown(question: &Question) -> String {
+    let mut text = format!("{}\nWhy this is asked: {}", question.preview, inert(&question.verdict.reason));
+    let mut part = |head: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            let lines: Vec<String> = lines.iter().take(LINES_MAX).map(|line| cut(&inert(line), 200)).collect();
+            text.push_str(&format!("\n{head}: {}", lines.join(", ")));
+        }
+    };
+    part("Where", &question.places);
+    part("This conversation has read", &question.sources);
+    part("It would fail", question.problem.as_slice());
+    for (head, body) in [("What it would change", &question.diff), ("What it printed when tried", &question.tried)] {
+        if let Some(body) = body.as_ref().filter(|body| !body.is_empty()) {
+            text.push_str(&format!("\n{head}:\n{}", inert_lines(body, DIFF_MAX)));
+        }
+    }
+    text
+}
+
+/// Lines that cannot act, at most so many bytes of them.
+fn inert_lines(text: &str, max: usize) -> String {
+    let mut shown = String::new();
+    for line in text.lines() {
+        let line = inert(line);
+        if shown.len() + line.len() > max {
+            shown.push_str("[more is not shown]\n");
+            break;
+        }
+        shown.push_str(&line);
+        shown.push('\n');
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(value: Value) -> Said {
+        said(serde_json::from_value(value).unwrap())
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let accept = |decision: &str| answer(json!({"action": "accept", "content": {"decision": decision}}));
+        assert_eq!(accept(ONCE), Said::Once);
+        assert_eq!(accept(SESSION), Said::Session);
+        for unclear in ["", "yes", "APPROVE ONCE"] {
+            assert_eq!(accept(unclear), Said::Nobody);
+        }
+        assert_eq!(answer(json!({"action": "accept"})), Said::Nobody);
+        assert_eq!(answer(json!({"action": "cancel", "content": {"decision": ONCE}})), Said::Nobody);
+        let declined = answer(json!({"action": "decline", "content": {"decision": ONCE}}));
+        assert!(matches!(declined, Said::Reject(_)));
+        let rejected = answer(json!({"action": "accept", "content": {"decision": REJECT, "message": "not now"}}));
+        assert_eq!(rejected, Said::Reject("not now".to_owned()));
+    }
+
+    #[test]
+    fn what_is_shown_is_bounded_and_cannot_act() {
+        let text = inert_lines(&"+\u{1b}[31mred\n".repeat(10_000), 100);
+        assert!(text.len() < 200 && !text.contains('\u{1b}') && text.ends_with("[more is not shown]"), "{text}");
+    }
+}

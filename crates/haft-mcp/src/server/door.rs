@@ -1,0 +1,415 @@
+//! One connection: what the protocol asks, in the words of haft.
+
+#![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
+
+use super::approver::Era;
+use super::{Shared, call, fresh_session, listing};
+use haft_core::{CallId, Caller, SessionId};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// The longest name that an agent may have.
+const NAME_MAX: usize = 64;
+/// How many resources one client may watch.
+const WATCHED_MAX: usize = 256;
+/// Changes that follow each other closely are told once.
+const SETTLING: Duration = Duration::from_millis(50);
+/// No logging.
+const SILENT: u8 = u8::MAX;
+
+/// The methods that the protocol knows: if one of them is not understood, its parameters were wrong.
+const METHODS: [&str; 19] = [
+    "initialize",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+    "tasks/list",
+];
+
+/// One client's connection; over HTTP in the newest protocol, one request.
+pub struct Door {
+    shared: Arc<Shared>,
+    /// Over stdin and stdout there is one conversation; over HTTP a client may open its own.
+    session: OnceLock<SessionId>,
+    over_http: bool,
+    /// The client's own name, once it has said it for good.
+    agent: OnceLock<Option<String>>,
+    level: AtomicU8,
+    gone: CancellationToken,
+    watched: Mutex<BTreeSet<String>>,
+    /// The task that tells of changes, as long as the connection lives.
+    followers: Mutex<JoinSet<()>>,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // A session of its own ends with the connection; what others share is ended by whoever made it.
+        if let Some(session) = self.session.get().filter(|_| self.over_http) {
+            self.shared.haft.end_session(session);
+        }
+    }
+}
+
+impl Door {
+    pub(super) fn stdio(shared: Arc<Shared>, gone: CancellationToken) -> Self {
+        Self::new(shared, gone, false)
+    }
+
+    pub(super) fn http(shared: Arc<Shared>) -> Self {
+        Self::new(shared, CancellationToken::new(), true)
+    }
+
+    fn new(shared: Arc<Shared>, gone: CancellationToken, over_http: bool) -> Self {
+        Self {
+            shared,
+            session: OnceLock::new(),
+            over_http,
+            agent: OnceLock::new(),
+            level: AtomicU8::new(SILENT),
+            gone,
+            watched: Mutex::default(),
+            followers: Mutex::default(),
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(super) fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    /// The conversation that calls belong to.
+    pub(super) fn session(&self) -> SessionId {
+        self.session.get().unwrap_or(&self.shared.options.session).clone()
+    }
+
+    /// On whose behalf a request is made.
+    pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        let mut caller = self.shared.options.caller.clone();
+        if caller.agent.is_none() {
+            caller.agent = match self.agent.get() {
+                Some(agent) => agent.clone(),
+                None => context.client_info().and_then(|client| agent_name(&client.name)),
+            };
+        }
+        caller
+    }
+
+    pub(super) fn era(&self, context: &RequestContext<RoleServer>) -> Era {
+        let newest = |version: ProtocolVersion| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
+        if context.protocol_version().is_some_and(newest) { Era::Rounds } else { Era::Requests }
+    }
+
+    /// Waits until nobody waits for a request any more.
+    pub(super) async fn abandoned(&self, context: &RequestContext<RoleServer>) {
+        let finish = self.shared.options.finish_when_gone;
+        // In the newest protocol over HTTP, to hang up is to cancel; whoever configured otherwise is obeyed.
+        let hung_up = self.over_http && finish && self.era(context) == Era::Rounds;
+        tokio::select! {
+            () = context.ct.cancelled(), if !hung_up => {}
+            () = self.gone.cancelled(), if !finish => {}
+            () = std::future::pending() => {}
+        }
+    }
+
+    /// Whether the client wants to hear messages of this level.
+    pub(super) fn logs(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
+        let wanted = match self.era(context) {
+            Era::Requests => self.level.load(Ordering::Relaxed),
+            Era::Rounds => context.meta.log_level().map_or(SILENT, rank),
+        };
+        wanted != SILENT && rank(level) >= wanted
+    }
+
+    /// Tells a client that watches it that a call's record has grown.
+    pub(super) async fn updated(&self, peer: &Peer<RoleServer>, call: &CallId) {
+        let uri = format!("haft://log/{call}");
+        if self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains(&uri) {
+            // A client that has gone need not be told.
+            let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
+        }
+    }
+
+    fn tools(&self, caller: &Caller) -> Arc<Vec<Tool>> {
+        let options = &self.shared.options;
+        self.shared.listings.of(&self.shared.haft, caller, options.dialect, options.budget_tokens)
+    }
+}
+
+/// The order of log levels.
+fn rank(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}
+
+/// What an agent is called after its client. A client may say anything; a name holds no more than letters, digits and
+/// a few marks, and no `/`, which would make it somebody's child.
+fn agent_name(said: &str) -> Option<String> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c.to_ascii_lowercase() } else { '-' };
+    let name: String = said.trim().chars().take(NAME_MAX).map(plain).collect();
+    let name = name.trim_matches('-');
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn no_more(page: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor.as_ref()) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("this list has one page; begin without a cursor", None)),
+    }
+}
+
+impl ServerHandler for Door {
+    fn get_info(&self) -> ServerConfig {
+        let able = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_completions()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(able)
+            .with_server_info(Implementation::new("haft", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        // Said once: a client does not become somebody else.
+        self.agent.get_or_init(|| agent_name(&request.client_info.name));
+        if self.over_http {
+            self.session.get_or_init(fresh_session);
+        }
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        if followers.is_empty() {
+            let (mut changes, peer) = (self.shared.haft.registry().changes(), context.peer);
+            followers.spawn(async move {
+                while changes.changed().await.is_ok() {
+                    tokio::time::sleep(SETTLING).await;
+                    changes.mark_unchanged();
+                    if peer.notify_tool_list_changed().await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.shared.haft.registry().changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.gone.cancelled() => return Ok(()),
+                changed = changes.changed() => if changed.is_err() { return Ok(()) },
+            }
+            tokio::time::sleep(SETTLING).await;
+            changes.mark_unchanged();
+            // One that did not subscribe to this is not told.
+            let _ = context.sink().notify_tool_list_changed().await;
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools(&self.caller(&context));
+        listing::page(&tools, page.and_then(|page| page.cursor).as_deref())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        call::answer(self, request, context).await
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        no_more(page.as_ref())?;
+        let (session, mut all) = (self.session(), Vec::new());
+        for offer in &self.shared.offers {
+            all.extend(offer.resources(&session).await);
+        }
+        Ok(ListResourcesResult::with_all_items(all))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        no_more(page.as_ref())?;
+        let all = self.shared.offers.iter().flat_map(|offer| offer.templates()).collect();
+        Ok(ListResourceTemplatesResult::with_all_items(all))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let session = self.session();
+        for offer in &self.shared.offers {
+            if let Some(found) = offer.read(&session, &request.uri).await {
+                return found.map(|contents| ReadResourceResult::new(contents).into());
+            }
+        }
+        Err(ErrorData::resource_not_found("there is no such resource; resources/list shows what there is", None))
+    }
+
+    async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if watched.len() >= WATCHED_MAX {
+            let why = format!("one client watches at most {WATCHED_MAX} resources");
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        watched.insert(haft_core::preview::cut(&request.uri, 400));
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(&request.uri);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        no_more(page.as_ref())?;
+        let all = self.shared.offers.iter().flat_map(|offer| offer.prompts()).collect();
+        Ok(ListPromptsResult::with_all_items(all))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let (session, none) = (self.session(), JsonObject::new());
+        let args = request.arguments.as_ref().unwrap_or(&none);
+        for offer in &self.shared.offers {
+            if let Some(found) = offer.prompt(&session, &request.name, args).await {
+                return found.map(Into::into);
+            }
+        }
+        Err(ErrorData::invalid_params("there is no such prompt; prompts/list shows what there is", None))
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let session = self.session();
+        let (of, argument) = (&request.r#ref, &request.argument);
+        for offer in &self.shared.offers {
+            if let Some(mut values) = offer.complete(&session, of, &argument.name, &argument.value).await {
+                let total = u32::try_from(values.len()).ok();
+                let more = values.len() > CompletionInfo::MAX_VALUES;
+                values.truncate(CompletionInfo::MAX_VALUES);
+                let found = CompletionInfo::with_pagination(values, total, more);
+                return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
+            }
+        }
+        Err(ErrorData::invalid_params("there is no such prompt or resource template", None))
+    }
+
+    async fn set_level(&self, request: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.level.store(rank(request.level), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = haft_core::preview::cut(&haft_core::preview::inert(&request.method), 80);
+        if METHODS.contains(&request.method.as_str()) {
+            return Err(ErrorData::invalid_params(format!("the parameters of {method} are not as they should be"), None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None))
+    }
+}
+
+const INSTRUCTIONS: &str = "Tools to work on this machine, under the user's policy. A call may need a person's \
+approval: then it waits, or says where it is decided. A denied call stays denied; do not try to get around it. \
+Tools that are not listed are found with tool_search and called with tool_call.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_cannot_name_itself_somebodys_child() {
+        assert_eq!(agent_name("Claude Code").as_deref(), Some("claude-code"));
+        assert_eq!(agent_name("a/b\n\u{1b}[0m").as_deref(), Some("a-b---0m"));
+        assert_eq!(agent_name(" \u{202e} "), None);
+        assert_eq!(agent_name(&"x".repeat(500)).map(|name| name.len()), Some(NAME_MAX));
+    }
+}

@@ -1,0 +1,112 @@
+//! How far a call is, for a client that wants to know.
+
+#![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
+
+use haft_core::CallId;
+use haft_runtime::Event;
+use haft_runtime::events::Share;
+use rmcp::RoleServer;
+use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::service::Peer;
+use std::convert::Infallible;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+/// How a client wants to be told.
+pub(super) enum Told {
+    /// As the progress of its request.
+    Progress(ProgressToken),
+    /// As messages of the log.
+    Log(String),
+}
+
+/// Passes on what one call reports.
+pub(super) struct Reporter {
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) told: Told,
+    pub(super) call: CallId,
+    pub(super) events: Receiver<Event>,
+    last: f64,
+}
+
+impl Reporter {
+    pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
+        Self { peer, told, call, events, last: f64::NEG_INFINITY }
+    }
+
+    /// Passes on what is reported until it is dropped.
+    pub(super) async fn run(&mut self) -> Infallible {
+        loop {
+            match self.events.recv().await {
+                Ok(event) => self.pass_on(event).await,
+                // What was missed is old by now.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Passes on what was reported before the call ended.
+    pub(super) async fn rest(mut self) {
+        loop {
+            match self.events.try_recv() {
+                Ok(event) => self.pass_on(event).await,
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, event: Event) {
+        let Event::Progress { call_id, message, done, .. } = event else { return };
+        if call_id != self.call {
+            return;
+        }
+        // A client that has gone need not be told.
+        let _ = match &self.told {
+            Told::Progress(token) => {
+                let (progress, total) = next(self.last, done);
+                self.last = progress;
+                let mut told = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
+                told.total = total;
+                self.peer.notify_progress(told).await
+            }
+            Told::Log(logger) => log(&self.peer, LoggingLevel::Info, logger, message).await,
+        };
+    }
+}
+
+/// The next number, always greater than the last one, and out of how much.
+fn next(last: f64, done: Option<Share>) -> (f64, Option<f64>) {
+    match done {
+        Some(Share { progress, total }) if progress > last => (progress, total),
+        Some(Share { total, .. }) => (last.next_up(), total),
+        None => (if last.is_finite() { last + 1.0 } else { 1.0 }, None),
+    }
+}
+
+/// Writes to the client's log.
+pub(super) async fn log(
+    peer: &Peer<RoleServer>,
+    level: LoggingLevel,
+    logger: &str,
+    message: String,
+) -> Result<(), rmcp::ServiceError> {
+    peer.notify_logging_message(LoggingMessageNotificationParam::new(level, message.into()).with_logger(logger)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_only_grow() {
+        let share = |progress| Some(Share { progress, total: Some(9.0) });
+        let mut last = f64::NEG_INFINITY;
+        for done in [share(0.0), share(3.0), share(3.0), None, share(1.0), None] {
+            let (progress, _) = next(last, done);
+            assert!(progress > last && progress.is_finite(), "{progress} after {last}");
+            last = progress;
+        }
+    }
+}

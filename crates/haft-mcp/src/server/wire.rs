@@ -1,0 +1,258 @@
+//! The protocol over stdin and stdout: a line a message. Whatever comes in has a defined answer, and none ends the
+//! server.
+
+use super::flow::{Flow, Room, UNDER_WAY_MAX};
+use super::pipes::{Sink, Source};
+use rmcp::RoleServer;
+use rmcp::model::{
+    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Longer messages are refused unread.
+const LINE_MAX: usize = 16 << 20;
+/// How long what was cancelled may take to end when the client has gone.
+const ENDING: Duration = Duration::from_secs(10);
+/// How long a client that does not read may hold up the end.
+const FLUSHING: Duration = Duration::from_secs(2);
+
+/// One client on stdin and stdout.
+pub(super) struct Wire {
+    source: Source,
+    sink: Arc<Sink>,
+    flow: Arc<Flow>,
+    buffer: Vec<u8>,
+    /// Where the next line begins in the buffer, and how far it was searched for its end.
+    start: usize,
+    searched: usize,
+    /// Whether the rest of a line is skipped that was too long.
+    skipping: bool,
+    ended: bool,
+    finish_when_gone: bool,
+    /// The task that writes.
+    _writer: JoinSet<()>,
+}
+
+impl Wire {
+    /// The process's own.
+    pub(super) fn stdio(flow: Arc<Flow>, finish_when_gone: bool) -> io::Result<Self> {
+        let mut writer = JoinSet::new();
+        let gone = flow.gone.clone();
+        let sink = Sink::stdout(&mut writer, move || gone.cancel());
+        Ok(Self {
+            source: Source::stdin()?,
+            sink,
+            flow,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            skipping: false,
+            ended: false,
+            finish_when_gone,
+            _writer: writer,
+        })
+    }
+
+    /// The next line's place in the buffer; none at the end. A last line without an end counts as one.
+    async fn line(&mut self) -> Option<std::ops::Range<usize>> {
+        loop {
+            if let Some(at) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
+                let line = self.start..self.searched + at;
+                self.start = line.end + 1;
+                self.searched = self.start;
+                if std::mem::take(&mut self.skipping) {
+                    continue;
+                }
+                return Some(line);
+            }
+            self.searched = self.buffer.len();
+            self.make_room();
+            if self.ended {
+                return None;
+            }
+            if !self.source.read(&mut self.buffer).await {
+                self.ended = true;
+                let rest = self.start..self.buffer.len();
+                self.start = rest.end;
+                self.searched = rest.end;
+                return (!rest.is_empty() && !self.skipping).then_some(rest);
+            }
+        }
+    }
+
+    /// Forgets what was read, and refuses a line that has grown too long.
+    fn make_room(&mut self) {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.searched -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() > LINE_MAX || self.skipping {
+            if !std::mem::replace(&mut self.skipping, true) {
+                let message = format!("a message is larger than {} MiB; pass large content by file", LINE_MAX >> 20);
+                self.refuse(None, ErrorCode::INVALID_REQUEST, message);
+            }
+            self.buffer.clear();
+            self.searched = 0;
+        }
+        if self.buffer.is_empty() && self.buffer.capacity() > 1 << 20 {
+            self.buffer = Vec::new();
+        }
+    }
+
+    fn refuse(&self, id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) {
+        let error = ErrorData::new(code, message.into(), None);
+        let message: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
+        self.sink.push(&message);
+    }
+
+    /// What a line says, if it is for the protocol.
+    fn heard(&self, line: &[u8], room: Room) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        let Ok(message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) else {
+            self.complain(line);
+            return None;
+        };
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                if room == Room::AnswersOnly {
+                    let why = format!("{UNDER_WAY_MAX} requests are under way; ask again when some are answered");
+                    self.refuse(Some(request.id.clone()), ErrorCode(-32000), why);
+                    return None;
+                }
+                if !self.flow.enter(&request.id) {
+                    let why = "a request with this id is under way";
+                    self.refuse(Some(request.id.clone()), ErrorCode::INVALID_REQUEST, why);
+                    return None;
+                }
+                return Some(message);
+            }
+            JsonRpcMessage::Response(response) => self.flow.answered(&response.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.flow.answered(id);
+                }
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let Some(id) = misplaced_id(line) {
+                    self.refuse(id, ErrorCode::INVALID_REQUEST, "an id is a string or a whole number");
+                    return None;
+                }
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let CancelledNotificationParam { request_id: Some(id), .. } = &cancelled.params
+                {
+                    // Nobody waits for its answer any more, and none is sent.
+                    self.flow.leave(id);
+                }
+            }
+        }
+        // Before the protocol has begun there is nothing that these could be about.
+        self.flow.has_begun().then_some(message)
+    }
+
+    /// Answers what is no message.
+    fn complain(&self, line: &[u8]) {
+        match serde_json::from_slice::<Value>(line) {
+            Err(error) => self.refuse(None, ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}")),
+            Ok(Value::Array(_)) => {
+                self.refuse(None, ErrorCode::INVALID_REQUEST, "batches are not supported: send one message a line");
+            }
+            Ok(value) => {
+                let why = "this is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\", and a method or a result";
+                self.refuse(id_in(&value), ErrorCode::INVALID_REQUEST, why);
+            }
+        }
+    }
+
+    /// The client has gone: what is under way is ended or carried to its end.
+    async fn part(&self) {
+        self.flow.gone.cancel();
+        if self.finish_when_gone {
+            self.flow.idle().await;
+        } else {
+            // What does not end is ended with the process.
+            let _ = tokio::time::timeout(ENDING, self.flow.idle()).await;
+        }
+    }
+}
+
+/// The usable id of something that is otherwise no message.
+fn id_in(value: &Value) -> Option<RequestId> {
+    match value.get("id")? {
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::String(text) => Some(RequestId::String(text.as_str().into())),
+        _ => None,
+    }
+}
+
+/// For a message that was taken for a notification because nothing can be made of its id: that there is one.
+fn misplaced_id(line: &[u8]) -> Option<Option<RequestId>> {
+    #[derive(Deserialize)]
+    struct Probe {
+        #[serde(default, deserialize_with = "present")]
+        id: Option<Value>,
+    }
+    /// Tells `null` from nothing.
+    fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(from).map(Some)
+    }
+    serde_json::from_slice::<Probe>(line).ok()?.id.map(|_| None)
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        self.sink.push(&item);
+        match &item {
+            JsonRpcMessage::Response(response) => self.flow.leave(&response.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.flow.leave(id);
+                }
+            }
+            JsonRpcMessage::Request(request) => self.flow.ask(&request.id),
+            JsonRpcMessage::Notification(_) => {}
+        }
+        let sink = Arc::clone(&self.sink);
+        async move {
+            sink.room().await;
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // Whoever does not read what is said is not listened to.
+            self.sink.room().await;
+            let room = self.flow.room().await;
+            let Some(line) = self.line().await else {
+                self.part().await;
+                return None;
+            };
+            if let Some(message) = self.heard(&self.buffer[line], room) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        // A client that does not read must not hold up the end.
+        let _ = tokio::time::timeout(FLUSHING, self.sink.flushed()).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The gateway's `/mcp` in the hands of the official SDKs.
+
+use crate::Env;
+use crate::run::gateway;
+use crate::tour::{Client, judge, plan};
+use serde_json::json;
+
+fn tour(client: Client) {
+    let env = Env::new();
+    let (_server, url, token) = gateway(&env);
+    let Some(came) = client.carry_out(&env, plan(json!({ "http": url, "token": token }))) else { return };
+    judge(&env, client, &came);
+}
+
+#[test]
+fn the_python_sdk_drives_it_in_the_newest_protocol_it_can() {
+    tour(Client::Python("auto"));
+}
+
+#[test]
+fn the_python_sdk_drives_it_with_a_handshake() {
+    tour(Client::Python("legacy"));
+}
+
+#[test]
+fn the_python_sdk_of_the_generation_before_drives_it() {
+    tour(Client::Python1);
+}
+
+#[test]
+fn the_typescript_sdk_drives_it() {
+    tour(Client::TypeScript);
+}

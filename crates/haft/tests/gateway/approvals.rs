@@ -1,0 +1,148 @@
+//! Deciding: from another connection, another process, with other arguments, after trying, once.
+
+use crate::{Env, until};
+use serde_json::{Value, json};
+
+#[test]
+fn a_call_that_waits_gets_the_outcome_of_its_approval() {
+    let env = Env::new();
+    let gateway = env.serve();
+    std::thread::scope(|scope| {
+        let body = json!({"args": {"path": "a.txt", "content": "hello"}, "wait_ms": 30_000});
+        let waits = scope.spawn(|| gateway.post("/v1/tools/file.write/call", body));
+        let id = until(|| {
+            let list = gateway.get("/v1/approvals").json();
+            list["approvals"][0]["id"].as_str().map(str::to_owned)
+        });
+        let shown = gateway.get(&format!("/v1/approvals/{id}")).json();
+        assert_eq!((&shown["approval"]["state"], &shown["approval"]["origin"]), (&json!("pending"), &json!("gateway")));
+        let question = &shown["question"];
+        assert!(question["diff"].as_str().unwrap().contains("+hello"), "{question:#}");
+        assert_eq!((&question["subject"], &question["can_try"]), (&json!("a.txt"), &json!(false)), "{question:#}");
+        let decided = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+        assert_eq!((decided.status, &decided.json()["success"]), (200, &json!(true)), "{decided:?}");
+        let outcome = waits.join().unwrap();
+        assert_eq!((outcome.status, &outcome.json()["call_id"]), (200, &json!(id)), "{outcome:?}");
+        assert_eq!(env.read("a.txt"), "hello");
+        let again = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+        assert_eq!((again.status, again.json()["error"]["kind"].as_str()), (409, Some("conflict")));
+    });
+}
+
+#[test]
+fn a_rejection_reaches_the_one_who_waits_with_its_message() {
+    let env = Env::new();
+    let gateway = env.serve();
+    std::thread::scope(|scope| {
+        let body = json!({"args": {"path": "a.txt", "content": "hello"}, "wait_ms": 30_000});
+        let waits = scope.spawn(|| gateway.post("/v1/tools/file.write/call", body));
+        let id = until(|| gateway.get("/v1/approvals").json()["approvals"][0]["id"].as_str().map(str::to_owned));
+        let said = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "reject", "message": "not there"}));
+        assert_eq!((said.status, said.json()), (200, json!({"id": id, "state": "rejected"})));
+        let outcome = waits.join().unwrap();
+        assert_eq!((outcome.status, &outcome.json()["error"]["message"]), (403, &json!("not there")), "{outcome:?}");
+    });
+    assert!(!env.root().join("a.txt").exists());
+}
+
+#[test]
+fn other_arguments_are_shown_before_they_are_approved() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = gateway.ask_to_write("a.txt");
+    let edit = |args: Value| gateway.post(&format!("/v1/approvals/{id}/edit"), json!({ "args": args }));
+    let edited = edit(json!({"path": "b.txt", "content": "other\n"}));
+    assert_eq!(edited.status, 200, "{edited:?}");
+    assert!(edited.json()["question"]["diff"].as_str().unwrap().contains("+other"));
+    assert_eq!(edited.json()["approval"]["preview"], "file.write: b.txt (6 B)");
+    assert_eq!(edit(json!({"path": 1})).status, 400);
+    let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!((done.status, env.read("b.txt").as_str()), (200, "other\n"), "{done:?}");
+    assert!(!env.root().join("a.txt").exists());
+    assert_eq!(edit(json!({"path": "c.txt", "content": "x"})).status, 409);
+}
+
+#[test]
+fn always_is_for_a_pattern_and_session_for_the_session() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let decide = |id: &str, body: Value| gateway.post(&format!("/v1/approvals/{id}"), body);
+    let id = gateway.ask_to_write("notes/a.md");
+    assert_eq!(decide(&id, json!({"decision": "always"})).status, 400, "for what?");
+    assert_eq!(decide(&id, json!({"decision": "always", "pattern": "**"})).status, 400, "too broad");
+    assert_eq!(decide(&id, json!({"decision": "perhaps"})).status, 400);
+    assert_eq!(decide(&id, json!({"decision": "always", "pattern": "notes/*"})).status, 200);
+    let next = gateway.call("file.write", json!({"path": "notes/b.md", "content": "x"}));
+    assert_eq!((next.status, next.json()["verdict"]["by"].as_str()), (200, Some("grant")), "{next:?}");
+    let id = gateway.ask_to_write("other.md");
+    assert_eq!(decide(&id, json!({"decision": "session"})).status, 200);
+    std::fs::remove_file(env.root().join("other.md")).unwrap();
+    assert_eq!(gateway.call("file.write", json!({"path": "other.md", "content": "x"})).status, 200);
+}
+
+#[test]
+fn what_has_changed_since_it_was_shown_is_not_approved() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = gateway.ask_to_write("a.txt");
+    gateway.get(&format!("/v1/approvals/{id}"));
+    env.file("a.txt", "somebody was here");
+    let late = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!(late.status, 409, "{late:?}");
+    assert_eq!(env.read("a.txt"), "somebody was here");
+}
+
+#[test]
+fn an_approval_of_another_process_is_decided_here() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let outcome = env.run(&["call", "file.write", r#"{"path": "a.txt", "content": "x"}"#, "--no-input", "--json"]);
+    let id = outcome["error"]["details"]["approval_id"].as_str().unwrap();
+    let listed = gateway.get("/v1/approvals").json();
+    assert_eq!((&listed["approvals"][0]["id"], &listed["approvals"][0]["origin"]), (&json!(id), &json!("cli")));
+    assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 200);
+    assert_eq!(env.read("a.txt"), "x");
+    assert_eq!(gateway.get("/v1/approvals").json()["approvals"], json!([]));
+    let all = gateway.get("/v1/approvals?all=true").json();
+    assert_eq!((&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]), (&json!("done"), &json!("gateway")));
+}
+
+#[test]
+fn an_approval_of_another_project_is_counted_and_not_decided() {
+    let env = Env::new();
+    let elsewhere = env.dir.path().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let gateway = env.serve();
+    let args = r#"{"path": "a.txt", "content": "x"}"#;
+    let outcome =
+        env.run(&["call", "file.write", args, "--no-input", "--json", "--root", elsewhere.to_str().unwrap()]);
+    let id = outcome["error"]["details"]["approval_id"].as_str().unwrap();
+    let listed = gateway.get("/v1/approvals").json();
+    assert_eq!((&listed["approvals"], &listed["elsewhere"]), (&json!([]), &json!(1)));
+    let shown = gateway.get(&format!("/v1/approvals/{id}")).json();
+    assert!(shown["approval"].is_object() && shown.get("question").is_none());
+    assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 409);
+}
+
+#[test]
+fn a_command_is_tried_before_it_is_approved() {
+    let env = Env::new();
+    let confined = env.run(&["doctor", "--json"]).to_string().contains("\"found\":\"full: ");
+    if !confined {
+        eprintln!("SKIPPED: this machine does not confine fully; see `haft doctor`");
+        return;
+    }
+    let gateway = env.serve();
+    let asked = gateway.call("shell.exec", json!({"command": "echo tried > a.txt; echo said"}));
+    assert_eq!(asked.status, 202, "{asked:?}");
+    let id = asked.json()["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    assert_eq!(gateway.get(&format!("/v1/approvals/{id}")).json()["question"]["can_try"], true);
+    let tried = gateway.post(&format!("/v1/approvals/{id}/try"), json!({}));
+    assert_eq!(tried.status, 200, "{tried:?}");
+    let question = &tried.json()["question"];
+    assert!(question["diff"].as_str().unwrap().contains("+tried"), "{question:#}");
+    assert!(question["tried"].as_str().unwrap().contains("said"), "{question:#}");
+    assert!(!env.root().join("a.txt").exists());
+    let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!((done.status, env.read("a.txt").as_str()), (200, "tried\n"), "{done:?}");
+}

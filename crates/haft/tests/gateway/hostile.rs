@@ -1,0 +1,185 @@
+//! Clients that mean harm or know no better: bounded, apart from the others, and told.
+
+use crate::client::read_answer;
+use crate::{Env, Gateway, until};
+use serde_json::json;
+use std::io::{BufReader, Read, Write};
+use std::time::{Duration, Instant};
+
+/// How much memory the gateway has in use.
+fn resident(gateway: &Gateway) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+#[test]
+fn a_body_of_a_hundred_megabytes_is_refused_and_never_held() {
+    let env = Env::new();
+    let gateway = env.serve();
+    gateway.call("calc.eval", json!({"expression": "1"}));
+    let before = resident(&gateway);
+    for announced in [true, false] {
+        let mut stream = gateway.server.connect();
+        let length = if announced { "Content-Length: 104857600" } else { "Transfer-Encoding: chunked" };
+        let head = format!(
+            "POST /v1/tools/calc.eval/call HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n{length}\r\n\r\n",
+            gateway.server.host, gateway.token
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut sender = stream.try_clone().unwrap();
+        let sending = std::thread::spawn(move || {
+            let block = vec![b' '; 1 << 20];
+            for _ in 0..100 {
+                // The gateway may have had enough.
+                let sent = if announced {
+                    sender.write_all(&block)
+                } else {
+                    sender
+                        .write_all(format!("{:x}\r\n", block.len()).as_bytes())
+                        .and_then(|()| sender.write_all(&block))
+                        .and_then(|()| sender.write_all(b"\r\n"))
+                };
+                if sent.is_err() {
+                    return;
+                }
+            }
+            let _ = sender.write_all(if announced { b"" } else { b"0\r\n\r\n" });
+        });
+        let answer = read_answer(&mut BufReader::new(stream));
+        assert_eq!(answer.status, 413, "{answer:?}");
+        sending.join().unwrap();
+    }
+    let grown = resident(&gateway).saturating_sub(before);
+    assert!(grown < 64 << 20, "it grew by {grown} bytes");
+    assert_eq!(gateway.call("calc.eval", json!({"expression": "2"})).status, 200);
+}
+
+#[test]
+fn a_head_that_is_too_large_is_refused() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let mut headers = gateway.bearer();
+    headers.push(("X-Large", "x".repeat(64 << 10)));
+    let mut stream = gateway.server.connect();
+    gateway.server.send(&mut stream, "GET", "/v1/tools", &headers, None);
+    let mut heard = Vec::new();
+    let _ = stream.read_to_end(&mut heard);
+    assert!(heard.is_empty() || heard.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&heard));
+    for garbage in [&b"\0\0\0\0\r\n\r\n"[..], b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03"] {
+        let mut stream = gateway.server.connect();
+        stream.write_all(garbage).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(!heard.starts_with(b"HTTP/1.1 200"));
+    }
+    assert_eq!(gateway.get("/health").status, 200);
+}
+
+/// A client that sends a byte now and then holds its connection for ten seconds and no longer.
+#[test]
+fn a_slow_loris_is_cut_off() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let mut stream = gateway.server.connect();
+    let begun = Instant::now();
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: ").unwrap();
+    let mut sender = stream.try_clone().unwrap();
+    std::thread::spawn(move || {
+        while sender.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    });
+    let mut heard = Vec::new();
+    let _ = stream.read_to_end(&mut heard);
+    let took = begun.elapsed();
+    assert!((Duration::from_secs(8)..Duration::from_secs(20)).contains(&took), "{took:?}");
+    assert!(!heard.starts_with(b"HTTP/1.1 200"));
+}
+
+#[test]
+fn a_thousand_idle_sockets_hold_nobody_up() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let (files, _) = (rustix::process::getrlimit(rustix::process::Resource::Nofile), ());
+    let most = files.current.unwrap_or(4096).saturating_sub(100).min(1000);
+    let idle: Vec<_> = (0..most).map(|_| gateway.server.connect()).collect();
+    for number in 0..50 {
+        let answer = gateway.call("calc.eval", json!({"expression": format!("{number}")}));
+        assert_eq!((answer.status, answer.json()["output"].as_str()), (200, Some(number.to_string().as_str())));
+    }
+    let text = gateway.get("/metrics").text();
+    let open: u64 = text.lines().find_map(|line| line.strip_prefix("haft_connections ")).unwrap().parse().unwrap();
+    assert!(open >= most, "{open}");
+    drop(idle);
+    until(|| gateway.get("/metrics").text().contains("haft_connections 1\n").then_some(()));
+}
+
+/// Asks to write a file, waiting for an answer, and goes away when the question is there.
+fn leave_while_waiting(gateway: &Gateway) -> String {
+    let body = json!({"args": {"path": "a.txt", "content": "x"}, "wait_ms": 60_000}).to_string();
+    let mut stream = gateway.server.connect();
+    gateway.server.send(&mut stream, "POST", "/v1/tools/file.write/call", &gateway.bearer(), Some(&body));
+    let id = until(|| gateway.get("/v1/approvals").json()["approvals"][0]["id"].as_str().map(str::to_owned));
+    drop(stream);
+    id
+}
+
+#[test]
+fn a_call_whose_caller_has_gone_is_cancelled_if_the_operator_says_so() {
+    let env = Env::new();
+    env.config("gateway: {on_disconnect: cancel}\n");
+    let gateway = env.serve();
+    let id = leave_while_waiting(&gateway);
+    let call = until(|| {
+        let call = gateway.get(&format!("/v1/calls/{id}")).json();
+        call["ended_ms"].is_number().then_some(call)
+    });
+    assert_eq!((&call["state"], &call["error"]["kind"]), (&json!("refused"), &json!("cancelled")), "{call:#}");
+    let approval = gateway.get(&format!("/v1/approvals/{id}")).json()["approval"].clone();
+    assert_eq!((&approval["state"], &approval["decided_by"]), (&json!("rejected"), &json!("caller")));
+    assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 409);
+}
+
+#[test]
+fn a_call_whose_caller_has_gone_is_otherwise_carried_to_its_end() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = leave_while_waiting(&gateway);
+    let decided = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!((decided.status, env.read("a.txt").as_str()), (200, "x"), "{decided:?}");
+    let call = gateway.get(&format!("/v1/calls/{id}")).json();
+    assert_eq!((&call["state"], &call["outcome"]["success"]), (&json!("done"), &json!(true)), "{call:#}");
+}
+
+#[test]
+fn beyond_the_limit_connections_are_told_so() {
+    let env = Env::new();
+    // A process that may open few files has room for few connections.
+    let mut shell = env.command(&[]);
+    let binary = shell.get_program().to_owned();
+    shell = {
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -n 320; exec \"$0\" serve --listen 127.0.0.1:0 --print-url"]).arg(binary);
+        limited.current_dir(env.root()).env_clear().env("HOME", env.dir.path().join("home"));
+        limited.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        limited
+    };
+    let gateway = env.started(shell);
+    let idle: Vec<_> = (0..64).map(|_| gateway.server.connect()).collect();
+    let refused = idle.iter().any(|stream| {
+        let mut stream = stream;
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let mut heard = [0; 12];
+        stream.read_exact(&mut heard).is_ok() && &heard == b"HTTP/1.1 503"
+    });
+    assert!(refused);
+    drop(idle);
+    until(|| {
+        let mut stream = gateway.server.connect();
+        gateway.server.send(&mut stream, "GET", "/metrics", &gateway.bearer(), None);
+        let answer = read_answer(&mut BufReader::new(stream));
+        (answer.status == 200).then(|| assert!(answer.text().contains("haft_connections_refused_total ")))
+    });
+}
