@@ -32,7 +32,7 @@ const WITHOUT_CHROMIUM: &str = "HAFT_TEST_WITHOUT_CHROMIUM";
 /// Brings everything that is not there yet.
 pub(crate) fn meet() -> Real {
     let mut real = Real::default();
-    if without(WITHOUT_MCP) {
+    if without_mcp() {
         real.missing.push(format!("{WITHOUT_MCP} is set: no test meets a real MCP client or server"));
     } else {
         mcp(&mut real);
@@ -47,6 +47,13 @@ pub(crate) fn meet() -> Real {
         real.missing.push(format!("could not: {error:#}; tests started without `cargo xtask` find nothing"));
     }
     real
+}
+
+/// One of the things, brought if need be.
+pub(crate) fn found(variable: &str) -> Result<PathBuf> {
+    let real = meet();
+    let export = real.exports.into_iter().find(|(name, _)| *name == variable);
+    export.map(|(_, path)| path).with_context(|| format!("{variable}: {}", real.missing.join("; ")))
 }
 
 /// What is there, as lines for a shell.
@@ -88,6 +95,11 @@ impl Real {
             Err(error) => self.missing.push(format!("could not: {error:#}; {cost}")),
         }
     }
+}
+
+/// Whether whoever runs this does without real clients and servers.
+pub(crate) fn without_mcp() -> bool {
+    without(WITHOUT_MCP)
 }
 
 fn without(variable: &str) -> bool {
