@@ -12,8 +12,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// A client that follows no redirect by itself: a server must not choose whom haft talks to. How long an answer may
 /// take is for the caller to say.
 pub fn client() -> Result<Client, CallError> {
-    // Whoever was first has made the same choice; an error only says that there was somebody.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    ready();
     Client::builder()
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -21,4 +20,10 @@ pub fn client() -> Result<Client, CallError> {
         .pool_idle_timeout(IDLE)
         .build()
         .map_err(|error| CallError::internal(format!("no HTTP client could be made: {error}")))
+}
+
+/// Makes TLS ready. Whoever has a library build a client of its own calls this first.
+pub fn ready() {
+    // Whoever was first has made the same choice; an error only says that there was somebody.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }

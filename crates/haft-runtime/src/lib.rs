@@ -28,6 +28,7 @@ pub mod task;
 mod testing;
 pub mod tool;
 pub mod tools;
+mod trace;
 mod trial;
 pub mod undo;
 pub mod workspace;

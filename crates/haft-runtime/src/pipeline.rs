@@ -11,6 +11,7 @@ use crate::halt::Halt;
 use crate::maker::Maker;
 use crate::registry::{self, Meant, Registry};
 use crate::task::{Desk, Keeper};
+use crate::trace::{self, stage};
 use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::workspace::Workspace;
@@ -25,6 +26,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use tracing::Instrument;
 
 /// Arguments larger than this are refused unread.
 const ARGS_MAX: usize = 16 << 20;
@@ -204,8 +206,15 @@ impl Haft {
 
     /// Carries a call through every stage.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
-        let begun = Instant::now();
         let call = registry::unwrapped(call);
+        let span = trace::call(&call);
+        let outcome = self.carry(call, approver, halt).instrument(span.clone()).await;
+        trace::ended(&span, &outcome);
+        outcome
+    }
+
+    async fn carry(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
+        let begun = Instant::now();
         let halt = halt.narrowed();
         let _running = Running::new(&self.running, &call.id, &halt);
         let mut outcome = match self.pass(call.clone(), approver, &halt, begun).await {
@@ -242,17 +251,17 @@ impl Haft {
     }
 
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
-        let checked = self.check(call, halt)?;
-        let admitted = match self.admit(checked, approver, halt).await? {
+        let checked = stage!("validate").in_scope(|| self.check(call, halt))?;
+        let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
             Entered::Admitted(admitted) => *admitted,
             Entered::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
         };
-        let _turn = self.turn(&admitted, halt).await?;
-        let opened = self.open(admitted).await?;
+        let _turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
+        let opened = self.open(admitted).instrument(stage!("record")).await?;
         let record = journal::Unfinished::new(&self.store, &opened);
-        let raw = self.run(&opened, approver, halt).await;
+        let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let mut outcome = self.shape(&opened, raw);
+        let mut outcome = stage!("shape").in_scope(|| self.shape(&opened, raw));
         outcome.duration_ms = millis(begun);
         record.close(&outcome, goes_on);
         Ok(Passed::Here(Box::new(outcome)))
@@ -273,7 +282,13 @@ impl Haft {
         let Meant { entry, args } = self.registry.resolve(&call).map_err(|error| stop(&spoken, error))?;
         let name = entry.spec().name.to_string();
         let schema = entry.input().map_err(|error| stop(&name, error))?;
-        Checked::new(call, Arc::clone(entry.spec()), schema, args).map_err(|error| stop(&name, error))
+        let checked = Checked::new(call, Arc::clone(entry.spec()), schema, args).map_err(|error| stop(&name, error))?;
+        if name == registry::CALLER {
+            // Whatever else it named has been taken for the call that is meant.
+            let error = CallError::invalid("tool.call cannot call itself").hint("name the tool that is meant");
+            return Err(stop(&name, error));
+        }
+        Ok(checked)
     }
 
     /// Writes the intent before anything happens.

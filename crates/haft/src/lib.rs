@@ -25,6 +25,7 @@ pub mod config;
 mod input;
 mod size;
 mod style;
+mod telemetry;
 mod terminal;
 mod time;
 

@@ -115,9 +115,9 @@ fn run_list(scene: &Scene) -> Result<Reply, CallError> {
     Ok(Reply::text(lines.join("\n")).data(json!({ "tools": names })))
 }
 
-/// Only a call that means no other one comes here.
+/// Never comes to be run: see `Haft::check`.
 fn run_call(_: &Scene) -> Result<Reply, CallError> {
-    Err(CallError::invalid("tool.call cannot call itself").hint("name the tool that is meant"))
+    Err(CallError::internal("tool.call stands for another tool"))
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -19,6 +19,7 @@ mod process;
 mod rules;
 mod shell;
 mod shell_run;
+mod telemetry;
 mod terminal;
 mod tools;
 mod trust;

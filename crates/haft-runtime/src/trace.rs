@@ -1,0 +1,47 @@
+//! Spans: one for each call and one for each stage of it, named as the conventions for generative AI have it. Without
+//! somebody who collects them they cost nothing: their fields are not even computed.
+
+use haft_core::{Call, Outcome};
+use tracing::Span;
+
+/// The span of a whole call.
+pub(crate) fn call(call: &Call) -> Span {
+    tracing::info_span!(
+        target: "haft",
+        "execute_tool",
+        otel.name = format!("execute_tool {}", haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80)),
+        otel.kind = "internal",
+        otel.status_code = tracing::field::Empty,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = tracing::field::Empty,
+        gen_ai.tool.type = "function",
+        gen_ai.tool.call.id = call.id.as_str(),
+        gen_ai.conversation.id = call.session.as_str(),
+        gen_ai.agent.name = call.caller.agent.as_deref(),
+        error.type = tracing::field::Empty,
+        haft.decision = tracing::field::Empty,
+        haft.decided_by = tracing::field::Empty,
+    )
+}
+
+/// What became of it.
+pub(crate) fn ended(span: &Span, outcome: &Outcome) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("gen_ai.tool.name", outcome.tool.as_str());
+    span.record("haft.decision", tracing::field::debug(outcome.verdict.decision));
+    span.record("haft.decided_by", outcome.verdict.by.as_str());
+    if let Some(error) = &outcome.error {
+        span.record("error.type", error.kind.as_str());
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// The span of one stage.
+macro_rules! stage {
+    ($name:literal) => {
+        tracing::info_span!(target: "haft", $name)
+    };
+}
+pub(crate) use stage;

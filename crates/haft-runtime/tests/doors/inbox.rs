@@ -1,0 +1,154 @@
+//! Questions that wait: whoever decides runs the call, and its door gets the outcome.
+
+use super::{LONG, Person, Stage, call, free, kind, run};
+use haft_runtime::{Halt, Resolution, Said};
+use serde_json::json;
+use std::time::Duration;
+
+fn writing() -> haft_core::Call {
+    call("file.write", json!({"path": "a.txt", "content": "one\n"}))
+}
+
+#[test]
+fn a_call_that_waits_gets_the_outcome_of_whoever_decides() {
+    run(async {
+        let stage = Stage::new();
+        let (asks, decides) =
+            tokio::join!(async { stage.here.call(writing(), &Person::absent(LONG), &free()).await }, async {
+                let waiting = stage.waiting().await;
+                assert_eq!(stage.read("a.txt"), None, "nothing happens before somebody decides");
+                stage.there.approve(&waiting.id, "tester", &free()).await.unwrap()
+            });
+        assert_eq!((asks.success, decides.success), (true, true), "{asks:?}");
+        assert_eq!((asks.call_id, asks.output), (decides.call_id, decides.output));
+        assert_eq!(stage.read("a.txt").as_deref(), Some("one\n"));
+        // It ran once, and the log has it once.
+        stage.here.flush().await.unwrap();
+        stage.there.flush().await.unwrap();
+        let records = stage.there.store().records(0, 100, None).await.unwrap();
+        let kinds: Vec<&str> = records.iter().filter_map(|record| record.body["kind"].as_str()).collect();
+        assert_eq!(kinds, ["approval", "approval", "intent", "outcome"], "{records:?}");
+    });
+}
+
+#[test]
+fn the_same_within_one_process() {
+    run(async {
+        let stage = Stage::new();
+        let (asks, decides) =
+            tokio::join!(async { stage.here.call(writing(), &Person::absent(LONG), &free()).await }, async {
+                let waiting = stage.waiting().await;
+                stage.here.decide(&waiting.id, "tester", Resolution::Session, &free()).await.unwrap()
+            });
+        assert_eq!((asks.success, decides.success), (true, true), "{asks:?}");
+        // "For this session" holds for the next one.
+        let again = stage.here.call(writing(), &Person::absent(Duration::ZERO), &free()).await;
+        assert_ne!(kind(&again), "approval_required", "{again:?}");
+    });
+}
+
+#[test]
+fn a_rejection_reaches_the_door_with_its_message() {
+    run(async {
+        let stage = Stage::new();
+        let (asks, ()) =
+            tokio::join!(async { stage.here.call(writing(), &Person::absent(LONG), &free()).await }, async {
+                let waiting = stage.waiting().await;
+                stage.there.reject(&waiting.id, "tester", "use b.txt").await.unwrap();
+            });
+        assert_eq!((kind(&asks), asks.error.unwrap().message.as_str()), ("rejected", "use b.txt"));
+        assert_eq!(stage.read("a.txt"), None);
+    });
+}
+
+#[test]
+fn when_patience_ends_the_question_stays() {
+    run(async {
+        let stage = Stage::new();
+        let outcome = stage.here.call(writing(), &Person::absent(Duration::from_millis(30)), &free()).await;
+        assert_eq!(kind(&outcome), "approval_required");
+        let id = outcome.error.unwrap().details.unwrap()["approval_id"].as_str().unwrap().to_owned();
+        assert!(stage.there.approve(&id, "tester", &free()).await.unwrap().success);
+        assert_eq!(stage.read("a.txt").as_deref(), Some("one\n"));
+    });
+}
+
+#[test]
+fn an_answer_at_the_door_closes_the_question() {
+    run(async {
+        let stage = Stage::new();
+        let person = Person { patience: LONG, ..Person::saying(Said::Once) };
+        let outcome = stage.here.call(writing(), &person, &free()).await;
+        assert!(outcome.success, "{outcome:?}");
+        let all = stage.there.store().approvals(false).await.unwrap();
+        let states: Vec<_> =
+            all.iter().map(|approval| (approval.state.as_str(), approval.decided_by.as_deref())).collect();
+        assert_eq!(states, [("done", Some("person"))]);
+        let late = stage.there.approve(&all[0].id, "tester", &free()).await.unwrap_err();
+        assert_eq!(late.kind.as_str(), "conflict");
+    });
+}
+
+#[test]
+fn a_caller_that_goes_takes_its_question_along() {
+    run(async {
+        let stage = Stage::new();
+        let halt = Halt::new();
+        let (outcome, ()) =
+            tokio::join!(async { stage.here.call(writing(), &Person::absent(LONG), &halt).await }, async {
+                stage.waiting().await;
+                halt.cancel();
+            });
+        assert_eq!(kind(&outcome), "cancelled");
+        assert!(stage.there.store().approvals(true).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn what_is_edited_is_shown_and_asked_again() {
+    run(async {
+        let stage = Stage::new();
+        let (asks, decides) =
+            tokio::join!(async { stage.here.call(writing(), &Person::absent(LONG), &free()).await }, async {
+                let first = stage.waiting().await;
+                let shown = stage.there.look_at(&first.id).await.unwrap().unwrap();
+                assert!(shown.diff.unwrap().contains("+one"));
+                let args = json!({"path": "b.txt", "content": "two\n"});
+                let now = stage.there.amend(&first.id, "tester", args).await.unwrap().unwrap();
+                assert!(now.diff.unwrap().contains("+two"));
+                let bad = stage.there.amend(&first.id, "tester", json!({"path": 7})).await.unwrap_err();
+                assert_eq!(bad.kind.as_str(), "invalid_input");
+                stage.there.approve(&first.id, "tester", &free()).await.unwrap()
+            });
+        assert!(asks.success && decides.success, "{asks:?}");
+        assert_eq!((stage.read("a.txt"), stage.read("b.txt").as_deref()), (None, Some("two\n")));
+    });
+}
+
+#[test]
+fn a_pattern_that_is_too_wide_does_not_use_the_question_up() {
+    run(async {
+        let stage = Stage::new();
+        let outcome = stage.here.call(writing(), &Person::absent(Duration::from_millis(1)), &free()).await;
+        let id = outcome.error.unwrap().details.unwrap()["approval_id"].as_str().unwrap().to_owned();
+        let wide = stage.there.decide(&id, "tester", Resolution::Always("**".to_owned()), &free()).await;
+        assert_eq!(wide.unwrap_err().kind.as_str(), "invalid_input");
+        assert!(stage.there.approve(&id, "tester", &free()).await.unwrap().success);
+    });
+}
+
+#[test]
+fn of_many_who_decide_at_once_one_does() {
+    run(async {
+        let stage = Stage::new();
+        let outcome = stage.here.call(writing(), &Person::absent(Duration::from_millis(1)), &free()).await;
+        let id = outcome.error.unwrap().details.unwrap()["approval_id"].as_str().unwrap().to_owned();
+        let halt = free();
+        let tries = (0..8).map(|n| {
+            let haft = if n % 2 == 0 { &stage.here } else { &stage.there };
+            haft.approve(&id, "tester", &halt)
+        });
+        let done = futures_util::future::join_all(tries).await;
+        assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1, "{done:?}");
+    });
+}
