@@ -51,7 +51,7 @@ fn a_dialect_lists_its_own_words() {
     client.initialize("2025-11-25", json!({}));
     let listed = client.ask("tools/list", json!({}));
     let told = env.json(&["tools", "--dialect", "flyto", "--json"]);
-    let mut expected: Vec<&str> = told.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let mut expected: Vec<&str> = told["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     expected.sort_unstable();
     assert_eq!(names(&listed), expected);
     env.file("a.txt", "one\n");

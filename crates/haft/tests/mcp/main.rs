@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A home, a project, and nothing else.
 struct Env {
-    dir: tempfile::TempDir,
+    dir: Arc<tempfile::TempDir>,
 }
 
 impl Env {
@@ -30,7 +31,7 @@ impl Env {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
-        Self { dir }
+        Self { dir: Arc::new(dir) }
     }
 
     fn with(config: &str) -> Self {
@@ -100,7 +101,8 @@ impl Env {
                 }
             }
         });
-        Client { stdin: child.stdin.take(), child, lines, heard: Vec::new(), next: 0 }
+        let _home = Arc::clone(&self.dir);
+        Client { stdin: child.stdin.take(), child, lines, heard: Vec::new(), next: 0, _home }
     }
 
     /// A server and a client that have agreed on a version in which neither asks in rounds.
@@ -124,6 +126,8 @@ struct Client {
     /// What came and was not waited for.
     heard: Vec<Value>,
     next: i64,
+    /// Where it lives, as long as it does.
+    _home: Arc<tempfile::TempDir>,
 }
 
 impl Drop for Client {
