@@ -67,6 +67,14 @@ impl Bridge {
         Ok(link.status())
     }
 
+    /// The same for a server that has just failed, without waiting for its next turn.
+    pub async fn start_anew(&self, name: &str) -> Result<Status, CallError> {
+        let link = self.link(name)?;
+        link.retry();
+        link.settled().await;
+        self.start(name).await
+    }
+
     /// Starts a server of whose tools nothing is known yet. Others are left alone.
     pub async fn learn(&self, name: &str) -> Result<(), CallError> {
         let link = self.link(name)?;

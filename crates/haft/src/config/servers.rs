@@ -76,6 +76,11 @@ impl Server {
         }
     }
 
+    /// Whether an entry makes sense.
+    pub fn check(&self, name: &Text) -> Result<(), ConfigError> {
+        self.wanted(name).map(drop)
+    }
+
     /// What the bridge is told.
     pub(super) fn wanted(&self, name: &Text) -> Result<client::Server, ConfigError> {
         let bad = |spot: &Spot| {
