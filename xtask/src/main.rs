@@ -25,7 +25,7 @@ cargo xtask bench                         measure beside the peers and write BEN
 cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask bench shell                   the same for understanding shell commands alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
-cargo xtask soak [--calls N]              100 000 calls through every door, and memory must stay flat
+cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale

@@ -6,6 +6,7 @@ use crate::{real, sh};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Instant;
 
 /// What a soak is where nobody says otherwise.
@@ -23,13 +24,19 @@ const LOOKS: u64 = 40;
 const GROWTH: f64 = 1.15;
 const SLACK_MB: f64 = 4.0;
 
-/// `cargo xtask soak [--calls N]`, with the binary that people run.
+/// `cargo xtask soak [--calls N] [--with PROGRAM]`, usually with the binary that people run.
 pub(crate) fn command(args: &[&str]) -> Result<()> {
-    let calls = match args {
-        [] => CALLS,
-        ["--calls", number] => number.parse().context("--calls takes a number")?,
-        other => bail!("soak takes --calls N, not {}", other.join(" ")),
-    };
+    let (mut calls, mut program) = (CALLS, None);
+    for option in args.chunks(2) {
+        match option {
+            ["--calls", number] => calls = number.parse().context("--calls takes a number")?,
+            ["--with", path] => program = Some(std::path::absolute(path)?),
+            other => bail!("soak takes --calls N and --with PROGRAM, not {}", other.join(" ")),
+        }
+    }
+    if let Some(program) = program {
+        return run(&program, calls);
+    }
     sh::run(&mut sh::cargo(&["build", "--release", "--package", "haft"]))?;
     run(&sh::root().join("target/release/haft"), calls)
 }
@@ -117,7 +124,10 @@ pub(crate) const ECHO: &str = "mcp__everything__echo";
 
 /// A scene in which the reference server is bridged, and allowed to be called unasked.
 pub(crate) fn bridged(haft: &Path, name: &str) -> Result<Scene> {
-    Scene::new(name, haft, &bridge_config(&everything()?).to_string())
+    let scene = Scene::new(name, haft, &bridge_config(&everything()?).to_string())?;
+    // A server that starts with its first call has to be met once before its tools are known.
+    sh::capture(scene.haft(&["mcp", "test", "everything"], Pin::Anywhere).stdin(Stdio::null()))?;
+    Ok(scene)
 }
 
 /// The command that starts the reference server.
