@@ -39,11 +39,13 @@ pub(super) fn add(common: &Common, args: &McpAdd) -> Result<u8, Failure> {
 fn entry(args: &McpAdd) -> Result<Server, CallError> {
     let text = |value: &str| Text::new(value, Spot::Flag("haft mcp add"));
     let pair = |given: &String, sign: char, what: &str| {
-        let (name, value) = given.split_once(sign).ok_or_else(|| CallError::invalid(format!("`{given}` is no {what}")))?;
+        let (name, value) =
+            given.split_once(sign).ok_or_else(|| CallError::invalid(format!("`{given}` is no {what}")))?;
         Ok::<_, CallError>((name.trim().to_owned(), value.trim_start().to_owned()))
     };
     let path = |path: &PathBuf| {
-        let path = std::path::absolute(path).map_err(|error| CallError::invalid(format!("{}: {error}", path.display())))?;
+        let path =
+            std::path::absolute(path).map_err(|error| CallError::invalid(format!("{}: {error}", path.display())))?;
         Ok::<_, CallError>(text(&path.to_string_lossy()))
     };
     if args.command.is_empty() && args.url.is_none() {
@@ -55,7 +57,11 @@ fn entry(args: &McpAdd) -> Result<Server, CallError> {
         args: args.command.iter().skip(1).cloned().collect(),
         env: args.env.iter().map(|given| pair(given, '=', "variable like NAME=VALUE")).collect::<Result<_, _>>()?,
         url: args.url.as_deref().map(text),
-        headers: args.header.iter().map(|given| pair(given, ':', "header like NAME: VALUE")).collect::<Result<_, _>>()?,
+        headers: args
+            .header
+            .iter()
+            .map(|given| pair(given, ':', "header like NAME: VALUE"))
+            .collect::<Result<_, _>>()?,
         permissions: Permissions { network: network(args.net.as_deref()), ..Permissions::default() },
         read: args.read.iter().map(path).collect::<Result<_, _>>()?,
         write: args.write.iter().map(path).collect::<Result<_, _>>()?,
@@ -239,7 +245,9 @@ pub(super) fn import(common: &Common, path: &Path, print: bool) -> Result<u8, Fa
     } else {
         let list = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
         style::out(&format!("{} {list}", paint(GOOD, "added")));
-        style::note("they run confined: give them what they need with `read`, `write` and `permissions` (docs/bridge.md)");
+        style::note(
+            "they run confined: give them what they need with `read`, `write` and `permissions` (docs/bridge.md)",
+        );
     }
     Ok(0)
 }

@@ -96,8 +96,8 @@ impl File {
         let mut meant = self.config.clone();
         meant.mcp.servers.retain(|known, _| known.value != name);
         let lines: Vec<&str> = self.text.split_inclusive('\n').collect();
-        // First the entry alone; then, if it was the last of a block, the block.
-        for depth in 0..3 {
+        // With the blocks around it, if nothing else is in them; else alone.
+        for depth in [2, 1, 0] {
             let Some(text) = cut(&lines, name, depth) else { continue };
             if read(&text, &self.path).is_ok_and(|said| said == meant) {
                 return Ok(Edited { file: self, text });
@@ -203,11 +203,18 @@ fn cut(lines: &[&str], name: &str, depth: usize) -> Option<String> {
         let line = lines[*at].trim();
         quoted.iter().any(|key| line.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with(':')))
     };
-    let at = inner.clone().find(|at| says(lines[*at])).map(|at| indent(lines[at])).and_then(|first| {
-        inner.clone().find(|at| indent(lines[*at]) == first && named(at))
-    })?;
+    let at = inner
+        .clone()
+        .find(|at| says(lines[*at]))
+        .map(|at| indent(lines[at]))
+        .and_then(|first| inner.clone().find(|at| indent(lines[*at]) == first && named(at)))?;
     let first = [at, servers, mcp][depth];
     let mut gone = first..block(lines, first).end;
+    // A comment of somebody's that is not the entry's own stays, and with it what it is in.
+    let own = at..block(lines, at).end;
+    if gone.clone().any(|line| !own.contains(&line) && lines[line].contains('#')) {
+        return None;
+    }
     // Blank lines and comments at the end of it belong to what follows.
     while gone.end > first + 1 && !says(lines[gone.end - 1]) {
         gone.end -= 1;

@@ -20,7 +20,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<(String, Server)>, CallError> {
     let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     let value: Value = serde_json::from_str(&without_comments(&text)).map_err(|error| fail(error.to_string()))?;
     let servers = servers(&value).ok_or_else(|| {
-        fail("no MCP servers are in it".to_owned()).hint("expected an object `mcpServers` or `servers`, as in .mcp.json")
+        fail("no MCP servers are in it".to_owned())
+            .hint("expected an object `mcpServers` or `servers`, as in .mcp.json")
     })?;
     let mut found = Vec::new();
     for (name, entry) in servers {
@@ -42,8 +43,11 @@ fn servers(value: &Value) -> Option<&Map<String, Value>> {
 /// A name that can be part of a tool's.
 fn named(name: &str) -> String {
     let lower = name.to_lowercase();
-    let mapped: String =
-        lower.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).take(40).collect();
+    let mapped: String = lower
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
+        .take(40)
+        .collect();
     if mapped.is_empty() { "server".to_owned() } else { mapped }
 }
 
@@ -90,9 +94,7 @@ fn without_comments(text: &str) -> String {
                 quoted = !quoted;
                 out.push(c);
             }
-            '/' if !quoted && chars.peek() == Some(&'/') => {
-                while chars.next_if(|c| *c != '\n').is_some() {}
-            }
+            '/' if !quoted && chars.peek() == Some(&'/') => while chars.next_if(|c| *c != '\n').is_some() {},
             '/' if !quoted && chars.peek() == Some(&'*') => {
                 let mut last = ' ';
                 for c in chars.by_ref().skip(1) {
