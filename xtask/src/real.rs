@@ -61,12 +61,14 @@ pub(crate) fn print() -> Result<()> {
     let real = meet();
     print!("{}", shell(&real.exports));
     real.missing.iter().for_each(|sentence| eprintln!("{sentence}"));
+    let failed = real.missing.iter().filter(|sentence| sentence.starts_with("could not")).count();
+    anyhow::ensure!(failed == 0, "{failed} of the things that tests need could not be had");
     Ok(())
 }
 
 fn mcp(real: &mut Real) {
     let tests = "the tests with real MCP clients and servers fail (HAFT_TEST_WITHOUT_MCP=1 leaves them out)";
-    // Python first where npm is missing, because PyPI has an npm.
+    // Python first where npm is missing, because `PyPI` has an npm.
     let npm = npm::Npm::find();
     let brought = std::thread::scope(|scope| {
         let pythons = [python::TWO, python::ONE].map(|part| scope.spawn(move || part.bring()));

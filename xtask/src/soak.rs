@@ -197,7 +197,8 @@ mod tests {
         let mut left = 3;
         let watched = Memory::watched(std::process::id(), 10, || {
             left -= 1;
-            if left == 0 { bail!("no more") } else { Ok(()) }
+            anyhow::ensure!(left > 0, "no more");
+            Ok(())
         });
         assert_eq!(watched.unwrap_err().to_string(), "call 3");
     }

@@ -159,7 +159,7 @@ fn pool(address: &Address, turn: Duration) -> Result<Samples> {
     let one = || -> Result<Vec<Duration>> {
         let mut http = Http::connect(address)?;
         let (tool, args) = trivial();
-        let (mut took, mut due) = (Vec::with_capacity(GATEWAY_CALLS), Instant::now());
+        let (mut times, mut due) = (Vec::with_capacity(GATEWAY_CALLS), Instant::now());
         for _ in 0..GATEWAY_CALLS {
             if turn.is_zero() {
                 due = Instant::now();
@@ -168,9 +168,9 @@ fn pool(address: &Address, turn: Duration) -> Result<Samples> {
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
             }
             http.call(tool, &args)?;
-            took.push(due.elapsed());
+            times.push(due.elapsed());
         }
-        Ok(took)
+        Ok(times)
     };
     let all = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(one)).collect();

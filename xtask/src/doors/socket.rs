@@ -65,11 +65,11 @@ fn masked(kind: u8, body: &[u8]) -> Vec<u8> {
     match u16::try_from(body.len()) {
         Ok(short) if short < 126 => bytes.push(0x80 | short.to_be_bytes()[1]),
         Ok(long) => {
-            bytes.push(0x80 | 126);
+            bytes.push(0x80 | 0x7e);
             bytes.extend(long.to_be_bytes());
         }
         Err(_) => {
-            bytes.push(0x80 | 127);
+            bytes.push(0x80 | 0x7f);
             bytes.extend((body.len() as u64).to_be_bytes());
         }
     }
