@@ -118,10 +118,10 @@ fn pins(name: &str) -> PathBuf {
 
 /// Leaves a file by which tests find what is there, however they were started.
 fn remember(exports: &[Export]) -> Result<()> {
-    let lines: String = exports.iter().map(|(name, path)| format!("{name}={}\n", path.display())).collect();
+    let lines: Vec<String> = exports.iter().map(|(name, path)| format!("{name}={}", path.display())).collect();
     std::fs::create_dir_all(home()).context("cannot make target/needs")?;
     let draft = home().join(format!(".env-{}", std::process::id()));
-    std::fs::write(&draft, lines).context("cannot write below target/needs")?;
+    std::fs::write(&draft, lines.join("\n")).context("cannot write below target/needs")?;
     std::fs::rename(&draft, home().join("env")).context("cannot write target/needs/env")
 }
 

@@ -41,9 +41,12 @@ pub(crate) fn command(args: &[&str]) -> Result<()> {
     run(&sh::root().join("target/release/haft"), calls)
 }
 
+/// So many calls of this binary through one door.
+type Soak = fn(&Path, u64) -> Result<Memory>;
+
 /// Every door in turn. Each is tried even if one before it failed.
 pub(crate) fn run(haft: &Path, calls: u64) -> Result<()> {
-    let doors: [(&str, fn(&Path, u64) -> Result<Memory>); 5] =
+    let doors: [(&str, Soak); 5] =
         [("MCP over stdio", stdio), ("REST", rest), ("WebSocket", socket), ("MCP over HTTP", mcp), (BRIDGED, bridge)];
     let mut failed = Vec::new();
     for (door, soak) in doors {
