@@ -67,6 +67,14 @@ impl Bridge {
         Ok(link.status())
     }
 
+    /// The same for a server that has just failed, without waiting for its next turn.
+    pub async fn start_anew(&self, name: &str) -> Result<Status, CallError> {
+        let link = self.link(name)?;
+        link.retry();
+        link.settled().await;
+        self.start(name).await
+    }
+
     /// Starts a server of whose tools nothing is known yet. Others are left alone.
     pub async fn learn(&self, name: &str) -> Result<(), CallError> {
         let link = self.link(name)?;
@@ -105,7 +113,8 @@ impl Bridge {
         self.links.iter().find(|link| link.server.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.links.iter().map(|link| link.server.name.as_str()).collect();
             let shown = haft_core::preview::cut(&haft_core::preview::inert(name), 40);
-            let hint = haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
+            let hint =
+                haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
             CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{shown}`")).hint(hint)
         })
     }

@@ -142,7 +142,11 @@ async fn broken(
     mut resident: Resident,
     error: Option<&ClientInitializeError>,
 ) -> CallError {
-    let ended = tokio::time::timeout(LOOK, resident.ended()).await.ok();
+    // One that was given up ends because it was.
+    let ended = match error {
+        Some(_) => tokio::time::timeout(LOOK, resident.ended()).await.ok(),
+        None => None,
+    };
     let seconds = server.timeout.as_secs_f64();
     let mut why = match (noticed.fatal(), ended, error) {
         (Some(fatal), _, _) => fatal,
@@ -350,7 +354,9 @@ impl Connection {
                 }
                 Broken::Because(self.upstream(&format!("could not be reached: {said}")))
             }
-            error => Broken::Because(self.upstream(&format!("gave no result: {}", cut(&inert(&error.to_string()), 300)))),
+            error => {
+                Broken::Because(self.upstream(&format!("gave no result: {}", cut(&inert(&error.to_string()), 300))))
+            }
         }
     }
 

@@ -128,7 +128,7 @@ pub(super) fn names<'t>(server: &str, tools: impl Iterator<Item = &'t str>) -> V
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let mapped: String = tool.chars().take(TOOL_MAX).map(|c| if fits(c) { c } else { '_' }).collect();
         let hash = || Digest::of(tool.as_bytes()).to_string()[..8].to_owned();
-        let whole = mapped.len() == tool.len() && !mapped.is_empty();
+        let whole = mapped == tool && !mapped.is_empty();
         let plain = format!("mcp:{server}:{mapped}");
         // A name that had to be changed might be another tool's: it says so by its hash, whoever comes first.
         let name = if whole && !taken.contains(&plain) { plain } else { format!("{plain}_{}", hash()) };

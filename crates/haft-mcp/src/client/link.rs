@@ -52,6 +52,8 @@ pub(super) struct Link {
     site: Site,
     phase: watch::Sender<Phase>,
     wanted: Notify,
+    /// Somebody has mended what was wrong.
+    hurry: Notify,
     memory: Mutex<Memory>,
 }
 
@@ -64,6 +66,7 @@ impl Link {
             site,
             phase: watch::Sender::new(Phase::Idle),
             wanted: Notify::new(),
+            hurry: Notify::new(),
             memory: Mutex::default(),
         }
     }
@@ -101,8 +104,10 @@ impl Link {
             }
             self.with(|memory| memory.error = Some(error.message.clone()));
             self.set(Phase::Waiting { until: Instant::now() + pause, error: error.clone() });
-            if tokio::time::sleep(pause).await_or(&stop).await.is_none() {
-                break;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.hurry.notified() => {}
+                () = stop.cancelled() => break,
             }
             pause = (pause * 2).min(PAUSE_MOST);
             // What never stood is tried again when somebody wants it, unless it should always be there.
@@ -112,6 +117,17 @@ impl Link {
             }
         }
         self.set(Phase::Closed);
+    }
+
+    /// Ends the pause after a failure.
+    pub(super) fn retry(&self) {
+        self.hurry.notify_one();
+    }
+
+    /// Waits until a pause after a failure is over.
+    pub(super) async fn settled(&self) {
+        // The sender is part of this.
+        let _ = self.phase.subscribe().wait_for(|phase| !matches!(phase, Phase::Waiting { .. })).await;
     }
 
     /// The connection, once there is one; starts the server if it has to.
@@ -196,7 +212,11 @@ impl Link {
             name: self.server.name.clone(),
             state,
             tools: memory.offered.keys().cloned().collect(),
-            altered: memory.offered.iter().filter_map(|(name, tool)| Some(format!("{name}: {}", tool.why()?))).collect(),
+            altered: memory
+                .offered
+                .iter()
+                .filter_map(|(name, tool)| Some(format!("{name}: {}", tool.why()?)))
+                .collect(),
             refused: memory.refused.clone(),
             error: memory.error.clone(),
             garbage,

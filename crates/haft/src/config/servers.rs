@@ -76,6 +76,11 @@ impl Server {
         }
     }
 
+    /// Whether an entry makes sense.
+    pub fn check(&self, name: &Text) -> Result<(), ConfigError> {
+        self.wanted(name).map(drop)
+    }
+
     /// What the bridge is told.
     pub(super) fn wanted(&self, name: &Text) -> Result<client::Server, ConfigError> {
         let bad = |spot: &Spot| {
@@ -103,7 +108,8 @@ impl Server {
 
     /// A program or an address, and nothing that belongs to the other.
     fn reach(&self, name: &Text) -> Result<Reach, ConfigError> {
-        let both = |spot: &Spot, what: &str| ConfigError::malformed(spot, format!("{what}; an entry is one or the other"));
+        let both =
+            |spot: &Spot, what: &str| ConfigError::malformed(spot, format!("{what}; an entry is one or the other"));
         match (&self.command, &self.url) {
             (Some(_), Some(url)) => Err(both(&url.spot, "a server has a `command` or a `url`")),
             (None, None) => Err(ConfigError::malformed(&name.spot, "a server needs a `command` or a `url`")),
