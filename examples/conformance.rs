@@ -5,7 +5,10 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use haft::{BoxFuture, Caller, CallError, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace, Yes};
+use haft::{
+    BoxFuture, CallError, Caller, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace,
+    Yes,
+};
 use haft_mcp::server::model::{
     ContentBlock, ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Reference, Resource,
     ResourceContents, ResourceTemplate, Role,
@@ -60,8 +63,11 @@ fn plain() -> Vec<(&'static str, &'static str, Work)> {
             ready(blocks("", json!([{"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}])))
         }),
         ("test_embedded_resource", "Gives a resource", |_| {
-            ready(blocks("", json!([{"type": "resource", "resource": {"uri": "test://embedded-resource",
-                "mimeType": "text/plain", "text": "This is an embedded resource content."}}])))
+            ready(blocks(
+                "",
+                json!([{"type": "resource", "resource": {"uri": "test://embedded-resource",
+                "mimeType": "text/plain", "text": "This is an embedded resource content."}}]),
+            ))
         }),
         ("test_multiple_content_types", "Gives one of each", |_| {
             let resource = json!({"type": "resource", "resource": {"uri": "test://mixed-content-resource",
@@ -145,7 +151,8 @@ fn with_parameters() -> Vec<(&'static str, &'static str, Value, Work)> {
 
 async fn sampling(scene: &Scene) -> Result<Reply, CallError> {
     let prompt = &scene.call().args["prompt"];
-    let request = json!({"maxTokens": 100, "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}]});
+    let request =
+        json!({"maxTokens": 100, "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}]});
     let answer = scene.back().sample("test_sampling", request).await?;
     Ok(Reply::text(format!("LLM response: {}", answer["content"])))
 }
@@ -163,7 +170,8 @@ struct Offered;
 
 impl Offer for Offered {
     fn prompts(&self) -> Vec<Prompt> {
-        let needs = |names: &[&str]| Some(names.iter().map(|name| PromptArgument::new(*name).with_required(true)).collect());
+        let needs =
+            |names: &[&str]| Some(names.iter().map(|name| PromptArgument::new(*name).with_required(true)).collect());
         vec![
             Prompt::new("test_simple_prompt", Some("A text"), None),
             Prompt::new("test_prompt_with_arguments", Some("A text with arguments"), needs(&["arg1", "arg2"])),
@@ -186,8 +194,12 @@ impl Offer for Offered {
                 vec![text(format!("Prompt with arguments: arg1='{}', arg2='{}'", arg("arg1"), arg("arg2")))]
             }
             "test_prompt_with_embedded_resource" => {
-                let resource = ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
-                vec![PromptMessage::new(Role::User, resource), text("Please process the embedded resource above.".to_owned())]
+                let resource =
+                    ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
+                vec![
+                    PromptMessage::new(Role::User, resource),
+                    text("Please process the embedded resource above.".to_owned()),
+                ]
             }
             "test_prompt_with_image" => {
                 let image = PromptMessage::new(Role::User, ContentBlock::image(PIXEL, "image/png"));

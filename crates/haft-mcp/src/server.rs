@@ -15,6 +15,8 @@ mod own;
 mod pipes;
 mod progress;
 mod reply;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use door::Door;

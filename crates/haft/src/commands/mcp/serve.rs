@@ -25,11 +25,11 @@ pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure>
         decide_at: "Decide with `haft approvals`, or on the page of `haft serve`; then call again.".to_owned(),
     };
     let server = Server::new(Arc::clone(&app.haft), options);
-    let served = app.block_on(until_told(server));
+    let ended = app.block_on(until_told(server));
     app.haft.end_session(&session);
     // What is still to be written is written before the process ends.
     app.block_on(app.haft.flush())?;
-    served.map(|()| 0)
+    ended.map(|()| 0)
 }
 
 /// Serves until the client goes, or somebody ends the process.
@@ -40,10 +40,10 @@ async fn until_told(server: Server) -> Result<(), Failure> {
         (signal(SignalKind::interrupt()).map_err(failed)?, signal(SignalKind::terminate()).map_err(failed)?);
     let serving = server.serve_stdio(halt.clone());
     tokio::pin!(serving);
-    let served = tokio::select! {
-        served = &mut serving => served,
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
         _ = interrupt.recv() => { halt.cancel(); serving.await }
         _ = terminate.recv() => { halt.cancel(); serving.await }
     };
-    served.map_err(|error| CallError::internal(error.to_string()).into())
+    ended.map_err(|error| CallError::internal(error.to_string()).into())
 }

@@ -16,12 +16,14 @@ pub(super) fn toml(old: &str, section: &str) -> Result<String, String> {
     let own = [format!("[mcp_servers.{NAME}]"), format!("[mcp_servers.\"{NAME}\"]")];
     let lines = toml_lines(old);
     let inline = |line: &str| {
-        line.split_once('=').is_some_and(|(name, _)| name.trim() == "mcp_servers" || name.trim().starts_with("mcp_servers."))
+        line.split_once('=')
+            .is_some_and(|(name, _)| name.trim() == "mcp_servers" || name.trim().starts_with("mcp_servers."))
     };
     if lines.iter().any(|(_, line)| inline(line)) {
         return Err("`mcp_servers` is written in one line there".to_owned());
     }
-    let head = lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
+    let head =
+        lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
     let Some(head) = head else { return Ok(appended(old, section)) };
     let end = lines[head + 1..].iter().find(|(_, line)| line.starts_with('[')).map_or(old.len(), |(at, _)| at.start);
     let begin = lines[head].0.start;
