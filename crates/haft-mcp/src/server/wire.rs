@@ -4,7 +4,9 @@
 use super::flow::{Flow, Room, UNDER_WAY_MAX};
 use super::pipes::{Sink, Source};
 use rmcp::RoleServer;
-use rmcp::model::{CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerNotification,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -224,7 +226,14 @@ impl Transport<RoleServer> for Wire {
                 }
             }
             JsonRpcMessage::Request(request) => self.flow.ask(&request.id),
-            JsonRpcMessage::Notification(_) => {}
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // The client was asked and need not answer any more.
+                    self.flow.answered(id);
+                }
+            }
         }
         let sink = Arc::clone(&self.sink);
         async move {

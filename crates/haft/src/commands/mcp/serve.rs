@@ -22,7 +22,7 @@ pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure>
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
         finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
-        decide_at: "Decide with `haft approvals`, or on the page of `haft serve`; then call again.".to_owned(),
+        decide_at: "A person decides with `haft approvals` or on the page of `haft serve`. A yes runs it: do not call it again.".to_owned(),
     };
     let server = Server::new(Arc::clone(&app.haft), options);
     let ended = app.block_on(until_told(server));
