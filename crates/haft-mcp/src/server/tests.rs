@@ -4,7 +4,7 @@
 
 use super::{Door, Options, Server};
 use haft_core::{CallError, Caller, Dialect, SessionId, ToolSpec};
-use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Yes};
+use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Written, Yes};
 use haft_store::Store;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, CreateMessageRequestParams,
@@ -157,10 +157,13 @@ async fn a_tool_may_ask_the_person_and_its_words_cannot_act() {
         Box::pin(async move {
             let schema = json!({"type": "object", "properties": {"heard": {"type": "string"}}});
             let form = Form { from: "test.form".to_owned(), message: "\u{1b}[2Jname?".to_owned(), schema };
-            Ok(Reply::text(format!("{:?}", scene.back().elicit(form).await)))
+            match scene.back().elicit(form).await {
+                Written::Answer(said) => Ok(Reply::text(said["heard"].as_str().unwrap_or_default())),
+                other => Err(CallError::failed(format!("{other:?}"))),
+            }
         })
     };
     let stage = Stage::with(vec![tool("test.form", ask)]).await;
     let said = text(&stage.call("test_form").await.unwrap());
-    assert!(said.contains("test.form asks: ") && said.contains("name?") && !said.contains("\\u{1b}["), "{said}");
+    assert!(said.contains("test.form asks: ") && said.contains("name?") && !said.contains('\u{1b}'), "{said}");
 }

@@ -25,14 +25,14 @@ pub(super) fn toml(old: &str, section: &str) -> Result<String, String> {
     let head =
         lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
     let Some(head) = head else { return Ok(appended(old, section)) };
-    let end = lines[head + 1..].iter().find(|(_, line)| line.starts_with('[')).map_or(old.len(), |(at, _)| at.start);
-    let begin = lines[head].0.start;
-    let (kept, gap) = (&old[begin..end], &old[begin..end][old[begin..end].trim_end().len()..]);
-    if kept.trim_end() == section.trim_end() {
+    // What stands before the next table, as comments do, is about that one.
+    let after = lines[head + 1..].iter().take_while(|(_, line)| !line.starts_with('['));
+    let last = after.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).last().unwrap_or(&lines[head]);
+    let (begin, end) = (lines[head].0.start, last.0.end);
+    if old[begin..end].trim_end() == section.trim_end() {
         return Ok(old.to_owned());
     }
-    let gap = if gap.is_empty() { "\n" } else { gap };
-    Ok(format!("{}{}{gap}{}", &old[..begin], section.trim_end(), &old[end..]))
+    Ok(format!("{}{section}{}", &old[..begin], &old[end..]))
 }
 
 /// The lines that are not inside a long string, without blanks at their ends, and where they are.
@@ -148,9 +148,9 @@ mod tests {
         let new = toml(old, &section()).unwrap();
         assert_eq!(new, format!("{old}\n[mcp_servers.haft]\ncommand = \"/bin/haft\"\nargs = [\"mcp\"]\n"));
         assert_eq!(toml(&new, &section()).unwrap(), new);
-        let moved = format!("[mcp_servers.haft]\ncommand = \"old\"\n\n{old}");
-        let mended = toml(&moved, &section()).unwrap();
-        assert_eq!(mended, format!("{}\n{old}", section()));
+        let rest = "\n# about the other\n[mcp_servers.other]\ncommand = \"y\"\n";
+        let stale = format!("[mcp_servers.haft]\ncommand = \"old\"\n{rest}");
+        assert_eq!(toml(&stale, &section()).unwrap(), format!("{}{rest}", section()));
     }
 
     #[test]
