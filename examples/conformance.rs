@@ -5,7 +5,10 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use haft::{BoxFuture, Caller, CallError, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace, Yes};
+use haft::{
+    BoxFuture, CallError, Caller, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace,
+    Yes,
+};
 use haft_mcp::server::model::{
     ContentBlock, ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Reference, Resource,
     ResourceContents, ResourceTemplate, Role,
@@ -43,8 +46,8 @@ fn ready<'a>(reply: Result<Reply, CallError>) -> BoxFuture<'a, Result<Reply, Cal
     Box::pin(std::future::ready(reply))
 }
 
-fn blocks(text: &str, content: Value) -> Result<Reply, CallError> {
-    Ok(Reply::text(text).data(json!({ "content": content })))
+fn blocks<'a>(text: &str, content: &[Value]) -> BoxFuture<'a, Result<Reply, CallError>> {
+    ready(Ok(Reply::text(text).data(json!({ "content": content }))))
 }
 
 fn image() -> Value {
@@ -55,18 +58,19 @@ fn image() -> Value {
 fn plain() -> Vec<(&'static str, &'static str, Work)> {
     vec![
         ("test_simple_text", "Gives a text", |_| ready(Ok(Reply::text("This is a simple text response for testing.")))),
-        ("test_image_content", "Gives an image", |_| ready(blocks("", json!([image()])))),
+        ("test_image_content", "Gives an image", |_| blocks("", &[image()])),
         ("test_audio_content", "Gives a sound", |_| {
-            ready(blocks("", json!([{"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}])))
+            blocks("", &[json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})])
         }),
         ("test_embedded_resource", "Gives a resource", |_| {
-            ready(blocks("", json!([{"type": "resource", "resource": {"uri": "test://embedded-resource",
-                "mimeType": "text/plain", "text": "This is an embedded resource content."}}])))
+            let resource = json!({"uri": "test://embedded-resource", "mimeType": "text/plain",
+                "text": "This is an embedded resource content."});
+            blocks("", &[json!({"type": "resource", "resource": resource})])
         }),
         ("test_multiple_content_types", "Gives one of each", |_| {
             let resource = json!({"type": "resource", "resource": {"uri": "test://mixed-content-resource",
                 "mimeType": "application/json", "text": "{\"test\":\"data\",\"value\":123}"}});
-            ready(blocks("Multiple content types test:", json!([image(), resource])))
+            blocks("Multiple content types test:", &[image(), resource])
         }),
         ("test_error_handling", "Fails", |_| {
             ready(Err(CallError::failed("This tool intentionally returns an error for testing")))
@@ -145,7 +149,8 @@ fn with_parameters() -> Vec<(&'static str, &'static str, Value, Work)> {
 
 async fn sampling(scene: &Scene) -> Result<Reply, CallError> {
     let prompt = &scene.call().args["prompt"];
-    let request = json!({"maxTokens": 100, "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}]});
+    let request =
+        json!({"maxTokens": 100, "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}]});
     let answer = scene.back().sample("test_sampling", request).await?;
     Ok(Reply::text(format!("LLM response: {}", answer["content"])))
 }
@@ -163,7 +168,8 @@ struct Offered;
 
 impl Offer for Offered {
     fn prompts(&self) -> Vec<Prompt> {
-        let needs = |names: &[&str]| Some(names.iter().map(|name| PromptArgument::new(*name).with_required(true)).collect());
+        let needs =
+            |names: &[&str]| Some(names.iter().map(|name| PromptArgument::new(*name).with_required(true)).collect());
         vec![
             Prompt::new("test_simple_prompt", Some("A text"), None),
             Prompt::new("test_prompt_with_arguments", Some("A text with arguments"), needs(&["arg1", "arg2"])),
@@ -186,8 +192,12 @@ impl Offer for Offered {
                 vec![text(format!("Prompt with arguments: arg1='{}', arg2='{}'", arg("arg1"), arg("arg2")))]
             }
             "test_prompt_with_embedded_resource" => {
-                let resource = ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
-                vec![PromptMessage::new(Role::User, resource), text("Please process the embedded resource above.".to_owned())]
+                let resource =
+                    ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
+                vec![
+                    PromptMessage::new(Role::User, resource),
+                    text("Please process the embedded resource above.".to_owned()),
+                ]
             }
             "test_prompt_with_image" => {
                 let image = PromptMessage::new(Role::User, ContentBlock::image(PIXEL, "image/png"));
@@ -269,14 +279,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     // The suite's client has nobody who approves that a model is asked; this program says yes for them.
     let server = Server::new(Arc::new(haft), options).offering(Arc::new(Offered)).asking(Arc::new(Yes));
-    let halt = CancellationToken::new();
-    let mcp = server.http(vec!["localhost".to_owned(), "127.0.0.1".to_owned()], halt.clone());
+    let end = CancellationToken::new();
+    let mcp = server.http(vec!["localhost".to_owned(), "127.0.0.1".to_owned()], end.clone());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("http://{}/mcp", listener.local_addr()?);
     let until = async move {
         // Whatever comes of listening for it, the program ends.
         let _ = tokio::signal::ctrl_c().await;
-        halt.cancel();
+        end.cancel();
     };
     axum::serve(listener, axum::Router::new().nest_service("/mcp", mcp)).with_graceful_shutdown(until).await?;
     Ok(std::fs::remove_dir_all(&data)?)

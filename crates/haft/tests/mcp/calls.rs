@@ -51,7 +51,8 @@ fn a_dialect_lists_its_own_words() {
     client.initialize("2025-11-25", json!({}));
     let listed = client.ask("tools/list", json!({}));
     let told = env.json(&["tools", "--dialect", "flyto", "--json"]);
-    let mut expected: Vec<&str> = told["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let mut expected: Vec<&str> =
+        told["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     expected.sort_unstable();
     assert_eq!(names(&listed), expected);
     env.file("a.txt", "one\n");
@@ -83,14 +84,18 @@ fn an_image_is_an_image() {
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     env.file("a.png", decoded(pixel));
     let result = env.connect().call("file_read", json!({"path": "a.png"}));
-    assert_eq!((&result["content"][1]["type"], &result["content"][1]["mimeType"]), (&json!("image"), &json!("image/png")));
+    assert_eq!(
+        (&result["content"][1]["type"], &result["content"][1]["mimeType"]),
+        (&json!("image"), &json!("image/png"))
+    );
     assert_eq!(result["content"][1]["data"], pixel);
 }
 
 /// Base64, for one image.
 fn decoded(text: &str) -> Vec<u8> {
     let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let bits = text.chars().filter_map(|c| alphabet.find(c)).flat_map(|value| (0..6).rev().map(move |bit| value >> bit & 1));
+    let bits =
+        text.chars().filter_map(|c| alphabet.find(c)).flat_map(|value| (0..6).rev().map(move |bit| value >> bit & 1));
     let bits: Vec<usize> = bits.collect();
     bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |all, bit| all << 1 | u8::try_from(*bit).unwrap())).collect()
 }
@@ -137,7 +142,8 @@ fn progress_is_told_before_the_answer_with_numbers_that_grow() {
 fn what_a_call_reports_is_logged_for_a_client_that_wants_it() {
     let mut client = Env::new().connect();
     assert_eq!(client.ask("logging/setLevel", json!({"level": "info"}))["result"], json!({}));
-    let id = client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 5}}));
+    let id =
+        client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 5}}));
     let told = client.hear("notifications/message");
     assert_eq!((&told["params"]["level"], &told["params"]["logger"]), (&json!("info"), &json!("calc_eval")));
     client.answer(id);
@@ -163,7 +169,8 @@ fn a_cancelled_call_ends_at_once_and_the_log_says_so() {
 #[test]
 fn calls_run_beside_each_other() {
     let mut client = Env::new().connect();
-    let slow = client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 500}}));
+    let slow =
+        client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 500}}));
     let quick = client.call("calc_eval", json!({"expression": "2"}));
     assert!(text(&quick).contains('2'));
     assert!(client.heard.is_empty(), "the slow one came first");

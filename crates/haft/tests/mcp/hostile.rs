@@ -125,7 +125,8 @@ fn a_client_that_does_not_read_is_not_listened_to() {
     // Until it stops growing: two looks in a row with the same size.
     loop {
         let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let size: u64 = text.lines().find(|l| l.starts_with("VmRSS")).unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
+        let size: u64 =
+            text.lines().find(|l| l.starts_with("VmRSS")).unwrap().split_whitespace().nth(1).unwrap().parse().unwrap();
         if size == last && begun.elapsed() > Duration::from_secs(2) || begun.elapsed() > Duration::from_secs(10) {
             break;
         }
@@ -142,8 +143,11 @@ fn a_client_that_does_not_read_is_not_listened_to() {
 fn gone_midway(config: &str) -> Vec<Value> {
     let env = Env::with(config);
     let mut client = env.connect();
-    client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 1500},
-        "_meta": {"progressToken": 1}}));
+    client.request(
+        "tools/call",
+        json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 1500},
+        "_meta": {"progressToken": 1}}),
+    );
     client.hear("notifications/progress");
     assert_eq!(client.leave(), 0);
     env.records().into_iter().map(|record| record["body"].clone()).filter(|body| body["tool"] == "calc.eval").collect()

@@ -34,7 +34,10 @@ fn nothing_is_written_unasked_or_to_print() {
     let env = Env::new();
     for (client, file) in CLIENTS {
         let shown = env.run(&["mcp", "install", client, "--print"]);
-        assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains("haft"), "{client}: {shown:?}");
+        assert!(
+            shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains("haft"),
+            "{client}: {shown:?}"
+        );
         let unasked = env.run(&["mcp", "install", client]);
         assert_eq!(unasked.status.code(), Some(4), "{client}: {unasked:?}");
         assert!(!env.dir.path().join(file).exists());

@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A home, a project, and nothing else.
 struct Env {
@@ -101,8 +101,8 @@ impl Env {
                 }
             }
         });
-        let _home = Arc::clone(&self.dir);
-        Client { stdin: child.stdin.take(), child, lines, heard: Vec::new(), next: 0, _home }
+        let home = Arc::clone(&self.dir);
+        Client { stdin: child.stdin.take(), child, lines, heard: Vec::new(), next: 0, _home: home }
     }
 
     /// A server and a client that have agreed on a version in which neither asks in rounds.

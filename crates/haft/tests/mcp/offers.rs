@@ -16,7 +16,9 @@ fn a_call_can_be_looked_back_at_by_its_own_session_alone() {
     let records: Value = serde_json::from_str(read["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!((&records[0]["kind"], &records[0]["tool"]), (&json!("intent"), &json!("calc.eval")), "{records:#}");
     let mut other = env.connect();
-    for missing in [uri.as_str(), "haft://log/../../etc/passwd", "haft://output/..%2f..", "haft://log/", "file:///etc/passwd"] {
+    for missing in
+        [uri.as_str(), "haft://log/../../etc/passwd", "haft://output/..%2f..", "haft://log/", "file:///etc/passwd"]
+    {
         let refused = other.ask("resources/read", json!({"uri": missing}));
         assert_eq!(refused["error"]["code"], -32002, "{missing}: {refused:#}");
     }
@@ -54,7 +56,8 @@ fn templates_prompts_and_their_arguments_are_told() {
     let denied = client.call("system_info", json!({}));
     let id = denied["_meta"]["haft"]["call_id"].as_str().unwrap();
     let of = json!({"type": "ref/prompt", "name": "explain-denial"});
-    let completed = client.ask("completion/complete", json!({"ref": of, "argument": {"name": "call", "value": &id[..6]}}));
+    let completed =
+        client.ask("completion/complete", json!({"ref": of, "argument": {"name": "call", "value": &id[..6]}}));
     assert_eq!(completed["result"]["completion"]["values"], json!([id]));
     let of = json!({"type": "ref/resource", "uri": "haft://log/{call_id}"});
     let completed = client.ask("completion/complete", json!({"ref": of, "argument": {"name": "call_id", "value": ""}}));

@@ -59,7 +59,9 @@ fn read(file: &Path) -> Result<String, CallError> {
 
 fn show(common: &Common, target: &Target) {
     if common.json() {
-        style::json(&json!({"file": target.file, "name": clients::NAME, "entry": target.entry, "text": target.snippet()}));
+        style::json(
+            &json!({"file": target.file, "name": clients::NAME, "entry": target.entry, "text": target.snippet()}),
+        );
     } else {
         style::note(&format!("in {}:", style::inert(&target.file.display().to_string())));
         style::out(&target.snippet());

@@ -34,7 +34,9 @@ impl Target {
     /// The entry as it stands in the file.
     pub(super) fn snippet(&self) -> String {
         match self.form {
-            Form::Json { under } => serde_json::to_string_pretty(&json!({ under: { NAME: self.entry } })).unwrap_or_default(),
+            Form::Json { under } => {
+                serde_json::to_string_pretty(&json!({ under: { NAME: self.entry } })).unwrap_or_default()
+            }
             Form::Toml => super::text::toml_section(&self.entry),
             Form::Yaml => format!("extensions:\n{}", super::text::yaml_block(&self.entry, "  ")),
         }
@@ -53,9 +55,11 @@ enum Home {
 fn row(client: McpClient) -> (Home, Form, &'static str) {
     let json = |under| Form::Json { under };
     match client {
-        McpClient::Claude => {
-            (Home::Project(".mcp.json"), json("mcpServers"), "start `claude` in the project; it asks once whether to use it")
-        }
+        McpClient::Claude => (
+            Home::Project(".mcp.json"),
+            json("mcpServers"),
+            "start `claude` in the project; it asks once whether to use it",
+        ),
         McpClient::Codex => (Home::User(".codex/config.toml"), Form::Toml, "start `codex`; `/mcp` lists its servers"),
         McpClient::Gemini => {
             (Home::User(".gemini/settings.json"), json("mcpServers"), "start `gemini`; `/mcp` lists its servers")
@@ -66,12 +70,16 @@ fn row(client: McpClient) -> (Home, Form, &'static str) {
         McpClient::Goose => {
             (Home::User(".config/goose/config.yaml"), Form::Yaml, "start `goose session`; it loads what is enabled")
         }
-        McpClient::Opencode => {
-            (Home::User(".config/opencode/opencode.json"), json("mcp"), "start `opencode`; `opencode mcp list` lists its servers")
-        }
-        McpClient::Vscode => {
-            (Home::Project(".vscode/mcp.json"), json("servers"), "open the project; `MCP: List Servers` lists its servers")
-        }
+        McpClient::Opencode => (
+            Home::User(".config/opencode/opencode.json"),
+            json("mcp"),
+            "start `opencode`; `opencode mcp list` lists its servers",
+        ),
+        McpClient::Vscode => (
+            Home::Project(".vscode/mcp.json"),
+            json("servers"),
+            "open the project; `MCP: List Servers` lists its servers",
+        ),
     }
 }
 

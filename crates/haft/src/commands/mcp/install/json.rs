@@ -47,7 +47,8 @@ mod tests {
 
     #[test]
     fn others_stay_and_twice_is_once() {
-        let old = "{\n\t\"z\": 1,\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"}\n\t},\n\t\"a\": [1.5, null]\n}\n";
+        let old =
+            "{\n\t\"z\": 1,\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"}\n\t},\n\t\"a\": [1.5, null]\n}\n";
         let new = entered(old, "mcpServers", &json!({"command": "haft"})).unwrap();
         let value: Value = serde_json::from_str(&new).unwrap();
         assert_eq!(value["mcpServers"]["other"]["command"], "x");

@@ -16,21 +16,23 @@ pub(super) fn toml(old: &str, section: &str) -> Result<String, String> {
     let own = [format!("[mcp_servers.{NAME}]"), format!("[mcp_servers.\"{NAME}\"]")];
     let lines = toml_lines(old);
     let inline = |line: &str| {
-        line.split_once('=').is_some_and(|(name, _)| name.trim() == "mcp_servers" || name.trim().starts_with("mcp_servers."))
+        line.split_once('=')
+            .is_some_and(|(name, _)| name.trim() == "mcp_servers" || name.trim().starts_with("mcp_servers."))
     };
     if lines.iter().any(|(_, line)| inline(line)) {
         return Err("`mcp_servers` is written in one line there".to_owned());
     }
-    let head = lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
+    let head =
+        lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
     let Some(head) = head else { return Ok(appended(old, section)) };
-    let end = lines[head + 1..].iter().find(|(_, line)| line.starts_with('[')).map_or(old.len(), |(at, _)| at.start);
-    let begin = lines[head].0.start;
-    let (kept, gap) = (&old[begin..end], &old[begin..end][old[begin..end].trim_end().len()..]);
-    if kept.trim_end() == section.trim_end() {
+    // What stands before the next table, as comments do, is about that one.
+    let after = lines[head + 1..].iter().take_while(|(_, line)| !line.starts_with('['));
+    let last = after.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).last().unwrap_or(&lines[head]);
+    let (begin, end) = (lines[head].0.start, last.0.end);
+    if old[begin..end].trim_end() == section.trim_end() {
         return Ok(old.to_owned());
     }
-    let gap = if gap.is_empty() { "\n" } else { gap };
-    Ok(format!("{}{}{gap}{}", &old[..begin], section.trim_end(), &old[end..]))
+    Ok(format!("{}{section}{}", &old[..begin], &old[end..]))
 }
 
 /// The lines that are not inside a long string, without blanks at their ends, and where they are.
@@ -146,9 +148,9 @@ mod tests {
         let new = toml(old, &section()).unwrap();
         assert_eq!(new, format!("{old}\n[mcp_servers.haft]\ncommand = \"/bin/haft\"\nargs = [\"mcp\"]\n"));
         assert_eq!(toml(&new, &section()).unwrap(), new);
-        let moved = format!("[mcp_servers.haft]\ncommand = \"old\"\n\n{old}");
-        let mended = toml(&moved, &section()).unwrap();
-        assert_eq!(mended, format!("{}\n{old}", section()));
+        let rest = "\n# about the other\n[mcp_servers.other]\ncommand = \"y\"\n";
+        let stale = format!("[mcp_servers.haft]\ncommand = \"old\"\n{rest}");
+        assert_eq!(toml(&stale, &section()).unwrap(), format!("{}{rest}", section()));
     }
 
     #[test]
