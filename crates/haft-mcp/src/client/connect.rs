@@ -63,31 +63,29 @@ pub(super) struct Standing {
     pub(super) tasks: JoinSet<()>,
 }
 
-/// How the versions are found out: the newest first, then what has been usual.
-fn lifecycle() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
+/// How the versions are found out: the newest first, then what has been usual. A server that cannot stand being asked
+/// for the newest is asked again as it always was.
+fn lifecycles() -> [ClientLifecycleMode; 2] {
+    let newest = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    }
+    };
+    [newest, ClientLifecycleMode::Initialize]
 }
 
 /// Connects to a server.
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Standing, CallError> {
-    let noticed = Arc::new(Noticed::default());
     let root = server.is_program().then(|| format!("file://{}", site.workspace.root().display()));
     let desk = Arc::new(Desk::new(&server.name, root));
     let mut tasks = JoinSet::new();
-    let (service, resident) = match &server.reach {
+    let (noticed, service, resident) = match &server.reach {
         Reach::Program(program) => {
-            let (wire, resident) = spawn(program, site, &noticed, &mut tasks).await?;
-            let work = serve_client_with_lifecycle(Answerer(Arc::clone(&desk)), wire, lifecycle());
-            match tokio::time::timeout(server.timeout, work).await {
-                Ok(Ok(service)) => (service, Some(resident)),
-                Ok(Err(error)) => return Err(broken(server, &noticed, resident, Some(&error)).await),
-                Err(_) => return Err(broken(server, &noticed, resident, None).await),
-            }
+            let (noticed, service, resident) = run(server, program, site, &desk, &mut tasks).await?;
+            (noticed, service, Some(resident))
         }
-        Reach::Url { url, headers } => (reach(server, (url, headers), site, &desk).await?, None),
+        Reach::Url { url, headers } => {
+            (Arc::default(), reach(server, (url, headers), site, &desk).await?, None)
+        }
     };
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let (abandoned, heard) = mpsc::unbounded_channel();
@@ -101,6 +99,33 @@ pub(super) async fn connect(server: &Server, site: &Site) -> Result<Standing, Ca
         abandoned,
     });
     Ok(Standing { connection, service, resident, abandoned: heard, tasks })
+}
+
+type Service = RunningService<RoleClient, Answerer>;
+
+/// Starts a program and greets it.
+async fn run(
+    server: &Server,
+    program: &Program,
+    site: &Site,
+    desk: &Arc<Desk>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(Arc<Noticed>, Service, Resident), CallError> {
+    let mut first = None;
+    for lifecycle in lifecycles() {
+        let noticed = Arc::new(Noticed::default());
+        let (wire, resident) = spawn(program, site, &noticed, tasks).await?;
+        let work = serve_client_with_lifecycle(Answerer(Arc::clone(desk)), wire, lifecycle);
+        match tokio::time::timeout(server.timeout, work).await {
+            Ok(Ok(service)) => return Ok((noticed, service, resident)),
+            Ok(Err(error)) => {
+                let why = broken(server, &noticed, resident, Some(&error)).await;
+                first.get_or_insert(why);
+            }
+            Err(_) => return Err(broken(server, &noticed, resident, None).await),
+        }
+    }
+    Err(first.unwrap_or_else(|| CallError::internal("no version was tried")))
 }
 
 /// Starts a program, confined.
@@ -186,38 +211,43 @@ async fn reach(
     }
     config = config.custom_headers(custom);
     let client = haft_runtime::http::client()?;
-    let answerer = Answerer(Arc::clone(desk));
-    let token = if config.auth_header.is_none() { oauth::known(&site.oauth, &server.name, url).await? } else { None };
-    let work = async {
-        match token {
-            Some(manager) => {
-                let client = rmcp::transport::AuthClient::new(client, manager);
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                serve_client_with_lifecycle(answerer, transport, lifecycle()).await
+    let mut first = None;
+    for lifecycle in lifecycles() {
+        let (client, config, answerer) = (client.clone(), config.clone(), Answerer(Arc::clone(desk)));
+        let known = config.auth_header.is_none();
+        let token = if known { oauth::known(&site.oauth, &server.name, url).await? } else { None };
+        let work = async {
+            match token {
+                Some(manager) => {
+                    let client = rmcp::transport::AuthClient::new(client, manager);
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    serve_client_with_lifecycle(answerer, transport, lifecycle).await
+                }
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    serve_client_with_lifecycle(answerer, transport, lifecycle).await
+                }
             }
-            None => {
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                serve_client_with_lifecycle(answerer, transport, lifecycle()).await
+        };
+        match tokio::time::timeout(server.timeout, work).await {
+            Ok(Ok(service)) => return Ok(service),
+            Ok(Err(error)) if error.is_authorization_required() => return Err(unreached(server, &error)),
+            Ok(Err(error)) => {
+                first.get_or_insert(unreached(server, &error));
             }
-        }
-    };
-    match tokio::time::timeout(server.timeout, work).await {
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => Err(unreached(server, &error)),
-        Err(_) => {
-            let seconds = server.timeout.as_secs_f64();
-            Err(CallError::new(ErrorKind::Upstream, format!("it did not answer `initialize` within {seconds} s")))
+            Err(_) => {
+                let seconds = server.timeout.as_secs_f64();
+                let message = format!("it did not answer `initialize` within {seconds} s");
+                return Err(CallError::new(ErrorKind::Upstream, message));
+            }
         }
     }
+    Err(first.unwrap_or_else(|| CallError::internal("no version was tried")))
 }
 
 fn unreached(server: &Server, error: &ClientInitializeError) -> CallError {
     if error.is_authorization_required() {
-        let challenge = error.auth_challenge().unwrap_or_default().to_owned();
-        let failure = CallError::new(ErrorKind::Upstream, "it wants to know who asks (401)");
-        return failure
-            .hint(format!("`haft mcp test {}` signs in; or give a header with a token in the entry", server.name))
-            .details(serde_json::json!({ "challenge": challenge }));
+        return unauthorized(&server.name, error.auth_challenge().unwrap_or_default());
     }
     let mut why = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -226,6 +256,12 @@ fn unreached(server: &Server, error: &ClientInitializeError) -> CallError {
         source = cause.source();
     }
     CallError::new(ErrorKind::Upstream, format!("it cannot be reached: {}", tamed(&inert(&why), 500)))
+}
+
+fn unauthorized(server: &str, challenge: &str) -> CallError {
+    CallError::new(ErrorKind::Upstream, "it wants to know who asks, or whether they may")
+        .hint(format!("`haft mcp test {server}` signs in; or give a header with a token in the entry"))
+        .details(serde_json::json!({ "challenge": challenge }))
 }
 
 /// A request on its way. Dropped before the answer came, the server is told.
@@ -348,6 +384,9 @@ impl Connection {
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Broken::Gone,
             ServiceError::TransportSend(error) => {
+                if let Some(challenge) = oauth::challenge(error.error.as_ref()) {
+                    return Broken::Because(unauthorized(&self.server, &challenge));
+                }
                 let said = cut(&inert(&error.to_string()), 500);
                 if self.peer.is_transport_closed() {
                     return Broken::Gone;

@@ -67,6 +67,11 @@ pub(super) async fn follow(
         tokio::select! {
             why = &mut died => Some(why),
             _ = &mut quit => tokio::time::timeout(WORD, died).await.ok(),
+            () = link.again.notified() => {
+                cancel.cancel();
+                let _ = tokio::time::timeout(FAREWELL, &mut quit).await;
+                Some("it was ended to be started again".to_owned())
+            }
             () = stop.cancelled() => {
                 cancel.cancel();
                 let _ = tokio::time::timeout(FAREWELL, &mut quit).await;

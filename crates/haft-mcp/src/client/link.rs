@@ -54,6 +54,8 @@ pub(super) struct Link {
     wanted: Notify,
     /// Somebody has mended what was wrong.
     hurry: Notify,
+    /// Somebody wants it to be started again.
+    pub(super) again: Notify,
     memory: Mutex<Memory>,
 }
 
@@ -67,6 +69,7 @@ impl Link {
             phase: watch::Sender::new(Phase::Idle),
             wanted: Notify::new(),
             hurry: Notify::new(),
+            again: Notify::new(),
             memory: Mutex::default(),
         }
     }
@@ -122,6 +125,16 @@ impl Link {
     /// Ends the pause after a failure.
     pub(super) fn retry(&self) {
         self.hurry.notify_one();
+    }
+
+    /// Ends the connection, if there is one, and waits until it is gone.
+    pub(super) async fn end(&self) {
+        let mut phases = self.phase.subscribe();
+        let ready = matches!(&*phases.borrow_and_update(), Phase::Ready(_));
+        if ready {
+            self.again.notify_one();
+            let _ = phases.wait_for(|phase| !matches!(phase, Phase::Ready(_))).await;
+        }
     }
 
     /// Waits until a pause after a failure is over.

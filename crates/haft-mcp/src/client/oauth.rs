@@ -6,6 +6,7 @@ use haft_core::{CallError, ErrorKind};
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthState, StoredCredentials,
 };
+use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -95,6 +96,21 @@ pub(super) async fn known(dir: &Path, server: &str, url: &str) -> Result<Option<
     let mut manager = manager(url, kept).await?;
     let there = manager.initialize_from_store().await.map_err(|error| trouble(&error))?;
     Ok(there.then_some(manager))
+}
+
+/// What a server wants to know of whoever asks, if that is why a request failed.
+pub(super) fn challenge(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut source = Some(error);
+    while let Some(current) = source {
+        if let Some(required) = current.downcast_ref::<AuthRequiredError>() {
+            return Some(required.www_authenticate_header.clone());
+        }
+        if let Some(scope) = current.downcast_ref::<InsufficientScopeError>() {
+            return Some(scope.www_authenticate_header.clone());
+        }
+        source = current.source();
+    }
+    None
 }
 
 /// Forgets a server's tokens.
