@@ -42,7 +42,8 @@ impl Approver for Agreeable {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let url = std::env::args().next_back().filter(|url| url.starts_with("http")).ok_or("give the address of a server")?;
+    let url =
+        std::env::args().next_back().filter(|url| url.starts_with("http")).ok_or("give the address of a server")?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
     let data = std::env::temp_dir().join(format!("haft-example-bridge-{}", std::process::id()));
     let store = Store::open(&data.join("haft.db"))?;
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn talk(haft: &Arc<Haft>, url: &str, scenario: &str, data: &Path) -> Result<(), Box<dyn Error>> {
-    let mut server = Server::new("there", Reach::Url { url: url.to_owned(), headers: BTreeMap::new() })?;
+    let mut server = Server::new("there", Reach::Url { url: url.to_owned(), headers: BTreeMap::new(), who: who() })?;
     server.timeout = Duration::from_secs(15);
     let bridge = Bridge::open(haft, &[server], Learn::OnDemand).await?;
     let mut left = SIGN_INS;
@@ -114,7 +115,23 @@ async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn E
         client.get(back.ok_or("the page leads nowhere")?).send().await?;
         Ok::<_, Box<dyn Error>>(())
     };
-    let (signed, browsed) = tokio::join!(oauth::sign_in(dir, "there", url, challenge, &show), browser);
-    signed?;
-    browsed
+    let who = who();
+    let signed = oauth::sign_in(dir, ("there", url), &who, challenge, &show);
+    tokio::pin!(signed, browser);
+    tokio::select! {
+        done = &mut signed => return Ok(done?),
+        browsed = &mut browser => browsed?,
+    }
+    Ok(signed.await?)
+}
+
+/// As whom to sign in: the suite knows some clients beforehand.
+fn who() -> oauth::Who {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    match text("client_id") {
+        Some(id) => oauth::Who::Known { id, secret: text("client_secret") },
+        None => oauth::Who::Document("https://conformance-test.local/client-metadata.json".to_owned()),
+    }
 }

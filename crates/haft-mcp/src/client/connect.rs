@@ -83,9 +83,7 @@ pub(super) async fn connect(server: &Server, site: &Site) -> Result<Standing, Ca
             let (noticed, service, resident) = run(server, program, site, &desk, &mut tasks).await?;
             (noticed, service, Some(resident))
         }
-        Reach::Url { url, headers } => {
-            (Arc::default(), reach(server, (url, headers), site, &desk).await?, None)
-        }
+        Reach::Url { url, headers, .. } => (Arc::default(), reach(server, (url, headers), site, &desk).await?, None),
     };
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let (abandoned, heard) = mpsc::unbounded_channel();
