@@ -69,7 +69,7 @@ async fn talk(haft: &Arc<Haft>, url: &str, scenario: &str, data: &Path) -> Resul
     println!("{} tools: {}", status.tools.len(), status.tools.join(", "));
     if let Some((tool, args)) = wanted(scenario) {
         loop {
-            let call = Call::new(new_call_id(), &format!("mcp:there:{tool}"), args.clone());
+            let call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
             let outcome = haft.call(call, &Agreeable, &Halt::new()).await;
             let Some(error) = outcome.error else {
                 println!("{}", outcome.output);
@@ -120,7 +120,7 @@ async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn E
     tokio::pin!(signed, browser);
     tokio::select! {
         done = &mut signed => return Ok(done?),
-        browsed = &mut browser => browsed?,
+        visit = &mut browser => visit?,
     }
     Ok(signed.await?)
 }

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bridge;
+mod call;
 mod connect;
 mod declared;
 mod follow;

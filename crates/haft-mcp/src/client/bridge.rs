@@ -107,7 +107,9 @@ impl Bridge {
         let declared: Vec<Declared> =
             tools.iter().filter(|tool| tool.why().is_some()).map(|tool| tool.declared().clone()).collect();
         accept(link, &declared).await?;
-        tools.iter().for_each(|tool| tool.accepted());
+        for tool in &tools {
+            tool.accepted();
+        }
         Ok(())
     }
 

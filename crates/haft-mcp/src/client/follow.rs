@@ -1,6 +1,7 @@
 //! Following a server that runs: its tools as it declares them, again whenever they change, until it ends.
 
-use super::connect::{Connection, Standing};
+use super::call::Connection;
+use super::connect::Standing;
 use super::declared::{Declared, names};
 use super::link::{Link, OrStop, Phase};
 use super::tool::Bridged;
@@ -146,7 +147,7 @@ async fn subscribe(connection: &Arc<Connection>) {
             }
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Reads what a server offers, and offers it here.
@@ -242,7 +243,9 @@ pub(super) fn offer(link: &Arc<Link>, declared: Vec<Declared>, refused: &mut Vec
             }
         }
     }
-    before.keys().for_each(|name| forget(registry, name, true));
+    for name in before.keys() {
+        forget(registry, name, true);
+    }
     link.with(|memory| memory.offered = now);
 }
 

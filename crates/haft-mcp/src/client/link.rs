@@ -1,6 +1,7 @@
 //! One server and its task: started when it is wanted, followed while it runs, started again when it has crashed.
 
-use super::connect::{Connection, Site, connect};
+use super::call::Connection;
+use super::connect::{Site, connect};
 use super::declared::Declared;
 use super::follow::follow;
 use super::status::{State, Status};
@@ -94,7 +95,7 @@ impl Link {
             }
             self.set(Phase::Starting);
             let begun = Instant::now();
-            let (error, has_stood) = match connect(&self.server, &self.site).await_or(&stop).await {
+            let (error, has_stood) = match Box::pin(connect(&self.server, &self.site)).await_or(&stop).await {
                 None => break,
                 Some(Err(error)) => (error, false),
                 Some(Ok(standing)) => match follow(&self, standing, &stop).await {
@@ -151,7 +152,7 @@ impl Link {
             let phase = phases.borrow_and_update().clone();
             match phase {
                 Phase::Ready(connection) => return Ok(connection),
-                Phase::Waiting { until, error } => return Err(self.waiting(until, error)),
+                Phase::Waiting { until, error } => return Err(self.waiting(until, &error)),
                 Phase::Failed(error) if asked => return Err(self.down(&error, "")),
                 Phase::Closed => return Err(self.closed()),
                 Phase::Starting => asked = true,
@@ -175,7 +176,7 @@ impl Link {
             Ok(Err(_)) | Err(_) => Phase::Closed,
         };
         match phase {
-            Phase::Waiting { until, error } => self.waiting(until, error),
+            Phase::Waiting { until, error } => self.waiting(until, &error),
             Phase::Failed(error) => self.down(&error, ""),
             _ => {
                 let error = self.with(|memory| memory.error.clone()).unwrap_or_else(|| "the connection broke".into());
@@ -184,9 +185,9 @@ impl Link {
         }
     }
 
-    fn waiting(&self, until: Instant, error: CallError) -> CallError {
+    fn waiting(&self, until: Instant, error: &CallError) -> CallError {
         let left = until.saturating_duration_since(Instant::now()).as_millis().div_ceil(1000).max(1);
-        self.down(&error, &format!("; it is tried again in {left} s"))
+        self.down(error, &format!("; it is tried again in {left} s"))
     }
 
     fn down(&self, error: &CallError, more: &str) -> CallError {

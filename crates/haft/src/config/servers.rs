@@ -192,7 +192,6 @@ fn opened(text: &Text) -> Result<PathBuf, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::Arc;
 
     fn said(entry: &str) -> String {
