@@ -166,7 +166,9 @@ impl Connection {
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Broken::Gone,
             ServiceError::TransportSend(error) => {
                 if let Some(challenge) = oauth::challenge(error.error.as_ref()) {
-                    return Broken::Because(unauthorized(&self.server, &challenge));
+                    let mut error = unauthorized(&self.server, &challenge);
+                    error.message = format!("the MCP server `{}`: {}", self.server, error.message);
+                    return Broken::Because(error);
                 }
                 let said = cut(&inert(&error.to_string()), 500);
                 if self.peer.is_transport_closed() {
