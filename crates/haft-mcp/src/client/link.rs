@@ -1,6 +1,7 @@
 //! One server and its task: started when it is wanted, followed while it runs, started again when it has crashed.
 
-use super::connect::{Connection, Site, connect};
+use super::call::Connection;
+use super::connect::{Site, connect};
 use super::declared::Declared;
 use super::follow::follow;
 use super::status::{State, Status};
@@ -54,6 +55,8 @@ pub(super) struct Link {
     wanted: Notify,
     /// Somebody has mended what was wrong.
     hurry: Notify,
+    /// Somebody wants it to be started again.
+    pub(super) again: Notify,
     memory: Mutex<Memory>,
 }
 
@@ -67,6 +70,7 @@ impl Link {
             phase: watch::Sender::new(Phase::Idle),
             wanted: Notify::new(),
             hurry: Notify::new(),
+            again: Notify::new(),
             memory: Mutex::default(),
         }
     }
@@ -91,7 +95,7 @@ impl Link {
             }
             self.set(Phase::Starting);
             let begun = Instant::now();
-            let (error, has_stood) = match connect(&self.server, &self.site).await_or(&stop).await {
+            let (error, has_stood) = match Box::pin(connect(&self.server, &self.site)).await_or(&stop).await {
                 None => break,
                 Some(Err(error)) => (error, false),
                 Some(Ok(standing)) => match follow(&self, standing, &stop).await {
@@ -124,6 +128,16 @@ impl Link {
         self.hurry.notify_one();
     }
 
+    /// Ends the connection, if there is one, and waits until it is gone.
+    pub(super) async fn end(&self) {
+        let mut phases = self.phase.subscribe();
+        let ready = matches!(&*phases.borrow_and_update(), Phase::Ready(_));
+        if ready {
+            self.again.notify_one();
+            let _ = phases.wait_for(|phase| !matches!(phase, Phase::Ready(_))).await;
+        }
+    }
+
     /// Waits until a pause after a failure is over.
     pub(super) async fn settled(&self) {
         // The sender is part of this.
@@ -138,7 +152,7 @@ impl Link {
             let phase = phases.borrow_and_update().clone();
             match phase {
                 Phase::Ready(connection) => return Ok(connection),
-                Phase::Waiting { until, error } => return Err(self.waiting(until, error)),
+                Phase::Waiting { until, error } => return Err(self.waiting(until, &error)),
                 Phase::Failed(error) if asked => return Err(self.down(&error, "")),
                 Phase::Closed => return Err(self.closed()),
                 Phase::Starting => asked = true,
@@ -162,7 +176,7 @@ impl Link {
             Ok(Err(_)) | Err(_) => Phase::Closed,
         };
         match phase {
-            Phase::Waiting { until, error } => self.waiting(until, error),
+            Phase::Waiting { until, error } => self.waiting(until, &error),
             Phase::Failed(error) => self.down(&error, ""),
             _ => {
                 let error = self.with(|memory| memory.error.clone()).unwrap_or_else(|| "the connection broke".into());
@@ -171,9 +185,9 @@ impl Link {
         }
     }
 
-    fn waiting(&self, until: Instant, error: CallError) -> CallError {
+    fn waiting(&self, until: Instant, error: &CallError) -> CallError {
         let left = until.saturating_duration_since(Instant::now()).as_millis().div_ceil(1000).max(1);
-        self.down(&error, &format!("; it is tried again in {left} s"))
+        self.down(error, &format!("; it is tried again in {left} s"))
     }
 
     fn down(&self, error: &CallError, more: &str) -> CallError {

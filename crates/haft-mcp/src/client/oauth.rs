@@ -6,6 +6,7 @@ use haft_core::{CallError, ErrorKind};
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthState, StoredCredentials,
 };
+use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -97,6 +98,21 @@ pub(super) async fn known(dir: &Path, server: &str, url: &str) -> Result<Option<
     Ok(there.then_some(manager))
 }
 
+/// What a server wants to know of whoever asks, if that is why a request failed.
+pub(super) fn challenge(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut source = Some(error);
+    while let Some(current) = source {
+        if let Some(required) = current.downcast_ref::<AuthRequiredError>() {
+            return Some(required.www_authenticate_header.clone());
+        }
+        if let Some(scope) = current.downcast_ref::<InsufficientScopeError>() {
+            return Some(scope.www_authenticate_header.clone());
+        }
+        source = current.source();
+    }
+    None
+}
+
 /// Forgets a server's tokens.
 pub fn forget(dir: &Path, server: &str) {
     // What is not there needs not be forgotten.
@@ -108,12 +124,29 @@ const SIGN_IN: Duration = Duration::from_mins(5);
 /// The largest request that the browser may send.
 const REQUEST_MAX: u64 = 16 << 10;
 
+/// As whom haft signs in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Who {
+    /// Somebody new: the server is asked to register haft.
+    #[default]
+    New,
+    /// A client that the server's owner has registered.
+    Known {
+        /// Its id.
+        id: String,
+        /// Its secret, if it has one. `${NAME}` stands for haft's own variable.
+        secret: Option<String>,
+    },
+    /// A client that describes itself at this address, where the server takes that.
+    Document(String),
+}
+
 /// Signs in: shows an address for a browser, waits for the answer that the browser brings back to this machine, and
 /// keeps the tokens.
 pub async fn sign_in(
     dir: &Path,
-    server: &str,
-    url: &str,
+    (server, url): (&str, &str),
+    who: &Who,
     challenge: &str,
     show: &(dyn Fn(&str) + Sync),
 ) -> Result<(), CallError> {
@@ -123,6 +156,17 @@ pub async fn sign_in(
     let manager = manager(url, Kept::of(dir, server)).await?;
     let mut state = OAuthState::Unauthorized(manager);
     let mut request = AuthorizationRequest::new(redirect.as_str()).with_client_name("haft");
+    request = match who {
+        Who::New => request,
+        Who::Document(address) => request.with_client_metadata_url(address.as_str()),
+        Who::Known { id, secret } => {
+            let known = request.with_preregistered_client(id.as_str());
+            match secret {
+                Some(secret) => known.with_client_secret(super::expanded(secret)?),
+                None => known,
+            }
+        }
+    };
     if !challenge.is_empty() {
         request = request.with_challenge(challenge);
     }

@@ -79,3 +79,38 @@ fn a_python_server_speaks_the_newest_version() {
     let (outcome, code) = env.call("mcp:time:get_current_time", json!({"timezone": "Nowhere"}), &["--yes"]);
     assert_eq!((code, &outcome["error"]["kind"]), (1, &Value::from("failed")), "{outcome:#}");
 }
+
+/// A server that speaks HTTP, ended with the test.
+struct Http(std::process::Child);
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_server_at_an_address_is_reached_and_says_when_it_is_gone() {
+    let Some(found) = installed() else { return };
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = format!("{}/@modelcontextprotocol/server-everything/dist/index.js", found.modules);
+    let mut command = std::process::Command::new(&found.node);
+    command.args([&script, "streamableHttp"]).env("PORT", port.to_string());
+    let quiet = std::process::Stdio::null;
+    let http = Http(command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap());
+    let env = Env::new().server("web", &format!("{{url: \"http://127.0.0.1:{port}/mcp\", timeout_ms: 10000}}"));
+    let begun = std::time::Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(begun.elapsed().as_secs() < 30, "the server does not listen");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(env.ok("mcp:web:echo", json!({"message": "hi"}))["output"], "Echo: hi");
+    let long = env.ok("mcp:web:trigger-long-running-operation", json!({"duration": 1, "steps": 2}));
+    assert!(long["output"].as_str().unwrap().contains("completed"), "{long:#}");
+    drop(http);
+    let (kind, message) = env.err("mcp:web:echo", json!({"message": "hi"}));
+    assert_eq!(kind, "upstream");
+    assert!(message.contains("the MCP server `web` is not there: it cannot be reached"), "{message}");
+}

@@ -175,7 +175,7 @@ fn line_of(lines: &[&str], range: std::ops::Range<usize>, key: &str) -> Option<u
 fn find(text: &str) -> Option<Spot> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let top = |line: &&str| indent(line) == 0 && line.trim_start().starts_with("mcp:");
-    let Some(mcp) = lines.iter().position(|line| top(&line)) else {
+    let Some(mcp) = lines.iter().position(top) else {
         return Some(Spot { at: lines.len(), indent: 4, head: "mcp:\n  servers:\n".to_owned() });
     };
     if !opens(lines[mcp], "mcp") {
