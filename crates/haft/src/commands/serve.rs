@@ -34,9 +34,10 @@ pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
 async fn serve(app: &App, mut options: Options, tell: Telling) -> Result<(), Failure> {
     let listener = haft_gateway::bind(options.listen).await.map_err(refused)?;
     options.listen = listener.local_addr().map_err(|error| CallError::internal(error.to_string()))?;
-    tell.listening(&options);
     let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
+    // Whoever reads the address may say that it is enough.
     let mut signals = Signals::new().map_err(fail)?;
+    tell.listening(&options);
     let (closing, insisted) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
     let heard = async {
         signals.next().await;

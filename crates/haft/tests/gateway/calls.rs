@@ -185,7 +185,9 @@ fn a_session_is_a_line_and_sessions_are_apart() {
             .flat_map(|session| (0..8).map(move |number| (session, number)))
             .map(|(session, number)| scope.spawn(move || write(session, number).status))
             .collect();
-        all.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), 200));
+        for one in all {
+            assert_eq!(one.join().unwrap(), 200);
+        }
     });
     let log = gateway.get("/v1/log?after=0&limit=2000").json();
     for session in ["one", "two", "three"] {
