@@ -98,8 +98,8 @@ pub(crate) async fn edit(
 
 /// `POST /v1/approvals/ID/try`.
 pub(crate) async fn try_out(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    let (haft, halt, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
-    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &halt).await }).await?;
+    let (haft, end, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
+    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &end).await }).await?;
     Ok(Json(shown(&gateway.approval(&id).await?, Some(&question))))
 }
 
@@ -165,8 +165,8 @@ impl Gateway {
                 return self.haft.reject(id, by, &message).await.map(|()| Resolved::Rejected);
             }
         };
-        let (haft, halt, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
-        let run = async move { haft.decide(&id, by, resolution, &halt).await };
+        let (haft, end, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
+        let run = async move { haft.decide(&id, by, resolution, &end).await };
         self.to_its_end(run).await.map(|outcome| Resolved::Ran(Box::new(outcome)))
     }
 }

@@ -97,8 +97,7 @@ struct Named {
 
 fn session(name: Option<String>) -> Result<SessionId, Fault> {
     let name = name.ok_or_else(|| Fault::new(BAD_PARAMS, "which session? name it in `session`"))?;
-    SessionId::new(&name)
-        .ok_or_else(|| Fault::new(BAD_PARAMS, "a session's name is 1 to 128 printable characters"))
+    SessionId::new(&name).ok_or_else(|| Fault::new(BAD_PARAMS, "a session's name is 1 to 128 printable characters"))
 }
 
 async fn sessions_create(gateway: &Shared, params: Value) -> Result<Value, Fault> {

@@ -54,7 +54,7 @@ fn other_arguments_are_shown_before_they_are_approved() {
     let edited = edit(json!({"path": "b.txt", "content": "other\n"}));
     assert_eq!(edited.status, 200, "{edited:?}");
     assert!(edited.json()["question"]["diff"].as_str().unwrap().contains("+other"));
-    assert_eq!(edited.json()["approval"]["preview"], "file.write: b.txt (6 B)");
+    assert_eq!(edited.json()["approval"]["preview"], "file.write: b.txt (6B)");
     assert_eq!(edit(json!({"path": 1})).status, 400);
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("b.txt").as_str()), (200, "other\n"), "{done:?}");
@@ -104,7 +104,10 @@ fn an_approval_of_another_process_is_decided_here() {
     assert_eq!(env.read("a.txt"), "x");
     assert_eq!(gateway.get("/v1/approvals").json()["approvals"], json!([]));
     let all = gateway.get("/v1/approvals?all=true").json();
-    assert_eq!((&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]), (&json!("done"), &json!("gateway")));
+    assert_eq!(
+        (&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]),
+        (&json!("done"), &json!("gateway"))
+    );
 }
 
 #[test]
@@ -114,8 +117,7 @@ fn an_approval_of_another_project_is_counted_and_not_decided() {
     std::fs::create_dir_all(&elsewhere).unwrap();
     let gateway = env.serve();
     let args = r#"{"path": "a.txt", "content": "x"}"#;
-    let outcome =
-        env.run(&["call", "file.write", args, "--no-input", "--json", "--root", elsewhere.to_str().unwrap()]);
+    let outcome = env.run(&["call", "file.write", args, "--no-input", "--json", "--root", elsewhere.to_str().unwrap()]);
     let id = outcome["error"]["details"]["approval_id"].as_str().unwrap();
     let listed = gateway.get("/v1/approvals").json();
     assert_eq!((&listed["approvals"], &listed["elsewhere"]), (&json!([]), &json!(1)));

@@ -17,10 +17,8 @@ fn a_call_gives_its_outcome_and_the_status_says_how_far_it_came() {
     assert_eq!((unknown.status, unknown.json()["error"]["kind"].as_str()), (404, Some("unknown_tool")));
     let waits = gateway.call("file.write", json!({"path": "a.txt", "content": "x"}));
     assert_eq!((waits.status, waits.json()["error"]["kind"].as_str()), (202, Some("approval_required")));
-    let tried = gateway.post(
-        "/v1/tools/file.write/call",
-        json!({"args": {"path": "b.txt", "content": "x\n"}, "dry_run": true}),
-    );
+    let tried = gateway
+        .post("/v1/tools/file.write/call", json!({"args": {"path": "b.txt", "content": "x\n"}, "dry_run": true}));
     assert_eq!(tried.status, 200);
     assert!(tried.json()["data"]["diff"].as_str().unwrap().contains("+x"), "{tried:?}");
     assert!(!env.root().join("b.txt").exists());
@@ -71,9 +69,14 @@ fn a_call_is_found_again_with_its_records_and_taken_back() {
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("a.txt").as_str()), (200, "hello"), "{done:?}");
     let call = gateway.get(&format!("/v1/calls/{id}")).json();
-    assert_eq!((&call["state"], &call["tool"], &call["outcome"]["success"]), (&json!("done"), &json!("file.write"), &json!(true)), "{call:#}");
+    assert_eq!(
+        (&call["state"], &call["tool"], &call["outcome"]["success"]),
+        (&json!("done"), &json!("file.write"), &json!(true)),
+        "{call:#}"
+    );
     assert_eq!(call["undo"]["available"], true);
-    let kinds: Vec<&str> = call["records"].as_array().unwrap().iter().filter_map(|it| it["body"]["kind"].as_str()).collect();
+    let kinds: Vec<&str> =
+        call["records"].as_array().unwrap().iter().filter_map(|it| it["body"]["kind"].as_str()).collect();
     assert_eq!(kinds.first(), Some(&"approval"), "{kinds:?}");
     assert!(kinds.contains(&"refused") && kinds.contains(&"intent") && kinds.ends_with(&["outcome"]), "{kinds:?}");
     let changes = gateway.get(&format!("/v1/calls/{id}/changes")).json();
@@ -97,12 +100,14 @@ fn the_latest_calls_come_first_whichever_process_made_them() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|call| (call["preview"].as_str().unwrap(), call["state"].as_str().unwrap(), call["origin"].as_str().unwrap_or("")))
+        .map(|call| {
+            (call["preview"].as_str().unwrap(), call["state"].as_str().unwrap(), call["origin"].as_str().unwrap_or(""))
+        })
         .collect();
     assert_eq!(
         told,
         [
-            ("file.write: b.txt (5 B)", "waiting", ""),
+            ("file.write: b.txt (5B)", "waiting", ""),
             ("calc.eval: 1 +", "failed", "gateway"),
             ("calc.eval: 2", "done", "cli"),
             ("calc.eval: 1", "done", "gateway"),
@@ -180,7 +185,9 @@ fn a_session_is_a_line_and_sessions_are_apart() {
             .flat_map(|session| (0..8).map(move |number| (session, number)))
             .map(|(session, number)| scope.spawn(move || write(session, number).status))
             .collect();
-        all.into_iter().for_each(|one| assert_eq!(one.join().unwrap(), 200));
+        for one in all {
+            assert_eq!(one.join().unwrap(), 200);
+        }
     });
     let log = gateway.get("/v1/log?after=0&limit=2000").json();
     for session in ["one", "two", "three"] {
@@ -200,13 +207,14 @@ fn a_session_is_a_line_and_sessions_are_apart() {
 }
 
 #[test]
-fn configuration_and_state_are_shown_without_secrets() {
+fn configuration_and_state_are_shown() {
     let env = Env::new();
     env.config("deny: [\"process.*\"]\n");
     let gateway = env.serve();
     let config = gateway.get("/v1/config").json();
     assert_eq!(config["config"]["deny"][0], "process.*", "{config:#}");
-    assert!(config["origins"]["deny"].to_string().contains("config.yml"), "{config:#}");
+    assert_eq!(config["origins"]["deny"], json!(["user"]), "{config:#}");
+    assert!(config["sources"][0]["path"].as_str().unwrap().ends_with("config.yml"), "{config:#}");
     assert!(config["confinement"]["confinement"]["found"].is_string(), "{config:#}");
     gateway.ask_to_write("a.txt");
     let status = gateway.get("/v1/status").json();
@@ -221,7 +229,9 @@ fn what_happened_is_counted() {
     gateway.call("calc.eval", json!({"expression": "1"}));
     gateway.call("nobody.knows.this", json!({}));
     gateway.ask_to_write("a.txt");
-    let text = until(|| Some(gateway.get("/metrics").text()).filter(|text| text.contains("approval_required")));
+    // What is counted, and connections that were closed, are noted a moment later.
+    let noted = |text: &String| text.contains("approval_required") && text.contains("haft_connections 1\n");
+    let text = until(|| Some(gateway.get("/metrics").text()).filter(noted));
     for line in [
         "haft_calls_total{family=\"calc\",outcome=\"success\"} 1",
         "haft_calls_total{family=\"unknown\",outcome=\"unknown_tool\"} 1",

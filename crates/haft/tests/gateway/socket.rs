@@ -65,7 +65,9 @@ fn a_call_over_a_socket_is_told_from_its_start_to_its_end() {
     let env = Env::new();
     let gateway = env.serve();
     let mut socket = gateway.socket();
-    socket.send(json!({"id": 7, "method": "tools.invoke", "params": {"name": "calc.eval", "args": {"expression": "6*7"}}}));
+    socket.send(
+        json!({"id": 7, "method": "tools.invoke", "params": {"name": "calc.eval", "args": {"expression": "6*7"}}}),
+    );
     let (events, answer) = socket.answered(7);
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["tool_start", "tool_end", "done"]);
@@ -161,13 +163,14 @@ fn malformed_frames_end_their_socket_and_nothing_else() {
     let env = Env::new();
     let gateway = env.serve();
     let mut bystander = gateway.socket();
+    let long_ping = [&b"\x89\xfe\x00\xff\0\0\0\0"[..], &[0; 255]].concat();
     let frames: [&[u8]; 5] = [
         // Not masked; a reserved opcode; a close of one byte; text that is not UTF-8; a ping that is too long.
         b"\x81\x02hi",
         b"\x83\x80\0\0\0\0",
         b"\x88\x81\0\0\0\0x",
         b"\x81\x82\0\0\0\0\xff\xfe",
-        b"\x89\xfe\x00\xff\0\0\0\0",
+        &long_ping,
     ];
     for frame in frames {
         let mut stream = gateway.server.connect();
@@ -180,8 +183,11 @@ fn malformed_frames_end_their_socket_and_nothing_else() {
         ]);
         gateway.server.send(&mut stream, "GET", "/ws", &headers, None);
         stream.write_all(frame).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        let begun = std::time::Instant::now();
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
+        assert!(begun.elapsed().as_secs() < 8, "{frame:?} {}", String::from_utf8_lossy(&heard));
         assert!(heard.starts_with(b"HTTP/1.1 101"), "{frame:?}: {}", String::from_utf8_lossy(&heard));
     }
     bystander.send(json!({"id": 1, "method": "system.health"}));
@@ -249,7 +255,9 @@ fn a_waiting_call_of_a_socket_is_approved_from_elsewhere() {
     let gateway = env.serve();
     let mut socket = gateway.socket();
     let args = json!({"path": "a.txt", "content": "x"});
-    socket.send(json!({"id": 1, "method": "tools.invoke", "params": {"name": "file.write", "args": args, "wait_ms": 60_000}}));
+    socket.send(
+        json!({"id": 1, "method": "tools.invoke", "params": {"name": "file.write", "args": args, "wait_ms": 60_000}}),
+    );
     let asked = socket.next();
     assert_eq!(asked["event"], "approval", "{asked}");
     let id = asked["data"]["call_id"].as_str().unwrap().to_owned();
@@ -257,7 +265,10 @@ fn a_waiting_call_of_a_socket_is_approved_from_elsewhere() {
     assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 200);
     let (events, answer) = socket.answered(1);
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
-    assert!(names.contains(&"decided") && names.contains(&"tool_start") && names.ends_with(&["tool_end", "done"]), "{names:?}");
+    assert!(
+        names.contains(&"decided") && names.contains(&"tool_start") && names.ends_with(&["tool_end", "done"]),
+        "{names:?}"
+    );
     assert_eq!(answer["result"]["success"], true);
     // The session's calls can be cancelled together.
     let args = json!({"path": "b.txt", "content": "x"});
