@@ -84,8 +84,7 @@ export class Activity extends Browser {
 
   /** Asks again, once for many reasons. */
   #soon() {
-    clearTimeout(this.#later);
-    this.#later = setTimeout(() => this.refresh(), 300);
+    this.#later ??= setTimeout(() => { this.#later = null; this.refresh(); }, 300);
   }
 }
 

@@ -24,9 +24,7 @@ export class Api {
   #token;
   #refused;
 
-  /**
-   * @param {() => void} refused called when the gateway does not know the token (any more)
-   */
+  /** @param {() => void} refused called when the gateway does not know the token (any more) */
   constructor(token, refused) {
     this.#token = token;
     this.#refused = refused;
@@ -84,8 +82,5 @@ function withQuery(path, query) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/**
- * A path made of parts that may hold anything.
- * @param {...string} parts
- */
-export const at = (...parts) => parts.map(encodeURIComponent).join('/');
+/** A part of a path, whatever it holds. */
+export const at = encodeURIComponent;

@@ -278,15 +278,14 @@ export class ApprovalPane {
   }
 
   #refused(error) {
-    if (error.status !== 409) {
-      fill(this.#banner, errorBox(error));
+    fill(this.#banner, errorBox(error));
+    if (error.status && error.status !== 409) {
       this.#become('ready');
       return;
     }
-    // Decided already, or not what was shown: gets it again and says what is new.
+    // Decided already, not what was shown, or nobody knows whether it arrived: gets it again and says what is new.
     this.#become('loading');
-    fill(this.#banner, callout('warn', h('strong', 'Not taken: '), error.message));
     this.settle();
-    this.load({ changed: 'Your answer was not taken, because it changed', late: true });
+    this.load({ changed: 'Your answer was not taken, because it changed', late: error.status === 409 });
   }
 }

@@ -70,8 +70,7 @@ export class DecidePanel {
   #sendOnEnter(event, answers) {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    // Through the button, so that what disables it holds here as well.
-    if (!this.#deciding.some((each) => each.dataset.test === 'reject' && each.disabled)) this.#reject(answers);
+    this.#reject(answers);
   }
 
   #notePattern() {

@@ -103,5 +103,5 @@ function fileView(file, room) {
 }
 
 function lineView({ kind, text, number }) {
-  return h(`div.line.${kind}`, { data: { n: number ?? '' } }, h('span', text || ' '));
+  return h(`div.line.${kind}`, { data: { n: number ?? '' } }, text || ' ');
 }

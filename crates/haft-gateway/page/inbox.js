@@ -18,7 +18,8 @@ export class Inbox extends Browser {
   constructor(app) {
     const foot = h('p.foot');
     super(app, {
-      name: 'inbox', label: 'Pending approvals', test: 'inbox-item', key: (approval) => approval.id, draw: drawRow, foot,
+      name: 'inbox', label: 'Pending approvals', test: 'inbox-item', key: (approval) => approval.id, draw: drawRow,
+      search: 'Filter approvals', foot,
       nothing: ['Nothing to decide', 'You can leave this open: the title counts what waits.'],
     });
     this.#foot = foot;
@@ -63,15 +64,21 @@ export class Inbox extends Browser {
     const known = new Set(kept.map(({ id }) => id));
     const fresh = pending.filter(({ id }) => !known.has(id)).sort((one, other) => one.asked_ms - other.asked_ms);
     this.#approvals = [...kept.map((old) => waiting.get(old.id) ?? { ...old, state: this.#panes.get(old.id)?.state }), ...fresh];
-    // Those that another page or a terminal has decided are looked at again.
-    for (const pane of this.#panes.values()) if (!waiting.has(pane.id)) pane.heardDecided();
     this.app.waiting(waiting.size);
+    // Those that another page or a terminal has decided are looked at again, as long as anybody looks.
+    for (const [id, pane] of this.#panes) {
+      if (!waiting.has(id)) pane.heardDecided();
+      if (pane.isDecided && id !== this.chosen) this.#panes.delete(id);
+    }
   }
 
   draw() {
     if (!this.#loaded) return;
-    const rows = this.#approvals.map((approval) => ({ ...approval, waits: ago(approval.asked_ms) }));
-    this.show(rows, blank('Nothing waits', 'Calls that need a person appear here as they come.'));
+    const { fits } = this;
+    const found = this.#approvals.filter(({ tool, preview, caller, session }) => fits([tool, preview, caller, session].join(' ')));
+    const rows = found.map((approval) => ({ ...approval, waits: ago(approval.asked_ms) }));
+    const none = blank('Nothing waits', 'Calls that need a person appear here as they come.');
+    this.show(rows, this.#approvals.length ? blank('Nothing fits the filter') : none);
   }
 
   /** Where there is room for it, something is always open; but nobody has asked for it, so it has to settle. */

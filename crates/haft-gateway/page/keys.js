@@ -4,8 +4,14 @@
 import { button, h } from './dom.js';
 
 const SHEET = [
-  ['Everywhere', [['1 … 5', 'switch views'], ['/', 'search'], ['?', 'this sheet'], ['Esc', 'close, go back, leave a field']]],
-  ['Lists', [['j k', 'next, previous'], ['Enter', 'open']]],
+  ['Everywhere', [
+    ['1 … 5', 'switch views'],
+    ['j k', 'next, previous'],
+    ['Enter', 'open'],
+    ['/', 'search'],
+    ['Esc', 'close, go back, leave a field'],
+    ['?', 'this sheet'],
+  ]],
   ['Inbox', [
     ['a', 'approve once what is shown'],
     ['r', 'reject: write a message, Enter sends it'],
@@ -16,9 +22,7 @@ const SHEET = [
 
 const TYPING = 'input:not([type=checkbox]), textarea, select';
 
-/**
- * @param {(key: string, event: KeyboardEvent) => boolean} act whether the key meant something
- */
+/** @param {(key: string) => boolean} act whether the key meant something */
 export function listenToKeys(act) {
   document.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -30,7 +34,7 @@ export function listenToKeys(act) {
     }
     // A key that is held down must not decide one thing after another.
     if (event.repeat && !['j', 'k'].includes(event.key)) return;
-    if (act(event.key, event)) event.preventDefault();
+    if (act(event.key)) event.preventDefault();
   });
 }
 

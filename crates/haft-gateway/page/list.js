@@ -89,7 +89,7 @@ const NARROW = matchMedia('(max-width: 759px)');
  * @property {string} test the data-test of its rows
  * @property {(item: T) => string} key
  * @property {(item: T) => import('./dom.js').Child[]} draw a row
- * @property {string} [search] what the search field is called, if there is one
+ * @property {string} search what the search field is called
  * @property {import('./dom.js').Child} [head]
  * @property {import('./dom.js').Child} [foot]
  * @property {[string, string]} nothing title and text of the detail while nothing is chosen
@@ -111,10 +111,10 @@ export class Browser {
     this.app = app;
     this.#how = how;
     this.#list = new List({ ...how, pick: (id) => app.go(how.name, id) });
-    this.search = how.search ? searchField(how.search, () => this.draw()) : null;
+    this.search = searchField(how.search, () => this.draw());
     const back = button('Back to the list', { kind: 'quiet', key: 'Esc', run: () => app.go(how.name) });
     this.#detail = h('div.detail', { tabindex: -1, role: 'region', 'aria-label': 'Details' }, h('div.back', back), this.#place);
-    const head = how.search ? h('div.side-head', this.search, how.head) : null;
+    const head = h('div.side-head', this.search, how.head);
     this.root = h(`section.split.${how.name}`, h('div.side', head, h('div.scroll', this.#empty, this.#list.root, how.foot)), this.#detail);
     this.keys = { j: () => this.#move(1), k: () => this.#move(-1), Enter: () => this.#enter() };
     this.#shut();

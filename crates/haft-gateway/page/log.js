@@ -20,11 +20,12 @@ export class Log {
   #lastSeq = null;
   #verified = h('span.verified', { test: 'log-verify-state', 'aria-live': 'polite' });
   #entered = false;
-  #later = null;
+  #typed = null;
+  #soon = null;
 
   constructor(app) {
     this.#app = app;
-    const changed = () => { clearTimeout(this.#later); this.#later = setTimeout(() => this.#restart(), 200); };
+    const changed = () => { clearTimeout(this.#typed); this.#typed = setTimeout(() => this.#restart(), 200); };
     this.search = searchField('Filter by text', changed);
     this.#call = searchField('Filter by call id', changed);
     const kinds = ['', ...KINDS].map((kind) => h('option', { value: kind }, kind || 'all kinds'));
@@ -158,7 +159,7 @@ export class Log {
 
   event(name) {
     if (!['tool_start', 'tool_end', 'approval', 'decided'].includes(name)) return;
-    clearTimeout(this.#later);
-    this.#later = setTimeout(() => this.#extend(), 300);
+    // Once for all that happen in a moment.
+    this.#soon ??= setTimeout(() => { this.#soon = null; this.#extend(); }, 300);
   }
 }

@@ -115,7 +115,8 @@ export class App {
   /** @param {number} count how many wait for a person */
   waiting(count) {
     this.notifier.badge(count);
-    fill(this.#tabs.inbox, 'Inbox', count ? h('span.count', { 'aria-label': `${count} waiting` }, count) : null);
+    fill(this.#tabs.inbox, 'Inbox', count ? h('span.count', count) : null);
+    this.#tabs.inbox.setAttribute('aria-label', `Inbox, ${count} waiting`);
   }
 
   #key(key) {
@@ -123,7 +124,7 @@ export class App {
     const tab = NAMES[Number(key) - 1];
     if (tab) this.go(tab);
     else if (key === '?') showKeys();
-    else if (key === '/') (view.search ?? view.root.querySelector('.row'))?.focus();
+    else if (key === '/') view.search?.focus();
     else if (key === 'Escape') view.escape();
     // Enter on something that can be pressed presses it.
     else if (key === 'Enter' && document.activeElement?.matches('a, button:not(.row[aria-current]), summary')) return false;

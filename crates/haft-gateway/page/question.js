@@ -9,7 +9,7 @@ import { ago, bare, clock, editableJson } from './text.js';
 
 const SEVERITIES = { low: 'quiet', medium: 'info', high: 'warn', critical: 'bad' };
 
-export const severityChip = (severity) => chip(severity, SEVERITIES[severity] ?? 'quiet');
+const severityChip = (severity) => chip(severity, SEVERITIES[severity] ?? 'quiet');
 
 /**
  * Title and circumstances.

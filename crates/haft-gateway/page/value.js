@@ -19,7 +19,7 @@ export function valueView(value) {
 
 function listView(values) {
   if (!values.length) return h('span.quiet', 'none');
-  if (!values.every(isObject)) return h('ul.plain', values.map((value) => h('li', valueView(value))));
+  if (!values.every(isObject)) return values.map((value, index) => [index ? ', ' : '', valueView(value)]);
   const columns = [...new Set(values.flatMap(Object.keys))];
   return tableView(columns, values.map((value) => columns.map((name) => (name in value ? valueView(value[name]) : ''))));
 }
