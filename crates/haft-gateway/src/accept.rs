@@ -35,7 +35,8 @@ const LAST_GRACE: Duration = Duration::from_secs(3);
 /// How long to wait when the machine can accept no more.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n";
 
 /// Why the gateway cannot serve.
 #[derive(Debug, thiserror::Error)]

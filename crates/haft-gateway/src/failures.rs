@@ -44,7 +44,8 @@ impl Failures {
 
 impl Bucket {
     fn left(&mut self, now: Instant) -> u32 {
-        let refills = u32::try_from(now.duration_since(self.since).as_millis() / REFILL.as_millis()).unwrap_or(u32::MAX);
+        let refills =
+            u32::try_from(now.duration_since(self.since).as_millis() / REFILL.as_millis()).unwrap_or(u32::MAX);
         if refills >= self.spent {
             (self.spent, self.since) = (0, now);
         } else if refills > 0 {

@@ -183,10 +183,15 @@ pub(crate) async fn pump(gateway: Shared, mut events: broadcast::Receiver<Event>
 pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
     match event {
         Event::CallStart { call_id, session, tool, preview } => {
-            ("tool_start", json!({ "call_id": call_id, "session": session, "tool": tool, "preview": preview }))
+            let now = now_ms();
+            let data =
+                json!({ "call_id": call_id, "session": session, "tool": tool, "preview": preview, "started_ms": now });
+            ("tool_start", data)
         }
         Event::Approval { call_id, session, preview, verdict } => {
-            ("approval", json!({ "call_id": call_id, "session": session, "preview": preview, "verdict": verdict }))
+            let now = now_ms();
+            let data = json!({ "call_id": call_id, "session": session, "preview": preview, "verdict": verdict, "asked_ms": now });
+            ("approval", data)
         }
         Event::Decided { call_id, state, by } => ("decided", json!({ "call_id": call_id, "state": state, "by": by })),
         Event::Progress { call_id, message, done, .. } => {

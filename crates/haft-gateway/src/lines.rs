@@ -14,7 +14,8 @@ const GIVEN_UP_MS: i64 = 10 * 60_000;
 /// One line about a call.
 pub(crate) fn line(gateway: &Shared, traced: &Traced) -> Value {
     let begin = last(traced, &["intent"]);
-    let end = last(traced, &["outcome", "refused", "interrupted"]).filter(|end| begin.is_none_or(|it| it.seq < end.seq));
+    let end =
+        last(traced, &["outcome", "refused", "interrupted"]).filter(|end| begin.is_none_or(|it| it.seq < end.seq));
     let said = begin.or(end).map_or(&Value::Null, |record| &record.body);
     let started = traced.records.first().map_or(0, at);
     let mut line = json!({

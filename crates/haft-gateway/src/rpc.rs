@@ -129,7 +129,8 @@ pub(crate) fn read(value: Value) -> Result<Wanted, Value> {
     let form = if value.get("jsonrpc").is_some() { Form::Two } else { Form::Flynn };
     let id = value.get("id").cloned();
     let fits = match (form, &id) {
-        (Form::Flynn, Some(Value::Number(_))) | (Form::Two, None | Some(Value::Number(_) | Value::String(_) | Value::Null)) => true,
+        (Form::Flynn, Some(Value::Number(_)))
+        | (Form::Two, None | Some(Value::Number(_) | Value::String(_) | Value::Null)) => true,
         (Form::Flynn | Form::Two, _) => false,
     };
     let known = id.clone().filter(|_| fits).unwrap_or(Value::Null);

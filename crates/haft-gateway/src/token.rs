@@ -113,10 +113,11 @@ fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     half.push(format!(".{}", std::process::id()));
     let half = PathBuf::from(half);
     let _ = std::fs::remove_file(&half);
-    let written = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
+    let written =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
     let linked = written.and_then(|()| std::fs::hard_link(&half, path));
     let _ = std::fs::remove_file(&half);
     linked

@@ -215,8 +215,10 @@ mod tests {
         assert!(server.offers("anything"));
         server.allow = Some(vec!["get_*".into(), "list?".into()]);
         server.deny = vec!["*secret*".into()];
-        let offered: Vec<&str> =
-            ["get_a", "get_secret_b", "lists", "list", "other"].into_iter().filter(|tool| server.offers(tool)).collect();
+        let offered: Vec<&str> = ["get_a", "get_secret_b", "lists", "list", "other"]
+            .into_iter()
+            .filter(|tool| server.offers(tool))
+            .collect();
         assert_eq!(offered, ["get_a", "lists"]);
     }
 

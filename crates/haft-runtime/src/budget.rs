@@ -6,8 +6,7 @@
 use haft_core::ToolName;
 
 /// The tools that matter most, in this order; then the others by name; then those of bridged servers.
-const CORE: [&str; 7] =
-    ["file.read", "file.edit", "shell.exec", "file.write", "file.grep", "file.glob", "file.list"];
+const CORE: [&str; 7] = ["file.read", "file.edit", "shell.exec", "file.write", "file.grep", "file.glob", "file.list"];
 /// The ways to everything that is left out.
 const WAYS: [&str; 2] = ["tool.search", "tool.call"];
 
@@ -61,8 +60,7 @@ mod tests {
         listed(&tools(names), budget).iter().map(ToString::to_string).collect()
     }
 
-    const MANY: [&str; 7] =
-        ["calc", "file.edit", "file.read", "mcp:a:first", "shell.exec", "tool.call", "tool.search"];
+    const MANY: [&str; 7] = ["calc", "file.edit", "file.read", "mcp:a:first", "shell.exec", "tool.call", "tool.search"];
 
     #[test]
     fn what_matters_most_comes_first_and_the_ways_to_the_rest_always() {

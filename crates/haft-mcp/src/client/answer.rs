@@ -10,8 +10,8 @@ use haft_runtime::events::Share;
 use haft_runtime::{Form, Scene, Written};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability, Implementation,
-    InputRequest, ListRootsResult, NumberOrString, ProgressNotificationParam, ProgressToken, ProtocolVersion, Root,
+    ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability, Implementation, InputRequest,
+    ListRootsResult, NumberOrString, ProgressNotificationParam, ProgressToken, ProtocolVersion, Root,
     RootsCapabilities, SamplingCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
@@ -197,9 +197,9 @@ impl Desk {
         self.heard.fetch_add(1, Ordering::Relaxed);
         // Some servers turn a number into text.
         let token = match &said.progress_token.0 {
-            NumberOrString::String(text) => text.parse().map_or(said.progress_token.clone(), |number| {
-                ProgressToken(NumberOrString::Number(number))
-            }),
+            NumberOrString::String(text) => {
+                text.parse().map_or(said.progress_token.clone(), |number| ProgressToken(NumberOrString::Number(number)))
+            }
             NumberOrString::Number(_) => said.progress_token.clone(),
         };
         let scene = self.with(|calls| calls.tokens.get(&token).cloned());

@@ -105,7 +105,8 @@ impl Bridge {
         self.links.iter().find(|link| link.server.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.links.iter().map(|link| link.server.name.as_str()).collect();
             let shown = haft_core::preview::cut(&haft_core::preview::inert(name), 40);
-            let hint = haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
+            let hint =
+                haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
             CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{shown}`")).hint(hint)
         })
     }

@@ -350,7 +350,9 @@ impl Connection {
                 }
                 Broken::Because(self.upstream(&format!("could not be reached: {said}")))
             }
-            error => Broken::Because(self.upstream(&format!("gave no result: {}", cut(&inert(&error.to_string()), 300)))),
+            error => {
+                Broken::Because(self.upstream(&format!("gave no result: {}", cut(&inert(&error.to_string()), 300))))
+            }
         }
     }
 

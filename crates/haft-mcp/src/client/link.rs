@@ -196,7 +196,11 @@ impl Link {
             name: self.server.name.clone(),
             state,
             tools: memory.offered.keys().cloned().collect(),
-            altered: memory.offered.iter().filter_map(|(name, tool)| Some(format!("{name}: {}", tool.why()?))).collect(),
+            altered: memory
+                .offered
+                .iter()
+                .filter_map(|(name, tool)| Some(format!("{name}: {}", tool.why()?)))
+                .collect(),
             refused: memory.refused.clone(),
             error: memory.error.clone(),
             garbage,

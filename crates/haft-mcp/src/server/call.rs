@@ -98,8 +98,7 @@ async fn run(door: &Door, context: &RequestContext<RoleServer>, call: Call, clie
         Some(token) => Some(Told::Progress(token)),
         None => door.logs(context, LoggingLevel::Info).then(|| Told::Log(call.spoken.clone())),
     };
-    let reporter =
-        told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), haft.events().listen()));
+    let reporter = told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), haft.events().listen()));
     let halt = Halt::new();
     let calling = heeding(door, context, &halt, haft.call(call, client, &halt));
     let Some(mut reporter) = reporter else { return calling.await };
@@ -146,12 +145,13 @@ async fn resume(
     let decided = match answer.map_or(Said::Nobody, said) {
         Said::Once => heeding(door, context, &halt, haft.decide(id.as_str(), by, Resolution::Once, &halt)).await,
         Said::Session => heeding(door, context, &halt, haft.decide(id.as_str(), by, Resolution::Session, &halt)).await,
-        Said::Reject(message) => haft
-            .reject(id.as_str(), by, &message)
-            .await
-            .and(Err(CallError::new(ErrorKind::Rejected, message))),
-        _ => Err(CallError::new(ErrorKind::ApprovalRequired, "nobody has decided yet")
-            .details(json!({ "approval_id": id }))),
+        Said::Reject(message) => {
+            haft.reject(id.as_str(), by, &message).await.and(Err(CallError::new(ErrorKind::Rejected, message)))
+        }
+        _ => {
+            Err(CallError::new(ErrorKind::ApprovalRequired, "nobody has decided yet")
+                .details(json!({ "approval_id": id })))
+        }
     };
     match decided {
         Ok(outcome) => Ok(outcome),
@@ -171,4 +171,3 @@ async fn settled(shared: &Shared, id: &CallId, error: CallError) -> Outcome {
     let tool = found.map(|found| found.tool).unwrap_or_default();
     Outcome::failure(id.clone(), tool, error, verdict)
 }
-

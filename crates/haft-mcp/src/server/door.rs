@@ -184,7 +184,8 @@ fn rank(level: LoggingLevel) -> u8 {
 /// What an agent is called after its client. A client may say anything; a name holds no more than letters, digits and
 /// a few marks, and no `/`, which would make it somebody's child.
 fn agent_name(said: &str) -> Option<String> {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c.to_ascii_lowercase() } else { '-' };
+    let plain =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c.to_ascii_lowercase() } else { '-' };
     let name: String = said.trim().chars().take(NAME_MAX).map(plain).collect();
     let name = name.trim_matches('-');
     (!name.is_empty()).then(|| name.to_owned())
@@ -391,7 +392,10 @@ impl ServerHandler for Door {
     ) -> Result<CustomResult, ErrorData> {
         let method = haft_core::preview::cut(&haft_core::preview::inert(&request.method), 80);
         if METHODS.contains(&request.method.as_str()) {
-            return Err(ErrorData::invalid_params(format!("the parameters of {method} are not as they should be"), None));
+            return Err(ErrorData::invalid_params(
+                format!("the parameters of {method} are not as they should be"),
+                None,
+            ));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None))
     }

@@ -2,9 +2,9 @@
 
 use haft_core::tokens::estimate;
 use haft_core::{Caller, Dialect};
+use haft_runtime::Haft;
 use haft_runtime::budget::{Priced, listed};
 use haft_runtime::registry::{Entry, declaration, visible};
-use haft_runtime::Haft;
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,7 +47,8 @@ fn list(haft: &Haft, caller: &Caller, dialect: Dialect, budget: usize) -> Vec<To
     let mut tools: Vec<Tool> = if dialect == Dialect::Haft {
         let told = entries.iter().map(|entry| (entry, canonical(entry)));
         let told: Vec<(&Arc<Entry>, Tool)> = told.collect();
-        let price = |(entry, tool): &(&Arc<Entry>, Tool)| Priced { name: entry.spec().name.clone(), tokens: cost(tool) };
+        let price =
+            |(entry, tool): &(&Arc<Entry>, Tool)| Priced { name: entry.spec().name.clone(), tokens: cost(tool) };
         let names = listed(&told.iter().map(price).collect::<Vec<_>>(), budget);
         told.into_iter().filter(|(entry, _)| names.contains(&entry.spec().name)).map(|(_, tool)| tool).collect()
     } else {

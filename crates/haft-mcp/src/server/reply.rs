@@ -84,7 +84,8 @@ fn uri(call: &haft_core::CallId, kept: Option<&str>) -> Option<String> {
 }
 
 fn meta(outcome: &Outcome) -> MetaObject {
-    let mut about = json!({ "call_id": outcome.call_id, "verdict": outcome.verdict, "duration_ms": outcome.duration_ms });
+    let mut about =
+        json!({ "call_id": outcome.call_id, "verdict": outcome.verdict, "duration_ms": outcome.duration_ms });
     if !outcome.labels.is_empty() {
         about["labels"] = json!(outcome.labels);
     }

@@ -4,9 +4,7 @@
 use super::flow::{Flow, Room, UNDER_WAY_MAX};
 use super::pipes::{Sink, Source};
 use rmcp::RoleServer;
-use rmcp::model::{
-    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-};
+use rmcp::model::{CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;

@@ -54,11 +54,7 @@ pub struct Resident {
 
 impl Resident {
     /// Starts a program. It runs until it ends by itself or this is dropped.
-    pub async fn start(
-        terms: Terms,
-        workspace: Arc<Workspace>,
-        errand: Errand,
-    ) -> Result<(Self, Pipes), CallError> {
+    pub async fn start(terms: Terms, workspace: Arc<Workspace>, errand: Errand) -> Result<(Self, Pipes), CallError> {
         let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
         let (asleep, wake) = watch::pipe().map_err(lost)?;
         let stop = Arc::new(AtomicBool::new(false));

@@ -175,14 +175,16 @@ impl Telling {
         }
         if self.json {
             // Logs are kept, and a token must not be.
-            return self.log(&json!({ "event": "listening", "address": base, "remote": remote, "links": options.links }));
+            return self
+                .log(&json!({ "event": "listening", "address": base, "remote": remote, "links": options.links }));
         }
         style::note(&format!("{} {}", paint(BOLD, "haft listens on"), paint(NAME, &base)));
         if !self.print_url {
             style::note(&format!("open {}", paint(NAME, &url)));
         }
         if remote {
-            let how = if options.tls.is_some() { "" } else { ", and what is said is not encrypted (--tls-cert, --tls-key)" };
+            let how =
+                if options.tls.is_some() { "" } else { ", and what is said is not encrypted (--tls-cert, --tls-key)" };
             style::warn(&format!("other machines can reach it{how}"));
         }
         style::note(&paint(FAINT, "Ctrl-C ends it"));
@@ -221,9 +223,7 @@ fn address(options: &Options) -> String {
     // Nobody can open an address that means all of them.
     let shown = match listen {
         SocketAddr::V4(any) if any.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], listen.port())),
-        SocketAddr::V6(any) if any.ip().is_unspecified() => {
-            SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], listen.port()))
-        }
+        SocketAddr::V6(any) if any.ip().is_unspecified() => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], listen.port())),
         other => other,
     };
     format!("{scheme}://{shown}/")

@@ -103,7 +103,8 @@ impl Server {
 
     /// A program or an address, and nothing that belongs to the other.
     fn reach(&self, name: &Text) -> Result<Reach, ConfigError> {
-        let both = |spot: &Spot, what: &str| ConfigError::malformed(spot, format!("{what}; an entry is one or the other"));
+        let both =
+            |spot: &Spot, what: &str| ConfigError::malformed(spot, format!("{what}; an entry is one or the other"));
         match (&self.command, &self.url) {
             (Some(_), Some(url)) => Err(both(&url.spot, "a server has a `command` or a `url`")),
             (None, None) => Err(ConfigError::malformed(&name.spot, "a server needs a `command` or a `url`")),

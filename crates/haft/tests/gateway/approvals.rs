@@ -104,7 +104,10 @@ fn an_approval_of_another_process_is_decided_here() {
     assert_eq!(env.read("a.txt"), "x");
     assert_eq!(gateway.get("/v1/approvals").json()["approvals"], json!([]));
     let all = gateway.get("/v1/approvals?all=true").json();
-    assert_eq!((&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]), (&json!("done"), &json!("gateway")));
+    assert_eq!(
+        (&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]),
+        (&json!("done"), &json!("gateway"))
+    );
 }
 
 #[test]
@@ -114,8 +117,7 @@ fn an_approval_of_another_project_is_counted_and_not_decided() {
     std::fs::create_dir_all(&elsewhere).unwrap();
     let gateway = env.serve();
     let args = r#"{"path": "a.txt", "content": "x"}"#;
-    let outcome =
-        env.run(&["call", "file.write", args, "--no-input", "--json", "--root", elsewhere.to_str().unwrap()]);
+    let outcome = env.run(&["call", "file.write", args, "--no-input", "--json", "--root", elsewhere.to_str().unwrap()]);
     let id = outcome["error"]["details"]["approval_id"].as_str().unwrap();
     let listed = gateway.get("/v1/approvals").json();
     assert_eq!((&listed["approvals"], &listed["elsewhere"]), (&json!([]), &json!(1)));

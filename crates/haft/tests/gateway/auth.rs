@@ -70,8 +70,7 @@ fn failures_are_limited_and_the_right_token_still_counts() {
     let env = Env::new();
     let gateway = env.serve();
     let wrong = [("Authorization", "Bearer wrong".to_owned())];
-    let statuses: Vec<u16> =
-        (0..15).map(|_| gateway.server.ask("GET", "/v1/tools", &wrong, None).status).collect();
+    let statuses: Vec<u16> = (0..15).map(|_| gateway.server.ask("GET", "/v1/tools", &wrong, None).status).collect();
     assert_eq!(statuses[..10], [401; 10], "{statuses:?}");
     assert!(statuses[10..].contains(&429), "{statuses:?}");
     let late = gateway.server.ask("GET", "/v1/tools", &wrong, None);

@@ -17,10 +17,8 @@ fn a_call_gives_its_outcome_and_the_status_says_how_far_it_came() {
     assert_eq!((unknown.status, unknown.json()["error"]["kind"].as_str()), (404, Some("unknown_tool")));
     let waits = gateway.call("file.write", json!({"path": "a.txt", "content": "x"}));
     assert_eq!((waits.status, waits.json()["error"]["kind"].as_str()), (202, Some("approval_required")));
-    let tried = gateway.post(
-        "/v1/tools/file.write/call",
-        json!({"args": {"path": "b.txt", "content": "x\n"}, "dry_run": true}),
-    );
+    let tried = gateway
+        .post("/v1/tools/file.write/call", json!({"args": {"path": "b.txt", "content": "x\n"}, "dry_run": true}));
     assert_eq!(tried.status, 200);
     assert!(tried.json()["data"]["diff"].as_str().unwrap().contains("+x"), "{tried:?}");
     assert!(!env.root().join("b.txt").exists());
@@ -71,9 +69,14 @@ fn a_call_is_found_again_with_its_records_and_taken_back() {
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("a.txt").as_str()), (200, "hello"), "{done:?}");
     let call = gateway.get(&format!("/v1/calls/{id}")).json();
-    assert_eq!((&call["state"], &call["tool"], &call["outcome"]["success"]), (&json!("done"), &json!("file.write"), &json!(true)), "{call:#}");
+    assert_eq!(
+        (&call["state"], &call["tool"], &call["outcome"]["success"]),
+        (&json!("done"), &json!("file.write"), &json!(true)),
+        "{call:#}"
+    );
     assert_eq!(call["undo"]["available"], true);
-    let kinds: Vec<&str> = call["records"].as_array().unwrap().iter().filter_map(|it| it["body"]["kind"].as_str()).collect();
+    let kinds: Vec<&str> =
+        call["records"].as_array().unwrap().iter().filter_map(|it| it["body"]["kind"].as_str()).collect();
     assert_eq!(kinds.first(), Some(&"approval"), "{kinds:?}");
     assert!(kinds.contains(&"refused") && kinds.contains(&"intent") && kinds.ends_with(&["outcome"]), "{kinds:?}");
     let changes = gateway.get(&format!("/v1/calls/{id}/changes")).json();
@@ -97,7 +100,9 @@ fn the_latest_calls_come_first_whichever_process_made_them() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|call| (call["preview"].as_str().unwrap(), call["state"].as_str().unwrap(), call["origin"].as_str().unwrap_or("")))
+        .map(|call| {
+            (call["preview"].as_str().unwrap(), call["state"].as_str().unwrap(), call["origin"].as_str().unwrap_or(""))
+        })
         .collect();
     assert_eq!(
         told,

@@ -39,7 +39,10 @@ fn a_question_is_told_and_so_is_its_answer() {
     let mut stream = gateway.listen("", None);
     let id = gateway.ask_to_write("a.txt");
     let asked = stream.about("approval", &id);
-    assert_eq!((&asked.data["preview"], &asked.data["verdict"]["decision"]), (&json!("file.write: a.txt (5 B)"), &json!("ask")));
+    assert_eq!(
+        (&asked.data["preview"], &asked.data["verdict"]["decision"]),
+        (&json!("file.write: a.txt (5 B)"), &json!("ask"))
+    );
     gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "reject"}));
     let decided = stream.about("decided", &id);
     assert_eq!((&decided.data["state"], &decided.data["by"]), (&json!("rejected"), &json!("gateway")));

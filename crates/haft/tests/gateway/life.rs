@@ -134,7 +134,8 @@ fn https_is_spoken_with_a_certificate() {
     let mut heard = Vec::new();
     let _ = plain.read_to_end(&mut heard);
     assert!(!heard.starts_with(b"HTTP/1.1 200"), "nothing is said in clear");
-    let swapped = ["serve", "--tls-cert", key.to_str().unwrap(), "--tls-key", cert.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+    let swapped =
+        ["serve", "--tls-cert", key.to_str().unwrap(), "--tls-key", cert.to_str().unwrap(), "--listen", "127.0.0.1:0"];
     let failed = env.command(&swapped).output().unwrap();
     assert!(String::from_utf8_lossy(&failed.stderr).contains("the certificate cannot be read"), "{failed:?}");
 }

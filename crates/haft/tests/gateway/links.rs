@@ -23,10 +23,22 @@ fn a_link_opens_its_approval_once_and_nothing_else() {
         gateway.server.ask(method, path, &[("Authorization", token.clone())], body).status
     };
     assert_eq!(ask("GET", &format!("/v1/approvals/{id}"), None), 200);
-    for path in [format!("/v1/approvals/{other}"), "/v1/approvals".into(), "/v1/tools".into(), "/v1/events".into(), "/v1/log".into(), format!("/v1/calls/{id}")] {
+    for path in [
+        format!("/v1/approvals/{other}"),
+        "/v1/approvals".into(),
+        "/v1/tools".into(),
+        "/v1/events".into(),
+        "/v1/log".into(),
+        format!("/v1/calls/{id}"),
+    ] {
         assert_eq!(ask("GET", &path, None), 403, "{path}");
     }
-    for path in [format!("/v1/approvals/{id}/edit"), format!("/v1/approvals/{id}/link"), format!("/v1/approvals/{other}"), "/rpc".into()] {
+    for path in [
+        format!("/v1/approvals/{id}/edit"),
+        format!("/v1/approvals/{id}/link"),
+        format!("/v1/approvals/{other}"),
+        "/rpc".into(),
+    ] {
         assert_eq!(ask("POST", &path, Some("{}")), 403, "{path}");
     }
     assert_eq!(ask("POST", &format!("/v1/approvals/{id}"), Some(r#"{"decision": "once"}"#)), 200);

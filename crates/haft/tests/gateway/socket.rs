@@ -65,7 +65,9 @@ fn a_call_over_a_socket_is_told_from_its_start_to_its_end() {
     let env = Env::new();
     let gateway = env.serve();
     let mut socket = gateway.socket();
-    socket.send(json!({"id": 7, "method": "tools.invoke", "params": {"name": "calc.eval", "args": {"expression": "6*7"}}}));
+    socket.send(
+        json!({"id": 7, "method": "tools.invoke", "params": {"name": "calc.eval", "args": {"expression": "6*7"}}}),
+    );
     let (events, answer) = socket.answered(7);
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["tool_start", "tool_end", "done"]);
@@ -249,7 +251,9 @@ fn a_waiting_call_of_a_socket_is_approved_from_elsewhere() {
     let gateway = env.serve();
     let mut socket = gateway.socket();
     let args = json!({"path": "a.txt", "content": "x"});
-    socket.send(json!({"id": 1, "method": "tools.invoke", "params": {"name": "file.write", "args": args, "wait_ms": 60_000}}));
+    socket.send(
+        json!({"id": 1, "method": "tools.invoke", "params": {"name": "file.write", "args": args, "wait_ms": 60_000}}),
+    );
     let asked = socket.next();
     assert_eq!(asked["event"], "approval", "{asked}");
     let id = asked["data"]["call_id"].as_str().unwrap().to_owned();
@@ -257,7 +261,10 @@ fn a_waiting_call_of_a_socket_is_approved_from_elsewhere() {
     assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 200);
     let (events, answer) = socket.answered(1);
     let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
-    assert!(names.contains(&"decided") && names.contains(&"tool_start") && names.ends_with(&["tool_end", "done"]), "{names:?}");
+    assert!(
+        names.contains(&"decided") && names.contains(&"tool_start") && names.ends_with(&["tool_end", "done"]),
+        "{names:?}"
+    );
     assert_eq!(answer["result"]["success"], true);
     // The session's calls can be cancelled together.
     let args = json!({"path": "b.txt", "content": "x"});
