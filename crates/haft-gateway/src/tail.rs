@@ -40,6 +40,9 @@ pub(crate) async fn follow(gateway: Shared) {
 async fn tell(gateway: &Shared, record: &Record) {
     let body = &record.body;
     let Some(call) = body["call"].as_str().and_then(CallId::parse) else { return };
+    if body["kind"] == "approval" && (body["said"] == "approved" || body["said"] == "rejected") {
+        gateway.hub.hand_over(&call);
+    }
     if gateway.hub.is_own(&call) {
         return;
     }

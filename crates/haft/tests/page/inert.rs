@@ -58,6 +58,7 @@ fn a_diff_that_looks_like_another_file_is_not_one() {
     let env = Env::new();
     env.file("a.sql", "-- a/harmless.txt\nkeep\n");
     let gateway = env.serve(&[]);
+    gateway.reads("a.sql");
     let id = gateway.asks_to_write("a.sql", "++ b/harmless.txt\nkeep\n");
     let visit = Visit::open(&browser, &gateway.entrance());
     ready(&visit, &id);

@@ -49,11 +49,12 @@ fn lived_in(env: &Env) -> Gateway {
     env.file("docs/guide.md", "# Guide\n\nStart here.\n");
     let gateway = env.serve(&[]);
     let call = |tool: &str, args: Value| {
-        gateway.post(&format!("/v1/tools/{tool}/call"), json!({ "args": args, "session": "release" }))
+        gateway.post(&format!("/v1/tools/{tool}/call"), json!({ "args": args, "session": "work" }))
     };
     let yes =
         |id: &str| assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 200);
     call("file.read", json!({"path": "docs/guide.md"}));
+    call("file.read", json!({"path": "src/greet.rs"}));
     call("calc.eval", json!({"expression": "1440 * 0.85"}));
     yes(&gateway.asks_to_write("docs/guide.md", "# Guide\n\nStart here, then read the reference.\n"));
     call("file.read", json!({"path": "missing.md"}));
@@ -78,7 +79,7 @@ fn views(visit: &Visit<'_>, mut look: impl FnMut(&str)) {
             "activity" => ("[data-test=activity-row]", "waiting"),
             "tools" => ("[data-test=tool-item]", "calc.eval"),
             "log" => ("[data-test=log-verify-state]", "chain holds"),
-            _ => ("[data-test=settings-config]", "tools"),
+            _ => ("[data-test=settings-config]", "autonomy"),
         };
         if view == "activity" || view == "tools" {
             visit.click_on(sign.0, sign.1);

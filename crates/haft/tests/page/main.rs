@@ -185,6 +185,12 @@ impl Door {
         self.asks("file.write", json!({ "path": path, "content": content }))
     }
 
+    /// The agent has seen a file: what it has not seen it cannot overwrite.
+    fn reads(&self, path: &str) {
+        let answer = self.post("/v1/tools/file.read/call", json!({ "args": { "path": path }, "session": "work" }));
+        assert_eq!((answer.status, &answer.json["success"]), (200, &json!(true)), "{answer:?}");
+    }
+
     /// How a stored question stands.
     fn approval(&self, id: &str) -> Value {
         self.get(&format!("/v1/approvals/{id}"))["approval"].take()

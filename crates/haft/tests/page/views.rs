@@ -14,12 +14,14 @@ fn a_call_appears_as_it_happens_and_is_taken_back() {
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-activity"));
     visit.see("section.activity", "No calls yet");
+    gateway.reads("a.txt");
+    visit.see(&named("activity-row"), "file.read");
     let id = gateway.asks_to_write("a.txt", "after\n");
     visit.see(&named("activity-row"), "waiting");
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("a.txt").as_str()), (200, "after\n"), "{done:?}");
-    visit.see(&named("activity-row"), "done");
-    visit.click(&named("activity-row"));
+    visit.see_no(&named("activity-row"), "waiting");
+    visit.click_on(&named("activity-row"), "file.write");
     visit.see(&named("why"), "allow");
     let diff = visit.see(&named("diff"), "+after");
     assert!(diff.contains("-before"), "{diff}");
@@ -37,7 +39,7 @@ fn a_call_of_another_process_appears_and_one_that_runs_is_cancelled() {
     let env = Env::new();
     env.file("a.txt", "hello\n");
     let gateway = env.serve(&[]);
-    let visit = Visit::open(&browser, &gateway.url(&format!("#token={}", gateway.token)));
+    let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-activity"));
     visit.see(&named("connection-state"), "live");
     env.run(&["call", "file.read", r#"{"path": "a.txt"}"#]);
@@ -158,7 +160,7 @@ fn the_settings_show_what_is_in_force() {
     visit.click(&named("tab-settings"));
     let config = visit.see(&named("settings-config"), "tools.budget_tokens");
     let line = config.lines().find(|line| line.contains("tools.budget_tokens")).unwrap();
-    assert!(line.contains("1,234") && line.contains("config.yml"), "{line}");
+    assert!(line.contains("1,234") && line.contains("user"), "{line}");
     assert!(visit.see(&named("settings-confinement"), "").contains("landlock"), "{}", visit.text());
     visit.see("section.settings", env!("CARGO_PKG_VERSION"));
     visit.leave();

@@ -16,13 +16,18 @@ window.forbidden = [];
 addEventListener('securitypolicyviolation', (event) => window.forbidden.push(`${event.violatedDirective} ${event.blockedURI}`));
 window.findShown = (selector, text = '') => [...document.querySelectorAll(selector)].find((node) =>
   node.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && (node.innerText ?? '').includes(text));
-window.findSpot = (selector, text) => {
+window.findSpot = async (selector, text) => {
   const node = window.findShown(selector, text);
   if (!node || node.disabled) return null;
   node.scrollIntoView({ block: 'center', inline: 'nearest', behavior: 'instant' });
-  const { x, y, width, height } = node.getBoundingClientRect();
-  const spot = [x + width / 2, y + height / 2];
-  return node.contains(document.elementFromPoint(...spot)) ? spot : null;
+  const middle = () => {
+    const { x, y, width, height } = node.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  };
+  const [x, y] = middle();
+  await new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); });
+  // Nobody presses what does not stand still, or what is behind something else.
+  return String(middle()) === String([x, y]) && node.contains(document.elementFromPoint(x, y)) ? [x, y] : null;
 };
 ";
 
