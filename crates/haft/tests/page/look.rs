@@ -96,7 +96,7 @@ fn every_text_can_be_read_in_the_light_and_in_the_dark() {
     let env = Env::new();
     let gateway = lived_in(&env);
     let visit = Visit::open(&browser, &gateway.entrance());
-    visit.screen(1280, 800);
+    visit.screen(1120, 660);
     for scheme in ["light", "dark"] {
         visit.scheme(scheme);
         views(&visit, |view| {
