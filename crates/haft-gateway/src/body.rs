@@ -3,7 +3,9 @@
 use crate::gateway::Shared;
 use crate::problem::Problem;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Query, Request};
+use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::request::Parts;
@@ -34,6 +36,15 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Asked<T> {
     }
 }
 
+/// Keeps the same bounds for whoever reads its bodies itself.
+pub(crate) async fn bounded(State(gateway): State<Shared>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match read(&gateway, Request::from_parts(parts.clone(), body)).await {
+        Ok(bytes) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
 /// The body as JSON. Nothing at all is an empty object.
 pub(crate) async fn json<T: DeserializeOwned>(gateway: &Shared, request: Request) -> Result<T, Problem> {
     let bytes = read(gateway, request).await?;
@@ -48,6 +59,7 @@ pub(crate) async fn json<T: DeserializeOwned>(gateway: &Shared, request: Request
 pub(crate) async fn read(gateway: &Shared, request: Request) -> Result<Bytes, Problem> {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let announced: Option<usize> = announced.and_then(|text| text.parse().ok());
+    let chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut body = request.into_body();
     if announced.is_some_and(|size| size > BODY_MAX) {
         return Err(too_large(body).await);
@@ -55,6 +67,7 @@ pub(crate) async fn read(gateway: &Shared, request: Request) -> Result<Bytes, Pr
     // Whoever does not say how much it will be might send much.
     let _room = match announced {
         Some(size) if size <= SMALL => None,
+        None if !chunked => None,
         _ => Some(gateway.work.large.acquire().await.map_err(|_| Problem::busy("the gateway closes", 5))?),
     };
     let late = || Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not arrive in time");

@@ -28,5 +28,5 @@ mod tls;
 mod token;
 
 pub use accept::{ServeError, bind, serve};
-pub use options::{Options, Tls, WhenGone};
+pub use options::{Herald, Options, Tls, WhenGone};
 pub use token::{Token, TokenError};

@@ -56,8 +56,8 @@ impl Links {
 
     /// Exchanges a link for a token, once. Returns the token and the approval that it is for.
     pub(crate) fn open(&self, code: &str) -> Option<(String, String)> {
-        let taken = self.codes.lock().unwrap_or_else(PoisonError::into_inner).0.remove(&digest(code));
-        let (approval, _) = taken.filter(|(_, end)| *end > now_ms())?;
+        let found = self.codes.lock().unwrap_or_else(PoisonError::into_inner).0.remove(&digest(code));
+        let (approval, _) = found.filter(|(_, end)| *end > now_ms())?;
         let token = random(BYTES * 2)?;
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).add(&token, &approval, now_ms() + TOKEN_MS);
         Some((token, approval))
@@ -97,10 +97,10 @@ fn outward() -> Option<IpAddr> {
 /// A text as a QR code, drawn as one path.
 pub(crate) fn qr(text: &str) -> Option<String> {
     let code = QrCode::encode_text(text, QrCodeEcc::Medium).ok()?;
-    let (size, quiet) = (code.size(), 4);
-    let dark = (0..size).flat_map(|y| (0..size).map(move |x| (x, y))).filter(|(x, y)| code.get_module(*x, *y));
+    let (modules, quiet) = (code.size(), 4);
+    let dark = (0..modules).flat_map(|y| (0..modules).map(move |x| (x, y))).filter(|(x, y)| code.get_module(*x, *y));
     let path: String = dark.map(|(x, y)| format!("M{},{}h1v1h-1z", x + quiet, y + quiet)).collect();
-    let side = size + 2 * quiet;
+    let side = modules + 2 * quiet;
     Some(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {side} {side}\" shape-rendering=\"crispEdges\">\
          <rect width=\"{side}\" height=\"{side}\" fill=\"#fff\"/><path d=\"{path}\" fill=\"#000\"/></svg>"

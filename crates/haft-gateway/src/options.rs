@@ -25,6 +25,9 @@ pub struct Tls {
     pub key: Vec<u8>,
 }
 
+/// Is told the id and the preview of a call that starts to wait.
+pub type Herald = dyn Fn(&str, &str) + Send + Sync;
+
 /// What a gateway is told.
 #[derive(Clone)]
 pub struct Options {
@@ -56,8 +59,8 @@ pub struct Options {
     pub confinement: Value,
     /// The bridged servers and how they are.
     pub servers: Arc<dyn Fn() -> Value + Send + Sync>,
-    /// Is told the id and the preview of every call that starts to wait for a person.
-    pub waiting: Arc<dyn Fn(&str, &str) + Send + Sync>,
+    /// Is told of every call that starts to wait for a person.
+    pub waiting: Arc<Herald>,
     /// What answers below `/mcp`, behind the same guard as everything else.
     pub mcp: Option<axum::Router>,
 }

@@ -3,7 +3,7 @@
 use crate::gateway::Shared;
 use crate::problem::Problem;
 use crate::rest::{approvals, calls, log, status, tools};
-use crate::{guard, page, rpc, socket, sse};
+use crate::{body, guard, page, rpc, socket, sse};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
@@ -72,7 +72,8 @@ pub(crate) fn router(gateway: &Shared) -> Router {
         }
     }
     if let Some(mcp) = gateway.options.mcp.clone() {
-        closed = closed.nest_service("/mcp", mcp);
+        let bounded = from_fn_with_state(Shared::clone(gateway), body::bounded);
+        closed = closed.nest_service("/mcp", mcp.layer(bounded));
     }
     let inner = from_fn_with_state(Shared::clone(gateway), guard::inner);
     let outer = from_fn_with_state(Shared::clone(gateway), guard::outer);
@@ -95,8 +96,59 @@ async fn otherwise() -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::Gateway;
+    use crate::options::{Options, WhenGone};
+    use crate::token::Token;
+    use axum::body::Body;
+    use haft_core::{Caller, Dialect, SessionId};
+    use haft_runtime::{Haft, Settings, Workspace};
+    use http::Request;
     use serde_json::Value;
     use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tower::ServiceExt;
+
+    fn gateway(dir: &std::path::Path) -> Shared {
+        let store = haft_store::Store::open(&dir.join("haft.db")).unwrap();
+        let haft = Haft::new(Workspace::new(dir).unwrap(), store, Settings::new(dir.join("data")));
+        let options = Options {
+            listen: "127.0.0.1:4747".parse().unwrap(),
+            token: Token::load_or_make(&dir.join("token")).unwrap(),
+            hosts: Vec::new(),
+            links: false,
+            patience: Duration::ZERO,
+            when_gone: WhenGone::Finish,
+            tls: None,
+            connections: 16,
+            caller: Caller::default(),
+            session: SessionId::default(),
+            dialect: Dialect::Haft,
+            config: Value::Null,
+            confinement: Value::Null,
+            servers: Arc::new(|| Value::Null),
+            waiting: Arc::new(|_, _| {}),
+            mcp: Some(Router::new().fallback(|body: bytes::Bytes| async move { format!("mcp {}", body.len()) })),
+        };
+        Gateway::new(Arc::new(haft), options)
+    }
+
+    #[tokio::test]
+    async fn what_is_mounted_is_behind_the_same_guard_and_bounds() {
+        let dir = tempfile::tempdir().unwrap();
+        let gateway = gateway(dir.path());
+        let token = format!("Bearer {}", gateway.options.token.reveal());
+        let ask = async |host: &str, token: &str, size: usize| {
+            let request = Request::post("/mcp").header("host", host).header("authorization", token);
+            let request = request.header("content-length", size).body(Body::from(vec![b' '; size])).unwrap();
+            let response = router(&gateway).oneshot(request).await.unwrap();
+            (response.status().as_u16(), axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap())
+        };
+        assert_eq!(ask("localhost:4747", &token, 5).await, (200, "mcp 5".into()));
+        assert_eq!(ask("localhost:4747", "Bearer x", 5).await.0, 401);
+        assert_eq!(ask("evil.example", &token, 5).await.0, 403);
+        assert_eq!(ask("localhost:4747", &token, body::BODY_MAX + 1).await.0, 413);
+    }
 
     #[test]
     fn the_document_and_the_table_agree() {

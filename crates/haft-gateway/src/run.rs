@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a caller may let a call wait for a person.
-pub(crate) const PATIENCE_MAX: Duration = Duration::from_secs(3600);
+pub(crate) const PATIENCE_MAX: Duration = Duration::from_hours(1);
 
 /// Nobody is asked at this door itself: whoever looks into the inbox decides.
 struct Inbox {

@@ -111,8 +111,8 @@ pub(crate) async fn edit(
 
 /// `POST /v1/approvals/ID/try`.
 pub(crate) async fn try_out(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    let (haft, halt, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
-    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &halt).await }).await?;
+    let (haft, end, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
+    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &end).await }).await?;
     let approval = gateway.approval(&id).await?;
     tail::asked_again(&gateway, &approval);
     Ok(Json(shown(&approval, Some(&question))))
@@ -183,8 +183,8 @@ impl Gateway {
                 return self.haft.reject(id, by, &message).await.map(|()| Resolved::Rejected);
             }
         };
-        let (haft, halt, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
-        let run = async move { haft.decide_as_seen(&id, by, basis.as_deref(), resolution, &halt).await };
+        let (haft, end, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
+        let run = async move { haft.decide_as_seen(&id, by, basis.as_deref(), resolution, &end).await };
         self.to_its_end(run).await.map(|outcome| Resolved::Ran(Box::new(outcome)))
     }
 }

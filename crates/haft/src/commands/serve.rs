@@ -10,7 +10,7 @@ use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -34,9 +34,10 @@ pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
 async fn serve(app: &App, mut options: Options, tell: Telling) -> Result<(), Failure> {
     let listener = haft_gateway::bind(options.listen).await.map_err(refused)?;
     options.listen = listener.local_addr().map_err(|error| CallError::internal(error.to_string()))?;
-    tell.listening(&options);
     let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
+    // Whoever reads the address may say that it is enough.
     let mut signals = Signals::new().map_err(fail)?;
+    tell.listening(&options);
     let (closing, insisted) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
     let heard = async {
         signals.next().await;
@@ -219,12 +220,37 @@ impl Telling {
 
 fn address(options: &Options) -> String {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    let listen = options.listen;
-    // Nobody can open an address that means all of them.
-    let shown = match listen {
-        SocketAddr::V4(any) if any.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], listen.port())),
-        SocketAddr::V6(any) if any.ip().is_unspecified() => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], listen.port())),
-        other => other,
-    };
-    format!("{scheme}://{shown}/")
+    format!("{scheme}://{}/", opened(options.listen))
+}
+
+/// Nobody can open an address that means all of them.
+fn opened(listen: SocketAddr) -> SocketAddr {
+    match listen.ip() {
+        IpAddr::V4(any) if any.is_unspecified() => (Ipv4Addr::LOCALHOST, listen.port()).into(),
+        IpAddr::V6(any) if any.is_unspecified() => (Ipv6Addr::LOCALHOST, listen.port()).into(),
+        _ => listen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown_and_what_stands_for_them_is() {
+        let config = json!({"env": {"API_KEY": "abc", "OTHER_TOKEN": "${TOKEN}", "PLAIN": "x"}, "budget_tokens": 1500});
+        let shown = without_secrets("", config);
+        assert_eq!(
+            shown,
+            json!({"env": {"API_KEY": "…", "OTHER_TOKEN": "${TOKEN}", "PLAIN": "x"}, "budget_tokens": 1500})
+        );
+    }
+
+    #[test]
+    fn an_address_that_means_all_is_shown_as_one_that_opens() {
+        let shown = |text: &str| opened(text.parse().unwrap());
+        assert_eq!(shown("0.0.0.0:80").to_string(), "127.0.0.1:80");
+        assert_eq!(shown("[::]:80").to_string(), "[::1]:80");
+        assert_eq!(shown("10.0.0.1:80").to_string(), "10.0.0.1:80");
+    }
 }

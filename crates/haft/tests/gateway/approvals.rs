@@ -54,7 +54,7 @@ fn other_arguments_are_shown_before_they_are_approved() {
     let edited = edit(json!({"path": "b.txt", "content": "other\n"}));
     assert_eq!(edited.status, 200, "{edited:?}");
     assert!(edited.json()["question"]["diff"].as_str().unwrap().contains("+other"));
-    assert_eq!(edited.json()["approval"]["preview"], "file.write: b.txt (6 B)");
+    assert_eq!(edited.json()["approval"]["preview"], "file.write: b.txt (6B)");
     assert_eq!(edit(json!({"path": 1})).status, 400);
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("b.txt").as_str()), (200, "other\n"), "{done:?}");

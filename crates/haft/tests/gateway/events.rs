@@ -41,7 +41,7 @@ fn a_question_is_told_and_so_is_its_answer() {
     let asked = stream.about("approval", &id);
     assert_eq!(
         (&asked.data["preview"], &asked.data["verdict"]["decision"]),
-        (&json!("file.write: a.txt (5 B)"), &json!("ask"))
+        (&json!("file.write: a.txt (5B)"), &json!("ask"))
     );
     gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "reject"}));
     let decided = stream.about("decided", &id);
@@ -106,7 +106,7 @@ fn calls_of_other_processes_are_told_too() {
     let outcome = env.run(&["call", "file.write", args, "--no-input", "--json"]);
     let id = outcome["call_id"].as_str().unwrap();
     let asked = stream.about("approval", id);
-    assert_eq!(asked.data["preview"], "file.write: a.txt (1 B)");
+    assert_eq!(asked.data["preview"], "file.write: a.txt (1B)");
     env.command(&["approvals", "reject", id]).output().unwrap();
     let decided = stream.about("decided", id);
     assert_eq!(decided.data["state"], "rejected");

@@ -4,7 +4,7 @@ use crate::client::{Stream, read_answer};
 use crate::{Env, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -66,25 +66,28 @@ fn a_port_that_is_taken_is_said_to_be() {
 #[test]
 fn people_see_where_to_go_and_programs_get_lines_of_json() {
     let env = Env::new();
-    let started = |flags: &[&str]| {
+    // Starts it, waits for the line that says that it listens, ends it, and returns all that it said.
+    let told = |flags: &[&str], wait: &str| {
         let mut command = env.command(&[&["serve", "--listen", "127.0.0.1:0"], flags].concat());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    };
-    let stopped = |mut child: std::process::Child| {
-        // Whoever is told to end has started.
-        std::thread::sleep(Duration::from_millis(1500));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let (mut printed, mut noted) = (String::new(), String::new());
+        while !printed.contains(wait) && !noted.contains(wait) {
+            let read = if flags.is_empty() { err.read_line(&mut noted) } else { out.read_line(&mut printed) };
+            assert!(read.unwrap() > 0, "{printed} {noted}");
+        }
         let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, Signal::TERM).unwrap();
-        let (mut out, mut err) = (String::new(), String::new());
-        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        out.read_to_string(&mut printed).unwrap();
+        err.read_to_string(&mut noted).unwrap();
         assert!(child.wait().unwrap().success());
-        (out, err)
+        (printed, noted)
     };
-    let (out, err) = stopped(started(&[]));
+    let (out, err) = told(&[], "Ctrl-C ends it");
     assert_eq!(out, "");
     assert!(err.contains("haft listens on http://127.0.0.1:") && err.contains("/#token="), "{err}");
-    let (out, err) = stopped(started(&["--json"]));
+    let (out, err) = told(&["--json"], "listening");
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["event"], &lines[1]["event"]), (&json!("listening"), &json!("closing")));
     let token = std::fs::read_to_string(env.data().join("gateway-token")).unwrap();
@@ -92,12 +95,19 @@ fn people_see_where_to_go_and_programs_get_lines_of_json() {
 }
 
 #[test]
-fn a_call_that_starts_to_wait_is_said_on_the_terminal() {
+fn a_call_that_starts_to_wait_is_said_where_it_was_started() {
     let env = Env::new();
-    let gateway = env.serve_with(&["--json"]);
-    // With --print-url, the log is on stderr; here it is not looked at, only that nothing breaks.
-    let id = gateway.ask_to_write("a.txt");
-    assert_eq!(gateway.get(&format!("/v1/approvals/{id}")).status, 200);
+    let mut child =
+        env.command(&["serve", "--listen", "127.0.0.1:0", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["event"], "listening");
+    // A question of another process is told as well.
+    let outcome = env.run(&["call", "file.write", r#"{"path": "a.txt", "content": "x"}"#, "--no-input", "--json"]);
+    let told = next();
+    assert_eq!((&told["event"], &told["call_id"]), (&json!("approval"), &outcome["call_id"]), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The gateway as its clients meet it: the real binary, a real port, real sockets.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
-#![expect(clippy::print_stderr, reason = "a test that cannot prove anything here says so")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod approvals;
@@ -93,17 +92,18 @@ impl Env {
 
     /// Starts a gateway on a free port, and waits until it says where.
     fn serve_with(&self, flags: &[&str]) -> Gateway {
-        self.started(self.command(&[&["serve", "--listen", "127.0.0.1:0", "--print-url"], flags].concat()))
+        started(self.command(&[&["serve", "--listen", "127.0.0.1:0", "--print-url"], flags].concat()))
     }
+}
 
-    fn started(&self, mut command: Command) -> Gateway {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let (address, token) = line.trim().split_once("#token=").unwrap_or_else(|| panic!("no address: {line}"));
-        let host = address.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
-        Gateway { child, server: Server { host }, token: token.to_owned() }
-    }
+/// Waits until a gateway says where it is.
+fn started(mut command: Command) -> Gateway {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (address, token) = line.trim().split_once("#token=").unwrap_or_else(|| panic!("no address: {line}"));
+    let host = address.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
+    Gateway { child, server: Server { host }, token: token.to_owned() }
 }
 
 impl Gateway {

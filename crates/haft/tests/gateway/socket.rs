@@ -163,13 +163,14 @@ fn malformed_frames_end_their_socket_and_nothing_else() {
     let env = Env::new();
     let gateway = env.serve();
     let mut bystander = gateway.socket();
+    let long_ping = [&b"\x89\xfe\x00\xff\0\0\0\0"[..], &[0; 255]].concat();
     let frames: [&[u8]; 5] = [
         // Not masked; a reserved opcode; a close of one byte; text that is not UTF-8; a ping that is too long.
         b"\x81\x02hi",
         b"\x83\x80\0\0\0\0",
         b"\x88\x81\0\0\0\0x",
         b"\x81\x82\0\0\0\0\xff\xfe",
-        b"\x89\xfe\x00\xff\0\0\0\0",
+        &long_ping,
     ];
     for frame in frames {
         let mut stream = gateway.server.connect();
@@ -182,8 +183,11 @@ fn malformed_frames_end_their_socket_and_nothing_else() {
         ]);
         gateway.server.send(&mut stream, "GET", "/ws", &headers, None);
         stream.write_all(frame).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        let begun = std::time::Instant::now();
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
+        assert!(begun.elapsed().as_secs() < 8, "{frame:?} {}", String::from_utf8_lossy(&heard));
         assert!(heard.starts_with(b"HTTP/1.1 101"), "{frame:?}: {}", String::from_utf8_lossy(&heard));
     }
     bystander.send(json!({"id": 1, "method": "system.health"}));
