@@ -63,10 +63,10 @@ export class Activity extends Browser {
 
   event(name, data) {
     const id = data.call_id ?? data.outcome?.call_id;
-    if (name === 'tool_start') this.#change(id, { ...data, started_ms: Date.now(), state: 'running' });
+    if (name === 'tool_start') this.#change(id, { ...data, state: 'running' });
     else if (name === 'tool_progress') this.#change(id, { progress: data });
     else if (name === 'tool_end') this.#change(id, ended(data));
-    else if (name === 'approval') this.#change(id, { preview: data.preview, verdict: data.verdict, state: 'waiting' });
+    else if (name === 'approval') this.#change(id, { preview: data.preview, verdict: data.verdict, started_ms: data.asked_ms, state: 'waiting' });
     else if (name === 'decided') this.#soon();
     else return;
     if (this.chosen === id && name !== 'tool_progress') this.#call.load();

@@ -105,7 +105,8 @@ export class ApprovalPane {
     const turn = ++this.#turn;
     try {
       const found = await this.#how.api.get(this.#path);
-      if (turn === this.#turn && this.state !== 'busy') this.#take(found, words);
+      // What this page decided itself is told by the answer it got.
+      if (turn === this.#turn && this.state !== 'busy' && !this.#ours) this.#take(found, words);
     } catch (error) {
       // What is shown already stays good until an answer to it is refused.
       if (turn === this.#turn && this.state === 'loading') this.#broken(error);

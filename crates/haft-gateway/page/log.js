@@ -16,7 +16,7 @@ export class Log {
   #rows = h('div.log-rows');
   #empty = h('div');
   #more;
-  #limit = PAGE;
+  #oldest = null;
   #lastSeq = null;
   #verified = h('span.verified', { test: 'log-verify-state', 'aria-live': 'polite' });
   #entered = false;
@@ -25,12 +25,12 @@ export class Log {
 
   constructor(app) {
     this.#app = app;
-    const changed = () => { clearTimeout(this.#typed); this.#typed = setTimeout(() => this.#restart(), 200); };
+    const changed = () => { clearTimeout(this.#typed); this.#typed = setTimeout(() => this.#reload(), 200); };
     this.search = searchField('Filter by text', changed);
     this.#call = searchField('Filter by call id', changed);
     const kinds = ['', ...KINDS].map((kind) => h('option', { value: kind }, kind || 'all kinds'));
     this.#kind = h('select', { 'aria-label': 'Kind', on: { change: changed } }, kinds);
-    this.#more = button('Show older', { kind: 'quiet', run: () => { this.#limit *= 2; this.#reload(); } });
+    this.#more = button('Show older', { kind: 'quiet', run: () => this.#older() });
     const actions = h(
       'div.buttons',
       this.#verified,
@@ -47,18 +47,13 @@ export class Log {
   /** @param {string | null} call to see the records of this call only */
   route(call) {
     if (call) this.#call.value = call;
-    if (call || !this.#entered) this.#restart();
+    if (call || !this.#entered) this.#reload();
     if (!this.#entered) this.#verify();
     this.#entered = true;
   }
 
   refresh() {
     if (this.#entered) this.#reload();
-  }
-
-  #restart() {
-    this.#limit = PAGE;
-    this.#reload();
   }
 
   get #filter() {
@@ -68,17 +63,34 @@ export class Log {
   async #reload() {
     const filter = this.#filter;
     try {
-      const { records, head } = await this.#app.api.get('v1/log', { ...filter, limit: this.#limit });
+      const { records, head } = await this.#app.api.get('v1/log', { ...filter, limit: PAGE });
       if (JSON.stringify(filter) !== JSON.stringify(this.#filter)) return;
       this.#lastSeq = head.seq;
-      const newest = [...records].sort((one, other) => other.seq - one.seq);
-      this.#rows.replaceChildren(...newest.map((record) => this.#row(record)));
+      this.#rows.replaceChildren();
+      this.#append(records);
       const none = Object.values(filter).some(Boolean) ? 'No record fits the filter' : 'The log is empty';
-      fill(this.#empty, newest.length ? null : blank(none));
-      this.#more.hidden = newest.length < this.#limit;
+      fill(this.#empty, records.length ? null : blank(none));
     } catch (error) {
       fill(this.#empty, errorBox(error));
     }
+  }
+
+  /** Puts what comes before the oldest that is shown below it. */
+  async #older() {
+    const [filter, before] = [this.#filter, this.#oldest];
+    try {
+      const { records } = await this.#app.api.get('v1/log', { ...filter, before, limit: PAGE });
+      if (before === this.#oldest && JSON.stringify(filter) === JSON.stringify(this.#filter)) this.#append(records);
+    } catch (error) {
+      this.#app.notices.fail('Older records cannot be read', error);
+    }
+  }
+
+  /** @param {object[]} records newest first */
+  #append(records) {
+    this.#rows.append(...records.map((record) => this.#row(record)));
+    this.#oldest = records.at(-1)?.seq ?? this.#oldest;
+    this.#more.hidden = records.length < PAGE;
   }
 
   /** Puts what is new on top and leaves the rest, and what is unfolded in it, as it is. */
@@ -115,7 +127,7 @@ export class Log {
 
   #callButtons(call) {
     return [
-      button('Only this call', { kind: 'quiet', run: () => { this.#call.value = call; this.#restart(); } }),
+      button('Only this call', { kind: 'quiet', run: () => { this.#call.value = call; this.#reload(); } }),
       button('Show the call', { kind: 'quiet', run: () => this.#app.go('activity', call) }),
     ];
   }

@@ -53,6 +53,7 @@ export class App {
     spot('main').replaceChildren(...Object.values(this.#views).map((view) => view.root));
     spot('tabs').replaceChildren(...Object.values(this.#tabs));
     spot('tabs').hidden = false;
+    this.waiting(0);
     fill(spot('corner'), this.notifier.offer(), this.#state, button('Keys', { kind: 'quiet', key: '?', run: showKeys }));
     addEventListener('hashchange', () => this.#route());
     addEventListener('online', () => this.#stream.retry());
@@ -115,7 +116,8 @@ export class App {
   /** @param {number} count how many wait for a person */
   waiting(count) {
     this.notifier.badge(count);
-    fill(this.#tabs.inbox, 'Inbox', count ? h('span.count', count) : null);
+    // Its place is kept while there is none, so that the other tabs stand still.
+    fill(this.#tabs.inbox, 'Inbox', h(count ? 'span.count' : 'span.count.none', count));
     this.#tabs.inbox.setAttribute('aria-label', `Inbox, ${count} waiting`);
   }
 

@@ -25,6 +25,8 @@ const OUTCOMES: usize = 256;
 const OUTCOMES_BYTES: usize = 32 << 20;
 /// How many calls of this process are remembered as its own.
 const OWN: usize = 1 << 16;
+/// How many decisions of this process are remembered: longer than the log takes to tell of them.
+const DECIDED: usize = 256;
 
 /// An event as it is sent.
 #[derive(Debug)]
@@ -59,6 +61,7 @@ struct Recent {
     bytes: usize,
     own: HashSet<CallId>,
     own_order: VecDeque<CallId>,
+    decided: VecDeque<CallId>,
 }
 
 /// Somebody who listens.
@@ -133,6 +136,23 @@ impl Hub {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner).own.contains(call)
     }
 
+    /// Remembers that a question was decided in this process.
+    fn decided(&self, call: &CallId) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.decided.push_back(call.clone());
+        if recent.decided.len() > DECIDED {
+            recent.decided.pop_front();
+        }
+    }
+
+    /// A question was decided, as the log says. If another process did that, what follows happens there, too.
+    pub(crate) fn hand_over(&self, call: &CallId) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if !recent.decided.contains(call) {
+            recent.own.remove(call);
+        }
+    }
+
     fn keep(&self, outcome: Outcome, size: usize) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let id = outcome.call_id.clone();
@@ -183,10 +203,15 @@ pub(crate) async fn pump(gateway: Shared, mut events: broadcast::Receiver<Event>
 pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
     match event {
         Event::CallStart { call_id, session, tool, preview } => {
-            ("tool_start", json!({ "call_id": call_id, "session": session, "tool": tool, "preview": preview }))
+            let now = now_ms();
+            let data =
+                json!({ "call_id": call_id, "session": session, "tool": tool, "preview": preview, "started_ms": now });
+            ("tool_start", data)
         }
         Event::Approval { call_id, session, preview, verdict } => {
-            ("approval", json!({ "call_id": call_id, "session": session, "preview": preview, "verdict": verdict }))
+            let now = now_ms();
+            let data = json!({ "call_id": call_id, "session": session, "preview": preview, "verdict": verdict, "asked_ms": now });
+            ("approval", data)
         }
         Event::Decided { call_id, state, by } => ("decided", json!({ "call_id": call_id, "state": state, "by": by })),
         Event::Progress { call_id, message, done, .. } => {
@@ -215,7 +240,10 @@ fn pass_on(gateway: &Shared, event: Event) {
             let (name, data) = worded(&event);
             hub.publish(name, Some(session.clone()), &data.to_string());
         }
-        Event::Decided { .. } => {
+        Event::Decided { call_id, state, .. } => {
+            if *state != "amended" {
+                hub.decided(call_id);
+            }
             let (name, data) = worded(&event);
             hub.publish(name, None, &data.to_string());
         }
@@ -289,6 +317,15 @@ mod tests {
         for stranger in [0, first + 1_000_000] {
             assert_eq!(hub.listen(Some(stranger)).missed, Some(0), "another process numbered that");
         }
+    }
+
+    #[test]
+    fn a_call_is_another_processes_once_that_one_has_decided_it() {
+        let (hub, here, there) = (Hub::new(), haft_runtime::new_call_id(), haft_runtime::new_call_id());
+        [&here, &there].map(|call| hub.own(call));
+        hub.decided(&here);
+        [&here, &there].map(|call| hub.hand_over(call));
+        assert!(hub.is_own(&here) && !hub.is_own(&there));
     }
 
     #[test]

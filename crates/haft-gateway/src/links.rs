@@ -63,6 +63,11 @@ impl Links {
         Some((token, approval))
     }
 
+    /// Ends the tokens for an approval: it has been decided with one.
+    pub(crate) fn end(&self, approval: &str) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).0.retain(|_, (of, _)| of != approval);
+    }
+
     /// The approval that a token is for.
     pub(crate) fn approval_of(&self, token: &str) -> Option<String> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,6 +120,10 @@ mod tests {
         assert!(links.open(&link.code).is_none(), "once");
         assert_eq!(links.approval_of(&token).as_deref(), Some("abc"));
         assert_eq!(links.approval_of(&link.code), None, "a link is no token");
+        links.end("other");
+        assert!(links.approval_of(&token).is_some());
+        links.end("abc");
+        assert_eq!(links.approval_of(&token), None, "it has done what it was for");
     }
 
     #[test]

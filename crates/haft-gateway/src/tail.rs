@@ -3,7 +3,7 @@
 use crate::gateway::Shared;
 use crate::lines;
 use haft_core::{CallId, SessionId};
-use haft_store::Record;
+use haft_store::{Approval, Record};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ pub(crate) async fn follow(gateway: Shared) {
 async fn tell(gateway: &Shared, record: &Record) {
     let body = &record.body;
     let Some(call) = body["call"].as_str().and_then(CallId::parse) else { return };
+    if body["kind"] == "approval" && (body["said"] == "approved" || body["said"] == "rejected") {
+        gateway.hub.hand_over(&call);
+    }
     if gateway.hub.is_own(&call) {
         return;
     }
@@ -48,6 +51,7 @@ async fn tell(gateway: &Shared, record: &Record) {
         Some("intent") => {
             let data = json!({
                 "call_id": call, "session": session, "tool": body["tool"], "preview": lines::recalled(gateway, body),
+                "started_ms": body["at"],
             });
             gateway.hub.publish("tool_start", session, &data.to_string());
         }
@@ -85,9 +89,16 @@ async fn question(gateway: &Shared, call: &CallId, body: &Value) {
         return;
     }
     let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
+    asked_again(gateway, &asked);
+    (gateway.options.waiting)(call.as_str(), &asked.preview);
+}
+
+/// Says that a stored question waits, or is another one now.
+pub(crate) fn asked_again(gateway: &Shared, asked: &Approval) {
     let session = asked.session.as_deref().and_then(SessionId::new);
     let verdict = json!({ "decision": "ask", "by": "", "reason": asked.reason });
-    let data = json!({ "call_id": call, "session": session, "preview": asked.preview, "verdict": verdict });
+    let data = json!({
+        "call_id": asked.id, "session": session, "preview": asked.preview, "verdict": verdict, "asked_ms": asked.asked_ms,
+    });
     gateway.hub.publish("approval", session, &data.to_string());
-    (gateway.options.waiting)(call.as_str(), &asked.preview);
 }

@@ -19,7 +19,9 @@ use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::shell::rule;
 use haft_core::tool::Effect;
-use haft_core::{Admitted, Answer, Call, CallError, Checked, Facts, Hold, Outcome, Pending, Refused, Ruling, Shell};
+use haft_core::{
+    Admitted, Answer, Call, CallError, Checked, Facts, Hold, Origin, Outcome, Pending, Refused, Ruling, Shell,
+};
 use haft_sandbox::Level;
 use haft_store::Entry;
 use serde::Serialize;
@@ -186,13 +188,12 @@ impl Haft {
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
         let mut question = self.question(&pending, halt).await;
+        // What was approved earlier has its answer: nobody is asked again.
+        let answered = pending.checked().call().origin == Origin::Approval;
         let said = loop {
-            self.events.send_with(|| Event::Approval {
-                call_id: question.call_id.clone(),
-                session: pending.checked().call().session.clone(),
-                preview: question.preview.clone(),
-                verdict: question.verdict.clone(),
-            });
+            if !answered {
+                self.tell_asked(&pending, &question);
+            }
             let heard = tokio::select! {
                 heard = self.put(&pending, &question, approver) => heard?,
                 error = halt.stopped() => {
@@ -231,6 +232,15 @@ impl Haft {
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
+    }
+
+    fn tell_asked(&self, pending: &Pending, question: &Question) {
+        self.events.send_with(|| Event::Approval {
+            call_id: question.call_id.clone(),
+            session: pending.checked().call().session.clone(),
+            preview: question.preview.clone(),
+            verdict: question.verdict.clone(),
+        });
     }
 
     /// What a person is shown: for a tool that can tell, its real effect.

@@ -54,6 +54,12 @@ pub struct Question {
 }
 
 impl Question {
+    /// The digest of what an answer is for: the basis, and what came of a trial. Who sees another face has to look
+    /// again.
+    pub fn face(&self) -> Digest {
+        Digest::of(format!("{} {:?} {:?}", self.basis, self.shown, self.tried).as_bytes())
+    }
+
     /// Whether it can be tried before it is answered.
     pub fn can_try(&self) -> bool {
         self.tried.is_none() && self.hold.as_ref().is_some_and(|hold| hold.gap.is_none())

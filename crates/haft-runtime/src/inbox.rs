@@ -79,7 +79,11 @@ impl Haft {
             _ => self.store.approve(id.as_str(), by).await.map(|call| call.is_some()),
         };
         let won = won.map_err(store_error)?;
-        if won && !matches!(said, Said::Reject(_)) {
+        let rejected = matches!(said, Said::Reject(_));
+        if won {
+            self.tell_decided(id, if rejected { "rejected" } else { "approved" }, by);
+        }
+        if won && !rejected {
             self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
         }
         Ok(won)

@@ -84,8 +84,26 @@ impl Haft {
 
     /// The same, and perhaps for more than this once.
     pub async fn decide(&self, id: &str, by: &str, resolution: Resolution, halt: &Halt) -> Result<Outcome, CallError> {
+        self.decide_as_seen(id, by, None, resolution, halt).await
+    }
+
+    /// The same, by somebody who says what they saw ([`Question::face`]): whatever anybody else has looked at, edited
+    /// or tried since, a yes is for that.
+    pub async fn decide_as_seen(
+        &self,
+        id: &str,
+        by: &str,
+        seen: Option<&str>,
+        resolution: Resolution,
+        halt: &Halt,
+    ) -> Result<Outcome, CallError> {
         let asked = self.belongs_here(id).await?;
         let now = self.still_the_same(&asked, halt).await?;
+        if let (Some(seen), Some(now)) = (seen, &now)
+            && now.face().to_string() != seen
+        {
+            return Err(seen_otherwise(id));
+        }
         if let (Resolution::Always(pattern), Some(question)) = (&resolution, &now) {
             // Before anything is decided: a bad pattern must not use the question up.
             Grant::check_pattern(&question.tool, pattern)
@@ -195,6 +213,12 @@ impl Haft {
     pub async fn suggested(&self, id: &str) -> Vec<String> {
         let now = self.question_of(id, &Halt::new()).await;
         now.ok().flatten().map(|question| question.rules).unwrap_or_default()
+    }
+
+    /// Refuses if a stored call raises another question than the one that somebody saw.
+    pub async fn check_seen(&self, id: &str, seen: &str) -> Result<(), CallError> {
+        let now = self.question_of(id, &Halt::new()).await?;
+        if now.is_none_or(|now| now.face().to_string() == seen) { Ok(()) } else { Err(seen_otherwise(id)) }
     }
 
     /// Rejects a stored call.
@@ -311,4 +335,9 @@ impl Haft {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))
     }
+}
+
+fn seen_otherwise(id: &str) -> CallError {
+    CallError::conflict(format!("{id} is not what you saw any more: it was edited or tried, or its files have changed"))
+        .hint("look at it again, then decide")
 }

@@ -32,6 +32,8 @@ pub struct Traced {
 pub struct Wanted {
     /// Only those after this number, oldest first; otherwise the latest come first.
     pub after: Option<i64>,
+    /// Only those before this number.
+    pub before: Option<i64>,
     /// At most so many.
     pub limit: u32,
     /// About this call.
@@ -111,18 +113,18 @@ impl Store {
 }
 
 fn search(connection: &Connection, wanted: &Wanted, end: i64) -> rusqlite::Result<Vec<Record>> {
-    let Wanted { after, limit, call, kind, text } = wanted;
+    let Wanted { after, before, limit, call, kind, text } = wanted;
     let order = if after.is_some() { "ASC" } else { "DESC" };
     // One call's records are found by the index; anything else is looked for in what is recent.
     let floor = if call.is_some() { 0 } else { (end - SEARCHED).max(0) };
     let sql = format!(
         "SELECT seq, hash, text FROM journal
          WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) AND (?4 IS NULL OR text ->> 'kind' = ?4)
-         AND (?5 IS NULL OR instr(lower(text), lower(?5)) > 0) ORDER BY seq {order} LIMIT ?2"
+         AND (?5 IS NULL OR instr(lower(text), lower(?5)) > 0) AND (?6 IS NULL OR seq < ?6) ORDER BY seq {order} LIMIT ?2"
     );
     connection
         .prepare_cached(&sql)?
-        .query_map(params![after.unwrap_or(floor).max(floor), limit, call, kind, text], read_record)?
+        .query_map(params![after.unwrap_or(floor).max(floor), limit, call, kind, text, before], read_record)?
         .collect()
 }
 

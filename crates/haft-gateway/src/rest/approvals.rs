@@ -5,12 +5,14 @@ use crate::gateway::{Gateway, Shared};
 use crate::guard::{self, Visitor};
 use crate::links;
 use crate::problem::{Problem, told};
+use crate::tail;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use haft_core::{CallError, Outcome};
 use haft_runtime::{Question, Resolution};
 use haft_store::{Approval, ApprovalState};
+use http::{HeaderMap, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -32,6 +34,9 @@ pub(crate) struct Decided {
     pub(crate) decision: Answer,
     pub(crate) pattern: Option<String>,
     pub(crate) message: Option<String>,
+    /// What they saw: the question's `basis`. If it is another one now, the answer is not taken. `If-Match` says the
+    /// same.
+    pub(crate) basis: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -77,8 +82,14 @@ pub(crate) async fn decide(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let decided: Decided = body::json(&gateway, request).await?;
-    match gateway.resolve(&id, visitor.name(), decided).await? {
+    let seen = seen(request.headers())?;
+    let mut decided: Decided = body::json(&gateway, request).await?;
+    decided.basis = seen.or(decided.basis);
+    let resolved = gateway.resolve(&id, visitor.name(), decided).await?;
+    if visitor.by_link {
+        gateway.links.end(&id);
+    }
+    match resolved {
         Resolved::Ran(outcome) => Ok(told(&outcome)),
         Resolved::Rejected => Ok(Json(json!({ "id": id, "state": "rejected" })).into_response()),
     }
@@ -93,14 +104,18 @@ pub(crate) async fn edit(
 ) -> Result<Json<Value>, Problem> {
     let edited: Edited = body::json(&gateway, request).await?;
     let question = gateway.haft.amend(&id, visitor.name(), edited.args).await?;
-    Ok(Json(shown(&gateway.approval(&id).await?, question.as_ref())))
+    let approval = gateway.approval(&id).await?;
+    tail::asked_again(&gateway, &approval);
+    Ok(Json(shown(&approval, question.as_ref())))
 }
 
 /// `POST /v1/approvals/ID/try`.
 pub(crate) async fn try_out(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
     let (haft, end, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
     let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &end).await }).await?;
-    Ok(Json(shown(&gateway.approval(&id).await?, Some(&question))))
+    let approval = gateway.approval(&id).await?;
+    tail::asked_again(&gateway, &approval);
+    Ok(Json(shown(&approval, Some(&question))))
 }
 
 /// `POST /v1/approvals/ID/link`.
@@ -151,7 +166,7 @@ impl Gateway {
 
     /// Decides about a stored call, and runs it if the answer is yes. Whoever decided may go: it runs to its end.
     pub(crate) async fn resolve(&self, id: &str, by: &'static str, decided: Decided) -> Result<Resolved, CallError> {
-        let Decided { decision, pattern, message } = decided;
+        let Decided { decision, pattern, message, basis } = decided;
         let resolution = match (decision, pattern) {
             (Answer::Once, _) => Resolution::Once,
             (Answer::Session, _) => Resolution::Session,
@@ -160,14 +175,28 @@ impl Gateway {
                 return Err(CallError::invalid("for always, a pattern is needed").hint("say what it is for: `pattern`"));
             }
             (Answer::Reject, _) => {
+                if let Some(seen) = &basis {
+                    self.haft.check_seen(id, seen).await?;
+                }
                 let message = message.unwrap_or_default();
                 let message = haft_core::preview::cut(&message, MESSAGE_MAX);
                 return self.haft.reject(id, by, &message).await.map(|()| Resolved::Rejected);
             }
         };
         let (haft, end, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
-        let run = async move { haft.decide(&id, by, resolution, &end).await };
+        let run = async move { haft.decide_as_seen(&id, by, basis.as_deref(), resolution, &end).await };
         self.to_its_end(run).await.map(|outcome| Resolved::Ran(Box::new(outcome)))
+    }
+}
+
+/// What somebody says that they saw.
+fn seen(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut said = headers.get_all(header::IF_MATCH).iter();
+    let Some(value) = said.next() else { return Ok(None) };
+    let tag = value.to_str().ok().and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"'));
+    match (tag, said.next()) {
+        (Some(tag), None) => Ok(Some(tag.to_owned())),
+        _ => Err(Problem::invalid("If-Match is to hold one basis, in quotes")),
     }
 }
 
@@ -176,6 +205,7 @@ fn shown(approval: &Approval, question: Option<&Question>) -> Value {
     if let Some(question) = question {
         value["question"] = serde_json::to_value(question).unwrap_or_default();
         value["question"]["can_try"] = question.can_try().into();
+        value["question"]["basis"] = question.face().to_string().into();
     }
     value
 }

@@ -20,6 +20,7 @@ const LIMIT: u32 = 2000;
 #[derive(Deserialize)]
 pub(crate) struct Which {
     after: Option<i64>,
+    before: Option<i64>,
     limit: Option<u32>,
     call: Option<String>,
     kind: Option<String>,
@@ -29,9 +30,9 @@ pub(crate) struct Which {
 /// `GET /v1/log`.
 pub(crate) async fn records(State(gateway): State<Shared>, Asked(which): Asked<Which>) -> Result<Json<Value>, Problem> {
     let said = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let Which { after, limit, call, kind, q } = which;
+    let Which { after, before, limit, call, kind, q } = which;
     let limit = limit.unwrap_or(200).min(LIMIT);
-    let wanted = Wanted { after, limit, call: said(call), kind: said(kind), text: said(q) };
+    let wanted = Wanted { after, before, limit, call: said(call), kind: said(kind), text: said(q) };
     let (records, head) = gateway.haft.store().search(wanted).await?;
     Ok(Json(json!({ "records": records, "head": head })))
 }

@@ -140,16 +140,17 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
         decision: Option<Answer>,
         message: Option<String>,
         pattern: Option<String>,
+        basis: Option<String>,
         args: Option<Value>,
     }
-    let Params { id, decision, message, pattern, args } = given(params)?;
+    let Params { id, decision, message, pattern, basis, args } = given(params)?;
     match (decision, args) {
         (None, Some(args)) => {
             let question = gateway.haft.amend(&id, visitor.name(), args).await?;
             Ok(json!({ "id": id, "state": "pending", "question": question }))
         }
         (Some(decision), None) => {
-            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message }).await? {
+            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, basis }).await? {
                 Resolved::Ran(outcome) => Ok(serde_json::to_value(outcome).unwrap_or_default()),
                 Resolved::Rejected => Ok(json!({ "id": id, "state": "rejected" })),
             }
