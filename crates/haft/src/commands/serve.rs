@@ -106,10 +106,18 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
         dialect: app.dialect(None)?,
         config: in_force(app, common)?,
         confinement: doctor::confined(data_dir),
-        servers: Arc::new(|| json!([])),
+        servers: servers(app),
         waiting: Arc::new(move |id, shown| tell.waiting(id, shown)),
         mcp: None,
     })
+}
+
+/// How the bridged servers are, whenever somebody asks.
+fn servers(app: &App) -> Arc<dyn Fn() -> Value + Send + Sync> {
+    match app.bridge().map(Arc::clone) {
+        Some(bridge) => Arc::new(move || json!(bridge.status())),
+        None => Arc::new(|| json!([])),
+    }
 }
 
 fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {
