@@ -13,6 +13,7 @@ use haft_core::CallError;
 use haft_mcp::client::{Bridge, State, Status};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Bridges a server: enters it in the configuration, starts it once, and accepts what it says of its tools.
 pub(super) fn add(common: &Common, args: &McpAdd) -> Result<u8, Failure> {
@@ -123,7 +124,7 @@ fn meet(common: &Common, name: &str, accept: Accept) -> Result<u8, Failure> {
 }
 
 fn bridge<'a>(app: &'a App, name: &str) -> Result<&'a Bridge, CallError> {
-    app.bridge().ok_or_else(|| {
+    app.bridge().map(Arc::as_ref).ok_or_else(|| {
         let shown = haft_core::preview::inert(name);
         CallError::not_found(format!("there is no MCP server `{shown}`")).hint("`haft mcp add` bridges one")
     })
@@ -170,7 +171,7 @@ fn state(status: &Status) -> String {
 /// Lists the bridged servers, as they are known. Nothing is started for it.
 pub(super) fn list(common: &Common) -> Result<u8, Failure> {
     let app = App::open(common)?;
-    let all = app.bridge().map(Bridge::status).unwrap_or_default();
+    let all = app.bridge().map(|bridge| bridge.status()).unwrap_or_default();
     if app.json {
         style::json(&json!({ "servers": all }));
         return Ok(0);
