@@ -5,9 +5,12 @@
 
 mod entries;
 mod hostile;
+#[path = "../../../../tests/real/needs.rs"]
+mod needs;
 mod pinned;
 mod real;
 
+use needs::need;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -155,13 +158,10 @@ struct Installed {
 
 /// None only where somebody said on purpose that they are to be left out.
 fn installed() -> Option<Installed> {
-    let found = |name: &str| std::env::var(name).ok();
-    match (found("HAFT_TEST_NODE"), found("HAFT_TEST_NODE_MODULES"), found("HAFT_TEST_PYTHON")) {
-        (Some(node), Some(modules), Some(python)) => Some(Installed { node, modules, python }),
-        _ if found("HAFT_TEST_WITHOUT_MCP").is_some_and(|said| said == "1") => None,
-        _ => panic!(
-            "HAFT_TEST_NODE, HAFT_TEST_NODE_MODULES and HAFT_TEST_PYTHON name the MCP servers to test against; \
-             `cargo xtask test` sets them. HAFT_TEST_WITHOUT_MCP=1 leaves these tests out."
-        ),
-    }
+    let found = |name: &str| need(name).map(|path| path.to_string_lossy().into_owned());
+    Some(Installed {
+        node: found("HAFT_TEST_NODE")?,
+        modules: found("HAFT_TEST_NODE_MODULES")?,
+        python: found("HAFT_TEST_PYTHON")?,
+    })
 }
