@@ -2,6 +2,7 @@
 //! turns within one run, so that a busy machine slows both, and only ratios are judged where there is a
 //! peer. Nothing is left out for being slow: a number that misses its target is printed as such.
 
+mod doors;
 mod haft;
 mod overhead;
 mod peers;
@@ -22,10 +23,11 @@ use std::path::PathBuf;
 const CALLS: &str = "Calls and files";
 const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
+const DOORS: &str = "Doors";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?];
+    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -37,6 +39,11 @@ pub(crate) fn sandbox() -> Result<()> {
 /// Only what understanding a command costs.
 pub(crate) fn shell() -> Result<()> {
     renew(&commands()?)
+}
+
+/// Only what the doors cost.
+pub(crate) fn doors() -> Result<()> {
+    renew(&at_the_doors()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -72,6 +79,15 @@ fn commands() -> Result<Section> {
     let body = shell::body()?;
     print!("{body}");
     Ok(Section { title: SHELL, body })
+}
+
+fn at_the_doors() -> Result<Section> {
+    let body = match haft::Haft::build()? {
+        Some(haft) => doors::body(&haft)?,
+        None => report::table(&[Row::missing("the doors", "the binary does not exist yet")]),
+    };
+    print!("{body}");
+    Ok(Section { title: DOORS, body })
 }
 
 fn path() -> PathBuf {

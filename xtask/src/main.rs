@@ -5,10 +5,12 @@
 mod bench;
 mod ci;
 mod docs;
+mod doors;
 mod fuzz;
 mod needs;
 mod real;
 mod sh;
+mod soak;
 mod test;
 mod tidy;
 
@@ -22,6 +24,8 @@ cargo xtask tidy                          the conventions that a compiler does n
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
 cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask bench shell                   the same for understanding shell commands alone
+cargo xtask bench doors                   the same for MCP and the gateway alone
+cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
@@ -46,6 +50,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench"] => bench::run(),
         ["bench", "sandbox"] => bench::sandbox(),
         ["bench", "shell"] => bench::shell(),
+        ["bench", "doors"] => bench::doors(),
+        ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["docs"] => docs::run(docs::Mode::Write),

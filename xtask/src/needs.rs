@@ -195,13 +195,14 @@ impl Need {
     }
 }
 
+/// One at a time, as apt itself would insist by failing.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Installs a Debian package, for who may. A machine that is fresh has no package lists yet.
 fn by_apt(package: &str) -> bool {
     if !sh::is_root() || sh::find(&["apt-get"]).is_none() {
         return false;
     }
-    // One at a time, as apt itself would insist by failing.
-    static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock();
     let apt = |args: &[&str]| {
         let patience = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10"];

@@ -32,7 +32,7 @@ const WITHOUT_CHROMIUM: &str = "HAFT_TEST_WITHOUT_CHROMIUM";
 /// Brings everything that is not there yet.
 pub(crate) fn meet() -> Real {
     let mut real = Real::default();
-    if without(WITHOUT_MCP) {
+    if without_mcp() {
         real.missing.push(format!("{WITHOUT_MCP} is set: no test meets a real MCP client or server"));
     } else {
         mcp(&mut real);
@@ -49,17 +49,26 @@ pub(crate) fn meet() -> Real {
     real
 }
 
+/// One of the things, brought if need be.
+pub(crate) fn found(variable: &str) -> Result<PathBuf> {
+    let real = meet();
+    let export = real.exports.into_iter().find(|(name, _)| *name == variable);
+    export.map(|(_, path)| path).with_context(|| format!("{variable}: {}", real.missing.join("; ")))
+}
+
 /// What is there, as lines for a shell.
 pub(crate) fn print() -> Result<()> {
     let real = meet();
     print!("{}", shell(&real.exports));
     real.missing.iter().for_each(|sentence| eprintln!("{sentence}"));
+    let failed = real.missing.iter().filter(|sentence| sentence.starts_with("could not")).count();
+    anyhow::ensure!(failed == 0, "{failed} of the things that tests need could not be had");
     Ok(())
 }
 
 fn mcp(real: &mut Real) {
     let tests = "the tests with real MCP clients and servers fail (HAFT_TEST_WITHOUT_MCP=1 leaves them out)";
-    // Python first where npm is missing, because PyPI has an npm.
+    // Python first where npm is missing, because `PyPI` has an npm.
     let npm = npm::Npm::find();
     let brought = std::thread::scope(|scope| {
         let pythons = [python::TWO, python::ONE].map(|part| scope.spawn(move || part.bring()));
@@ -90,6 +99,11 @@ impl Real {
     }
 }
 
+/// Whether whoever runs this does without real clients and servers.
+pub(crate) fn without_mcp() -> bool {
+    without(WITHOUT_MCP)
+}
+
 fn without(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| value == "1")
 }
@@ -104,10 +118,10 @@ fn pins(name: &str) -> PathBuf {
 
 /// Leaves a file by which tests find what is there, however they were started.
 fn remember(exports: &[Export]) -> Result<()> {
-    let lines: String = exports.iter().map(|(name, path)| format!("{name}={}\n", path.display())).collect();
+    let lines: Vec<String> = exports.iter().map(|(name, path)| format!("{name}={}", path.display())).collect();
     std::fs::create_dir_all(home()).context("cannot make target/needs")?;
     let draft = home().join(format!(".env-{}", std::process::id()));
-    std::fs::write(&draft, lines).context("cannot write below target/needs")?;
+    std::fs::write(&draft, lines.join("\n")).context("cannot write below target/needs")?;
     std::fs::rename(&draft, home().join("env")).context("cannot write target/needs/env")
 }
 

@@ -3,7 +3,7 @@
 
 use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
 use crate::real::{self, Real};
-use crate::{fuzz, sh, tidy};
+use crate::{fuzz, sh, soak, tidy};
 use anyhow::{Result, bail};
 
 /// What tests use beyond the toolchain.
@@ -14,8 +14,8 @@ const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "haft-fuzz"];
 
 pub(crate) fn run() -> Result<()> {
     let mut missing: Vec<String> = NEEDS.iter().filter_map(|need| need.meet().err()).collect();
-    let real = real::meet();
-    missing.extend(real.missing.iter().cloned());
+    // Brought while the rest is built: it mostly waits for registries.
+    let bringing = std::thread::spawn(real::meet);
     let (mut passed, mut failed) = (Vec::new(), Vec::new());
     let mut step = |name, result: Result<()>| match result {
         Ok(()) => passed.push(name),
@@ -32,7 +32,13 @@ pub(crate) fn run() -> Result<()> {
         Err(sentence) => missing.push(sentence),
     }
     step("doc tests", cargo(&["test", "--doc"], &[]));
+    let real = bringing.join().unwrap_or_default();
+    missing.extend(real.missing.iter().cloned());
+    step("soak", soak::run(&sh::root().join("target/debug/haft"), soak::BRIEF));
     step("tests", runner(&real));
+    for table in conformance() {
+        println!("{table}");
+    }
 
     needs::confess(&missing);
     if !failed.is_empty() {
@@ -50,6 +56,15 @@ fn runner(real: &Real) -> Result<()> {
         (&["test"], &["--lib", "--bins", "--tests", "--no-fail-fast"])
     };
     sh::run(sh::cargo(verb).args(ALL_BUT_FUZZ).args(options).envs(real.exports.iter().cloned()))
+}
+
+/// What the conformance suite found, as its tests left it.
+fn conformance() -> Vec<String> {
+    let entries = std::fs::read_dir(sh::root().join("target/conformance")).into_iter().flatten().flatten();
+    let mut files: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "md")).collect();
+    files.sort();
+    files.iter().filter_map(|file| std::fs::read_to_string(file).ok()).collect()
 }
 
 fn cargo(verb: &[&str], options: &[&str]) -> Result<()> {

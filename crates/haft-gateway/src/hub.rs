@@ -322,9 +322,13 @@ mod tests {
     #[test]
     fn a_call_is_another_processes_once_that_one_has_decided_it() {
         let (hub, here, there) = (Hub::new(), haft_runtime::new_call_id(), haft_runtime::new_call_id());
-        [&here, &there].map(|call| hub.own(call));
+        for call in [&here, &there] {
+            hub.own(call);
+        }
         hub.decided(&here);
-        [&here, &there].map(|call| hub.hand_over(call));
+        for call in [&here, &there] {
+            hub.hand_over(call);
+        }
         assert!(hub.is_own(&here) && !hub.is_own(&there));
     }
 

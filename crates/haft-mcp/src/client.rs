@@ -7,6 +7,7 @@
 
 mod answer;
 mod bridge;
+mod call;
 mod connect;
 mod declared;
 mod follow;
@@ -59,6 +60,8 @@ pub enum Reach {
         url: String,
         /// Headers for every request. `${NAME}` stands for haft's own variable.
         headers: BTreeMap<String, String>,
+        /// As whom haft signs in, if it has to.
+        who: oauth::Who,
     },
 }
 
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn names_are_part_of_tool_names() {
-        let reach = Reach::Url { url: "http://127.0.0.1/".into(), headers: BTreeMap::new() };
+        let reach = Reach::Url { url: "http://127.0.0.1/".into(), headers: BTreeMap::new(), who: oauth::Who::New };
         for bad in ["", "A", "a:b", "a.b", "a b", &"x".repeat(41)] {
             assert!(Server::new(bad, reach.clone()).is_err(), "{bad:?}");
         }
@@ -210,7 +213,7 @@ mod tests {
 
     #[test]
     fn denied_tools_are_not_offered_whatever_is_allowed() {
-        let reach = Reach::Url { url: String::new(), headers: BTreeMap::new() };
+        let reach = Reach::Url { url: String::new(), headers: BTreeMap::new(), who: oauth::Who::New };
         let mut server = Server::new("x", reach).unwrap();
         assert!(server.offers("anything"));
         server.allow = Some(vec!["get_*".into(), "list?".into()]);

@@ -15,6 +15,8 @@ mod own;
 mod pipes;
 mod progress;
 mod reply;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use door::Door;
@@ -37,6 +39,8 @@ use wire::Wire;
 
 /// How many calls are remembered as resources.
 const RECENT_MAX: usize = 1000;
+/// A session over HTTP ends when its client has been silent for so long: people think, but clients forget to say goodbye.
+const IDLE_MAX: Duration = Duration::from_mins(30);
 /// An HTTP request's body may be this large.
 const BODY_MAX: usize = 16 << 20;
 
@@ -207,7 +211,9 @@ impl Server {
             .with_max_request_body_bytes(BODY_MAX)
             .with_cancellation_token(ct);
         let make = move || Ok(Door::http(Arc::clone(&shared)));
-        StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config)
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE_MAX);
+        StreamableHttpService::new(make, Arc::new(sessions), config)
     }
 }
 

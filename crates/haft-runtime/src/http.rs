@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long one that is not used is kept.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// A client that follows no redirect by itself: a server must not choose whom haft talks to. How long an answer may
 /// take is for the caller to say.

@@ -198,7 +198,7 @@ pub struct App {
     pub config: String,
     session: SessionId,
     dialect: Dialect,
-    bridge: Option<Bridge>,
+    bridge: Option<Arc<Bridge>>,
     life: Life,
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -277,7 +277,7 @@ impl App {
 
     /// The bridged MCP servers, if any are configured. Their tools are in the registry: those that were accepted
     /// earlier from the start, and in a process that serves the others as soon as their servers have been met.
-    pub fn bridge(&self) -> Option<&Bridge> {
+    pub fn bridge(&self) -> Option<&Arc<Bridge>> {
         self.bridge.as_ref()
     }
 
@@ -291,7 +291,7 @@ impl App {
             Life::Stays(_) => Learn::Background,
         };
         match self.block_on(Bridge::open(&self.haft, &self.doors.servers, learn)) {
-            Ok(bridge) => self.bridge = Some(bridge),
+            Ok(bridge) => self.bridge = Some(Arc::new(bridge)),
             Err(error) => style::warn(&format!("the tools of MCP servers are missing: {}", error.message)),
         }
     }

@@ -45,7 +45,7 @@ pub use paths::Paths;
 pub use placed::{Placed, Spot, Text};
 pub use read::parse;
 pub use resolve::{Loaded, Source};
-pub use servers::{Server, Start};
+pub use servers::{OAuth, Server, Start};
 pub use settings::{Roots, Settings};
 pub use shell::{Printed, Shell};
 pub use show::{example, schema, show, show_text};

@@ -50,6 +50,16 @@ impl Row {
         }
     }
 
+    /// A value that has to reach a limit of its own.
+    pub(super) fn at_least(what: &str, value: f64, unit: &str, least: f64) -> Self {
+        Self {
+            ours: format!("{value:.0} {unit}"),
+            target: format!("≥ {least} {unit}"),
+            met: verdict(value >= least),
+            ..Self::within(what, value, unit, least)
+        }
+    }
+
     /// A value shown for comparison, without a target.
     pub(super) fn only(what: &str, value: f64, unit: &str) -> Self {
         Self { target: "none".to_owned(), met: "", ..Self::within(what, value, unit, f64::INFINITY) }

@@ -1,7 +1,7 @@
 //! A Chromium: the machine's, Debian's for who may install it, or the one that is packed for npm, which brings
 //! the libraries it needs and so runs for anybody.
 //!
-//! The latter is a headless shell: it is driven through the DevTools protocol like any other, but cannot
+//! The latter is a headless shell: it is driven through the `DevTools` protocol like any other, but cannot
 //! `--dump-dom`.
 
 use super::npm::Npm;

@@ -21,7 +21,7 @@ const QUIET: &[&str] =
     &["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=60000", "--fetch-retries=2"];
 
 impl Npm {
-    /// The machine's, or the one on PyPI.
+    /// The machine's, or the one on `PyPI`.
     pub(super) fn find() -> Result<Self> {
         if let Some(program) = sh::find(&["npm"]).filter(|npm| works(npm, &["--version"])) {
             return Ok(Self { program, first: Vec::new() });

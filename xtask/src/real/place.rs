@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than any registry takes that answers at all.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_mins(4);
 
 /// The directory of a part, filled by `fill` unless it is there already. `pins` is everything that decides what
 /// belongs into it.

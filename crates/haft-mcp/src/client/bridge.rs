@@ -67,6 +67,21 @@ impl Bridge {
         Ok(link.status())
     }
 
+    /// The same for a server that has just failed, without waiting for its next turn.
+    pub async fn start_anew(&self, name: &str) -> Result<Status, CallError> {
+        let link = self.link(name)?;
+        link.retry();
+        link.settled().await;
+        self.start(name).await
+    }
+
+    /// Ends a server and starts it again: with other tokens, say.
+    pub async fn restart(&self, name: &str) -> Result<Status, CallError> {
+        let link = self.link(name)?;
+        link.end().await;
+        self.start_anew(name).await
+    }
+
     /// Starts a server of whose tools nothing is known yet. Others are left alone.
     pub async fn learn(&self, name: &str) -> Result<(), CallError> {
         let link = self.link(name)?;
@@ -92,7 +107,9 @@ impl Bridge {
         let declared: Vec<Declared> =
             tools.iter().filter(|tool| tool.why().is_some()).map(|tool| tool.declared().clone()).collect();
         accept(link, &declared).await?;
-        tools.iter().for_each(|tool| tool.accepted());
+        for tool in &tools {
+            tool.accepted();
+        }
         Ok(())
     }
 

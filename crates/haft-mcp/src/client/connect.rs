@@ -1,35 +1,29 @@
-//! Making one connection to a server, and calling over it.
+//! Making one connection to a server.
 
 use super::answer::{Answerer, Desk};
+use super::call::Connection;
 use super::wire::{Noticed, Wire};
 use super::{Program, Reach, Server, expanded, oauth, tamed};
 use haft_core::preview::{cut, inert};
-use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
+use haft_runtime::Workspace;
 use haft_runtime::confined::{Errand, Resident, Terms};
-use haft_runtime::{Scene, Workspace};
 use http::{HeaderName, HeaderValue};
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, InputRequiredResult, ProtocolVersion,
-    RequestId, ServerResult,
-};
-use rmcp::service::{
-    ClientCacheConfig, ClientInitializeError, PeerRequestOptions, RunningService, serve_client_with_lifecycle,
-};
+use rmcp::model::{ProtocolVersion, RequestId};
+use rmcp::service::{ClientCacheConfig, ClientInitializeError, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::AuthClient;
+use rmcp::transport::auth::AuthorizationManager;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
-use rmcp::{ClientLifecycleMode, Peer, RoleClient, ServiceError};
-use serde_json::Value;
-use std::collections::HashMap;
+use rmcp::{ClientLifecycleMode, RoleClient};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How often a server may ask for more before it gives a result.
-const ROUNDS_MAX: usize = 10;
-/// How often a call looks whether its time is up.
-const LOOK: Duration = Duration::from_millis(250);
+/// How long word of an end may take.
+const WORD: Duration = Duration::from_millis(250);
 
 /// What a connection is made from.
 #[derive(Debug, Clone)]
@@ -38,20 +32,6 @@ pub(super) struct Site {
     pub(super) terms: Terms,
     /// Where tokens are kept.
     pub(super) oauth: PathBuf,
-}
-
-/// A connection that calls go over.
-#[derive(Debug)]
-pub(super) struct Connection {
-    server: String,
-    timeout: Duration,
-    pub(super) peer: Peer<RoleClient>,
-    pub(super) desk: Arc<Desk>,
-    pub(super) noticed: Arc<Noticed>,
-    /// What the server says of its tools now.
-    declared: Mutex<HashMap<String, Digest>>,
-    /// Requests that nobody waits for any more.
-    abandoned: mpsc::UnboundedSender<RequestId>,
 }
 
 /// A connection and what keeps it up.
@@ -63,44 +43,59 @@ pub(super) struct Standing {
     pub(super) tasks: JoinSet<()>,
 }
 
-/// How the versions are found out: the newest first, then what has been usual.
-fn lifecycle() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
+/// How the versions are found out: the newest first, then what has been usual. A server that cannot stand being asked
+/// for the newest is asked again as it always was.
+fn lifecycles() -> [ClientLifecycleMode; 2] {
+    let newest = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::V_2025_11_25),
-    }
+    };
+    [newest, ClientLifecycleMode::Initialize]
 }
 
 /// Connects to a server.
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Standing, CallError> {
-    let noticed = Arc::new(Noticed::default());
     let root = server.is_program().then(|| format!("file://{}", site.workspace.root().display()));
     let desk = Arc::new(Desk::new(&server.name, root));
     let mut tasks = JoinSet::new();
-    let (service, resident) = match &server.reach {
+    let (noticed, service, resident) = match &server.reach {
         Reach::Program(program) => {
-            let (wire, resident) = spawn(program, site, &noticed, &mut tasks).await?;
-            let work = serve_client_with_lifecycle(Answerer(Arc::clone(&desk)), wire, lifecycle());
-            match tokio::time::timeout(server.timeout, work).await {
-                Ok(Ok(service)) => (service, Some(resident)),
-                Ok(Err(error)) => return Err(broken(server, &noticed, resident, Some(&error)).await),
-                Err(_) => return Err(broken(server, &noticed, resident, None).await),
-            }
+            let (noticed, service, resident) = run(server, program, site, &desk, &mut tasks).await?;
+            (noticed, service, Some(resident))
         }
-        Reach::Url { url, headers } => (reach(server, (url, headers), site, &desk).await?, None),
+        Reach::Url { url, headers, .. } => (Arc::default(), reach(server, (url, headers), site, &desk).await?, None),
     };
     service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
     let (abandoned, heard) = mpsc::unbounded_channel();
-    let connection = Arc::new(Connection {
-        server: server.name.clone(),
-        timeout: server.timeout,
-        peer: service.peer().clone(),
-        desk,
-        noticed,
-        declared: Mutex::default(),
-        abandoned,
-    });
+    let connection = Arc::new(Connection::new(server, service.peer().clone(), (desk, noticed), abandoned));
     Ok(Standing { connection, service, resident, abandoned: heard, tasks })
+}
+
+type Service = RunningService<RoleClient, Answerer>;
+
+/// Starts a program and greets it.
+async fn run(
+    server: &Server,
+    program: &Program,
+    site: &Site,
+    desk: &Arc<Desk>,
+    tasks: &mut JoinSet<()>,
+) -> Result<(Arc<Noticed>, Service, Resident), CallError> {
+    let mut first = None;
+    for lifecycle in lifecycles() {
+        let noticed = Arc::new(Noticed::default());
+        let (wire, resident) = spawn(program, site, &noticed, tasks).await?;
+        let work = serve_client_with_lifecycle(Answerer(Arc::clone(desk)), wire, lifecycle);
+        match tokio::time::timeout(server.timeout, work).await {
+            Ok(Ok(service)) => return Ok((noticed, service, resident)),
+            Ok(Err(error)) => {
+                let why = broken(server, &noticed, resident, Some(&error)).await;
+                first.get_or_insert(why);
+            }
+            Err(_) => return Err(broken(server, &noticed, resident, None).await),
+        }
+    }
+    Err(first.unwrap_or_else(|| CallError::internal("no version was tried")))
 }
 
 /// Starts a program, confined.
@@ -142,7 +137,11 @@ async fn broken(
     mut resident: Resident,
     error: Option<&ClientInitializeError>,
 ) -> CallError {
-    let ended = tokio::time::timeout(LOOK, resident.ended()).await.ok();
+    // One that was given up ends because it was.
+    let ended = match error {
+        Some(_) => tokio::time::timeout(WORD, resident.ended()).await.ok(),
+        None => None,
+    };
     let seconds = server.timeout.as_secs_f64();
     let mut why = match (noticed.fatal(), ended, error) {
         (Some(fatal), _, _) => fatal,
@@ -159,61 +158,75 @@ async fn broken(
     CallError::new(ErrorKind::Upstream, why)
 }
 
+/// Greets a server at an address.
 async fn reach(
     server: &Server,
-    (url, headers): (&str, &std::collections::BTreeMap<String, String>),
+    (url, headers): (&str, &BTreeMap<String, String>),
     site: &Site,
     desk: &Arc<Desk>,
-) -> Result<RunningService<RoleClient, Answerer>, CallError> {
+) -> Result<Service, CallError> {
+    let config = config(url, headers)?;
+    let client = haft_runtime::http::client()?;
+    let mut first = None;
+    for lifecycle in lifecycles() {
+        let token = match config.auth_header {
+            Some(_) => None,
+            None => oauth::known(&site.oauth, &server.name, url).await?,
+        };
+        let work = greet(desk, (client.clone(), token), config.clone(), lifecycle);
+        match tokio::time::timeout(server.timeout, work).await {
+            Ok(Ok(service)) => return Ok(service),
+            Ok(Err(error)) if error.is_authorization_required() => return Err(unreached(server, &error)),
+            Ok(Err(error)) => {
+                first.get_or_insert(unreached(server, &error));
+            }
+            Err(_) => {
+                let seconds = server.timeout.as_secs_f64();
+                let message = format!("it did not answer `initialize` within {seconds} s");
+                return Err(CallError::new(ErrorKind::Upstream, message));
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| CallError::internal("no version was tried")))
+}
+
+async fn greet(
+    desk: &Arc<Desk>,
+    (client, token): (haft_runtime::http::Client, Option<AuthorizationManager>),
+    config: StreamableHttpClientTransportConfig,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Service, ClientInitializeError> {
+    let answerer = Answerer(Arc::clone(desk));
+    if let Some(manager) = token {
+        let transport = StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config);
+        return serve_client_with_lifecycle(answerer, transport, lifecycle).await;
+    }
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    serve_client_with_lifecycle(answerer, transport, lifecycle).await
+}
+
+/// The address and what is sent with every request.
+fn config(url: &str, headers: &BTreeMap<String, String>) -> Result<StreamableHttpClientTransportConfig, CallError> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     let mut custom = HashMap::new();
     for (name, value) in headers {
         let bad = || CallError::invalid(format!("the header `{}` cannot be sent", inert(name)));
         let value = expanded(value)?;
-        match value.strip_prefix("Bearer ").filter(|_| name.eq_ignore_ascii_case("authorization")) {
-            Some(token) => config = config.auth_header(token.trim()),
-            None => {
-                let name = HeaderName::try_from(name).map_err(|_| bad())?;
-                let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
-                value.set_sensitive(true);
-                custom.insert(name, value);
-            }
+        if let Some(token) = value.strip_prefix("Bearer ").filter(|_| name.eq_ignore_ascii_case("authorization")) {
+            config = config.auth_header(token.trim());
+            continue;
         }
+        let name = HeaderName::try_from(name).map_err(|_| bad())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        custom.insert(name, value);
     }
-    config = config.custom_headers(custom);
-    let client = haft_runtime::http::client()?;
-    let answerer = Answerer(Arc::clone(desk));
-    let token = if config.auth_header.is_none() { oauth::known(&site.oauth, &server.name, url).await? } else { None };
-    let work = async {
-        match token {
-            Some(manager) => {
-                let client = rmcp::transport::AuthClient::new(client, manager);
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                serve_client_with_lifecycle(answerer, transport, lifecycle()).await
-            }
-            None => {
-                let transport = StreamableHttpClientTransport::with_client(client, config);
-                serve_client_with_lifecycle(answerer, transport, lifecycle()).await
-            }
-        }
-    };
-    match tokio::time::timeout(server.timeout, work).await {
-        Ok(Ok(service)) => Ok(service),
-        Ok(Err(error)) => Err(unreached(server, &error)),
-        Err(_) => {
-            let seconds = server.timeout.as_secs_f64();
-            Err(CallError::new(ErrorKind::Upstream, format!("it did not answer `initialize` within {seconds} s")))
-        }
-    }
+    Ok(config.custom_headers(custom))
 }
 
 fn unreached(server: &Server, error: &ClientInitializeError) -> CallError {
     if error.is_authorization_required() {
-        let challenge = error.auth_challenge().unwrap_or_default().to_owned();
-        let failure = CallError::new(ErrorKind::Upstream, "it wants to know who asks (401)");
-        return failure
-            .hint(format!("`haft mcp test {}` signs in; or give a header with a token in the entry", server.name))
-            .details(serde_json::json!({ "challenge": challenge }));
+        return unauthorized(&server.name, error.auth_challenge().unwrap_or_default());
     }
     let mut why = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -224,145 +237,8 @@ fn unreached(server: &Server, error: &ClientInitializeError) -> CallError {
     CallError::new(ErrorKind::Upstream, format!("it cannot be reached: {}", tamed(&inert(&why), 500)))
 }
 
-/// A request on its way. Dropped before the answer came, the server is told.
-struct Pending<'c> {
-    connection: &'c Connection,
-    id: Option<RequestId>,
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
-            // Nobody hears it once the connection is gone, and then nobody has to.
-            let _ = self.connection.abandoned.send(id);
-        }
-    }
-}
-
-/// How a call over a connection failed.
-pub(super) enum Broken {
-    /// The connection is gone.
-    Gone,
-    /// Something else.
-    Because(CallError),
-}
-
-impl Connection {
-    /// Notes what the server says of its tools now.
-    pub(super) fn declare(&self, declared: HashMap<String, Digest>) {
-        *self.declared.lock().unwrap_or_else(PoisonError::into_inner) = declared;
-    }
-
-    /// What the server says of a tool now.
-    pub(super) fn declared(&self, tool: &str) -> Option<Digest> {
-        self.declared.lock().unwrap_or_else(PoisonError::into_inner).get(tool).copied()
-    }
-
-    /// Calls a tool.
-    pub(super) async fn call(&self, tool: &str, scene: &Scene) -> Result<CallToolResult, Broken> {
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        params.arguments = scene.args().as_object().cloned();
-        let _served = self.desk.serve(scene);
-        for _ in 0..ROUNDS_MAX {
-            match self.request(params.clone(), scene).await? {
-                ServerResult::CallToolResult(result) => return Ok(result),
-                ServerResult::InputRequiredResult(more) => {
-                    params.request_state.clone_from(&more.request_state);
-                    params.input_responses = self.fulfil(more).await?;
-                }
-                // Nothing known in it: an empty result.
-                ServerResult::CustomResult(result) => {
-                    let text = result.0.to_string();
-                    return Ok(CallToolResult::success(vec![rmcp::model::ContentBlock::text(text)]));
-                }
-                ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
-                _ => return Err(Broken::Because(self.upstream("answered with something that is no tool's result"))),
-            }
-        }
-        Err(Broken::Because(self.upstream(&format!("asked for more {ROUNDS_MAX} times and gave no result"))))
-    }
-
-    async fn request(&self, params: CallToolRequestParams, scene: &Scene) -> Result<ServerResult, Broken> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-        let handle = match tokio::time::timeout(self.timeout, sent).await {
-            Ok(handle) => handle.map_err(|error| self.explain(error))?,
-            Err(_) => return Err(Broken::Because(self.late())),
-        };
-        let _tracked = self.desk.track(handle.progress_token.clone(), scene);
-        let mut pending = Pending { connection: self, id: Some(handle.id.clone()) };
-        let answer = handle.await_response();
-        tokio::pin!(answer);
-        let (mut left, mut heard) = (self.timeout, self.desk.heard());
-        loop {
-            let slice = LOOK.min(left);
-            tokio::select! {
-                answer = &mut answer => {
-                    pending.id = None;
-                    return answer.map_err(|error| self.explain(error));
-                }
-                () = tokio::time::sleep(slice) => {
-                    // Whoever reports how far it is, or waits for a person, is not late.
-                    let now = self.desk.heard();
-                    if now != heard || self.desk.is_asking() {
-                        (heard, left) = (now, self.timeout);
-                    } else {
-                        left = left.saturating_sub(slice);
-                    }
-                    if left.is_zero() {
-                        return Err(Broken::Because(self.late()));
-                    }
-                }
-            }
-        }
-    }
-
-    async fn fulfil(
-        &self,
-        more: InputRequiredResult,
-    ) -> Result<Option<std::collections::BTreeMap<String, Value>>, Broken> {
-        let Some(requests) = more.input_requests.filter(|requests| !requests.is_empty()) else {
-            // It only wants time.
-            tokio::time::sleep(LOOK).await;
-            return Ok(None);
-        };
-        let mut answers = std::collections::BTreeMap::new();
-        for (key, request) in requests {
-            let answer = self.desk.fulfil(request).await;
-            let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
-            answers.insert(key, answer);
-        }
-        Ok(Some(answers))
-    }
-
-    fn explain(&self, error: ServiceError) -> Broken {
-        match error {
-            ServiceError::McpError(error) => {
-                let said = cut(&inert(&error.message), 500);
-                let message = format!("the MCP server `{}` refused the call: {said} ({})", self.server, error.code.0);
-                Broken::Because(CallError::failed(message))
-            }
-            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Broken::Gone,
-            ServiceError::TransportSend(error) => {
-                let said = cut(&inert(&error.to_string()), 500);
-                if self.peer.is_transport_closed() {
-                    return Broken::Gone;
-                }
-                Broken::Because(self.upstream(&format!("could not be reached: {said}")))
-            }
-            error => {
-                Broken::Because(self.upstream(&format!("gave no result: {}", cut(&inert(&error.to_string()), 300))))
-            }
-        }
-    }
-
-    fn upstream(&self, what: &str) -> CallError {
-        CallError::new(ErrorKind::Upstream, format!("the MCP server `{}` {what}", self.server))
-    }
-
-    fn late(&self) -> CallError {
-        let seconds = self.timeout.as_secs_f64();
-        let message = format!("the MCP server `{}` did not answer within {seconds} s", self.server);
-        CallError::new(ErrorKind::Timeout, message).hint("give it more time with `timeout_ms` in its entry")
-    }
+pub(super) fn unauthorized(server: &str, challenge: &str) -> CallError {
+    CallError::new(ErrorKind::Upstream, "it wants to know who asks, or whether they may")
+        .hint(format!("`haft mcp test {server}` signs in; or give a header with a token in the entry"))
+        .details(serde_json::json!({ "challenge": challenge }))
 }

@@ -1,6 +1,7 @@
 //! Following a server that runs: its tools as it declares them, again whenever they change, until it ends.
 
-use super::connect::{Connection, Standing};
+use super::call::Connection;
+use super::connect::Standing;
 use super::declared::{Declared, names};
 use super::link::{Link, OrStop, Phase};
 use super::tool::Bridged;
@@ -67,6 +68,11 @@ pub(super) async fn follow(
         tokio::select! {
             why = &mut died => Some(why),
             _ = &mut quit => tokio::time::timeout(WORD, died).await.ok(),
+            () = link.again.notified() => {
+                cancel.cancel();
+                let _ = tokio::time::timeout(FAREWELL, &mut quit).await;
+                Some("it was ended to be started again".to_owned())
+            }
             () = stop.cancelled() => {
                 cancel.cancel();
                 let _ = tokio::time::timeout(FAREWELL, &mut quit).await;
@@ -141,7 +147,7 @@ async fn subscribe(connection: &Arc<Connection>) {
             }
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Reads what a server offers, and offers it here.
@@ -237,7 +243,9 @@ pub(super) fn offer(link: &Arc<Link>, declared: Vec<Declared>, refused: &mut Vec
             }
         }
     }
-    before.keys().for_each(|name| forget(registry, name, true));
+    for name in before.keys() {
+        forget(registry, name, true);
+    }
     link.with(|memory| memory.offered = now);
 }
 

@@ -1,6 +1,7 @@
 //! One server and its task: started when it is wanted, followed while it runs, started again when it has crashed.
 
-use super::connect::{Connection, Site, connect};
+use super::call::Connection;
+use super::connect::{Site, connect};
 use super::declared::Declared;
 use super::follow::follow;
 use super::status::{State, Status};
@@ -52,6 +53,10 @@ pub(super) struct Link {
     site: Site,
     phase: watch::Sender<Phase>,
     wanted: Notify,
+    /// Somebody has mended what was wrong.
+    hurry: Notify,
+    /// Somebody wants it to be started again.
+    pub(super) again: Notify,
     memory: Mutex<Memory>,
 }
 
@@ -64,6 +69,8 @@ impl Link {
             site,
             phase: watch::Sender::new(Phase::Idle),
             wanted: Notify::new(),
+            hurry: Notify::new(),
+            again: Notify::new(),
             memory: Mutex::default(),
         }
     }
@@ -88,7 +95,7 @@ impl Link {
             }
             self.set(Phase::Starting);
             let begun = Instant::now();
-            let (error, has_stood) = match connect(&self.server, &self.site).await_or(&stop).await {
+            let (error, has_stood) = match Box::pin(connect(&self.server, &self.site)).await_or(&stop).await {
                 None => break,
                 Some(Err(error)) => (error, false),
                 Some(Ok(standing)) => match follow(&self, standing, &stop).await {
@@ -101,8 +108,10 @@ impl Link {
             }
             self.with(|memory| memory.error = Some(error.message.clone()));
             self.set(Phase::Waiting { until: Instant::now() + pause, error: error.clone() });
-            if tokio::time::sleep(pause).await_or(&stop).await.is_none() {
-                break;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.hurry.notified() => {}
+                () = stop.cancelled() => break,
             }
             pause = (pause * 2).min(PAUSE_MOST);
             // What never stood is tried again when somebody wants it, unless it should always be there.
@@ -114,6 +123,27 @@ impl Link {
         self.set(Phase::Closed);
     }
 
+    /// Ends the pause after a failure.
+    pub(super) fn retry(&self) {
+        self.hurry.notify_one();
+    }
+
+    /// Ends the connection, if there is one, and waits until it is gone.
+    pub(super) async fn end(&self) {
+        let mut phases = self.phase.subscribe();
+        let ready = matches!(&*phases.borrow_and_update(), Phase::Ready(_));
+        if ready {
+            self.again.notify_one();
+            let _ = phases.wait_for(|phase| !matches!(phase, Phase::Ready(_))).await;
+        }
+    }
+
+    /// Waits until a pause after a failure is over.
+    pub(super) async fn settled(&self) {
+        // The sender is part of this.
+        let _ = self.phase.subscribe().wait_for(|phase| !matches!(phase, Phase::Waiting { .. })).await;
+    }
+
     /// The connection, once there is one; starts the server if it has to.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, CallError> {
         let mut phases = self.phase.subscribe();
@@ -122,7 +152,7 @@ impl Link {
             let phase = phases.borrow_and_update().clone();
             match phase {
                 Phase::Ready(connection) => return Ok(connection),
-                Phase::Waiting { until, error } => return Err(self.waiting(until, error)),
+                Phase::Waiting { until, error } => return Err(self.waiting(until, &error)),
                 Phase::Failed(error) if asked => return Err(self.down(&error, "")),
                 Phase::Closed => return Err(self.closed()),
                 Phase::Starting => asked = true,
@@ -146,7 +176,7 @@ impl Link {
             Ok(Err(_)) | Err(_) => Phase::Closed,
         };
         match phase {
-            Phase::Waiting { until, error } => self.waiting(until, error),
+            Phase::Waiting { until, error } => self.waiting(until, &error),
             Phase::Failed(error) => self.down(&error, ""),
             _ => {
                 let error = self.with(|memory| memory.error.clone()).unwrap_or_else(|| "the connection broke".into());
@@ -155,9 +185,9 @@ impl Link {
         }
     }
 
-    fn waiting(&self, until: Instant, error: CallError) -> CallError {
+    fn waiting(&self, until: Instant, error: &CallError) -> CallError {
         let left = until.saturating_duration_since(Instant::now()).as_millis().div_ceil(1000).max(1);
-        self.down(&error, &format!("; it is tried again in {left} s"))
+        self.down(error, &format!("; it is tried again in {left} s"))
     }
 
     fn down(&self, error: &CallError, more: &str) -> CallError {

@@ -3,11 +3,18 @@
 
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
-use rmcp::transport::auth::{AuthError, AuthorizationManager, CredentialStore, StoredCredentials};
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthState, StoredCredentials,
+};
+use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpListener;
 
 /// The tokens of one server, in a file.
 struct Kept {
@@ -91,10 +98,108 @@ pub(super) async fn known(dir: &Path, server: &str, url: &str) -> Result<Option<
     Ok(there.then_some(manager))
 }
 
+/// What a server wants to know of whoever asks, if that is why a request failed.
+pub(super) fn challenge(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut source = Some(error);
+    while let Some(current) = source {
+        if let Some(required) = current.downcast_ref::<AuthRequiredError>() {
+            return Some(required.www_authenticate_header.clone());
+        }
+        if let Some(scope) = current.downcast_ref::<InsufficientScopeError>() {
+            return Some(scope.www_authenticate_header.clone());
+        }
+        source = current.source();
+    }
+    None
+}
+
 /// Forgets a server's tokens.
 pub fn forget(dir: &Path, server: &str) {
     // What is not there needs not be forgotten.
     let _ = std::fs::remove_file(Kept::of(dir, server).file);
+}
+
+/// How long a person has to sign in.
+const SIGN_IN: Duration = Duration::from_mins(5);
+/// The largest request that the browser may send.
+const REQUEST_MAX: u64 = 16 << 10;
+
+/// As whom haft signs in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Who {
+    /// Somebody new: the server is asked to register haft.
+    #[default]
+    New,
+    /// A client that the server's owner has registered.
+    Known {
+        /// Its id.
+        id: String,
+        /// Its secret, if it has one. `${NAME}` stands for haft's own variable.
+        secret: Option<String>,
+    },
+    /// A client that describes itself at this address, where the server takes that.
+    Document(String),
+}
+
+/// Signs in: shows an address for a browser, waits for the answer that the browser brings back to this machine, and
+/// keeps the tokens.
+pub async fn sign_in(
+    dir: &Path,
+    (server, url): (&str, &str),
+    who: &Who,
+    challenge: &str,
+    show: &(dyn Fn(&str) + Sync),
+) -> Result<(), CallError> {
+    let fail = |error: std::io::Error| CallError::internal(format!("nobody can listen for the browser: {error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(fail)?;
+    let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr().map_err(fail)?.port());
+    let manager = manager(url, Kept::of(dir, server)).await?;
+    let mut state = OAuthState::Unauthorized(manager);
+    let mut request = AuthorizationRequest::new(redirect.as_str()).with_client_name("haft");
+    request = match who {
+        Who::New => request,
+        Who::Document(address) => request.with_client_metadata_url(address.as_str()),
+        Who::Known { id, secret } => {
+            let known = request.with_preregistered_client(id.as_str());
+            match secret {
+                Some(secret) => known.with_client_secret(super::expanded(secret)?),
+                None => known,
+            }
+        }
+    };
+    if !challenge.is_empty() {
+        request = request.with_challenge(challenge);
+    }
+    state.start_authorization(request).await.map_err(|error| trouble(&error))?;
+    show(&state.get_authorization_url().await.map_err(|error| trouble(&error))?);
+    let answer = tokio::time::timeout(SIGN_IN, answer(&listener, &redirect)).await.map_err(|_| {
+        CallError::new(ErrorKind::Timeout, format!("nobody signed in within {} minutes", SIGN_IN.as_secs() / 60))
+    })?;
+    state.handle_callback_url(&answer).await.map_err(|error| trouble(&error))
+}
+
+/// Waits for the browser, and returns the address that it was sent to. Whatever else comes is sent away.
+async fn answer(listener: &TcpListener, redirect: &str) -> String {
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else { continue };
+        let mut line = String::new();
+        let mut reader = BufReader::new((&mut stream).take(REQUEST_MAX));
+        let read = reader.read_line(&mut line);
+        // Somebody who connects and says nothing must not keep the browser waiting.
+        let in_time = tokio::time::timeout(Duration::from_secs(5), read).await.is_ok_and(|read| read.is_ok());
+        let target = line.split_whitespace().nth(1).filter(|_| in_time && line.starts_with("GET "));
+        let query = target.and_then(|target| target.strip_prefix("/callback?"));
+        let (status, text) = match query {
+            Some(_) => ("200 OK", "Signed in. You can close this page."),
+            None => ("404 Not Found", "Nothing is here."),
+        };
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n", text.len());
+        // The browser may have gone already.
+        let _ = stream.write_all(format!("{head}connection: close\r\n\r\n{text}").as_bytes()).await;
+        if let Some(query) = query {
+            return format!("{redirect}?{query}");
+        }
+    }
 }
 
 async fn manager(url: &str, kept: Kept) -> Result<AuthorizationManager, CallError> {

@@ -77,7 +77,7 @@ impl Taken {
                 _ => self.say("[a resource of a kind that is not known here]".to_owned()),
             },
             ContentBlock::ResourceLink(link) => {
-                self.say(format!("[resource {}: {}]", inert(&link.uri), inert(&link.name)))
+                self.say(format!("[resource {}: {}]", inert(&link.uri), inert(&link.name)));
             }
             _ => self.say("[content of a kind that is not known here]".to_owned()),
         }

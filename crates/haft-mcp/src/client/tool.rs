@@ -1,6 +1,6 @@
 //! A tool of a bridged server as a tool of haft.
 
-use super::connect::{Broken, Connection};
+use super::call::{Broken, Connection};
 use super::declared::Declared;
 use super::follow::accept;
 use super::link::Link;

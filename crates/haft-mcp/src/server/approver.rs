@@ -8,7 +8,7 @@ use haft_core::{CallError, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema,
+    ElicitationSchema, ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServiceError};
@@ -37,6 +37,13 @@ pub(super) enum Era {
     Requests,
     /// With the answer (2026-07-28): it asks again with what the person said.
     Rounds,
+}
+
+impl Era {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        let newest = |version: ProtocolVersion| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
+        if context.protocol_version().is_some_and(newest) { Self::Rounds } else { Self::Requests }
+    }
 }
 
 /// The client of one request.

@@ -30,7 +30,9 @@ pub(super) async fn answer(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    match AssertUnwindSafe(make(door, request, &context)).catch_unwind().await {
+    // Boxed, because a request's future is moved several times before it runs.
+    let making = Box::pin(make(door, request, &context));
+    match AssertUnwindSafe(making).catch_unwind().await {
         Ok(answer) => answer,
         Err(_) => Err(ErrorData::internal_error("the call crashed; `haft log` shows how far it came", None)),
     }
@@ -43,18 +45,18 @@ async fn make(
 ) -> Result<CallToolResponse, ErrorData> {
     let (shared, session) = (door.shared(), door.session());
     let caller = door.caller(context);
-    let era = door.era(context);
+    let era = Era::of(context);
     let client = Client::new(shared, context, era, caller.agent.as_deref(), door.gone().clone());
     if let (Era::Rounds, Some(word)) = (era, &request.request_state) {
         let answered = request.input_responses.as_ref().and_then(|all| all.get(APPROVAL)).cloned();
-        let outcome = resume(door, context, (&session, word), answered, client.name()).await?;
+        let outcome = Box::pin(resume(door, context, (&session, word), answered, client.name())).await?;
         return Ok(reply(outcome, &shared.options.decide_at).into());
     }
     let call = call(shared, request, session, caller);
     let by_way = BY_WAY_OF.contains(&call.spoken.as_str());
     let id = call.id.clone();
     shared.recent.add(&call.session, &id);
-    let outcome = run(door, context, call, &client).await;
+    let outcome = Box::pin(run(door, context, call, &client)).await;
     if let Some(error) = outcome.error.as_ref().filter(|error| error.kind == ErrorKind::UnknownTool && !by_way) {
         let hint = error.hint.as_deref().unwrap_or_default();
         return Err(ErrorData::invalid_params(format!("{}. {hint}", error.message), None));
@@ -93,14 +95,15 @@ fn waits(outcome: &Outcome) -> bool {
 
 /// Carries a call to its end, telling the client how far it is if it wants to know.
 async fn run(door: &Door, context: &RequestContext<RoleServer>, call: Call, client: &Client<'_>) -> Outcome {
-    let haft = &door.shared().haft;
+    let shared = door.shared();
     let told = match context.meta.get_progress_token() {
         Some(token) => Some(Told::Progress(token)),
         None => door.logs(context, LoggingLevel::Info).then(|| Told::Log(call.spoken.clone())),
     };
-    let reporter = told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), haft.events().listen()));
+    let reporter =
+        told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), shared.haft.events().listen()));
     let halt = Halt::new();
-    let calling = heeding(door, context, &halt, haft.call(call, client, &halt));
+    let calling = heeding(door, context, &halt, shared.haft.call(call, client, &halt));
     let Some(mut reporter) = reporter else { return calling.await };
     let outcome = tokio::select! {
         outcome = calling => outcome,
@@ -135,18 +138,22 @@ async fn resume(
     answered: Option<Value>,
     by: &str,
 ) -> Result<Outcome, ErrorData> {
-    let haft = &door.shared().haft;
-    let id = door.shared().held.take(session, word).ok_or_else(|| {
+    let shared = door.shared();
+    let id = shared.held.take(session, word).ok_or_else(|| {
         let why = "this request state is not known here, or was used before: call the tool anew";
         ErrorData::invalid_params(why, None)
     })?;
     let answer = answered.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok());
     let halt = Halt::new();
+    let decide = |resolution| {
+        let deciding = shared.haft.decide(id.as_str(), by, resolution, &halt);
+        Box::pin(heeding(door, context, &halt, deciding))
+    };
     let decided = match answer.map_or(Said::Nobody, said) {
-        Said::Once => heeding(door, context, &halt, haft.decide(id.as_str(), by, Resolution::Once, &halt)).await,
-        Said::Session => heeding(door, context, &halt, haft.decide(id.as_str(), by, Resolution::Session, &halt)).await,
+        Said::Once => decide(Resolution::Once).await,
+        Said::Session => decide(Resolution::Session).await,
         Said::Reject(message) => {
-            haft.reject(id.as_str(), by, &message).await.and(Err(CallError::new(ErrorKind::Rejected, message)))
+            shared.haft.reject(id.as_str(), by, &message).await.and(Err(CallError::new(ErrorKind::Rejected, message)))
         }
         _ => {
             Err(CallError::new(ErrorKind::ApprovalRequired, "nobody has decided yet")
@@ -155,7 +162,7 @@ async fn resume(
     };
     match decided {
         Ok(outcome) => Ok(outcome),
-        Err(error) => Ok(settled(door.shared(), &id, error).await),
+        Err(error) => Ok(settled(shared, &id, error).await),
     }
 }
 

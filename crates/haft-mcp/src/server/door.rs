@@ -9,10 +9,9 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
     InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -126,16 +125,11 @@ impl Door {
         caller
     }
 
-    pub(super) fn era(&self, context: &RequestContext<RoleServer>) -> Era {
-        let newest = |version: ProtocolVersion| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
-        if context.protocol_version().is_some_and(newest) { Era::Rounds } else { Era::Requests }
-    }
-
     /// Waits until nobody waits for a request any more.
     pub(super) async fn abandoned(&self, context: &RequestContext<RoleServer>) {
         let finish = self.shared.options.finish_when_gone;
         // In the newest protocol over HTTP, to hang up is to cancel; whoever configured otherwise is obeyed.
-        let hung_up = self.over_http && finish && self.era(context) == Era::Rounds;
+        let hung_up = self.over_http && finish && Era::of(context) == Era::Rounds;
         tokio::select! {
             () = context.ct.cancelled(), if !hung_up => {}
             () = self.gone.cancelled(), if !finish => {}
@@ -145,7 +139,7 @@ impl Door {
 
     /// Whether the client wants to hear messages of this level.
     pub(super) fn logs(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
-        let wanted = match self.era(context) {
+        let wanted = match Era::of(context) {
             Era::Requests => self.level.load(Ordering::Relaxed),
             Era::Rounds => context.meta.log_level().map_or(SILENT, rank),
         };
@@ -254,7 +248,7 @@ impl ServerHandler for Door {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.gone.cancelled() => return Ok(()),
-                changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                heard = changes.changed() => if heard.is_err() { return Ok(()) },
             }
             tokio::time::sleep(SETTLING).await;
             changes.mark_unchanged();
@@ -277,7 +271,7 @@ impl ServerHandler for Door {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        call::answer(self, request, context).await
+        Box::pin(call::answer(self, request, context)).await
     }
 
     async fn list_resources(

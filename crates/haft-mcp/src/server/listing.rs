@@ -17,7 +17,10 @@ const CALLERS_MAX: usize = 16;
 
 /// The lists made so far, by caller: policy may differ.
 #[derive(Default)]
-pub(super) struct Listings(Mutex<BTreeMap<(Option<String>, Option<String>), Listing>>);
+pub(super) struct Listings(Mutex<BTreeMap<Whose, Listing>>);
+
+/// An agent and its provider.
+type Whose = (Option<String>, Option<String>);
 
 struct Listing {
     version: u64,

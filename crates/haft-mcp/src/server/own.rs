@@ -212,19 +212,19 @@ impl Offer for Own {
         begun: &'a str,
     ) -> BoxFuture<'a, Option<Vec<String>>> {
         let calls = || self.recent.of(session, LISTED_MAX * 4);
-        let begin = |calls: Vec<CallId>| {
+        let fitting = |calls: Vec<CallId>| {
             calls.iter().filter(|call| call.as_str().starts_with(begun)).map(ToString::to_string).collect()
         };
         let values = match (of, argument) {
             (Reference::Prompt(prompt), "call") if [REVIEW, EXPLAIN].contains(&prompt.name.as_str()) => {
-                Some(begin(calls()))
+                Some(fitting(calls()))
             }
             (Reference::Prompt(prompt), _) if [REVIEW, EXPLAIN].contains(&prompt.name.as_str()) => Some(Vec::new()),
             (Reference::Resource(template), "call_id") if template.uri == format!("{LOG}{{call_id}}") => {
-                Some(begin(calls()))
+                Some(fitting(calls()))
             }
             (Reference::Resource(template), "call_id") if template.uri == format!("{OUTPUT}{{call_id}}") => {
-                Some(begin(calls().into_iter().filter(|call| self.kept(call).is_file()).collect()))
+                Some(fitting(calls().into_iter().filter(|call| self.kept(call).is_file()).collect()))
             }
             _ => None,
         };

@@ -25,7 +25,7 @@ pub(super) fn reply(outcome: Outcome, decide_at: &str) -> CallToolResult {
     }
     let mut result = if outcome.success { CallToolResult::success(content) } else { CallToolResult::error(content) };
     // A failure's data is in its text and its particulars: clients hold structured content against the schema.
-    result.structured_content = data.filter(|data| data.is_object());
+    result.structured_content = data.filter(Value::is_object);
     result.meta = Some(meta);
     result
 }

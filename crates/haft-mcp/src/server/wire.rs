@@ -4,7 +4,9 @@
 use super::flow::{Flow, Room, UNDER_WAY_MAX};
 use super::pipes::{Sink, Source};
 use rmcp::RoleServer;
-use rmcp::model::{CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerNotification,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -143,8 +145,8 @@ impl Wire {
                 }
             }
             JsonRpcMessage::Notification(notification) => {
-                if let Some(id) = misplaced_id(line) {
-                    self.refuse(id, ErrorCode::INVALID_REQUEST, "an id is a string or a whole number");
+                if has_id(line) {
+                    self.refuse(None, ErrorCode::INVALID_REQUEST, "an id is a string or a whole number");
                     return None;
                 }
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
@@ -194,8 +196,8 @@ fn id_in(value: &Value) -> Option<RequestId> {
     }
 }
 
-/// For a message that was taken for a notification because nothing can be made of its id: that there is one.
-fn misplaced_id(line: &[u8]) -> Option<Option<RequestId>> {
+/// Whether a message that was taken for a notification has an id after all, of which nothing can be made.
+fn has_id(line: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Probe {
         #[serde(default, deserialize_with = "present")]
@@ -205,7 +207,7 @@ fn misplaced_id(line: &[u8]) -> Option<Option<RequestId>> {
     fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
         Value::deserialize(from).map(Some)
     }
-    serde_json::from_slice::<Probe>(line).ok()?.id.map(|_| None)
+    serde_json::from_slice::<Probe>(line).is_ok_and(|probe| probe.id.is_some())
 }
 
 impl Transport<RoleServer> for Wire {
@@ -224,7 +226,14 @@ impl Transport<RoleServer> for Wire {
                 }
             }
             JsonRpcMessage::Request(request) => self.flow.ask(&request.id),
-            JsonRpcMessage::Notification(_) => {}
+            JsonRpcMessage::Notification(notification) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // The client was asked and need not answer any more.
+                    self.flow.answered(id);
+                }
+            }
         }
         let sink = Arc::clone(&self.sink);
         async move {

@@ -136,8 +136,8 @@ fn begin(terms: &Terms, workspace: &Workspace, errand: &Errand) -> Result<Starte
     let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
     let ((theirs, stdin), (stdout, out), (stderr, err)) =
         (watch::pipe().map_err(lost)?, watch::pipe().map_err(lost)?, watch::pipe().map_err(lost)?);
-    let stdio = Stdio { stdin: theirs, stdout: out, stderr: err };
-    let run = settled.backend.start(&settled.plan, &program, stdio).map_err(|error| explain(&error))?;
+    let ends = Stdio { stdin: theirs, stdout: out, stderr: err };
+    let run = settled.backend.start(&settled.plan, &program, ends).map_err(|error| explain(&error))?;
     Ok((run, settled.plan.confinement.bounds, Pipes { stdin, stdout, stderr }))
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Every tool as every dialect and provider is told of it.
 fn declarations() -> Vec<String> {
     let providers = [Provider::Anthropic, Provider::OpenAi, Provider::Gemini];
-    let specs: Vec<&ToolSpec> = tools::all().iter().map(|tool| tool.spec()).collect();
+    let specs: Vec<&ToolSpec> = tools::all().iter().map(|tool| &**tool.spec()).collect();
     let forms = |name: &str, spec: &ToolSpec, input: &Value| {
         providers.map(|provider| provider.declare(name, spec, input).to_string())
     };

@@ -58,7 +58,8 @@ const ETC: &[&str] = &[
 ];
 /// Smaller files of `/etc` are copied: that is quicker than a mount.
 const COPY_MAX: i64 = 128 << 10;
-/// An empty directory, while the root is built.
+/// An empty directory, below every view for reading. It stays: the kernel does not list a directory of which one
+/// layer was removed.
 const NOTHING: &str = "/.nothing";
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 /// How many files the directories in memory may hold.
@@ -145,14 +146,13 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     dev(devices).step(|| "fill /dev".to_owned())?;
     proc(layout.bounds.processes).step(|| "mount /proc".to_owned())?;
     std::fs::DirBuilder::new()
-        .mode(0o700)
+        .mode(0o555)
         .create(at(OsStr::new(NOTHING)))
         .step(|| "make an empty directory".to_owned())?;
     for spot in spots {
         let path = Path::new(&spot.spot.path).display().to_string();
         put(spot).step(|| format!("mount {path}"))?;
     }
-    std::fs::remove_dir(at(OsStr::new(NOTHING))).step(|| "remove the empty directory".to_owned())?;
     leave_old_root().step(|| "change the root".to_owned())
 }
 

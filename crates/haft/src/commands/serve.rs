@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// How many connections there may be at once, where the machine lets one process have so many.
 const CONNECTIONS: u64 = 2048;
@@ -26,12 +27,33 @@ const PEM_MAX: u64 = 1 << 20;
 pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
     let app = App::open_to_serve(common, Threads::Many)?;
     let tell = Telling { json: common.json(), print_url: args.print_url };
-    let options = options(&app, common, args, tell)?;
-    app.block_on(serve(&app, options, tell))?;
+    let halt = CancellationToken::new();
+    let mut options = options(&app, common, args, tell)?;
+    options.mcp = Some(mcp(&app, &options, args, halt.clone())?);
+    app.block_on(serve(&app, options, tell, halt))?;
     Ok(0)
 }
 
-async fn serve(app: &App, mut options: Options, tell: Telling) -> Result<(), Failure> {
+/// The MCP door. Who may come is decided by the gateway; the SDK checks the host once more.
+fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) -> Result<axum::Router, Failure> {
+    let doors = &app.doors;
+    let own = haft_mcp::server::Options {
+        dialect: app.dialect(args.dialect.as_deref())?,
+        caller: app.caller.clone(),
+        session: app.session().clone(),
+        budget_tokens: doors.budget_tokens,
+        patience: doors.mcp.patience,
+        elicitation: doors.elicitation,
+        finish_when_gone: doors.mcp.on_disconnect == OnDisconnect::Finish,
+        decide_at: "Decide on the page of this gateway, or with `haft approvals`; then call again.".to_owned(),
+    };
+    let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
+    let hosts = local.into_iter().chain(options.hosts.iter().cloned()).collect();
+    let service = haft_mcp::server::Server::new(Arc::clone(&app.haft), own).http(hosts, halt);
+    Ok(axum::Router::new().fallback_service(service))
+}
+
+async fn serve(app: &App, mut options: Options, tell: Telling, halt: CancellationToken) -> Result<(), Failure> {
     let listener = haft_gateway::bind(options.listen).await.map_err(refused)?;
     options.listen = listener.local_addr().map_err(|error| CallError::internal(error.to_string()))?;
     let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
@@ -43,6 +65,7 @@ async fn serve(app: &App, mut options: Options, tell: Telling) -> Result<(), Fai
         signals.next().await;
         tell.closing();
         closing.notify_one();
+        halt.cancel();
         signals.next().await;
         insisted.notify_one();
         std::future::pending::<()>().await;
@@ -83,10 +106,18 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
         dialect: app.dialect(None)?,
         config: in_force(app, common)?,
         confinement: doctor::confined(data_dir),
-        servers: Arc::new(|| json!([])),
+        servers: servers(app),
         waiting: Arc::new(move |id, shown| tell.waiting(id, shown)),
         mcp: None,
     })
+}
+
+/// How the bridged servers are, whenever somebody asks.
+fn servers(app: &App) -> Arc<dyn Fn() -> Value + Send + Sync> {
+    match app.bridge().map(Arc::clone) {
+        Some(bridge) => Arc::new(move || json!(bridge.status())),
+        None => Arc::new(|| json!([])),
+    }
 }
 
 fn tls(args: &ServeArgs) -> Result<Option<Tls>, Failure> {

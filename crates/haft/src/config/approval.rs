@@ -7,7 +7,7 @@ use super::names::Names;
 use super::placed::Text;
 use haft_core::Policy;
 use haft_core::approval::{
-    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Reading, Ruled, Sandboxed, ShellReading,
+    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Pinned, Reading, Ruled, Sandboxed, ShellReading,
     shipped_presets,
 };
 use haft_core::shell::rule::Rulebook;
@@ -28,6 +28,7 @@ pub(super) fn chain(
     let mut chain = Chain::default();
     chain.add(Arc::new(Floor(Arc::clone(policy))));
     chain.add(Arc::new(Confirmed(Arc::clone(policy))));
+    chain.add(Arc::new(Pinned));
     chain.add(Arc::new(Listed { list, document: false }));
     if !rules.is_empty() {
         chain.add(Arc::new(Ruled(Arc::clone(rules))));

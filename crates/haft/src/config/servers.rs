@@ -4,6 +4,7 @@ use super::confinement::{self, Permissions};
 use super::error::ConfigError;
 use super::file::is_default;
 use super::placed::{Spot, Text};
+use haft_mcp::client::oauth::Who;
 use haft_mcp::client::{self, Program, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub struct Server {
     /// Headers for every request. `${NAME}` stands for haft's own variable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
+    /// As whom haft signs in where the server wants to know who asks. Absent: it asks to be registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<OAuth>,
     /// Tools that are offered, by their names there; globs work. Absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Vec<Text>>,
@@ -56,6 +60,17 @@ pub struct Server {
     pub timeout_ms: Option<u64>,
 }
 
+/// As whom haft signs in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OAuth {
+    /// The client that the server's owner has registered.
+    pub client_id: String,
+    /// Its secret. `${NAME}` stands for haft's own variable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+}
+
 /// When a server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -74,6 +89,11 @@ impl Server {
         for text in single.chain(lists) {
             visit(&mut text.spot);
         }
+    }
+
+    /// Whether an entry makes sense.
+    pub fn check(&self, name: &Text) -> Result<(), ConfigError> {
+        self.wanted(name).map(drop)
     }
 
     /// What the bridge is told.
@@ -123,11 +143,15 @@ impl Server {
                 if !known {
                     return Err(ConfigError::malformed(&url.spot, "expected an address like https://example.com/mcp"));
                 }
-                Ok(Reach::Url { url: url.value.clone(), headers: self.headers.clone() })
+                let who = self.oauth.as_ref().map_or(Who::New, |oauth| Who::Known {
+                    id: oauth.client_id.clone(),
+                    secret: oauth.client_secret.clone(),
+                });
+                Ok(Reach::Url { url: url.value.clone(), headers: self.headers.clone(), who })
             }
             (Some(command), None) => {
-                if !self.headers.is_empty() {
-                    return Err(both(&command.spot, "`headers` are for a `url`"));
+                if !self.headers.is_empty() || self.oauth.is_some() {
+                    return Err(both(&command.spot, "`headers` and `oauth` are for a `url`"));
                 }
                 Ok(Reach::Program(Box::new(self.program(command)?)))
             }
@@ -168,7 +192,6 @@ fn opened(text: &Text) -> Result<PathBuf, ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::Arc;
 
     fn said(entry: &str) -> String {

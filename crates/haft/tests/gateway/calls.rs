@@ -229,7 +229,9 @@ fn what_happened_is_counted() {
     gateway.call("calc.eval", json!({"expression": "1"}));
     gateway.call("nobody.knows.this", json!({}));
     gateway.ask_to_write("a.txt");
-    let text = until(|| Some(gateway.get("/metrics").text()).filter(|text| text.contains("approval_required")));
+    // What is counted, and connections that were closed, are noted a moment later.
+    let noted = |text: &String| text.contains("approval_required") && text.contains("haft_connections 1\n");
+    let text = until(|| Some(gateway.get("/metrics").text()).filter(noted));
     for line in [
         "haft_calls_total{family=\"calc\",outcome=\"success\"} 1",
         "haft_calls_total{family=\"unknown\",outcome=\"unknown_tool\"} 1",

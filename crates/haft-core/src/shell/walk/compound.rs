@@ -15,7 +15,7 @@ const ALL_ROUNDS_MAX: usize = 64;
 
 impl Walk<'_> {
     pub(super) fn stmt(&mut self, stmt: &ast::Stmt, around: Around<'_>, state: &mut State) -> Stream {
-        if !self.enter() {
+        if !self.enter(0) {
             return Stream::Unknown;
         }
         let printed = self.one(stmt, around, state);

@@ -22,14 +22,14 @@ pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure>
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
         finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
-        decide_at: "Decide with `haft approvals`, or on the page of `haft serve`; then call again.".to_owned(),
+        decide_at: "A person decides with `haft approvals` or on the page of `haft serve`. A yes runs it: do not call it again.".to_owned(),
     };
     let server = Server::new(Arc::clone(&app.haft), options);
-    let served = app.block_on(until_told(server));
+    let ended = app.block_on(until_told(server));
     app.haft.end_session(&session);
     // What is still to be written is written before the process ends.
     app.block_on(app.haft.flush())?;
-    served.map(|()| 0)
+    ended.map(|()| 0)
 }
 
 /// Serves until the client goes, or somebody ends the process.
@@ -40,10 +40,10 @@ async fn until_told(server: Server) -> Result<(), Failure> {
         (signal(SignalKind::interrupt()).map_err(failed)?, signal(SignalKind::terminate()).map_err(failed)?);
     let serving = server.serve_stdio(halt.clone());
     tokio::pin!(serving);
-    let served = tokio::select! {
-        served = &mut serving => served,
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
         _ = interrupt.recv() => { halt.cancel(); serving.await }
         _ = terminate.recv() => { halt.cancel(); serving.await }
     };
-    served.map_err(|error| CallError::internal(error.to_string()).into())
+    ended.map_err(|error| CallError::internal(error.to_string()).into())
 }

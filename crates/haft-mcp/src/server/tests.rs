@@ -1,0 +1,169 @@
+//! What needs tools of its own to be seen: a real client of the same SDK on the other end of a pipe.
+
+#![expect(deprecated, reason = "sampling goes, but clients of all but the newest version have it")]
+
+use super::{Door, Options, Server};
+use haft_core::{CallError, Caller, Dialect, SessionId, ToolSpec};
+use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Written, Yes};
+use haft_store::Store;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
+    ProtocolVersion, SamplingMessage,
+};
+use rmcp::service::{NotificationContext, RequestContext, RunningService};
+use rmcp::{ClientHandler, RoleClient, RoleServer, serve_client, serve_server};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
+
+struct Plain(Arc<ToolSpec>, Work);
+
+impl Tool for Plain {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        (self.1)(scene)
+    }
+}
+
+fn tool(name: &str, work: Work) -> Arc<dyn Tool> {
+    Arc::new(Plain(Arc::new(ToolSpec::new(name, "for a test").unwrap()), work))
+}
+
+/// Somebody with a model, who fills in forms.
+#[derive(Clone, Default)]
+struct Person {
+    changed: Arc<Notify>,
+}
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let able = ClientCapabilities::builder().enable_elicitation().enable_sampling().build();
+        ClientConfig::new(able, Implementation::new("person", "1"))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else {
+            return Ok(ElicitResult::new(ElicitationAction::Decline));
+        };
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({ "heard": message })))
+    }
+
+    async fn create_message(
+        &self,
+        _: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let said = SamplingMessage::assistant_text("forty-two");
+        Ok(CreateMessageResult::new(said, "a-model".to_owned()))
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+}
+
+/// A server with some tools, and a client.
+struct Stage {
+    haft: Arc<Haft>,
+    client: RunningService<RoleClient, Person>,
+    person: Person,
+    _server: RunningService<RoleServer, Door>,
+    _dir: tempfile::TempDir,
+}
+
+impl Stage {
+    async fn with(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("haft.db")).unwrap();
+        let data = dir.path().join("data");
+        let haft = Arc::new(Haft::new(Workspace::new(dir.path()).unwrap(), store, Settings::new(data)));
+        for tool in tools {
+            haft.registry().register(tool).unwrap();
+        }
+        let options = Options {
+            dialect: Dialect::Haft,
+            caller: Caller::default(),
+            session: SessionId::default(),
+            budget_tokens: 0,
+            patience: Duration::ZERO,
+            elicitation: true,
+            finish_when_gone: false,
+            decide_at: String::new(),
+        };
+        let server = Server::new(Arc::clone(&haft), options).asking(Arc::new(Yes));
+        let door = Door::stdio(server.shared, CancellationToken::new());
+        let (here, there) = tokio::io::duplex(1 << 16);
+        let person = Person::default();
+        let (running, client) = tokio::join!(serve_server(door, there), serve_client(person.clone(), here));
+        Self { haft, client: client.unwrap(), person, _server: running.unwrap(), _dir: dir }
+    }
+
+    async fn call(&self, name: &'static str) -> Result<CallToolResult, rmcp::ServiceError> {
+        self.client.call_tool(CallToolRequestParams::new(name)).await
+    }
+}
+
+fn text(result: &CallToolResult) -> String {
+    result.content[0].as_text().unwrap().text.clone()
+}
+
+#[tokio::test]
+async fn a_client_hears_that_the_tools_have_changed() {
+    let stage = Stage::with(Vec::new()).await;
+    let before = stage.client.list_all_tools().await.unwrap();
+    stage.haft.registry().register(tool("test.new", |_| Box::pin(async { Ok(Reply::text("new")) }))).unwrap();
+    stage.person.changed.notified().await;
+    let after = stage.client.list_all_tools().await.unwrap();
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(after.iter().any(|tool| tool.name == "test_new"));
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_answered_and_ends_nothing() {
+    let stage = Stage::with(vec![tool("test.panic", |_| Box::pin(async { panic!("on purpose") }))]).await;
+    let error = stage.call("test_panic").await.unwrap_err().to_string();
+    assert!(error.contains("crashed"), "{error}");
+    assert!(stage.client.list_all_tools().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_tool_may_ask_the_clients_model() {
+    let ask: Work = |scene| {
+        Box::pin(async move {
+            let said = json!([{"role": "user", "content": {"type": "text", "text": "what is it?"}}]);
+            let answer = scene.back().sample("test.ask", json!({"maxTokens": 9, "messages": said})).await?;
+            Ok(Reply::text(answer["content"]["text"].as_str().unwrap_or_default()))
+        })
+    };
+    let stage = Stage::with(vec![tool("test.ask", ask)]).await;
+    assert_eq!(text(&stage.call("test_ask").await.unwrap()), "forty-two");
+}
+
+#[tokio::test]
+async fn a_tool_may_ask_the_person_and_its_words_cannot_act() {
+    let ask: Work = |scene| {
+        Box::pin(async move {
+            let schema = json!({"type": "object", "properties": {"heard": {"type": "string"}}});
+            let form = Form { from: "test.form".to_owned(), message: "\u{1b}[2Jname?".to_owned(), schema };
+            match scene.back().elicit(form).await {
+                Written::Answer(said) => Ok(Reply::text(said["heard"].as_str().unwrap_or_default())),
+                other => Err(CallError::failed(format!("{other:?}"))),
+            }
+        })
+    };
+    let stage = Stage::with(vec![tool("test.form", ask)]).await;
+    let said = text(&stage.call("test_form").await.unwrap());
+    assert!(said.contains("test.form asks: ") && said.contains("name?") && !said.contains('\u{1b}'), "{said}");
+}

@@ -1,0 +1,56 @@
+"""Tools with odd names, schemas and claims; failures; a long answer; a question; progress."""
+import os
+import time
+from common import send, serve, text, tool
+
+waiting = []
+
+
+def tools():
+    claims = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
+    return [
+        tool("a b"), tool("a/b"), tool("bad", schema={"type": 7}), tool("fail"), tool("slow"), tool("env"), tool("read"),
+        tool("write"), tool("big"), tool("form"), tool("secret_thing"),
+        dict(tool("harmless", "Harmless\x1b[2J"), annotations=claims),
+        dict(tool("shaped"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
+        tool("deep", schema={"type": "object", "properties": {"x": {"description": "y" * 70000}}}),
+    ]
+
+
+def call(name, args, number):
+    if name == "fail":
+        return text("no such city", isError=True)
+    if name == "slow":
+        time.sleep(60)
+    if name == "env":
+        return text(" ".join(sorted(os.environ)) + " " + os.environ.get("TOKEN", ""))
+    if name == "read":
+        try:
+            return text(open(args["path"]).read())
+        except OSError as error:
+            return text(type(error).__name__, isError=True)
+    if name == "write":
+        try:
+            open(args["path"], "w").write("written")
+            return text("written")
+        except OSError as error:
+            return text(type(error).__name__, isError=True)
+    if name == "big":
+        return text("x" * 9_000_000)
+    if name == "shaped":
+        return text("shaped", structuredContent={"n": "not a number"})
+    if name == "form":
+        waiting.append(number)
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        send({"jsonrpc": "2.0", "id": "f", "method": "elicitation/create",
+              "params": {"message": "who?", "requestedSchema": schema}})
+        return None
+    return text("called " + name)
+
+
+def others(message):
+    if message.get("id") == "f":
+        send({"jsonrpc": "2.0", "id": waiting.pop(), "result": text(str(message.get("result", {}).get("action")))})
+
+
+serve(tools, call, others)

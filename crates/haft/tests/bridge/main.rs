@@ -1,0 +1,167 @@
+//! Bridged MCP servers, as people meet them: the real binary, real servers, and servers that mean no good.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
+
+mod entries;
+mod hostile;
+mod pinned;
+mod real;
+
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A home, a project, and a configuration with servers.
+struct Env {
+    dir: tempfile::TempDir,
+    servers: String,
+}
+
+/// What a run gave.
+struct Ran {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Env {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        std::fs::create_dir_all(dir.path().join("home/.config/haft")).unwrap();
+        Self { dir, servers: String::new() }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn config_file(&self) -> PathBuf {
+        self.dir.path().join("home/.config/haft/config.yml")
+    }
+
+    fn config(&self) -> String {
+        std::fs::read_to_string(self.config_file()).unwrap_or_default()
+    }
+
+    /// Adds an entry, written as YAML in braces.
+    fn server(mut self, name: &str, entry: &str) -> Self {
+        let _ = writeln!(self.servers, "    {name}: {entry}");
+        std::fs::write(self.config_file(), format!("mcp:\n  servers:\n{}", self.servers)).unwrap();
+        self
+    }
+
+    /// One of the servers that mean no good, with more in its entry.
+    fn hostile(self, name: &str, more: &str) -> Self {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bridge/hostile");
+        let script = dir.join(format!("{name}.py"));
+        let entry = format!(
+            "{{command: {}, args: [-B, {}], read: [{}, {}]{more}}}",
+            python("python3", "executable"),
+            script.display(),
+            dir.display(),
+            python("python3", "base_prefix")
+        );
+        self.server(name, &entry)
+    }
+
+    /// The command, with an environment of its own.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env_clear()
+            .env("HOME", self.dir.path().join("home"))
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let output = self.command(args).output().unwrap();
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Calls a tool with JSON arguments and returns its outcome and exit code.
+    fn call(&self, tool: &str, args: Value, flags: &[&str]) -> (Value, i32) {
+        let ran = self.run(&[&["call", tool, &args.to_string(), "--json"], flags].concat());
+        let outcome =
+            serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("no outcome: {} {}", ran.stdout, ran.stderr));
+        (outcome, ran.code)
+    }
+
+    /// The same for a call that has to succeed.
+    fn ok(&self, tool: &str, args: Value) -> Value {
+        let (outcome, code) = self.call(tool, args, &["--yes"]);
+        assert_eq!((code, &outcome["success"]), (0, &Value::Bool(true)), "{outcome:#}");
+        outcome
+    }
+
+    /// The same for a call that has to fail: its error's kind and message.
+    fn err(&self, tool: &str, args: Value) -> (String, String) {
+        let (outcome, _) = self.call(tool, args, &["--yes"]);
+        assert_eq!(outcome["success"], false, "{outcome:#}");
+        let text = |name: &str| outcome["error"][name].as_str().unwrap_or_default().to_owned();
+        (text("kind"), text("message"))
+    }
+
+    /// Many calls in one process, one after the other.
+    fn batch(&self, calls: &[Value]) -> Vec<Value> {
+        let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+        let file = self.root().join("batch.jsonl");
+        std::fs::write(&file, lines).unwrap();
+        let ran = self.run(&["batch", file.to_str().unwrap(), "--yes"]);
+        let outcomes: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(outcomes.len(), calls.len(), "{} {}", ran.stdout, ran.stderr);
+        outcomes
+    }
+
+    /// The names of the bridged tools.
+    fn tools(&self) -> Vec<String> {
+        let ran = self.run(&["tools", "--json"]);
+        let all: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let names = all["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str());
+        names.filter(|name| name.starts_with("mcp:")).map(str::to_owned).collect()
+    }
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("no JSON: {} {}", self.stdout, self.stderr))
+    }
+}
+
+/// Where a Python is (`executable`), or where it keeps its own things (`base_prefix`), free of links.
+fn python(name: &str, what: &str) -> String {
+    let ask = format!("import os, sys; print(os.path.realpath(sys.{what}))");
+    let said = Command::new(name).args(["-c", &ask]).output().unwrap();
+    String::from_utf8_lossy(&said.stdout).trim().to_owned()
+}
+
+/// The servers that others wrote, where `cargo xtask test` has put them.
+struct Installed {
+    node: String,
+    modules: String,
+    python: String,
+}
+
+/// None only where somebody said on purpose that they are to be left out.
+fn installed() -> Option<Installed> {
+    let found = |name: &str| std::env::var(name).ok();
+    match (found("HAFT_TEST_NODE"), found("HAFT_TEST_NODE_MODULES"), found("HAFT_TEST_PYTHON")) {
+        (Some(node), Some(modules), Some(python)) => Some(Installed { node, modules, python }),
+        _ if found("HAFT_TEST_WITHOUT_MCP").is_some_and(|said| said == "1") => None,
+        _ => panic!(
+            "HAFT_TEST_NODE, HAFT_TEST_NODE_MODULES and HAFT_TEST_PYTHON name the MCP servers to test against; \
+             `cargo xtask test` sets them. HAFT_TEST_WITHOUT_MCP=1 leaves these tests out."
+        ),
+    }
+}

@@ -1,0 +1,155 @@
+//! Calls that a person decides about: by the client's own form, or elsewhere.
+
+use crate::{Client, Env, newest, text};
+use serde_json::{Value, json};
+
+const SHORT: &str = "mcp: {wait_ms: 300}\n";
+const LONG: &str = "mcp: {wait_ms: 60000}\n";
+
+fn write() -> Value {
+    json!({"name": "file_write", "arguments": {"path": "a.txt", "content": "hello"}})
+}
+
+/// Waits until another process sees the question.
+fn pending(env: &Env) -> String {
+    for _ in 0..600 {
+        let listed = env.json(&["approvals", "--json"]);
+        if let Some(id) = listed[0]["id"].as_str() {
+            return id.to_owned();
+        }
+        std::thread::yield_now();
+    }
+    panic!("nothing waits")
+}
+
+#[test]
+fn without_anybody_to_ask_it_is_said_what_waits_and_where_to_decide() {
+    let env = Env::with(SHORT);
+    let result = env.connect().ask("tools/call", write())["result"].clone();
+    let id = result["_meta"]["haft"]["call_id"].as_str().unwrap();
+    assert!(result["isError"] == true && text(&result).contains(&format!("approval {id}")), "{result:#}");
+    assert!(text(&result).contains("haft approvals"), "{result:#}");
+    assert!(!env.root().join("a.txt").exists());
+}
+
+#[test]
+fn a_call_that_waits_goes_on_when_another_process_approves() {
+    let env = Env::with(LONG);
+    let mut client = env.connect();
+    let id = client.request("tools/call", write());
+    let approval = pending(&env);
+    assert!(env.run(&["approvals", "approve", &approval]).status.success());
+    let result = client.answer(id)["result"].clone();
+    assert_eq!((&result["isError"], &result["_meta"]["haft"]["call_id"]), (&json!(false), &json!(approval)));
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+}
+
+#[test]
+fn a_call_that_waits_ends_when_another_process_rejects() {
+    let env = Env::with(LONG);
+    let mut client = env.connect();
+    let id = client.request("tools/call", write());
+    let approval = pending(&env);
+    assert!(env.run(&["approvals", "reject", &approval, "--message", "not now"]).status.success());
+    let result = client.answer(id)["result"].clone();
+    assert!(result["isError"] == true && text(&result).contains("not now"), "{result:#}");
+}
+
+/// Makes the call, hears the form, and answers it.
+fn asked(env: &Env, answer: Value) -> (Value, Value) {
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let id = client.request("tools/call", write());
+    let form = client.hear("elicitation/create");
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
+    (form["params"].clone(), client.answer(id)["result"].clone())
+}
+
+#[test]
+fn the_person_behind_the_client_is_shown_what_would_happen_and_decides() {
+    let env = Env::with(LONG);
+    let (form, result) = asked(&env, json!({"action": "accept", "content": {"decision": "approve once"}}));
+    let message = form["message"].as_str().unwrap();
+    assert!(message.contains("a.txt") && message.contains("+hello"), "{message}");
+    assert_eq!(form["requestedSchema"]["required"], json!(["decision"]));
+    assert_eq!(result["isError"], false, "{result:#}");
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+    assert_eq!(result["_meta"]["haft"]["verdict"]["by"], "elicitation by test-client");
+}
+
+#[test]
+fn a_no_is_a_no_and_a_closed_form_is_no_answer() {
+    for (answer, word) in [
+        (json!({"action": "accept", "content": {"decision": "reject", "message": "too early"}}), "too early"),
+        (json!({"action": "decline"}), "rejected"),
+        (json!({"action": "cancel"}), "approval_required"),
+        (json!({"action": "accept", "content": {"decision": "whatever"}}), "approval_required"),
+    ] {
+        let env = Env::with(SHORT);
+        let (_, result) = asked(&env, answer);
+        assert!(result["isError"] == true && text(&result).contains(word), "{word}: {result:#}");
+        assert!(!env.root().join("a.txt").exists());
+    }
+}
+
+#[test]
+fn elicitation_can_be_turned_off() {
+    let env = Env::with("mcp: {wait_ms: 100, elicitation: false}\n");
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let result = client.ask("tools/call", write())["result"].clone();
+    assert!(text(&result).contains("approval_required"), "{result:#}");
+    assert!(client.heard.is_empty());
+}
+
+/// The same in the newest version: the question comes with the answer.
+fn first_round(client: &mut Client) -> (Value, Value) {
+    let mut params = write();
+    params["_meta"] = newest(json!({"elicitation": {}}));
+    let answer = client.ask("tools/call", params.clone());
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer:#}");
+    let message = answer["result"]["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
+    assert!(message.contains("+hello"), "{message}");
+    params["requestState"] = answer["result"]["requestState"].clone();
+    (params, answer)
+}
+
+#[test]
+fn in_the_newest_version_the_question_comes_with_the_answer() {
+    let env = Env::with(LONG);
+    let mut client = env.spawn(&[]);
+    let (mut params, _) = first_round(&mut client);
+    params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "approve once"}}});
+    let done = client.ask("tools/call", params.clone());
+    assert_eq!(done["result"]["isError"], false, "{done:#}");
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+    let again = client.ask("tools/call", params);
+    assert_eq!(again["error"]["code"], -32602, "an answer counts once: {again:#}");
+}
+
+#[test]
+fn in_the_newest_version_a_state_that_was_made_up_decides_nothing() {
+    let env = Env::with(LONG);
+    let mut client = env.spawn(&[]);
+    let (mut params, _) = first_round(&mut client);
+    let state = params["requestState"].as_str().unwrap().to_owned();
+    params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "approve once"}}});
+    for forged in [state.split('.').next().unwrap().to_owned(), format!("{state}0"), String::new()] {
+        params["requestState"] = forged.into();
+        assert_eq!(client.ask("tools/call", params.clone())["error"]["code"], -32602);
+    }
+    assert!(!env.root().join("a.txt").exists());
+    params["requestState"] = state.into();
+    params["inputResponses"] = json!({"approval": {"action": "decline"}});
+    let refused = client.ask("tools/call", params);
+    assert!(text(&refused["result"]).contains("rejected"), "{refused:#}");
+}
+
+#[test]
+fn in_the_newest_version_somebody_elses_decision_counts_too() {
+    let env = Env::with(LONG);
+    let mut client = env.spawn(&[]);
+    let (mut params, _) = first_round(&mut client);
+    assert!(env.run(&["approvals", "approve", &pending(&env)]).status.success());
+    params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "approve once"}}});
+    let done = client.ask("tools/call", params);
+    assert_eq!(done["result"]["isError"], false, "it ran once, and this came of it: {done:#}");
+}

@@ -1,0 +1,187 @@
+//! Listing and calling tools.
+
+use crate::{Env, newest, text};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn names(listed: &Value) -> Vec<&str> {
+    listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn core_tools_are_listed_within_a_budget_and_the_rest_is_found() {
+    let mut client = Env::new().connect();
+    let listed = client.ask("tools/list", json!({}));
+    let names = names(&listed);
+    for core in ["file_read", "file_edit", "shell_exec", "tool_call", "tool_search"] {
+        assert!(names.contains(&core), "{names:?}");
+    }
+    assert!(names.is_sorted() && !names.contains(&"session_delete"), "{names:?}");
+    let found = client.call("tool_search", json!({"query": "session list"}));
+    assert!(text(&found).contains("session.list"), "{found:#}");
+    let called = client.call("tool_call", json!({"name": "session.list", "args": {}}));
+    assert_eq!(called["isError"], false, "{called:#}");
+    let direct = client.call("session_list", json!({}));
+    assert_eq!(direct["isError"], false, "what is not listed can be called: {direct:#}");
+}
+
+#[test]
+fn a_budget_of_zero_lists_all_with_what_they_do() {
+    let env = Env::with("tools: {budget_tokens: 0}\n");
+    let mut client = env.connect();
+    let listed = client.ask("tools/list", json!({}));
+    let tool = |name: &str| {
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+    };
+    let read = tool("file_read")["annotations"].clone();
+    assert_eq!((&read["readOnlyHint"], &read["openWorldHint"]), (&json!(true), &json!(false)));
+    assert_eq!(tool("file_write")["annotations"]["readOnlyHint"], false);
+    assert_eq!(tool("file_glob")["outputSchema"]["type"], "object");
+    assert_eq!(tool("session_delete")["inputSchema"]["type"], "object");
+    assert_eq!(listed["result"].get("nextCursor"), None);
+    let wrong = client.ask("tools/list", json!({"cursor": "nonsense"}));
+    assert_eq!(wrong["error"]["code"], -32602);
+}
+
+#[test]
+fn a_dialect_lists_its_own_words() {
+    let env = Env::new();
+    let mut client = env.spawn(&["--dialect", "flyto"]);
+    client.initialize("2025-11-25", json!({}));
+    let listed = client.ask("tools/list", json!({}));
+    let told = env.json(&["tools", "--dialect", "flyto", "--json"]);
+    let mut expected: Vec<&str> =
+        told["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    expected.sort_unstable();
+    assert_eq!(names(&listed), expected);
+    env.file("a.txt", "one\n");
+    let read = client.call("Read", json!({"file_path": env.root().join("a.txt")}));
+    assert!(text(&read).contains("one"), "{read:#}");
+}
+
+#[test]
+fn a_result_has_text_data_and_where_it_came_from() {
+    let env = Env::new();
+    env.file("a.txt", "one\n");
+    let mut client = env.connect();
+    let result = client.call("file_glob", json!({"pattern": "*.txt"}));
+    assert!(text(&result).contains("a.txt") && result["isError"] == false, "{result:#}");
+    assert!(result["structuredContent"].is_object(), "{result:#}");
+    let about = &result["_meta"]["haft"];
+    assert_eq!(about["verdict"]["decision"], "allow");
+    let id = about["call_id"].as_str().unwrap();
+    client.leave();
+    let records = env.records();
+    let intent = records.iter().find(|record| record["body"]["call"] == id).unwrap_or_else(|| panic!("{records:#?}"));
+    assert_eq!((&intent["body"]["origin"], &intent["body"]["caller"]["agent"]), (&json!("mcp"), &json!("test-client")));
+    assert!(intent["body"]["session"].as_str().unwrap().starts_with("mcp-"));
+}
+
+#[test]
+fn an_image_is_an_image() {
+    let env = Env::new();
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    env.file("a.png", decoded(pixel));
+    let result = env.connect().call("file_read", json!({"path": "a.png"}));
+    assert_eq!(
+        (&result["content"][1]["type"], &result["content"][1]["mimeType"]),
+        (&json!("image"), &json!("image/png"))
+    );
+    assert_eq!(result["content"][1]["data"], pixel);
+}
+
+/// Base64, for one image.
+fn decoded(text: &str) -> Vec<u8> {
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bits =
+        text.chars().filter_map(|c| alphabet.find(c)).flat_map(|value| (0..6).rev().map(move |bit| value >> bit & 1));
+    let bits: Vec<usize> = bits.collect();
+    bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |all, bit| all << 1 | u8::try_from(*bit).unwrap())).collect()
+}
+
+#[test]
+fn what_goes_wrong_is_said_so_that_a_model_can_act() {
+    let mut client = Env::with("deny: [\"system.info\"]\n").connect();
+    let unknown = client.ask("tools/call", json!({"name": "file_raed", "arguments": {}}));
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("file"), "{unknown:#}");
+    for (tool, args, word) in [
+        ("file_read", json!({}), "path"),
+        ("file_read", json!({"path": "absent.txt"}), "not_found"),
+        ("system_info", json!({}), "denied"),
+        ("tool_call", json!({"name": "nothing.such"}), "unknown_tool"),
+    ] {
+        let result = client.call(tool, args);
+        assert!(result["isError"] == true && text(&result).contains(word), "{tool}: {result:#}");
+    }
+}
+
+#[test]
+fn policy_may_differ_by_the_name_of_the_client() {
+    let env = Env::with("agents:\n  test-client:\n    deny: [\"file.*\"]\n");
+    let mut client = env.connect();
+    let listed = client.ask("tools/list", json!({}));
+    assert!(!names(&listed).iter().any(|name| name.starts_with("file_")), "{listed:#}");
+    assert_eq!(client.call("file_list", json!({}))["isError"], true);
+}
+
+#[test]
+fn progress_is_told_before_the_answer_with_numbers_that_grow() {
+    let mut client = Env::new().connect();
+    let params = json!({"name": "calc_eval", "arguments": {"expression": "1+1", "delay_ms": 20},
+        "_meta": {"progressToken": "mine"}});
+    let id = client.request("tools/call", params);
+    let told = client.hear("notifications/progress");
+    assert_eq!(told["params"]["progressToken"], "mine");
+    assert!(told["params"]["progress"].as_f64().unwrap() > 0.0, "{told:#}");
+    assert!(text(&client.answer(id)["result"]).contains('2'));
+}
+
+#[test]
+fn what_a_call_reports_is_logged_for_a_client_that_wants_it() {
+    let mut client = Env::new().connect();
+    assert_eq!(client.ask("logging/setLevel", json!({"level": "info"}))["result"], json!({}));
+    let id =
+        client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 5}}));
+    let told = client.hear("notifications/message");
+    assert_eq!((&told["params"]["level"], &told["params"]["logger"]), (&json!("info"), &json!("calc_eval")));
+    client.answer(id);
+}
+
+#[test]
+fn a_cancelled_call_ends_at_once_and_the_log_says_so() {
+    let env = Env::new();
+    let mut client = env.connect();
+    let params = json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 25_000},
+        "_meta": {"progressToken": 1}});
+    let begun = Instant::now();
+    let id = client.request("tools/call", params);
+    client.hear("notifications/progress");
+    client.notify("notifications/cancelled", json!({"requestId": id, "reason": "enough"}));
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(client.leave(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(20), "it was waited for");
+    assert!(env.records().iter().any(|record| record["body"]["error"]["kind"] == "cancelled"));
+    assert!(!client.heard.iter().any(|message| message["id"] == id), "a cancelled request has no answer");
+}
+
+#[test]
+fn calls_run_beside_each_other() {
+    let mut client = Env::new().connect();
+    let slow =
+        client.request("tools/call", json!({"name": "calc_eval", "arguments": {"expression": "1", "delay_ms": 500}}));
+    let quick = client.call("calc_eval", json!({"expression": "2"}));
+    assert!(text(&quick).contains('2'));
+    assert!(client.heard.is_empty(), "the slow one came first");
+    client.answer(slow);
+}
+
+#[test]
+fn in_the_newest_version_a_client_hears_of_changes_by_asking_to() {
+    let mut client = Env::new().spawn(&[]);
+    let params = json!({"_meta": newest(json!({})), "notifications": {"toolsListChanged": true}});
+    client.request("subscriptions/listen", params);
+    client.hear("notifications/subscriptions/acknowledged");
+    assert_eq!(client.leave(), 0, "a subscription does not keep it from ending");
+}

@@ -1,0 +1,89 @@
+//! Resources, prompts and completion.
+
+use crate::{Env, text};
+use serde_json::{Value, json};
+
+#[test]
+fn a_call_can_be_looked_back_at_by_its_own_session_alone() {
+    let env = Env::new();
+    let mut client = env.connect();
+    let result = client.call("calc_eval", json!({"expression": "6*7"}));
+    let id = result["_meta"]["haft"]["call_id"].as_str().unwrap();
+    let uri = format!("haft://log/{id}");
+    let listed = client.ask("resources/list", json!({}));
+    assert_eq!(listed["result"]["resources"][0]["uri"], uri.as_str());
+    let read = client.ask("resources/read", json!({"uri": uri}));
+    let records: Value = serde_json::from_str(read["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!((&records[0]["kind"], &records[0]["tool"]), (&json!("intent"), &json!("calc.eval")), "{records:#}");
+    let mut other = env.connect();
+    for missing in
+        [uri.as_str(), "haft://log/../../etc/passwd", "haft://output/..%2f..", "haft://log/", "file:///etc/passwd"]
+    {
+        let refused = other.ask("resources/read", json!({"uri": missing}));
+        assert_eq!(refused["error"]["code"], -32002, "{missing}: {refused:#}");
+    }
+}
+
+#[test]
+fn the_whole_of_what_was_cut_can_be_read() {
+    let env = Env::new();
+    for number in 0..3000 {
+        env.file(&format!("dir{}/a-file-with-a-rather-long-name-{number}.txt", number % 10), "");
+    }
+    let mut client = env.connect();
+    let result = client.call("file_list", json!({"recursive": true}));
+    let about = &result["_meta"]["haft"];
+    assert_eq!(about["truncated"], true, "{result:#}");
+    let uri = about["full_output"].as_str().unwrap();
+    let link = result["content"].as_array().unwrap().iter().find(|block| block["type"] == "resource_link").unwrap();
+    assert_eq!(link["uri"], uri);
+    let read = client.ask("resources/read", json!({"uri": uri}));
+    let whole = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(whole.len() > text(&result).len(), "{} of {}", text(&result).len(), whole.len());
+    let mut other = env.connect();
+    assert_eq!(other.ask("resources/read", json!({"uri": uri}))["error"]["code"], -32002);
+}
+
+#[test]
+fn templates_prompts_and_their_arguments_are_told() {
+    let mut client = Env::with("deny: [\"system.info\"]\n").connect();
+    let templates = client.ask("resources/templates/list", json!({}));
+    let uris: Vec<&Value> =
+        templates["result"]["resourceTemplates"].as_array().unwrap().iter().map(|one| &one["uriTemplate"]).collect();
+    assert_eq!(uris, ["haft://log/{call_id}", "haft://output/{call_id}"]);
+    let prompts = client.ask("prompts/list", json!({}));
+    assert_eq!(prompts["result"]["prompts"][0]["name"], "explain-denial");
+    let denied = client.call("system_info", json!({}));
+    let id = denied["_meta"]["haft"]["call_id"].as_str().unwrap();
+    let of = json!({"type": "ref/prompt", "name": "explain-denial"});
+    let completed =
+        client.ask("completion/complete", json!({"ref": of, "argument": {"name": "call", "value": &id[..6]}}));
+    assert_eq!(completed["result"]["completion"]["values"], json!([id]));
+    let of = json!({"type": "ref/resource", "uri": "haft://log/{call_id}"});
+    let completed = client.ask("completion/complete", json!({"ref": of, "argument": {"name": "call_id", "value": ""}}));
+    assert_eq!(completed["result"]["completion"]["values"], json!([id]));
+    let prompt = client.ask("prompts/get", json!({"name": "explain-denial", "arguments": {"call": id}}));
+    let message = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(message.contains(id) && message.contains("system.info"), "{message}");
+    let missing = client.ask("prompts/get", json!({"name": "explain-denial"}));
+    assert_eq!(missing["error"]["code"], -32602);
+}
+
+#[test]
+fn what_was_changed_can_be_reviewed() {
+    let env = Env::with("approval:\n  level: yolo\n");
+    let mut client = env.connect();
+    let written = client.call("file_write", json!({"path": "a.txt", "content": "hello\n"}));
+    assert_eq!(written["_meta"]["haft"]["undo"]["available"], true, "{written:#}");
+    let prompt = client.ask("prompts/get", json!({"name": "review-changes"}));
+    let message = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(message.contains("+hello"), "{message}");
+}
+
+#[test]
+fn a_record_can_be_watched() {
+    let mut client = Env::new().connect();
+    let uri = json!({"uri": "haft://log/whatever"});
+    assert_eq!(client.ask("resources/subscribe", uri.clone())["result"], json!({}));
+    assert_eq!(client.ask("resources/unsubscribe", uri)["result"], json!({}));
+}

@@ -1,0 +1,137 @@
+//! Bridge a server at an address and call its tools: `cargo run --example bridge_client URL`.
+//!
+//! This is also the client that the MCP conformance suite drives: it names a scenario in
+//! `MCP_CONFORMANCE_SCENARIO`, and the server's address is the last argument.
+
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use haft::{Call, Haft, Halt, Settings, Store, Workspace, new_call_id};
+use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth};
+use haft_runtime::approver::{Approver, Question, Said};
+use haft_runtime::tool::BoxFuture;
+use haft_runtime::{Form, Written};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a server may want more than it was given before it is left alone.
+const SIGN_INS: usize = 3;
+
+/// Somebody who agrees to everything, and fills in a form with what it proposes.
+struct Agreeable;
+
+impl Approver for Agreeable {
+    fn name(&self) -> &'static str {
+        "agreeable"
+    }
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Once))
+    }
+    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
+        let mut answer = Map::new();
+        for (name, property) in form.schema["properties"].as_object().into_iter().flatten() {
+            if let Some(proposed) = property.get("default") {
+                answer.insert(name.clone(), proposed.clone());
+            }
+        }
+        Box::pin(std::future::ready(Written::Answer(Value::Object(answer))))
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let url =
+        std::env::args().next_back().filter(|url| url.starts_with("http")).ok_or("give the address of a server")?;
+    let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let data = std::env::temp_dir().join(format!("haft-example-bridge-{}", std::process::id()));
+    let store = Store::open(&data.join("haft.db"))?;
+    let haft = Arc::new(Haft::new(Workspace::new(&std::env::current_dir()?)?, store, Settings::new(&data)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(talk(&haft, &url, &scenario, &data));
+    std::fs::remove_dir_all(&data)?;
+    done
+}
+
+async fn talk(haft: &Arc<Haft>, url: &str, scenario: &str, data: &Path) -> Result<(), Box<dyn Error>> {
+    let mut server = Server::new("there", Reach::Url { url: url.to_owned(), headers: BTreeMap::new(), who: who() })?;
+    server.timeout = Duration::from_secs(15);
+    let bridge = Bridge::open(haft, &[server], Learn::OnDemand).await?;
+    let mut left = SIGN_INS;
+    let mut met = bridge.start("there").await;
+    while let Some(challenge) = met.as_ref().err().and_then(challenge).filter(|_| left > 0) {
+        left -= 1;
+        sign_in(&data.join("oauth"), url, &challenge).await?;
+        met = bridge.start_anew("there").await;
+    }
+    let status = met?;
+    println!("{} tools: {}", status.tools.len(), status.tools.join(", "));
+    if let Some((tool, args)) = wanted(scenario) {
+        loop {
+            let call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
+            let outcome = haft.call(call, &Agreeable, &Halt::new()).await;
+            let Some(error) = outcome.error else {
+                println!("{}", outcome.output);
+                break;
+            };
+            let Some(challenge) = challenge(&error).filter(|_| left > 0) else { return Err(error.into()) };
+            left -= 1;
+            sign_in(&data.join("oauth"), url, &challenge).await?;
+            bridge.restart("there").await?;
+        }
+    }
+    bridge.close().await;
+    Ok(())
+}
+
+/// What a server wants to know of whoever asks.
+fn challenge(error: &haft_core::CallError) -> Option<String> {
+    error.details.as_ref()?.get("challenge")?.as_str().map(str::to_owned)
+}
+
+/// The call that a scenario is about.
+fn wanted(scenario: &str) -> Option<(&'static str, Value)> {
+    match scenario {
+        "tools_call" => Some(("add_numbers", json!({"a": 5, "b": 3}))),
+        "elicitation-sep1034-client-defaults" => Some(("test_client_elicitation_defaults", json!({}))),
+        "sse-retry" => Some(("test_reconnection", json!({}))),
+        auth if auth.starts_with("auth/") => Some(("test-tool", json!({}))),
+        _ => None,
+    }
+}
+
+/// Signs in as a browser would in which somebody agrees at once.
+async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn Error>> {
+    let (shown, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let show = move |address: &str| {
+        let _ = shown.send(address.to_owned());
+    };
+    let browser = async {
+        let client = haft_runtime::http::client()?;
+        let Some(address) = seen.recv().await else { return Ok(()) };
+        let answer = client.get(address).send().await?;
+        let back = answer.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
+        client.get(back.ok_or("the page leads nowhere")?).send().await?;
+        Ok::<_, Box<dyn Error>>(())
+    };
+    let who = who();
+    let signed = oauth::sign_in(dir, ("there", url), &who, challenge, &show);
+    tokio::pin!(signed, browser);
+    tokio::select! {
+        done = &mut signed => return Ok(done?),
+        visit = &mut browser => visit?,
+    }
+    Ok(signed.await?)
+}
+
+/// As whom to sign in: the suite knows some clients beforehand.
+fn who() -> oauth::Who {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    match text("client_id") {
+        Some(id) => oauth::Who::Known { id, secret: text("client_secret") },
+        None => oauth::Who::Document("https://conformance-test.local/client-metadata.json".to_owned()),
+    }
+}
