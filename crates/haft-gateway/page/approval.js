@@ -156,7 +156,7 @@ export class ApprovalPane {
   }
 
   #belongsElsewhere(approval) {
-    const where = [h('strong', 'It belongs to another project: '), h('code', approval.root)];
+    const where = [h('strong', 'It cannot be decided here: '), 'it belongs to ', h('code', approval.root), ', or a rule decides about it by now.'];
     const how = h('p.hint', 'Decide it there: ', h('code', `haft approvals approve ${approval.id}`));
     fill(this.#body, questionHead(approval, null), callout('info', where, how));
     this.#become('elsewhere');

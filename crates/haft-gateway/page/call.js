@@ -77,6 +77,8 @@ export class CallPane {
 
   /** The outcome while the process still has it, else what the log says. */
   #result({ outcome, error, verdict, state }) {
+    // What waits has not failed, whatever its caller was told meanwhile.
+    if (state === 'waiting') return whyPart(verdict ?? outcome?.verdict);
     if (outcome) return outcomeView(outcome);
     return [
       error ? errorBox(error) : null,

@@ -209,3 +209,25 @@ fn shown(approval: &Approval, question: Option<&Question>) -> Value {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn what_was_seen_is_one_tag_in_quotes_or_nothing() {
+        let said = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::IF_MATCH, HeaderValue::from_static(value));
+            }
+            seen(&headers).map_err(|problem| problem.status.as_u16())
+        };
+        assert_eq!(said(&[]), Ok(None));
+        assert_eq!(said(&["\"abc\""]), Ok(Some("abc".to_owned())));
+        for bad in [&["abc"][..], &["*"], &["\""], &["\"a\"", "\"b\""]] {
+            assert_eq!(said(bad), Err(400), "{bad:?}");
+        }
+    }
+}

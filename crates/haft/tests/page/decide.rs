@@ -179,3 +179,39 @@ fn a_yes_whose_run_fails_says_why() {
     assert_eq!(env.read("a.txt"), "one");
     visit.leave();
 }
+
+/// A desktop that shows notifications to somebody who looks elsewhere, and writes down what it showed.
+const DESKTOP: &str = "
+window.told = [];
+document.hasFocus = () => false;
+window.Notification = class {
+  static permission = 'granted';
+  constructor(title, { body }) { this.body = body; this.open = true; window.told.push(this); }
+  close() { this.open = false; }
+};
+true";
+
+#[test]
+fn somebody_who_looks_elsewhere_is_told_what_waits_and_only_as_long_as_it_does() {
+    let Some(browser) = Browser::start() else { return };
+    let env = Env::new();
+    let gateway = env.serve(&[]);
+    let visit = Visit::open(&browser, &gateway.entrance());
+    visit.see(&named("connection-state"), "live");
+    visit.eval(DESKTOP);
+    visit.key("3");
+    let id = gateway.asks_to_write("a\u{202e}.txt", "hello");
+    let told = visit.until("it is told", "told.length > 0 && told.map((note) => [note.body, note.open])");
+    let body = told[0][0].as_str().unwrap();
+    assert!(body.starts_with("file.write: a") && !body.contains('\u{202e}'), "{told}");
+    visit.eval("told[0].onclick()");
+    ready(&visit, &id);
+    let other = gateway.asks_to_write("b.txt", "hello");
+    visit.until("it is told", "told.length === 2 && told[1].open");
+    gateway.post(&format!("/v1/approvals/{other}"), json!({"decision": "reject"}));
+    visit.until("it is over", "!told[1].open");
+    visit.click(&named("approve-once"));
+    visit.see(&named("decision"), "Approved once");
+    assert_eq!(visit.eval("told.length"), 2, "an answer is no new question");
+    visit.leave();
+}

@@ -1,4 +1,5 @@
-//! A browser, and as much of the DevTools protocol as drives it: commands with their answers, and what it says between.
+//! A browser, and as much of the `DevTools` protocol as drives it: commands with their answers, and what is said
+//! between them.
 
 use crate::needs::need;
 use crate::until;
@@ -15,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 /// How long a command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const FLAGS: [&str; 13] = [
     "--headless=new",

@@ -58,7 +58,7 @@ fn lived_in(env: &Env) -> Gateway {
     call("calc.eval", json!({"expression": "1440 * 0.85"}));
     yes(&gateway.asks_to_write("docs/guide.md", "# Guide\n\nStart here, then read the reference.\n"));
     call("file.read", json!({"path": "missing.md"}));
-    call("grep", json!({"pattern": "Hello"}));
+    call("file.grep", json!({"pattern": "Hello"}));
     gateway.asks_to_write(
         "src/greet.rs",
         "fn main() {\n    let name = \"reader\";\n    println!(\"Hello, {name}\");\n}\n",
@@ -76,7 +76,7 @@ fn views(visit: &Visit<'_>, mut look: impl FnMut(&str)) {
         visit.click(&named(&format!("tab-{view}")));
         let sign = match view {
             "inbox" => ("[data-test=approval][data-state=ready]", ""),
-            "activity" => ("[data-test=activity-row]", "waiting"),
+            "activity" => ("[data-test=activity-row]", "docs/guide.md ("),
             "tools" => ("[data-test=tool-item]", "calc.eval"),
             "log" => ("[data-test=log-verify-state]", "chain holds"),
             _ => ("[data-test=settings-config]", "autonomy"),
@@ -86,6 +86,9 @@ fn views(visit: &Visit<'_>, mut look: impl FnMut(&str)) {
             visit.see(&format!("section.{view} article"), "");
         }
         visit.see(sign.0, sign.1);
+        if view == "inbox" {
+            visit.until("it can be answered", "findShown('[data-test=approve-once]')?.disabled === false");
+        }
         look(view);
     }
 }

@@ -57,13 +57,13 @@ struct Answer {
 impl Env {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        std::fs::create_dir_all(dir.path().join("work/greeter/.git")).unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         Self { dir }
     }
 
     fn root(&self) -> PathBuf {
-        self.dir.path().join("project")
+        self.dir.path().join("work/greeter")
     }
 
     fn has(&self, path: &str) -> bool {

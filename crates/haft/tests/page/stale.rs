@@ -81,3 +81,28 @@ fn what_a_terminal_decides_says_so_here() {
     visit.see_no(&named("inbox-item"), "a.txt");
     visit.leave();
 }
+
+#[test]
+fn an_answer_is_for_what_its_giver_saw_whoever_else_has_looked() {
+    let env = Env::new();
+    let gateway = env.serve(&[]);
+    let id = gateway.asks_to_write("a.txt", "one");
+    let path = format!("/v1/approvals/{id}");
+    let basis = || gateway.get(&path)["question"]["basis"].clone();
+    let first = basis();
+    assert_eq!(first, basis(), "to look changes nothing");
+    let edited = gateway.post(&format!("{path}/edit"), json!({"args": {"path": "a.txt", "content": "two"}}));
+    assert_eq!((edited.status, &edited.json["question"]["basis"]), (200, &basis()));
+    // The file comes to be after somebody looked, and somebody else looks then.
+    env.file("a.txt", "mine");
+    let second = basis();
+    for stale in [&first, &edited.json["question"]["basis"], &json!("")] {
+        assert_ne!(stale, &second);
+        for decision in ["once", "session", "reject"] {
+            let late = gateway.post(&path, json!({"decision": decision, "basis": stale}));
+            assert_eq!((late.status, &late.json["error"]["kind"]), (409, &json!("conflict")), "{late:?}");
+        }
+    }
+    assert_eq!((gateway.approval(&id)["state"].as_str(), env.read("a.txt").as_str()), (Some("pending"), "mine"));
+    assert_eq!(gateway.post(&path, json!({"decision": "reject", "basis": second})).status, 200);
+}

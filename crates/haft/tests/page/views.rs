@@ -17,7 +17,9 @@ fn a_call_appears_as_it_happens_and_is_taken_back() {
     gateway.reads("a.txt");
     visit.see(&named("activity-row"), "file.read");
     let id = gateway.asks_to_write("a.txt", "after\n");
-    visit.see(&named("activity-row"), "waiting");
+    visit.click_on(&named("activity-row"), "waiting");
+    visit.see(&named("call"), "Decide");
+    assert!(!visit.see(&named("call"), "").contains("failed"), "what waits has not failed");
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("a.txt").as_str()), (200, "after\n"), "{done:?}");
     visit.see_no(&named("activity-row"), "waiting");
@@ -150,7 +152,7 @@ fn a_log_that_somebody_changed_does_not_verify() {
 fn the_settings_show_what_is_in_force() {
     let Some(browser) = Browser::start() else { return };
     let env = Env::new();
-    env.file("../home/.config/haft/config.yml", "tools: { budget_tokens: 1234 }\n");
+    env.file("../../home/.config/haft/config.yml", "tools: { budget_tokens: 1234 }\n");
     let gateway = env.serve(&[]);
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-settings"));

@@ -117,9 +117,8 @@ impl<'b> Visit<'b> {
             if !found.is_null() && found != false {
                 return found;
             }
-            if Instant::now() > end {
-                panic!("{what}: {script}\n--- the page shows\n{}\n{:?}", self.text(), self.complaints());
-            }
+            let shows = || format!("--- the page shows\n{}\n{:?}", self.text(), self.complaints());
+            assert!(Instant::now() < end, "{what}: {script}\n{}", shows());
             std::thread::sleep(Duration::from_millis(20));
         }
     }
