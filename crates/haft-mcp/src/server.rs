@@ -5,6 +5,7 @@
 //! only translates.
 
 mod approver;
+mod batch;
 mod call;
 mod door;
 mod flow;

@@ -10,7 +10,9 @@ use super::approver::{Client, Lack};
 use haft_core::record::Digest;
 use haft_core::{Call, CallId, Caller, Outcome, SessionId};
 use haft_runtime::Halt;
-use rmcp::model::{CreateMessageResult, ElicitResult, InputRequest, InputRequests, InputRequiredResult};
+use rmcp::model::{
+    CreateMessageResult, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +32,8 @@ pub(super) struct Asked {
     key: String,
     /// Whether its key is the tool's own name for it: only then can it be answered before it is asked.
     named: bool,
-    request: InputRequest,
+    /// Boxed, because a question is moved about.
+    request: Box<InputRequest>,
     answer: oneshot::Sender<Value>,
 }
 
@@ -45,7 +48,7 @@ impl Asked {
     }
 
     /// Takes the answer from what the client sent. Gives the question back if it is not there, or is none.
-    pub(super) fn answered(self, given: &mut std::collections::BTreeMap<String, Value>) -> Result<(), Self> {
+    pub(super) fn answered(self, given: &mut InputResponses) -> Result<(), Self> {
         match given.remove(&self.key) {
             Some(value) if fits(&self.request, &value) => {
                 // Whoever asked may have been answered elsewhere.
@@ -74,7 +77,7 @@ impl Turns {
     pub(super) async fn ask(&self, key: String, named: bool, request: InputRequest) -> Option<Value> {
         let (answer, said) = oneshot::channel();
         let put = async {
-            self.0.send(Asked { key, named, request, answer }).await.ok()?;
+            self.0.send(Asked { key, named, request: Box::new(request), answer }).await.ok()?;
             said.await.ok()
         };
         tokio::time::timeout(HELD_FOR, put).await.ok().flatten()
@@ -190,7 +193,7 @@ impl Rounds {
             return Err(running);
         }
         let word = format!("{}.{:032x}", running.id, u128::from_le_bytes(chance));
-        let requests = InputRequests::from([(asked.key.clone(), asked.request.clone())]);
+        let requests = InputRequests::from([(asked.key.clone(), (*asked.request).clone())]);
         let mut held = self.held();
         held.retain(|one| one.since.elapsed() < HELD_FOR);
         if held.len() >= HELD_MAX {
@@ -249,7 +252,7 @@ mod tests {
         let ((_, asked), (_, ended)) = (mpsc::channel(1), oneshot::channel());
         let (answer, said) = oneshot::channel();
         let running = Running { id: CallId::new(1, 2), halt: Halt::new(), asked, ended };
-        (running, Asked { key: "form".to_owned(), named: false, request: request(), answer }, said)
+        (running, Asked { key: "form".to_owned(), named: false, request: Box::new(request()), answer }, said)
     }
 
     fn hold(rounds: &Rounds) -> (String, oneshot::Receiver<Value>) {
