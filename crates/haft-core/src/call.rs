@@ -118,6 +118,9 @@ pub struct Caller {
     /// The model provider behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// Whether the agent gave itself its name, rather than the user.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub claimed: bool,
 }
 
 impl Caller {

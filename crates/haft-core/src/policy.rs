@@ -155,7 +155,10 @@ impl Policy {
         let agent = caller.agent.as_ref().and_then(|name| self.agents.get(name));
         let provider = caller.provider.as_ref().and_then(|name| self.providers.get(name));
         let own = || agent.into_iter().chain(provider).flatten();
-        let replaced = own().any(|one| one.replaces_profile);
+        // Whoever names itself can take more rules upon itself, and shed none.
+        let counts =
+            |rules: Option<&Vec<Override>>| rules.is_some_and(|all| all.iter().any(|one| one.replaces_profile));
+        let replaced = counts(agent.filter(|_| !caller.claimed)) || counts(provider);
         let profile = self.profile.iter().filter(|_| !replaced);
         for gate in profile.chain(&self.gates).chain(own().map(|one| &one.gate)) {
             gate.rules.verdict(tool).map_err(|reason| NotThere { by: gate.by.clone(), reason })?;
@@ -178,6 +181,17 @@ mod tests {
     fn policy(profile: &str) -> Policy {
         let gate = Gate { by: format!("profile {profile}"), rules: shipped_profile(profile).unwrap() };
         Policy { profile: Some(gate), ..Policy::default() }
+    }
+
+    #[test]
+    fn a_name_that_an_agent_gave_itself_can_only_narrow() {
+        let full = Gate { by: "agent boss".to_owned(), rules: shipped_profile("full").unwrap() };
+        let agents = BTreeMap::from([("boss".to_owned(), vec![Override { gate: full, replaces_profile: true }])]);
+        let policy = Policy { agents, ..policy("minimal") };
+        let caller = |claimed| Caller { agent: Some("boss".to_owned()), claimed, ..Caller::default() };
+        let tool = ToolName::new("shell.exec").unwrap();
+        assert!(policy.admits(&tool, &caller(false)).is_ok());
+        assert!(policy.admits(&tool, &caller(true)).is_err());
     }
 
     fn there(policy: &Policy, tool: &str) -> bool {
@@ -208,7 +222,7 @@ mod tests {
     #[test]
     fn an_override_only_narrows_unless_it_replaces_the_profile() {
         let mut policy = policy("minimal");
-        let caller = Caller { agent: Some("a".into()), provider: None };
+        let caller = Caller { agent: Some("a".into()), ..Caller::default() };
         let admits = |policy: &Policy| policy.admits(&ToolName::new("file.read").unwrap(), &caller).is_ok();
         for (replaces_profile, expected) in [(false, false), (true, true)] {
             let gate = Gate { by: "agent a".into(), rules: shipped_profile("full").unwrap() };

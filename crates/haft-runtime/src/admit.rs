@@ -220,8 +220,13 @@ impl Haft {
             Said::Always(pattern) => self.remember(&pending, Some(pattern)).await.map(|()| yes())?,
             Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
             Said::Edit(args) => {
-                // What was tried was something else.
+                // What was tried was something else, and so is what others were asked.
                 drop(self.trials.take(&question.call_id));
+                if !approver.patience().is_zero()
+                    && let Err(error) = self.unask(&question.call_id).await
+                {
+                    return Err(pending.defer(error).into());
+                }
                 let mut call = pending.into_call();
                 // The edited arguments are canonical, whatever dialect the call came in.
                 call.spoken = question.tool.to_string();
@@ -250,7 +255,10 @@ impl Haft {
         // Whoever says yes to a call that would fail has seen no change, and so allows none.
         let shown = if problem.is_some() { Some(digest(&[])) } else { shown };
         let real: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
-        let basis = format!("{} {} {real:?} {shown:?}", checked.spec().name, checked.args());
+        // What the tool says it is belongs to what is approved: a server may change its mind.
+        let spec = checked.spec();
+        let said = Digest::of(format!("{} {:?}", spec.description, spec.shapes).as_bytes());
+        let basis = format!("{} {said} {} {real:?} {shown:?} {:?}", spec.name, checked.args(), facts.altered);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),

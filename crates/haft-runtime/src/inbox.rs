@@ -5,13 +5,13 @@
 
 use crate::approver::{Approver, Question, Said};
 use crate::events::Event;
-use crate::halt::Halt;
 use crate::pipeline::{Haft, Stop};
 use crate::store_error;
-use haft_core::approval::Decision;
+use haft_core::approval::{Decision, Verdict};
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
 use haft_store::{Approval, ApprovalState};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// How often the store is asked whether another process has decided. This process hears of its own at once.
@@ -54,65 +54,87 @@ impl Haft {
         tokio::pin!(elsewhere);
         let asked = tokio::select! {
             said = approver.ask(question) => said,
-            outcome = &mut elsewhere => return Ok(Heard::Elsewhere(Box::new(outcome))),
+            decided = &mut elsewhere => return decided,
         };
-        if asked == Said::Try {
+        if matches!(asked, Said::Try | Said::Edit(_)) {
             return Ok(Heard::Said(asked));
         }
-        if asked == Said::Nobody {
-            return Ok(tokio::select! {
-                outcome = &mut elsewhere => Heard::Elsewhere(Box::new(outcome)),
-                () = tokio::time::sleep_until(until) => Heard::Nobody,
-            });
-        }
-        if self.claim(&question.call_id, approver.name(), &asked).await.map_err(|error| stopped(pending, error))? {
+        let answered = asked != Said::Nobody
+            && self.claim(question, approver.name(), &asked).await.map_err(|error| stopped(pending, error))?;
+        if answered {
             return Ok(Heard::Said(asked));
         }
-        // Somebody was faster, and runs it.
-        Ok(Heard::Elsewhere(Box::new(elsewhere.await)))
+        // Nobody answers here; or somebody was faster, or has made another question of it since it was shown here.
+        tokio::select! {
+            decided = &mut elsewhere => return decided,
+            () = tokio::time::sleep_until(until) => {}
+        }
+        match self.store.approval(question.call_id.as_str()).await {
+            // Patience was for an answer, and there is one.
+            Ok(Some(found)) if found.state != ApprovalState::Pending => elsewhere.await,
+            _ => Ok(Heard::Nobody),
+        }
     }
 
-    /// Decides a stored question by an answer at this door. False if somebody was faster.
-    async fn claim(&self, id: &CallId, by: &str, said: &Said) -> Result<bool, CallError> {
-        let won = match said {
-            Said::Reject(message) => self.store.reject(id.as_str(), by, message).await,
-            _ => self.store.approve(id.as_str(), by).await.map(|call| call.is_some()),
-        };
-        let won = won.map_err(store_error)?;
-        let rejected = matches!(said, Said::Reject(_));
-        if won {
-            self.tell_decided(id, if rejected { "rejected" } else { "approved" }, by);
+    /// Decides a stored question by an answer at this door: only if it still is what was shown here, and if nobody was
+    /// faster.
+    async fn claim(&self, question: &Question, by: &str, said: &Said) -> Result<bool, CallError> {
+        let id = &question.call_id;
+        if let Said::Reject(message) = said {
+            let won = self.store.reject(id.as_str(), by, message).await.map_err(store_error)?;
+            if won {
+                self.tell_decided(id, "rejected", by);
+            }
+            return Ok(won);
         }
-        if won && !rejected {
-            self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(id.clone());
+        // Noted before it is true: whoever is dropped half-way still settles it, and what is not theirs is not settled.
+        self.claims().insert(id.clone(), by.to_owned());
+        let won = self.store.approve(id.as_str(), by, &question.basis.to_string()).await.map_err(store_error)?;
+        if won.is_some() {
+            self.tell_decided(id, "approved", by);
+        } else {
+            self.claims().remove(id);
         }
-        Ok(won)
+        Ok(won.is_some())
+    }
+
+    fn claims(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, String>> {
+        self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Keeps what came of a call that was decided at its own door.
     pub(crate) async fn settle_claim(&self, id: &CallId, outcome: &Outcome) {
-        let mine = self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(id);
-        if mine {
+        let mine = self.claims().remove(id);
+        if let Some(by) = mine {
             // If this cannot be written the outcome still reaches its caller; the log has it, too.
-            let _ = self.store.finish_approval(id.as_str(), outcome).await;
+            let _ = self.store.finish_approval(id.as_str(), &by, outcome).await;
         }
     }
 
-    /// Waits until somebody else has decided about a call and, if it ran, what came of it.
-    async fn decided(&self, pending: &Pending) -> Outcome {
+    /// Takes a stored question away whose call is to become another one at its own door.
+    pub(crate) async fn unask(&self, id: &CallId) -> Result<(), CallError> {
+        let taken = self.store.unask(id.as_str()).await.map_err(store_error)?;
+        if taken { Ok(()) } else { Err(CallError::conflict(format!("{id} was decided elsewhere in the meantime"))) }
+    }
+
+    /// Waits until somebody else has decided about a call: what came of it if it ran, or why it did not.
+    async fn decided(&self, pending: &Pending) -> Result<Heard, Stop> {
+        let ran = |outcome: Outcome| Ok(Heard::Elsewhere(Box::new(outcome)));
         let checked = pending.checked();
         let id = &checked.call().id;
         let mut events = self.events.listen();
+        let mut again = tokio::time::interval(LOOK_AGAIN);
+        again.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut approved: Option<tokio::time::Instant> = None;
         loop {
-            let told = tokio::time::timeout(LOOK_AGAIN, events.recv()).await;
-            match told {
-                Ok(Ok(Event::CallEnd { outcome, .. })) if outcome.call_id == *id => return *outcome,
-                // Somebody else's.
-                Ok(Ok(Event::Decided { call_id, .. })) if call_id == *id => {}
-                Ok(Ok(_)) => continue,
-                Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => tokio::time::sleep(LOOK_AGAIN).await,
-                Ok(Err(_)) | Err(_) => {}
+            tokio::select! {
+                _ = again.tick() => {}
+                told = events.recv() => match told {
+                    Ok(Event::CallEnd { outcome, .. }) if outcome.call_id == *id => return ran(*outcome),
+                    Ok(Event::Decided { call_id, .. }) if call_id == *id => {}
+                    // Somebody else's, or too many to hear them all; the store is looked at soon.
+                    _ => continue,
+                },
             }
             let Ok(Some(found)) = self.store.approval(id.as_str()).await else { continue };
             match found.state {
@@ -120,13 +142,13 @@ impl Haft {
                 ApprovalState::Approved => {
                     let since = *approved.get_or_insert_with(tokio::time::Instant::now);
                     if since.elapsed() > checked.spec().timeout + GRACE {
-                        return refused(pending, &found, gone());
+                        return Err(refused(pending, &found, gone()));
                     }
                 }
-                ApprovalState::Rejected => return refused(pending, &found, rejection(&found)),
+                ApprovalState::Rejected => return Err(refused(pending, &found, rejection(&found))),
                 ApprovalState::Done => {
                     let kept = found.outcome.clone().and_then(|value| serde_json::from_value(value).ok());
-                    return kept.unwrap_or_else(|| refused(pending, &found, gone()));
+                    return kept.map_or_else(|| Err(refused(pending, &found, gone())), ran);
                 }
             }
         }
@@ -151,7 +173,8 @@ impl Haft {
     pub(crate) async fn store_question(&self, pending: &Pending, question: &Question) -> Result<(), Stop> {
         let call = pending.checked().call();
         let approval = self.approval(pending, question);
-        self.store.ask(approval, call).await.map_err(|error| stopped(pending, store_error(error)))
+        // One that has been decided in the meantime stays decided; whoever waits for it finds that out.
+        self.store.ask(approval, call).await.map(drop).map_err(|error| stopped(pending, store_error(error)))
     }
 
     /// The question as it is stored.
@@ -204,7 +227,7 @@ impl Haft {
     /// Cancels a call that runs in this process. Returns whether there was one.
     pub fn cancel(&self, call: &CallId) -> bool {
         let found = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(call).cloned();
-        found.inspect(Halt::cancel).is_some()
+        found.inspect(|(_, halt)| halt.cancel()).is_some()
     }
 }
 
@@ -233,9 +256,9 @@ fn rejection(found: &Approval) -> CallError {
     CallError::new(ErrorKind::Rejected, message)
 }
 
-fn refused(pending: &Pending, found: &Approval, error: CallError) -> Outcome {
-    let checked = pending.checked();
+/// A call that somebody decided about elsewhere and that did not run; its own door records that.
+fn refused(pending: &Pending, found: &Approval, error: CallError) -> Stop {
     let by = found.decided_by.clone().unwrap_or_default();
-    let verdict = haft_core::approval::Verdict::new(Decision::Deny, by, "decided by a person");
-    Outcome::failure(checked.call().id.clone(), checked.spec().name.as_str(), error, verdict)
+    let verdict = Verdict::new(Decision::Deny, by, "decided by a person");
+    Stop { tool: pending.checked().spec().name.to_string(), verdict, error }
 }

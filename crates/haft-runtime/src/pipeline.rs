@@ -22,7 +22,7 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::{Call, CallError, CallId, Checked, Outcome, Policy, SessionId};
 use haft_store::Store;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -95,9 +95,9 @@ pub struct Haft {
     pub(crate) desk: Arc<Desk>,
     lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
     /// The calls under way, to be cancelled by their ids.
-    pub(crate) running: Mutex<HashMap<CallId, Halt>>,
-    /// Stored questions that were decided at the door of their own call.
-    pub(crate) claimed: Mutex<HashSet<CallId>>,
+    pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
+    /// Stored questions that were decided at the door of their own call, and by whom.
+    pub(crate) claimed: Mutex<HashMap<CallId, String>>,
     /// What each conversation has heard from elsewhere.
     pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<String>>>,
 }
@@ -117,22 +117,29 @@ enum Passed {
     Elsewhere(Box<Outcome>),
 }
 
-/// A call under way, as long as this lives.
+/// A call under way, as long as this lives. A call that waits and the run that somebody decided upon have one id, and
+/// each takes out only itself.
 struct Running<'r> {
-    all: &'r Mutex<HashMap<CallId, Halt>>,
+    all: &'r Mutex<HashMap<CallId, (u64, Halt)>>,
     id: &'r CallId,
+    number: u64,
 }
 
 impl<'r> Running<'r> {
-    fn new(all: &'r Mutex<HashMap<CallId, Halt>>, id: &'r CallId, halt: &Halt) -> Self {
-        all.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), halt.clone());
-        Self { all, id }
+    fn new(all: &'r Mutex<HashMap<CallId, (u64, Halt)>>, id: &'r CallId, halt: &Halt) -> Self {
+        let mut held = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = held.get(id).map_or(0, |(number, _)| number + 1);
+        held.insert(id.clone(), (number, halt.clone()));
+        Self { all, id, number }
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+        let mut held = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.get(self.id).is_some_and(|(number, _)| *number == self.number) {
+            held.remove(self.id);
+        }
     }
 }
 

@@ -109,15 +109,15 @@ impl Haft {
             Grant::check_pattern(&question.tool, pattern)
                 .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower pattern"))?;
         }
-        let Some(mut call) = self.store.approve(id, by).await.map_err(store_error)? else {
-            return Err(CallError::conflict(format!("{id} has been decided already")));
+        let Some(mut call) = self.store.approve(id, by, &asked.basis).await.map_err(store_error)? else {
+            return Err(CallError::conflict(format!("{id} has been decided already, or is another question now")));
         };
         self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
         crate::crash_point("approved");
         let approver = Earlier { name: by.to_owned(), basis: asked.basis, said: resolution.into() };
         let outcome = self.call(call, &approver, halt).await;
-        self.store.finish_approval(id, &outcome).await.map_err(store_error)?;
+        self.store.finish_approval(id, by, &outcome).await.map_err(store_error)?;
         Ok(outcome)
     }
 

@@ -1,7 +1,7 @@
 //! Spans: one for each call and one for each stage of it, named as the conventions for generative AI have it. Without
 //! somebody who collects them they cost nothing: their fields are not even computed.
 
-use haft_core::{Call, Outcome};
+use haft_core::{Call, ErrorKind, Outcome};
 use tracing::Span;
 
 /// The span of a whole call.
@@ -9,7 +9,7 @@ pub(crate) fn call(call: &Call) -> Span {
     tracing::info_span!(
         target: "haft",
         "execute_tool",
-        otel.name = format!("execute_tool {}", haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80)),
+        otel.name = tracing::field::Empty,
         otel.kind = "internal",
         otel.status_code = tracing::field::Empty,
         gen_ai.operation.name = "execute_tool",
@@ -29,7 +29,11 @@ pub(crate) fn ended(span: &Span, outcome: &Outcome) {
     if span.is_disabled() {
         return;
     }
-    span.record("gen_ai.tool.name", outcome.tool.as_str());
+    // What a model says when it means no tool may be anything.
+    let unknown = outcome.error.as_ref().is_some_and(|error| error.kind == ErrorKind::UnknownTool);
+    let tool = if unknown { "unknown" } else { outcome.tool.as_str() };
+    span.record("otel.name", format!("execute_tool {tool}"));
+    span.record("gen_ai.tool.name", tool);
     span.record("haft.decision", tracing::field::debug(outcome.verdict.decision));
     span.record("haft.decided_by", outcome.verdict.by.as_str());
     if let Some(error) = &outcome.error {

@@ -109,17 +109,18 @@ fn record(connection: &Connection, id: &str, said: &str, by: Option<&str>) -> ru
 }
 
 impl Store {
-    /// Stores a question durably. A call that is asked about again (it was edited, or tried) has one question.
-    pub async fn ask(&self, approval: Approval, call: &Call) -> Result<(), StoreError> {
+    /// Stores a question durably. A call that is asked about again (it was tried) has one question; one that has been
+    /// decided stays decided, and then this is false.
+    pub async fn ask(&self, approval: Approval, call: &Call) -> Result<bool, StoreError> {
         let call = serde_json::to_string(call).unwrap_or_default();
         self.run(Mode::Durable, move |connection| {
-            connection.execute(
+            let asked = connection.execute(
                 "INSERT INTO approvals
                  (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources)
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-                 ON CONFLICT (id) DO UPDATE SET state = 'pending', call = excluded.call, tool = excluded.tool,
-                 preview = excluded.preview, reason = excluded.reason, basis = excluded.basis,
-                 sources = excluded.sources, decided_by = NULL, decided_ms = NULL, outcome = NULL",
+                 ON CONFLICT (id) DO UPDATE SET call = excluded.call, tool = excluded.tool, preview = excluded.preview,
+                 reason = excluded.reason, basis = excluded.basis, sources = excluded.sources
+                 WHERE approvals.state = 'pending'",
                 params![
                     approval.id,
                     call,
@@ -136,8 +137,12 @@ impl Store {
                 ],
             )?;
             let old = now_ms() - OUTCOME_KEPT_MS;
-            connection.execute("UPDATE approvals SET outcome = NULL WHERE decided_ms < ?1", [old])?;
-            record(connection, &approval.id, "asked", None)
+            let sql = "UPDATE approvals SET outcome = NULL WHERE decided_ms < ?1 AND outcome IS NOT NULL";
+            connection.execute(sql, [old])?;
+            if asked > 0 {
+                record(connection, &approval.id, "asked", None)?;
+            }
+            Ok(asked > 0)
         })
         .await
     }
@@ -195,16 +200,33 @@ impl Store {
         .await
     }
 
-    /// Says yes, if nobody has decided before. Returns the call to run: exactly one caller ever gets it,
-    /// and from here on its arguments are no longer kept.
-    pub async fn approve(&self, id: &str, by: &str) -> Result<Option<Call>, StoreError> {
+    /// Says yes to a question on this basis, if nobody has decided before. Returns the call to run: exactly one caller
+    /// ever gets it, and from here on its arguments are no longer kept.
+    pub async fn approve(&self, id: &str, by: &str, basis: &str) -> Result<Option<Call>, StoreError> {
         self.note_erased();
-        let (id, by) = (id.to_owned(), by.to_owned());
+        let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
         self.run(Mode::Durable, move |connection| {
+            let same = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND basis = ?2)";
+            if !connection.query_row(same, params![id, basis], |row| row.get::<_, bool>(0))? {
+                return Ok(None);
+            }
             let Some(call) = waiting(connection, &id)? else { return Ok(None) };
             decide(connection, &id, ApprovalState::Approved, &by)?;
             record(connection, &id, "approved", Some(&by))?;
             Ok(Some(call))
+        })
+        .await
+    }
+
+    /// Takes an undecided question away: its call becomes another one. Returns whether it was undecided.
+    pub async fn unask(&self, id: &str) -> Result<bool, StoreError> {
+        self.note_erased();
+        let id = id.to_owned();
+        self.run(Mode::Durable, move |connection| {
+            if connection.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'pending'", [&id])? == 0 {
+                return Ok(false);
+            }
+            record(connection, &id, "taken back", None).map(|()| true)
         })
         .await
     }
@@ -225,15 +247,15 @@ impl Store {
         .await
     }
 
-    /// Keeps what came of an approved call.
-    pub async fn finish_approval(&self, id: &str, outcome: &Outcome) -> Result<(), StoreError> {
+    /// Keeps what came of a call that `by` approved.
+    pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
         let mut kept = outcome.clone();
         kept.output = haft_core::secret::mask(&kept.output).into_owned();
-        let (id, outcome) = (id.to_owned(), serde_json::to_string(&kept).unwrap_or_default());
+        let (id, by, outcome) = (id.to_owned(), by.to_owned(), serde_json::to_string(&kept).unwrap_or_default());
         self.run(Mode::Durable, move |connection| {
-            connection
-                .execute("UPDATE approvals SET state = 'done', outcome = ?2 WHERE id = ?1", params![id, outcome])
-                .map(drop)
+            let sql = "UPDATE approvals SET state = 'done', outcome = ?3
+                       WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
+            connection.execute(sql, params![id, by, outcome]).map(drop)
         })
         .await
     }

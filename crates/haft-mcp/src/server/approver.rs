@@ -22,8 +22,13 @@ use tokio_util::sync::CancellationToken;
 const USUAL_WAIT: Duration = Duration::from_mins(1);
 /// How long a client's model has.
 const SAMPLE_MAX: Duration = Duration::from_mins(5);
-/// How much of a diff is shown in a form.
+/// How much is shown of what was printed or said.
 const DIFF_MAX: usize = 4 << 10;
+/// How much there may be of what is approved; more is for the inbox.
+const WHOLE_MAX: usize = 16 << 10;
+/// The largest form that a tool may have filled in, and the longest text in it.
+const SCHEMA_MAX: usize = 16 << 10;
+const TITLE_MAX: usize = 400;
 /// How much of each other part.
 const LINES_MAX: usize = 20;
 
@@ -147,10 +152,12 @@ impl Client {
     async fn fill_in(&self, form: &Form) -> Written {
         if !self.able.elicits {
             self.misses(Lack::Elicitation);
+        }
+        if !self.asks_person() || form.schema.to_string().len() > SCHEMA_MAX {
             return Written::Nobody;
         }
         let message = format!("{} asks: {}", inert(&form.from), inert_lines(&form.message, DIFF_MAX));
-        let Some(params) = form_params(message, form.schema.clone()) else { return Written::Nobody };
+        let Some(params) = form_params(message, tamed(form.schema.clone())) else { return Written::Nobody };
         match self.show(key(form), params).await {
             Some(ElicitResult { action: ElicitationAction::Accept, content, .. }) => {
                 Written::Answer(content.unwrap_or_else(|| json!({})))
@@ -284,7 +291,17 @@ fn approval_form(question: &Question) -> Option<ElicitRequestParams> {
         },
         "required": ["decision"]
     });
-    form_params(shown(question), schema)
+    form_params(shown(question)?, schema)
+}
+
+/// What a server wrote into its form cannot act on whoever shows it.
+fn tamed(schema: Value) -> Value {
+    match schema {
+        Value::String(text) => cut(&inert(&text), TITLE_MAX).into(),
+        Value::Array(items) => items.into_iter().map(tamed).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, tamed(value))).collect(),
+        other => other,
+    }
 }
 
 fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
@@ -292,8 +309,8 @@ fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// The question as text that cannot act.
-fn shown(question: &Question) -> String {
+/// The question as text that cannot act. None if it does not fit: nobody may say yes to what they were not shown.
+fn shown(question: &Question) -> Option<String> {
     let mut text = format!("{}\nWhy this is asked: {}", question.preview, inert(&question.verdict.reason));
     let mut part = |head: &str, lines: &[String]| {
         if !lines.is_empty() {
@@ -304,12 +321,32 @@ fn shown(question: &Question) -> String {
     part("Where", &question.places);
     part("This conversation has read", &question.sources);
     part("It would fail", question.problem.as_slice());
-    for (head, body) in [("What it would change", &question.diff), ("What it printed when tried", &question.tried)] {
-        if let Some(body) = body.as_ref().filter(|body| !body.is_empty()) {
-            text.push_str(&format!("\n{head}:\n{}", inert_lines(body, DIFF_MAX)));
-        }
+    // The effect where it is known; otherwise everything that is asked for.
+    let (head, body) = match &question.diff {
+        Some(diff) => ("What it would change", diff.clone()),
+        None => ("Arguments", written_out(&question.args)),
+    };
+    text.push_str(&format!("\n{head}:\n{}", whole(&body, WHOLE_MAX)?));
+    if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
+        text.push_str(&format!("\nWhat it printed when tried:\n{}", inert_lines(tried, DIFF_MAX)));
     }
-    text
+    Some(text)
+}
+
+/// Arguments as a person reads them: a line each, and texts of several lines as such.
+fn written_out(args: &Value) -> String {
+    let Some(fields) = args.as_object() else { return args.to_string() };
+    let line = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
+        Some(text) => format!("{name}: {text}"),
+        None => format!("{name}: {value}"),
+    };
+    fields.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// All of a text, as lines that cannot act; none if that is too much.
+fn whole(text: &str, max: usize) -> Option<String> {
+    (text.len() <= max).then(|| text.lines().map(inert).collect::<Vec<_>>().join("\n"))
 }
 
 /// Lines that cannot act, at most so many bytes of them.
@@ -360,6 +397,22 @@ mod tests {
         for other in ["approval", "model", "form", "Your name", "", "a.b", &"x".repeat(KEY_MAX + 1)] {
             assert_eq!(called(other), (FORM.to_owned(), false));
         }
+    }
+
+    #[test]
+    fn all_that_is_approved_is_shown_or_nobody_is_asked() {
+        let args = json!({"command": format!("touch a # {}\necho PWNED > b", "x".repeat(300)), "n": 7});
+        let text = written_out(&args);
+        assert!(whole(&text, WHOLE_MAX).unwrap().contains("\necho PWNED > b\nn: 7"), "{text}");
+        assert_eq!(whole(&"x".repeat(WHOLE_MAX + 1), WHOLE_MAX), None);
+    }
+
+    #[test]
+    fn a_form_of_a_servers_cannot_act() {
+        let schema =
+            json!({"properties": {"a": {"title": "\u{202e}evil", "description": "x\u{1b}[2J", "type": "string"}}});
+        let text = tamed(schema).to_string();
+        assert!(!text.contains('\u{202e}') && !text.contains("u001b"), "{text}");
     }
 
     #[test]

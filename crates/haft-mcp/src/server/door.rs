@@ -125,6 +125,7 @@ impl Door {
     pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let mut caller = self.shared.options.caller.clone();
         if caller.agent.is_none() {
+            caller.claimed = true;
             caller.agent = match self.agent.get() {
                 Some(agent) => agent.clone(),
                 None => context.client_info().and_then(|client| agent_name(&client.name)),

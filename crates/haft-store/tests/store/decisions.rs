@@ -37,7 +37,7 @@ fn an_approval_is_given_exactly_once_however_many_try() {
         let tries: Vec<_> = (0..10)
             .map(|number| {
                 let (path, id) = (&path, &id);
-                scope.spawn(move || wait(Store::open(path).unwrap().approve(id, &format!("p{number}"))).unwrap())
+                scope.spawn(move || wait(Store::open(path).unwrap().approve(id, &format!("p{number}"), "b")).unwrap())
             })
             .collect();
         tries.into_iter().filter_map(|attempt| attempt.join().unwrap()).collect()

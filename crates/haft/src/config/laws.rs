@@ -50,8 +50,8 @@ fn place(access: Access, inside: bool, sensitive: Option<Sensitive>) -> Place {
 static SAMPLES: LazyLock<Vec<(Checked, Facts)>> = LazyLock::new(samples);
 
 fn samples() -> Vec<(Checked, Facts)> {
-    let agent = Caller { agent: Some("a".into()), provider: None };
-    let both = Caller { agent: Some("a".into()), provider: Some("p".into()) };
+    let agent = Caller { agent: Some("a".into()), ..Caller::default() };
+    let both = Caller { agent: Some("a".into()), provider: Some("p".into()), ..Caller::default() };
     let spots = [(true, None), (false, None), (true, Some(Sensitive::Credentials))];
     let mut samples = Vec::new();
     for tool in TOOLS {

@@ -65,6 +65,7 @@ pub(super) fn build(
     let caller = Caller {
         agent: nearest_said(&layers.flags.agent, &layers.environment.agent),
         provider: nearest_said(&layers.flags.provider, &layers.environment.provider),
+        claimed: false,
     };
     warnings.extend(misspelt("agent", caller.agent.as_deref(), merged.agents.keys()));
     warnings.extend(misspelt("provider", caller.provider.as_deref(), merged.providers.keys()));
