@@ -11,12 +11,13 @@ use rmcp::model::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode,
     ErrorData, Implementation, ProtocolVersion, SamplingMessage, ServerNotification, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, RequestContext, RunningService};
-use rmcp::{ClientHandler, ClientLifecycleMode, RoleClient, RoleServer, serve_client_with_lifecycle, serve_server};
+use rmcp::service::{NotificationContext, QuitReason, RequestContext, RunningService};
+use rmcp::{ClientHandler, ClientLifecycleMode, RoleClient, serve_client_with_lifecycle, serve_server};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
@@ -82,7 +83,7 @@ struct Stage {
     haft: Arc<Haft>,
     client: RunningService<RoleClient, Person>,
     person: Person,
-    _server: RunningService<RoleServer, Door>,
+    _server: JoinSet<Result<QuitReason, JoinError>>,
     _dir: tempfile::TempDir,
 }
 
@@ -119,9 +120,11 @@ impl Stage {
         let server = Server::new(Arc::clone(&haft), options).asking(Arc::new(Yes));
         let door = Door::stdio(server.shared, CancellationToken::new());
         let (here, there) = tokio::io::duplex(1 << 16);
-        let asking = serve_client_with_lifecycle(person.clone(), here, mode);
-        let (running, client) = tokio::join!(serve_server(door, there), asking);
-        Self { haft, client: client.unwrap(), person, _server: running.unwrap(), _dir: dir }
+        let mut server = JoinSet::new();
+        // In the newest version it has begun with the first request, which comes later.
+        server.spawn(async move { serve_server(door, there).await.unwrap().waiting().await });
+        let client = serve_client_with_lifecycle(person.clone(), here, mode).await.unwrap();
+        Self { haft, client, person, _server: server, _dir: dir }
     }
 
     async fn call(&self, name: &'static str) -> Result<CallToolResult, rmcp::ServiceError> {

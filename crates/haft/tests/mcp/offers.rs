@@ -33,7 +33,7 @@ fn a_call_can_be_looked_back_at_by_its_own_session_alone() {
 #[test]
 fn the_whole_of_what_was_cut_can_be_read() {
     let env = Env::new();
-    for number in 0..3000 {
+    for number in 0..1900 {
         env.file(&format!("dir{}/a-file-with-a-rather-long-name-{number}.txt", number % 10), "");
     }
     let mut client = env.connect();
@@ -45,10 +45,9 @@ fn the_whole_of_what_was_cut_can_be_read() {
     assert_eq!(link["uri"], uri);
     let read = client.ask("resources/read", json!({"uri": uri}));
     let whole = read["result"]["contents"][0]["text"].as_str().unwrap();
-    for number in 0..3000 {
-        assert!(whole.contains(&format!("a-file-with-a-rather-long-name-{number}.txt")), "{number} is missing");
-    }
-    assert!(!text(&result).contains("a-file-with-a-rather-long-name-2999.txt"), "it was cut");
+    let shown = |number: &usize, text: &str| text.contains(&format!("a-file-with-a-rather-long-name-{number}.txt"));
+    assert!(!(0..1900).all(|number| shown(&number, text(&result))), "it was not cut");
+    assert_eq!((0..1900).find(|number| !shown(number, whole)), None, "this is missing from the whole");
     let mut other = env.connect();
     assert_eq!(other.ask("resources/read", json!({"uri": uri}))["error"]["code"], -32002);
 }
