@@ -156,6 +156,17 @@ impl Connection {
         Ok(Some(answers))
     }
 
+    /// Why the server does not list its tools. One that took a token when it was greeted may want another by now.
+    pub(super) fn unlisted(&self, error: &ServiceError) -> CallError {
+        if let ServiceError::TransportSend(error) = error
+            && let Some(challenge) = oauth::challenge(error.error.as_ref())
+        {
+            return unauthorized(&self.server, &challenge);
+        }
+        let said = cut(&inert(&error.to_string()), 300);
+        CallError::new(ErrorKind::Upstream, format!("it does not list its tools: {said}"))
+    }
+
     fn explain(&self, error: ServiceError) -> Broken {
         match error {
             ServiceError::McpError(error) => {
