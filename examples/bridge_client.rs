@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use haft::{Call, Haft, Halt, Settings, Store, Workspace, new_call_id};
+use haft::{Call, Haft, Halt, SessionId, Settings, Store, Workspace, new_call_id};
 use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth};
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::tool::BoxFuture;
@@ -83,7 +83,9 @@ async fn call(
     (url, data, mut left): (&str, &Path, usize),
 ) -> Result<(), Box<dyn Error>> {
     loop {
-        let call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
+        let mut call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
+        // Calls of one session wait for each other.
+        call.session = SessionId::new(&tool).ok_or("the tool's name cannot be a session's")?;
         let outcome = haft.call(call, &Agreeable, &Halt::new()).await;
         let Some(error) = outcome.error else {
             println!("{tool}: {}", outcome.output);
