@@ -5,20 +5,25 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
+use axum::body::Body;
+use axum::response::Response;
+use futures_util::StreamExt as _;
 use haft::{
     BoxFuture, CallError, Caller, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace,
     Yes,
 };
 use haft_mcp::server::model::{
-    ContentBlock, ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Reference, Resource,
-    ResourceContents, ResourceTemplate, Role,
+    ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt,
+    PromptArgument, PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
 use haft_mcp::server::{Offer, Options, Server};
 use haft_runtime::events::Share;
 use haft_runtime::{Form, Written};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -79,7 +84,97 @@ fn plain() -> Vec<(&'static str, &'static str, Work)> {
         ("test_tool_with_progress", "Reports how far it is", |scene| Box::pin(progress(scene))),
         ("test_elicitation_sep1034_defaults", "Asks for values with defaults", |scene| Box::pin(defaults(scene))),
         ("test_elicitation_sep1330_enums", "Asks for choices", |scene| Box::pin(choices(scene))),
+        ("test_logging_tool", "Reports what it does", |scene| Box::pin(logging(scene))),
+        ("test_reconnection", "Works while the connection breaks", |_| Box::pin(reconnection())),
+        ("test_missing_capability", "Needs the client's model", |scene| Box::pin(capital(scene))),
+        ("test_streaming_elicitation", "Asks the person", |scene| Box::pin(confirm(scene))),
+        ("test_input_required_result_elicitation", "Asks for a name", |scene| Box::pin(name(scene))),
+        ("test_input_required_result_sampling", "Asks the client's model", |scene| Box::pin(capital(scene))),
+        ("test_input_required_result_request_state", "Asks for a yes", |scene| Box::pin(confirm(scene))),
+        ("test_input_required_result_tampered_state", "Asks for a yes", |scene| Box::pin(confirm(scene))),
+        ("test_input_required_result_multi_round", "Asks twice", |scene| Box::pin(twice(scene))),
+        ("test_input_required_result_capabilities", "Asks whom it can", |scene| Box::pin(whoever(scene))),
     ]
+}
+
+/// A form of one member, under a name by which its answer can be told.
+async fn form(scene: &Scene, name: &str, message: &str, member: &str, kind: &str) -> Written {
+    let schema = json!({"type": "object", "title": name, "required": [member], "properties": {member: {"type": kind}}});
+    scene.back().elicit(Form { from: scene.call().spoken.clone(), message: message.to_owned(), schema }).await
+}
+
+/// What a person wrote, or why there is nothing.
+fn written(said: Written) -> Result<Value, CallError> {
+    match said {
+        Written::Answer(content) => Ok(content),
+        other => Err(CallError::failed(format!("nobody answered: {other:?}"))),
+    }
+}
+
+async fn name(scene: &Scene) -> Result<Reply, CallError> {
+    let said = written(form(scene, "user_name", "What is your name?", "name", "string").await)?;
+    Ok(Reply::text(format!("Hello, {}!", said["name"].as_str().unwrap_or_default())))
+}
+
+async fn confirm(scene: &Scene) -> Result<Reply, CallError> {
+    written(form(scene, "confirm", "Please confirm", "ok", "boolean").await)?;
+    Ok(Reply::text("state-ok"))
+}
+
+async fn twice(scene: &Scene) -> Result<Reply, CallError> {
+    let name = written(form(scene, "step1", "Step 1: What is your name?", "name", "string").await)?;
+    let color = written(form(scene, "step2", "Step 2: What is your favorite color?", "color", "string").await)?;
+    Ok(Reply::text(format!("{} likes {}", name["name"], color["color"])))
+}
+
+async fn capital(scene: &Scene) -> Result<Reply, CallError> {
+    sampled(scene, &json!("What is the capital of France?")).await
+}
+
+async fn whoever(scene: &Scene) -> Result<Reply, CallError> {
+    match form(scene, "user_name", "What is your name?", "name", "string").await {
+        Written::Nobody => capital(scene).await,
+        said => written(said).map(|said| Reply::text(said.to_string())),
+    }
+}
+
+/// Fires when connections are to break.
+static BREAK: Notify = Notify::const_new();
+
+async fn reconnection() -> Result<Reply, CallError> {
+    pause().await;
+    BREAK.notify_waiters();
+    pause().await;
+    Ok(Reply::text("Reconnection test completed"))
+}
+
+/// Lets an answer end in the middle, as a network does: a tool knows nothing of connections.
+async fn breaking(response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    Response::from_parts(parts, Body::from_stream(body.into_data_stream().take_until(BREAK.notified())))
+}
+
+/// A tool that brings another.
+struct Changing {
+    spec: Arc<ToolSpec>,
+    haft: Weak<Haft>,
+    brought: AtomicUsize,
+}
+
+impl Tool for Changing {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+    fn act<'a>(&'a self, _: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        let name = format!("test_brought_{}", self.brought.fetch_add(1, Ordering::Relaxed));
+        let brought =
+            ToolSpec::new(&name, "Was not there before").map_err(|error| error.to_string()).and_then(|spec| {
+                let haft = self.haft.upgrade().ok_or("it is over")?;
+                let tool = Plain { spec: Arc::new(spec), work: |_| ready(Ok(Reply::text("here"))) };
+                haft.registry().register(Arc::new(tool)).map_err(|error| error.to_string())
+            });
+        ready(brought.map(|_| Reply::text(name)).map_err(CallError::failed))
+    }
 }
 
 async fn pause() {
@@ -136,22 +231,39 @@ async fn choices(scene: &Scene) -> Result<Reply, CallError> {
 /// The tools with parameters.
 fn with_parameters() -> Vec<(&'static str, &'static str, Value, Work)> {
     let text = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
-    let address = json!({"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}});
-    let newest = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-        "$defs": {"address": address}, "additionalProperties": false,
-        "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}}});
+    let header = json!({"type": "object", "required": ["region"],
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
     vec![
         ("test_sampling", "Asks the client's model", text("prompt"), |scene| Box::pin(sampling(scene))),
         ("test_elicitation", "Asks the person", text("message"), |scene| Box::pin(person(scene))),
-        ("json_schema_2020_12_tool", "Has a schema with definitions", newest, |_| ready(Ok(Reply::text("ok")))),
+        ("json_schema_2020_12_tool", "Has a schema with definitions", newest(), |_| ready(Ok(Reply::text("ok")))),
+        ("test_parameter_in_a_header", "Has a parameter that is repeated in a header", header, |_| {
+            ready(Ok(Reply::text("ok")))
+        }),
     ]
 }
 
+/// A schema with what the newest draft has.
+fn newest() -> Value {
+    let (text, either) = (json!({"type": "string"}), json!({"type": "string", "enum": ["phone", "email"]}));
+    let address = json!({"$anchor": "addressDef", "type": "object", "properties": {"street": text, "city": text}});
+    let properties = json!({"name": text, "address": {"$ref": "#/$defs/address"}, "contactMethod": either,
+        "phone": text, "email": text});
+    json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+        "$defs": {"address": address}, "properties": properties, "additionalProperties": false,
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]}, "else": {"required": ["email"]}})
+}
+
 async fn sampling(scene: &Scene) -> Result<Reply, CallError> {
-    let prompt = &scene.call().args["prompt"];
+    sampled(scene, &scene.call().args["prompt"]).await
+}
+
+async fn sampled(scene: &Scene, prompt: &Value) -> Result<Reply, CallError> {
     let request =
         json!({"maxTokens": 100, "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}]});
-    let answer = scene.back().sample("test_sampling", request).await?;
+    let answer = scene.back().sample(scene.call().spoken.clone(), request).await?;
     Ok(Reply::text(format!("LLM response: {}", answer["content"])))
 }
 
@@ -161,6 +273,20 @@ async fn person(scene: &Scene) -> Result<Reply, CallError> {
         "email": {"type": "string", "description": "User's email address"}}});
     let message = scene.call().args["message"].as_str().unwrap_or_default().to_owned();
     asked(scene, &message, schema).await
+}
+
+/// What the person answered to the prompt that asks.
+fn context(request: &GetPromptRequestParams) -> Option<String> {
+    let answer = request.input_responses.as_ref()?.get("user_context")?;
+    Some(answer.pointer("/content/context")?.as_str()?.to_owned())
+}
+
+fn context_wanted() -> Result<GetPromptResponse, ErrorData> {
+    let schema = json!({"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]});
+    let wanted = json!({"user_context": {"method": "elicitation/create",
+        "params": {"mode": "form", "message": "What context should the prompt use?", "requestedSchema": schema}}});
+    let wanted = serde_json::from_value(wanted).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(InputRequiredResult::new(Some(wanted), None).into())
 }
 
 /// The resources and prompts.
@@ -175,18 +301,20 @@ impl Offer for Offered {
             Prompt::new("test_prompt_with_arguments", Some("A text with arguments"), needs(&["arg1", "arg2"])),
             Prompt::new("test_prompt_with_embedded_resource", Some("A resource"), needs(&["resourceUri"])),
             Prompt::new("test_prompt_with_image", Some("An image"), None),
+            Prompt::new("test_input_required_result_prompt", Some("Asks first"), None),
         ]
     }
 
     fn prompt<'a>(
         &'a self,
         _: &'a SessionId,
-        name: &'a str,
-        args: &'a JsonObject,
-    ) -> BoxFuture<'a, Option<Result<GetPromptResult, ErrorData>>> {
-        let arg = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+        request: &'a GetPromptRequestParams,
+    ) -> BoxFuture<'a, Option<Result<GetPromptResponse, ErrorData>>> {
+        let arg = |name: &str| {
+            request.arguments.as_ref().and_then(|args| args.get(name)).and_then(Value::as_str).unwrap_or_default()
+        };
         let text = |text: String| PromptMessage::new_text(Role::User, text);
-        let messages = match name {
+        let messages = match request.name.as_str() {
             "test_simple_prompt" => vec![text("This is a simple prompt for testing.".to_owned())],
             "test_prompt_with_arguments" => {
                 vec![text(format!("Prompt with arguments: arg1='{}', arg2='{}'", arg("arg1"), arg("arg2")))]
@@ -203,9 +331,13 @@ impl Offer for Offered {
                 let image = PromptMessage::new(Role::User, ContentBlock::image(PIXEL, "image/png"));
                 vec![image, text("Please analyze the image above.".to_owned())]
             }
+            "test_input_required_result_prompt" => match context(request) {
+                Some(said) => vec![text(said)],
+                None => return Box::pin(std::future::ready(Some(context_wanted()))),
+            },
             _ => return Box::pin(std::future::ready(None)),
         };
-        Box::pin(std::future::ready(Some(Ok(GetPromptResult::new(messages)))))
+        Box::pin(std::future::ready(Some(Ok(GetPromptResult::new(messages).into()))))
     }
 
     fn resources<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Vec<Resource>> {
@@ -258,7 +390,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port: u16 = std::env::args().nth(1).unwrap_or_else(|| "3000".to_owned()).parse()?;
     let data = std::env::temp_dir().join(format!("haft-example-conformance-{}", std::process::id()));
     let store = Store::open(&data.join("haft.db"))?;
-    let haft = Haft::new(Workspace::new(&std::env::temp_dir())?, store, Settings::new(&data));
+    let haft = Arc::new(Haft::new(Workspace::new(&std::env::temp_dir())?, store, Settings::new(&data)));
     for (name, description, work) in plain() {
         let spec = Arc::new(ToolSpec::new(name, description)?);
         haft.registry().register(Arc::new(Plain { spec, work }))?;
@@ -267,6 +399,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let spec = Arc::new(ToolSpec::new(name, description)?.input(input));
         haft.registry().register(Arc::new(Plain { spec, work }))?;
     }
+    let spec = Arc::new(ToolSpec::new("test_trigger_tool_change", "Brings another tool")?);
+    haft.registry().register(Arc::new(Changing { spec, haft: Arc::downgrade(&haft), brought: AtomicUsize::new(0) }))?;
     let options = Options {
         dialect: Dialect::Haft,
         caller: Caller::default(),
@@ -278,7 +412,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         decide_at: "Nobody decides here.".to_owned(),
     };
     // The suite's client has nobody who approves that a model is asked; this program says yes for them.
-    let server = Server::new(Arc::new(haft), options).offering(Arc::new(Offered)).asking(Arc::new(Yes));
+    let server = Server::new(haft, options).offering(Arc::new(Offered)).asking(Arc::new(Yes));
     let end = CancellationToken::new();
     let mcp = server.http(vec!["localhost".to_owned(), "127.0.0.1".to_owned()], end.clone());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
@@ -288,6 +422,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let _ = tokio::signal::ctrl_c().await;
         end.cancel();
     };
-    axum::serve(listener, axum::Router::new().nest_service("/mcp", mcp)).with_graceful_shutdown(until).await?;
+    let app = axum::Router::new().nest_service("/mcp", mcp).layer(axum::middleware::map_response(breaking));
+    axum::serve(listener, app).with_graceful_shutdown(until).await?;
     Ok(std::fs::remove_dir_all(&data)?)
 }

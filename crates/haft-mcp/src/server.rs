@@ -5,16 +5,18 @@
 //! only translates.
 
 mod approver;
+mod batch;
 mod call;
 mod door;
 mod flow;
-mod held;
 mod listing;
 mod offer;
 mod own;
 mod pipes;
 mod progress;
+mod recent;
 mod reply;
+mod rounds;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -24,21 +26,19 @@ pub use offer::Offer;
 pub use rmcp::model;
 
 use flow::Flow;
-use haft_core::{CallId, Caller, Dialect, SessionId};
+use haft_core::{Caller, Dialect, SessionId};
 use haft_runtime::{Approver, Haft};
-use held::Held;
 use listing::Listings;
+use recent::Recent;
 use rmcp::service::{QuitReason, serve_server_with_ct};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use rounds::Rounds;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::Wire;
 
-/// How many calls are remembered as resources.
-const RECENT_MAX: usize = 1000;
 /// A session over HTTP ends when its client has been silent for so long: people think, but clients forget to say goodbye.
 const IDLE_MAX: Duration = Duration::from_mins(30);
 /// An HTTP request's body may be this large.
@@ -83,33 +83,8 @@ pub(crate) struct Shared {
     offers: Vec<Arc<dyn Offer>>,
     approver: Option<Arc<dyn Approver>>,
     listings: Listings,
-    held: Held,
+    rounds: Rounds,
     recent: Arc<Recent>,
-}
-
-/// The latest calls, newest last, for whoever looks back at them in the same session.
-#[derive(Default)]
-pub(crate) struct Recent(Mutex<VecDeque<(SessionId, CallId)>>);
-
-impl Recent {
-    fn add(&self, session: &SessionId, call: &CallId) {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() >= RECENT_MAX {
-            calls.pop_front();
-        }
-        calls.push_back((session.clone(), call.clone()));
-    }
-
-    /// The latest of a session, newest first.
-    fn of(&self, session: &SessionId, limit: usize) -> Vec<CallId> {
-        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().rev().filter(|(whose, _)| whose == session).take(limit).map(|(_, id)| id.clone()).collect()
-    }
-
-    fn holds(&self, session: &SessionId, call: &CallId) -> bool {
-        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().any(|(whose, id)| whose == session && id == call)
-    }
 }
 
 /// A tool layer as MCP clients see it. Cheap to clone.
@@ -129,7 +104,7 @@ impl Server {
             offers: vec![Arc::new(own)],
             approver: None,
             listings: Listings::default(),
-            held: Held::default(),
+            rounds: Rounds::default(),
             recent,
         };
         Self { shared: Arc::new(shared) }
@@ -155,7 +130,7 @@ impl Server {
             offers: shared.offers.clone(),
             approver: shared.approver.clone(),
             listings: Listings::default(),
-            held: Held::default(),
+            rounds: Rounds::default(),
             recent: Arc::clone(&shared.recent),
         });
         change(&mut shared);
@@ -192,7 +167,11 @@ impl Server {
                 }
             }
         };
-        match quit.await {
+        let quit = quit.await;
+        flow.gone.cancel();
+        // Calls that wait for an answer of the client's have no request that would be waited for.
+        self.shared.rounds.end(self.shared.options.finish_when_gone).await;
+        match quit {
             Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Failed(error.to_string())),
             Ok(_) => Ok(()),
         }

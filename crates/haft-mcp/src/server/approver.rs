@@ -3,17 +3,18 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::Shared;
+use super::rounds::Turns;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
 use rmcp::model::{
-    ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, ProtocolVersion,
+    ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServiceError};
 use serde_json::{Value, json};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,13 @@ const SAMPLE_MAX: Duration = Duration::from_mins(5);
 const DIFF_MAX: usize = 4 << 10;
 /// How much of each other part.
 const LINES_MAX: usize = 20;
+
+/// The keys of what goes out with an answer: an approval, a tool's form, a request for a model.
+const APPROVAL: &str = "approval";
+const FORM: &str = "form";
+const MODEL: &str = "model";
+/// The longest key that a tool may choose.
+const KEY_MAX: usize = 64;
 
 const ONCE: &str = "approve once";
 const SESSION: &str = "approve for this session";
@@ -46,54 +54,81 @@ impl Era {
     }
 }
 
-/// The client of one request.
-pub(super) struct Client<'s> {
-    shared: &'s Shared,
-    peer: Peer<RoleServer>,
-    name: String,
-    era: Era,
-    elicits: bool,
-    samples: bool,
-    gone: CancellationToken,
-    /// The form that goes out with the answer.
-    asked: Mutex<Option<ElicitRequestParams>>,
+/// By which way a client is asked.
+pub(super) enum Way {
+    /// By requests.
+    Requests(Peer<RoleServer>),
+    /// In rounds.
+    Rounds(Turns),
 }
 
-impl<'s> Client<'s> {
+/// Something that a call asked for and its client does not offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// Forms.
+    Elicitation,
+    /// A model.
+    Sampling,
+}
+
+/// The client of one call.
+pub(super) struct Client {
+    shared: Arc<Shared>,
+    way: Way,
+    name: String,
+    able: Able,
+    gone: CancellationToken,
+    lacks: Mutex<Option<Lack>>,
+}
+
+impl Client {
     pub(super) fn new(
-        shared: &'s Shared,
-        context: &RequestContext<RoleServer>,
-        era: Era,
+        shared: Arc<Shared>,
+        way: Way,
+        declared: Option<&ClientCapabilities>,
         agent: Option<&str>,
         gone: CancellationToken,
     ) -> Self {
-        let able = Able::of(context.client_capabilities().as_ref());
-        Self {
-            shared,
-            peer: context.peer.clone(),
-            name: format!("elicitation by {}", agent.unwrap_or("an MCP client")),
-            era,
-            elicits: able.elicits,
-            samples: able.samples,
-            gone,
-            asked: Mutex::default(),
-        }
+        let name = format!("elicitation by {}", agent.unwrap_or("an MCP client"));
+        Self { shared, way, name, able: Able::of(declared), gone, lacks: Mutex::default() }
     }
 
-    /// The form that nobody could be shown while the call waited.
-    pub(super) fn take_asked(&self) -> Option<ElicitRequestParams> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Waits until the client has gone.
+    pub(super) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// What the call asked for last and the client does not offer.
+    pub(super) fn lacks(&self) -> Option<Lack> {
+        *self.lacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what the client does not offer.
+    fn misses(&self, what: Lack) {
+        *self.lacks.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
     fn asks_person(&self) -> bool {
-        self.elicits && self.shared.options.elicitation
+        self.able.elicits && self.shared.options.elicitation
     }
 
-    async fn show(&self, params: ElicitRequestParams) -> Option<ElicitResult> {
-        let patience = self.shared.options.patience;
-        let wait = if patience.is_zero() { USUAL_WAIT } else { patience };
+    /// Shows a form. A key that its tool chose is told from those that are chosen here.
+    async fn show(&self, (key, named): (String, bool), params: ElicitRequestParams) -> Option<ElicitResult> {
+        let answer = async {
+            match &self.way {
+                Way::Requests(peer) => {
+                    let patience = self.shared.options.patience;
+                    let wait = if patience.is_zero() { USUAL_WAIT } else { patience };
+                    peer.create_elicitation_with_timeout(params, Some(wait)).await.ok()
+                }
+                Way::Rounds(turns) => {
+                    let request = InputRequest::Elicitation(ElicitRequest::new(params));
+                    serde_json::from_value(turns.ask(key, named, request).await?).ok()
+                }
+            }
+        };
         tokio::select! {
-            answer = self.peer.create_elicitation_with_timeout(params, Some(wait)) => answer.ok(),
+            answer = answer => answer,
             () = self.gone.cancelled() => None,
         }
     }
@@ -106,11 +141,73 @@ impl<'s> Client<'s> {
             return Said::Nobody;
         }
         let Some(params) = approval_form(question) else { return Said::Nobody };
-        if self.era == Era::Rounds {
-            *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(params);
-            return Said::Nobody;
+        self.show((APPROVAL.to_owned(), false), params).await.map_or(Said::Nobody, said)
+    }
+
+    async fn fill_in(&self, form: &Form) -> Written {
+        if !self.able.elicits {
+            self.misses(Lack::Elicitation);
+            return Written::Nobody;
         }
-        self.show(params).await.map_or(Said::Nobody, said)
+        let message = format!("{} asks: {}", inert(&form.from), inert_lines(&form.message, DIFF_MAX));
+        let Some(params) = form_params(message, form.schema.clone()) else { return Written::Nobody };
+        match self.show(key(form), params).await {
+            Some(ElicitResult { action: ElicitationAction::Accept, content, .. }) => {
+                Written::Answer(content.unwrap_or_else(|| json!({})))
+            }
+            Some(ElicitResult { action: ElicitationAction::Decline, .. }) => Written::Declined,
+            Some(_) => Written::Cancelled,
+            None => Written::Nobody,
+        }
+    }
+
+    async fn let_answer(&self, request: &Value) -> Result<Value, CallError> {
+        if !self.able.samples {
+            self.misses(Lack::Sampling);
+            return Err(upstream("the client offers no model")
+                .hint("use a client that offers sampling, or a tool that needs none"));
+        }
+        let params: CreateMessageRequestParams = serde_json::from_value(request.clone())
+            .map_err(|error| CallError::invalid(format!("this is no request for a model: {error}")))?;
+        let answer = async {
+            match &self.way {
+                Way::Requests(peer) => sampled(peer, params).await,
+                Way::Rounds(turns) => {
+                    let request = InputRequest::CreateMessage(CreateMessageRequest::new(params));
+                    let answer = turns.ask(MODEL.to_owned(), false, request).await;
+                    answer.ok_or_else(|| upstream("the client did not come back with an answer"))
+                }
+            }
+        };
+        tokio::select! {
+            answer = answer => answer,
+            () = self.gone.cancelled() => Err(upstream("the client has gone")),
+        }
+    }
+}
+
+fn upstream(why: impl Into<String>) -> CallError {
+    CallError::new(ErrorKind::Upstream, why.into())
+}
+
+/// Lets the client's model answer while the request waits.
+async fn sampled(peer: &Peer<RoleServer>, params: CreateMessageRequestParams) -> Result<Value, CallError> {
+    match tokio::time::timeout(SAMPLE_MAX, peer.create_message(params)).await {
+        Ok(Ok(answer)) => serde_json::to_value(answer).map_err(|error| upstream(error.to_string())),
+        Ok(Err(ServiceError::McpError(error))) => Err(upstream(format!("the client refused: {}", error.message))),
+        Ok(Err(error)) => Err(upstream(format!("the client did not answer: {error}"))),
+        Err(_) => Err(upstream(format!("the client's model took longer than {} s", SAMPLE_MAX.as_secs()))),
+    }
+}
+
+/// Under which key a form goes out, and whether its tool chose it: the title of its schema, if that is a plain word
+/// and none that is used here.
+fn key(form: &Form) -> (String, bool) {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let word = |title: &&str| (1..=KEY_MAX).contains(&title.len()) && title.chars().all(plain);
+    match form.schema.get("title").and_then(Value::as_str).filter(word) {
+        Some(title) if ![APPROVAL, FORM, MODEL].contains(&title) => (title.to_owned(), true),
+        _ => (FORM.to_owned(), false),
     }
 }
 
@@ -133,7 +230,7 @@ impl Able {
     }
 }
 
-impl Approver for Client<'_> {
+impl Approver for Client {
     fn name(&self) -> &str {
         self.shared.approver.as_ref().map_or(&self.name, |approver| approver.name())
     }
@@ -143,30 +240,17 @@ impl Approver for Client<'_> {
     }
 
     fn patience(&self) -> Duration {
-        match &self.shared.approver {
-            Some(approver) => approver.patience(),
-            // The person is asked with the answer; waiting would only keep it from them.
-            None if self.era == Era::Rounds && self.asks_person() => Duration::ZERO,
-            None => self.shared.options.patience,
+        let patience = self.shared.options.patience;
+        match (&self.shared.approver, &self.way) {
+            (Some(approver), _) => approver.patience(),
+            // Whoever is patient at all is asked in the inbox, too, while the question is out for a long time.
+            (None, Way::Rounds(_)) if self.asks_person() => patience.max(Duration::from_millis(1)),
+            (None, _) => patience,
         }
     }
 
     fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
-        Box::pin(async move {
-            if !self.elicits || self.era == Era::Rounds {
-                return Written::Nobody;
-            }
-            let message = format!("{} asks: {}", inert(&form.from), inert_lines(&form.message, DIFF_MAX));
-            let Some(params) = form_params(message, form.schema.clone()) else { return Written::Nobody };
-            match self.show(params).await {
-                Some(ElicitResult { action: ElicitationAction::Accept, content, .. }) => {
-                    Written::Answer(content.unwrap_or_else(|| json!({})))
-                }
-                Some(ElicitResult { action: ElicitationAction::Decline, .. }) => Written::Declined,
-                Some(_) => Written::Cancelled,
-                None => Written::Nobody,
-            }
-        })
+        Box::pin(self.fill_in(form))
     }
 
     fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
@@ -174,30 +258,8 @@ impl Approver for Client<'_> {
     }
 }
 
-impl Client<'_> {
-    async fn let_answer(&self, request: &Value) -> Result<Value, CallError> {
-        let upstream = |why: String| CallError::new(ErrorKind::Upstream, why);
-        if !self.samples || self.era == Era::Rounds {
-            return Err(upstream("the client offers no model".to_owned())
-                .hint("use a client that offers sampling, or a tool that needs none"));
-        }
-        let params: CreateMessageRequestParams = serde_json::from_value(request.clone())
-            .map_err(|error| CallError::invalid(format!("this is no request for a model: {error}")))?;
-        let answer = tokio::select! {
-            answer = tokio::time::timeout(SAMPLE_MAX, self.peer.create_message(params)) => answer,
-            () = self.gone.cancelled() => return Err(upstream("the client has gone".to_owned())),
-        };
-        match answer {
-            Ok(Ok(answer)) => serde_json::to_value(answer).map_err(|error| upstream(error.to_string())),
-            Ok(Err(ServiceError::McpError(error))) => Err(upstream(format!("the client refused: {}", error.message))),
-            Ok(Err(error)) => Err(upstream(format!("the client did not answer: {error}"))),
-            Err(_) => Err(upstream(format!("the client's model took longer than {} s", SAMPLE_MAX.as_secs()))),
-        }
-    }
-}
-
 /// What a person said in the form of an approval. Anything unclear is no yes.
-pub(super) fn said(answer: ElicitResult) -> Said {
+fn said(answer: ElicitResult) -> Said {
     let content = answer.content.unwrap_or_default();
     let text = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
     let refusal = || match text("message") {
@@ -288,6 +350,16 @@ mod tests {
         assert!(matches!(declined, Said::Reject(_)));
         let rejected = answer(json!({"action": "accept", "content": {"decision": REJECT, "message": "not now"}}));
         assert_eq!(rejected, Said::Reject("not now".to_owned()));
+    }
+
+    #[test]
+    fn a_form_is_called_what_its_tool_calls_it_unless_that_means_something_here() {
+        let called =
+            |title: &str| key(&Form { from: String::new(), message: String::new(), schema: json!({ "title": title }) });
+        assert_eq!(called("user_name"), ("user_name".to_owned(), true));
+        for other in ["approval", "model", "form", "Your name", "", "a.b", &"x".repeat(KEY_MAX + 1)] {
+            assert_eq!(called(other), (FORM.to_owned(), false));
+        }
     }
 
     #[test]

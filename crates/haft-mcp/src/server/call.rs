@@ -3,24 +3,21 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::Shared;
-use super::approver::{Client, Era, said};
+use super::approver::{Client, Era, Lack, Way};
 use super::door::Door;
 use super::progress::{Reporter, Told, log};
 use super::reply::reply;
+use super::rounds::{Asked, Rounds, Running, Turn, Whose};
 use futures_util::FutureExt as _;
-use haft_core::{Call, CallError, CallId, Caller, ErrorKind, Origin, Outcome, SessionId};
-use haft_runtime::{Approver, Halt, Resolution, Said, new_call_id};
+use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome, SessionId};
+use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitResult, ErrorData, InputRequest, InputRequests,
-    InputRequiredResult, LoggingLevel,
-};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, LoggingLevel};
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-/// The key of the one question that goes out with an answer.
-const APPROVAL: &str = "approval";
 /// By this tool others are called that were not listed.
 const BY_WAY_OF: [&str; 2] = ["tool_call", "tool.call"];
 
@@ -34,7 +31,7 @@ pub(super) async fn answer(
     let making = Box::pin(make(door, request, &context));
     match AssertUnwindSafe(making).catch_unwind().await {
         Ok(answer) => answer,
-        Err(_) => Err(ErrorData::internal_error("the call crashed; `haft log` shows how far it came", None)),
+        Err(_) => Err(crashed()),
     }
 }
 
@@ -43,38 +40,127 @@ async fn make(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let (shared, session) = (door.shared(), door.session());
+    let shared = door.shared();
     let caller = door.caller(context);
-    let era = Era::of(context);
-    let client = Client::new(shared, context, era, caller.agent.as_deref(), door.gone().clone());
-    if let (Era::Rounds, Some(word)) = (era, &request.request_state) {
-        let answered = request.input_responses.as_ref().and_then(|all| all.get(APPROVAL)).cloned();
-        let outcome = Box::pin(resume(door, context, (&session, word), answered, client.name())).await?;
-        return Ok(reply(outcome, &shared.options.decide_at).into());
+    let (able, agent, gone) = (context.client_capabilities(), caller.agent.clone(), door.gone().clone());
+    let client = |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), agent.as_deref(), gone.clone());
+    if Era::of(context) == Era::Rounds {
+        return Box::pin(round(door, context, request, caller, client)).await;
     }
-    let call = call(shared, request, session, caller);
-    let by_way = BY_WAY_OF.contains(&call.spoken.as_str());
-    let id = call.id.clone();
-    shared.recent.add(&call.session, &id);
-    let outcome = Box::pin(run(door, context, call, &client)).await;
+    let call = call(shared, request, door.session(), caller);
+    shared.recent.add(&call);
+    let client = client(Way::Requests(context.peer.clone()));
+    let mut told = Telling::new(door, context, &call.id, &call.spoken);
+    let (by_way, halt) = (is_by_way(&call), Halt::new());
+    let calling = heeding(door, context, &halt, shared.haft.call(call, &client, &halt));
+    let outcome = Box::pin(told.during(calling)).await;
+    told_of(door, context, outcome, by_way).await
+}
+
+/// A request of a client that is asked in rounds: it begins a call, or comes back to one with an answer.
+async fn round(
+    door: &Door,
+    context: &RequestContext<RoleServer>,
+    mut request: CallToolRequestParams,
+    caller: Caller,
+    client: impl FnOnce(Way) -> Client,
+) -> Result<CallToolResponse, ErrorData> {
+    let shared = door.shared();
+    let mut given = request.input_responses.take().unwrap_or_default();
+    let word = request.request_state.take();
+    let call = call(shared, request, door.session(), caller);
+    let (whose, by_way, spoken) = (Whose::of(&call), is_by_way(&call), call.spoken.clone());
+    let telling = |id: &CallId| Telling::new(door, context, id, &spoken);
+    let (mut telling, mut running, mut asked) = if let Some(word) = word {
+        let (running, asked) = shared.rounds.take(&whose, &word).ok_or_else(|| {
+            let why = "this request state is not known here, was used before, or is another call's: call the tool anew";
+            ErrorData::invalid_params(why, None)
+        })?;
+        (telling(&running.id), running, Some(asked).filter(Asked::is_open))
+    } else {
+        shared.recent.add(&call);
+        // It listens before there is anything to be heard.
+        let telling = telling(&call.id);
+        (telling, Rounds::begin(shared, call, |turns| client(Way::Rounds(turns))), None)
+    };
+    let ended = loop {
+        let question = match asked.take() {
+            Some(question) => question.answered(&mut given),
+            None => match telling.during(next(door, context, &mut running)).await {
+                // What a tool calls by a name of its own can be answered with the first request.
+                Turn::Asked(question) if question.is_named() => question.answered(&mut given),
+                Turn::Asked(question) => Err(question),
+                Turn::Ended(ended) => break *ended,
+                Turn::Lost => return Err(crashed()),
+            },
+        };
+        if let Err(question) = question {
+            match shared.rounds.hold(whose.clone(), running, question) {
+                Ok(told) => return Ok(told.into()),
+                Err(kept) => running = kept,
+            }
+        }
+    };
+    match ended.lacks.filter(|_| !ended.outcome.success) {
+        Some(lack) => Err(lacking(lack, &ended.outcome)),
+        None => told_of(door, context, ended.outcome, by_way).await,
+    }
+}
+
+/// What a call does next. It is cancelled when nobody waits for it any more.
+async fn next(door: &Door, context: &RequestContext<RoleServer>, running: &mut Running) -> Turn {
+    tokio::select! {
+        biased;
+        turn = running.next() => return turn,
+        () = door.abandoned(context) => {}
+    }
+    running.halt.cancel();
+    loop {
+        // Nobody is asked any more; what was cancelled still has an end.
+        match running.next().await {
+            Turn::Asked(question) => drop(question),
+            turn => return turn,
+        }
+    }
+}
+
+/// What a client hears whose call needed what it does not offer.
+fn lacking(lack: Lack, outcome: &Outcome) -> ErrorData {
+    let needed = match lack {
+        Lack::Elicitation => json!({"elicitation": {}}),
+        Lack::Sampling => json!({"sampling": {}}),
+    };
+    let message = outcome.error.as_ref().map_or_else(String::new, |error| error.message.clone());
+    let data = json!({"requiredCapabilities": needed, "call_id": outcome.call_id});
+    ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message, Some(data))
+}
+
+fn crashed() -> ErrorData {
+    ErrorData::internal_error("the call crashed; `haft log` shows how far it came", None)
+}
+
+/// What a client is told of an outcome.
+async fn told_of(
+    door: &Door,
+    context: &RequestContext<RoleServer>,
+    outcome: Outcome,
+    by_way: bool,
+) -> Result<CallToolResponse, ErrorData> {
     if let Some(error) = outcome.error.as_ref().filter(|error| error.kind == ErrorKind::UnknownTool && !by_way) {
         let hint = error.hint.as_deref().unwrap_or_default();
         return Err(ErrorData::invalid_params(format!("{}. {hint}", error.message), None));
     }
-    door.updated(&context.peer, &id).await;
-    if let Some(form) = client.take_asked().filter(|_| waits(&outcome)) {
-        let word = shared.held.keep(&door.session(), &id);
-        if word.is_some() {
-            let mut asked = InputRequests::new();
-            asked.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)));
-            return Ok(InputRequiredResult::new(Some(asked), word).into());
-        }
-    }
+    door.updated(&context.peer, &outcome.call_id).await;
     for warning in outcome.warnings.iter().filter(|_| door.logs(context, LoggingLevel::Warning)) {
         // A client that has gone need not be told.
         let _ = log(&context.peer, LoggingLevel::Warning, &outcome.tool, warning.clone()).await;
     }
-    Ok(reply(outcome, &shared.options.decide_at).into())
+    Ok(reply(outcome, &door.shared().options.decide_at).into())
+}
+
+/// Whether a call is one of another tool by way of haft's own.
+fn is_by_way(call: &Call) -> bool {
+    BY_WAY_OF.contains(&call.spoken.as_str())
 }
 
 fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, caller: Caller) -> Call {
@@ -89,28 +175,29 @@ fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, cal
     }
 }
 
-fn waits(outcome: &Outcome) -> bool {
-    outcome.error.as_ref().is_some_and(|error| error.kind == ErrorKind::ApprovalRequired)
-}
+/// Tells the client how far a call is, if it wants to know.
+struct Telling(Option<Reporter>);
 
-/// Carries a call to its end, telling the client how far it is if it wants to know.
-async fn run(door: &Door, context: &RequestContext<RoleServer>, call: Call, client: &Client<'_>) -> Outcome {
-    let shared = door.shared();
-    let told = match context.meta.get_progress_token() {
-        Some(token) => Some(Told::Progress(token)),
-        None => door.logs(context, LoggingLevel::Info).then(|| Told::Log(call.spoken.clone())),
-    };
-    let reporter =
-        told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), shared.haft.events().listen()));
-    let halt = Halt::new();
-    let calling = heeding(door, context, &halt, shared.haft.call(call, client, &halt));
-    let Some(mut reporter) = reporter else { return calling.await };
-    let outcome = tokio::select! {
-        outcome = calling => outcome,
-        never = reporter.run() => match never {},
-    };
-    reporter.rest().await;
-    outcome
+impl Telling {
+    fn new(door: &Door, context: &RequestContext<RoleServer>, call: &CallId, spoken: &str) -> Self {
+        let told = match context.meta.get_progress_token() {
+            Some(token) => Some(Told::Progress(token)),
+            None => door.logs(context, LoggingLevel::Info).then(|| Told::Log(spoken.to_owned())),
+        };
+        let events = || door.shared().haft.events().listen();
+        Self(told.map(|told| Reporter::new(context.peer.clone(), told, call.clone(), events())))
+    }
+
+    /// Tells of it while this is waited for.
+    async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let Some(reporter) = &mut self.0 else { return work.await };
+        let done = tokio::select! {
+            done = work => done,
+            never = reporter.run() => match never {},
+        };
+        reporter.rest().await;
+        done
+    }
 }
 
 /// Cancels the work when the client does, or has gone.
@@ -128,53 +215,4 @@ async fn heeding<T>(
     }
     // What was cancelled still has an end, and a record of it.
     work.await
-}
-
-/// Takes up a question that went out with an answer.
-async fn resume(
-    door: &Door,
-    context: &RequestContext<RoleServer>,
-    (session, word): (&SessionId, &str),
-    answered: Option<Value>,
-    by: &str,
-) -> Result<Outcome, ErrorData> {
-    let shared = door.shared();
-    let id = shared.held.take(session, word).ok_or_else(|| {
-        let why = "this request state is not known here, or was used before: call the tool anew";
-        ErrorData::invalid_params(why, None)
-    })?;
-    let answer = answered.and_then(|value| serde_json::from_value::<ElicitResult>(value).ok());
-    let halt = Halt::new();
-    let decide = |resolution| {
-        let deciding = shared.haft.decide(id.as_str(), by, resolution, &halt);
-        Box::pin(heeding(door, context, &halt, deciding))
-    };
-    let decided = match answer.map_or(Said::Nobody, said) {
-        Said::Once => decide(Resolution::Once).await,
-        Said::Session => decide(Resolution::Session).await,
-        Said::Reject(message) => {
-            shared.haft.reject(id.as_str(), by, &message).await.and(Err(CallError::new(ErrorKind::Rejected, message)))
-        }
-        _ => {
-            Err(CallError::new(ErrorKind::ApprovalRequired, "nobody has decided yet")
-                .details(json!({ "approval_id": id })))
-        }
-    };
-    match decided {
-        Ok(outcome) => Ok(outcome),
-        Err(error) => Ok(settled(shared, &id, error).await),
-    }
-}
-
-/// What came of a question: what somebody else's decision led to, if there was one; otherwise the error.
-async fn settled(shared: &Shared, id: &CallId, error: CallError) -> Outcome {
-    let found = shared.haft.store().approval(id.as_str()).await.ok().flatten();
-    let kept = found.as_ref().and_then(|found| found.outcome.clone());
-    if let Some(outcome) = kept.and_then(|value| serde_json::from_value(value).ok()) {
-        return outcome;
-    }
-    let by = found.as_ref().and_then(|found| found.decided_by.clone()).unwrap_or_default();
-    let verdict = haft_core::approval::Verdict::new(haft_core::approval::Decision::Deny, by, "a person decides");
-    let tool = found.map(|found| found.tool).unwrap_or_default();
-    Outcome::failure(id.clone(), tool, error, verdict)
 }

@@ -3,22 +3,25 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::approver::Era;
+use super::own::CALLS;
 use super::{Shared, call, fresh_session, listing};
 use haft_core::{CallId, Caller, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
     CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 const NAME_MAX: usize = 64;
 /// How many resources one client may watch.
 const WATCHED_MAX: usize = 256;
+/// How much of the name of a resource is kept or repeated.
+const URI_MAX: usize = 400;
 /// Changes that follow each other closely are told once.
 const SETTLING: Duration = Duration::from_millis(50);
 /// No logging.
@@ -53,6 +58,9 @@ const METHODS: [&str; 19] = [
     "tasks/cancel",
     "tasks/list",
 ];
+
+/// Those that the newest version has no more.
+const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// One client's connection; over HTTP in the newest protocol, one request.
 pub struct Door {
@@ -100,7 +108,7 @@ impl Door {
         }
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
@@ -146,10 +154,11 @@ impl Door {
         wanted != SILENT && rank(level) >= wanted
     }
 
-    /// Tells a client that watches it that a call's record has grown.
+    /// Tells whoever watches that there are new records.
     pub(super) async fn updated(&self, peer: &Peer<RoleServer>, call: &CallId) {
-        let uri = format!("haft://log/{call}");
-        if self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains(&uri) {
+        self.shared.recent.ended(self.session(), call.clone());
+        let watched = |uri: &String| self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains(uri);
+        for uri in grown(call).into_iter().filter(watched) {
             // A client that has gone need not be told.
             let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
         }
@@ -159,6 +168,11 @@ impl Door {
         let options = &self.shared.options;
         self.shared.listings.of(&self.shared.haft, caller, options.dialect, options.budget_tokens)
     }
+}
+
+/// The resources that have grown when a call has ended.
+fn grown(call: &CallId) -> [String; 2] {
+    [CALLS.to_owned(), format!("{CALLS}/{call}")]
 }
 
 /// The order of log levels.
@@ -183,6 +197,19 @@ fn agent_name(said: &str) -> Option<String> {
     let name: String = said.trim().chars().take(NAME_MAX).map(plain).collect();
     let name = name.trim_matches('-');
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// An error about a resource says which.
+fn named(mut error: ErrorData, uri: &str) -> ErrorData {
+    if error.code == ErrorCode::RESOURCE_NOT_FOUND {
+        error.data.get_or_insert_with(|| json!({"uri": haft_core::preview::cut(uri, URI_MAX)}));
+    }
+    error
+}
+
+/// What the newest protocol has no more.
+fn removed(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no {method} in this version of the protocol"), None)
 }
 
 fn no_more(page: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
@@ -243,18 +270,40 @@ impl ServerHandler for Door {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.shared.haft.registry().changes();
+        let (mut tools, mut calls) = (self.shared.haft.registry().changes(), self.shared.recent.listen());
+        let session = self.session();
         loop {
+            // What a client did not subscribe to, it is not told.
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.gone.cancelled() => return Ok(()),
-                heard = changes.changed() => if heard.is_err() { return Ok(()) },
+                heard = tools.changed() => {
+                    if heard.is_err() {
+                        return Ok(());
+                    }
+                    tokio::time::sleep(SETTLING).await;
+                    tools.mark_unchanged();
+                    let _ = context.sink().notify_tool_list_changed().await;
+                }
+                heard = calls.recv() => match heard {
+                    Ok((whose, call)) if whose == session => {
+                        for uri in grown(&call) {
+                            let _ = context.sink().notify_resource_updated(uri).await;
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => {
+                        let _ = context.sink().notify_resource_updated(CALLS.to_owned()).await;
+                    }
+                    Err(RecvError::Closed) => return Ok(()),
+                },
             }
-            tokio::time::sleep(SETTLING).await;
-            changes.mark_unchanged();
-            // One that did not subscribe to this is not told.
-            let _ = context.sink().notify_tool_list_changed().await;
         }
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        // Over HTTP, parameters that a tool wants repeated in headers are held against them.
+        self.tools(&self.shared.options.caller).iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn list_tools(
@@ -305,10 +354,14 @@ impl ServerHandler for Door {
         let session = self.session();
         for offer in &self.shared.offers {
             if let Some(found) = offer.read(&session, &request.uri).await {
-                return found.map(|contents| ReadResourceResult::new(contents).into());
+                return match found {
+                    Ok(contents) => Ok(ReadResourceResult::new(contents).into()),
+                    Err(error) => Err(named(error, &request.uri)),
+                };
             }
         }
-        Err(ErrorData::resource_not_found("there is no such resource; resources/list shows what there is", None))
+        let missing = "there is no such resource; resources/list shows what there is";
+        Err(named(ErrorData::resource_not_found(missing, None), &request.uri))
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -317,7 +370,7 @@ impl ServerHandler for Door {
             let why = format!("one client watches at most {WATCHED_MAX} resources");
             return Err(ErrorData::invalid_params(why, None));
         }
-        watched.insert(haft_core::preview::cut(&request.uri, 400));
+        watched.insert(haft_core::preview::cut(&request.uri, URI_MAX));
         Ok(())
     }
 
@@ -345,11 +398,10 @@ impl ServerHandler for Door {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let (session, none) = (self.session(), JsonObject::new());
-        let args = request.arguments.as_ref().unwrap_or(&none);
+        let session = self.session();
         for offer in &self.shared.offers {
-            if let Some(found) = offer.prompt(&session, &request.name, args).await {
-                return found.map(Into::into);
+            if let Some(found) = offer.prompt(&session, &request).await {
+                return found;
             }
         }
         Err(ErrorData::invalid_params("there is no such prompt; prompts/list shows what there is", None))
@@ -374,7 +426,14 @@ impl ServerHandler for Door {
         Err(ErrorData::invalid_params("there is no such prompt or resource template", None))
     }
 
-    async fn set_level(&self, request: SetLevelRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if Era::of(&context) == Era::Rounds {
+            return Err(removed("logging/setLevel"));
+        }
         self.level.store(rank(request.level), Ordering::Relaxed);
         Ok(())
     }
@@ -382,8 +441,11 @@ impl ServerHandler for Door {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if Era::of(&context) == Era::Rounds && REMOVED.contains(&request.method.as_str()) {
+            return Err(removed(&request.method));
+        }
         let method = haft_core::preview::cut(&haft_core::preview::inert(&request.method), 80);
         if METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::invalid_params(

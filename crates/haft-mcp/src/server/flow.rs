@@ -27,6 +27,8 @@ pub(super) struct Flow {
     changed: Notify,
     /// Whether the protocol has begun; before that, only requests count.
     begun: AtomicBool,
+    /// Whether the version that was agreed on has batches.
+    pub(super) batches: AtomicBool,
     /// Cancelled when the client has gone.
     pub(super) gone: CancellationToken,
 }

@@ -3,7 +3,8 @@
 use haft_core::SessionId;
 use haft_runtime::BoxFuture;
 use rmcp::model::{
-    ErrorData, GetPromptResult, JsonObject, Prompt, Reference, Resource, ResourceContents, ResourceTemplate,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, Prompt, Reference, Resource, ResourceContents,
+    ResourceTemplate,
 };
 
 /// Resources and prompts, for a client in a session. `None` says that something is not among them.
@@ -13,13 +14,13 @@ pub trait Offer: Send + Sync {
         Vec::new()
     }
 
-    /// One prompt, filled in.
+    /// One prompt, filled in. To a client of 2026-07-28 it may be a question first; the client comes back with the
+    /// answer in its request.
     fn prompt<'a>(
         &'a self,
         _session: &'a SessionId,
-        _name: &'a str,
-        _args: &'a JsonObject,
-    ) -> BoxFuture<'a, Option<Result<GetPromptResult, ErrorData>>> {
+        _request: &'a GetPromptRequestParams,
+    ) -> BoxFuture<'a, Option<Result<GetPromptResponse, ErrorData>>> {
         Box::pin(std::future::ready(None))
     }
 

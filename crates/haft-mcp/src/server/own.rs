@@ -1,20 +1,22 @@
 //! What haft itself offers besides tools: the records of a session's calls, the whole of outputs that were cut, and
 //! two prompts about them. Only calls of the same session are shown: others may hold what this client must not see.
 
-use super::Recent;
 use super::offer::Offer;
+use super::recent::{Made, Recent};
 use haft_core::preview::cut;
 use haft_core::{CallId, SessionId};
 use haft_runtime::{BoxFuture, Haft};
 use rmcp::model::{
-    ErrorData, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, Reference, Resource,
-    ResourceContents, ResourceTemplate, Role,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument, PromptMessage,
+    Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// All calls of a session; the records of one are below it.
+pub(super) const CALLS: &str = "haft://log";
 const LOG: &str = "haft://log/";
 const OUTPUT: &str = "haft://output/";
 const REVIEW: &str = "review-changes";
@@ -61,11 +63,23 @@ impl Own {
     }
 
     async fn find(&self, session: &SessionId, uri: &str) -> Option<Result<Vec<ResourceContents>, ErrorData>> {
+        if uri == CALLS {
+            return Some(Ok(vec![self.calls(session)]));
+        }
         if let Some(id) = uri.strip_prefix(LOG) {
             return Some(self.log(session, uri, id).await);
         }
         let id = uri.strip_prefix(OUTPUT)?;
         Some(self.output(session, uri, id).await)
+    }
+
+    /// The latest calls of a session, newest first.
+    fn calls(&self, session: &SessionId) -> ResourceContents {
+        let told =
+            |made: &Made| json!({"call_id": made.id, "tool": made.spoken, "records": format!("{LOG}{}", made.id)});
+        let calls: Vec<Value> = self.recent.of(session, LISTED_MAX * 4).iter().map(told).collect();
+        let text = serde_json::to_string_pretty(&calls).unwrap_or_default();
+        ResourceContents::text(text, CALLS).with_mime_type("application/json")
     }
 
     async fn log(&self, session: &SessionId, uri: &str, id: &str) -> Result<Vec<ResourceContents>, ErrorData> {
@@ -91,11 +105,10 @@ impl Own {
     async fn fill(
         &self,
         session: &SessionId,
-        name: &str,
-        args: &JsonObject,
+        request: &GetPromptRequestParams,
     ) -> Option<Result<GetPromptResult, ErrorData>> {
-        let call = args.get("call").and_then(Value::as_str);
-        match name {
+        let call = request.arguments.as_ref().and_then(|args| args.get("call")).and_then(Value::as_str);
+        match request.name.as_str() {
             REVIEW => Some(self.review(session, call).await),
             EXPLAIN => Some(self.explain(session, call).await),
             _ => None,
@@ -161,16 +174,18 @@ impl Offer for Own {
     fn prompt<'a>(
         &'a self,
         session: &'a SessionId,
-        name: &'a str,
-        args: &'a JsonObject,
-    ) -> BoxFuture<'a, Option<Result<GetPromptResult, ErrorData>>> {
-        Box::pin(self.fill(session, name, args))
+        request: &'a GetPromptRequestParams,
+    ) -> BoxFuture<'a, Option<Result<GetPromptResponse, ErrorData>>> {
+        Box::pin(async move { Some(self.fill(session, request).await?.map(Into::into)) })
     }
 
     fn resources<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Vec<Resource>> {
         Box::pin(async move {
             let calls = self.recent.of(session, LISTED_MAX);
-            let listed = calls.iter().flat_map(|call| {
+            let all = Resource::new(CALLS, "calls")
+                .with_description("The latest calls of this session; it can be watched")
+                .with_mime_type("application/json");
+            let listed = calls.iter().flat_map(|Made { id: call, .. }| {
                 let log = Resource::new(format!("{LOG}{call}"), format!("record of {call}"))
                     .with_description("What was asked, decided and done")
                     .with_mime_type("application/json");
@@ -181,7 +196,7 @@ impl Offer for Own {
                 });
                 std::iter::once(log).chain(whole)
             });
-            listed.collect()
+            std::iter::once(all).chain(listed).collect()
         })
     }
 
@@ -212,8 +227,8 @@ impl Offer for Own {
         begun: &'a str,
     ) -> BoxFuture<'a, Option<Vec<String>>> {
         let calls = || self.recent.of(session, LISTED_MAX * 4);
-        let fitting = |calls: Vec<CallId>| {
-            calls.iter().filter(|call| call.as_str().starts_with(begun)).map(ToString::to_string).collect()
+        let fitting = |calls: Vec<Made>| {
+            calls.iter().filter(|call| call.id.as_str().starts_with(begun)).map(|call| call.id.to_string()).collect()
         };
         let values = match (of, argument) {
             (Reference::Prompt(prompt), "call") if [REVIEW, EXPLAIN].contains(&prompt.name.as_str()) => {
@@ -224,7 +239,7 @@ impl Offer for Own {
                 Some(fitting(calls()))
             }
             (Reference::Resource(template), "call_id") if template.uri == format!("{OUTPUT}{{call_id}}") => {
-                Some(fitting(calls().into_iter().filter(|call| self.kept(call).is_file()).collect()))
+                Some(fitting(calls().into_iter().filter(|call| self.kept(&call.id).is_file()).collect()))
             }
             _ => None,
         };

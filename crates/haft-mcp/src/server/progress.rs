@@ -47,7 +47,7 @@ impl Reporter {
     }
 
     /// Passes on what was reported before the call ended.
-    pub(super) async fn rest(mut self) {
+    pub(super) async fn rest(&mut self) {
         loop {
             match self.events.try_recv() {
                 Ok(event) => self.pass_on(event).await,

@@ -1,19 +1,23 @@
 //! The protocol over stdin and stdout: a line a message. Whatever comes in has a defined answer, and none ends the
 //! server.
 
+use super::batch::{BATCH_MAX, Batch, Batches};
 use super::flow::{Flow, Room, UNDER_WAY_MAX};
 use super::pipes::{Sink, Source};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerNotification,
+    CancelledNotificationParam, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, ProtocolVersion, RequestId,
+    ServerNotification, ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -23,6 +27,18 @@ const LINE_MAX: usize = 16 << 20;
 const ENDING: Duration = Duration::from_secs(10);
 /// How long a client that does not read may hold up the end.
 const FLUSHING: Duration = Duration::from_secs(2);
+
+/// What a line says.
+enum Heard {
+    /// Something for the protocol.
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Nothing that could be acted on; this is the answer.
+    Refused(Box<TxJsonRpcMessage<RoleServer>>),
+    /// Several messages.
+    Batch(Vec<Value>),
+    /// Nothing.
+    Nothing,
+}
 
 /// One client on stdin and stdout.
 pub(super) struct Wire {
@@ -37,6 +53,9 @@ pub(super) struct Wire {
     skipping: bool,
     ended: bool,
     finish_when_gone: bool,
+    /// What came in a batch and was not given out yet.
+    unpacked: VecDeque<RxJsonRpcMessage<RoleServer>>,
+    batches: Batches,
     /// The task that writes.
     _writer: JoinSet<()>,
 }
@@ -57,6 +76,8 @@ impl Wire {
             skipping: false,
             ended: false,
             finish_when_gone,
+            unpacked: VecDeque::new(),
+            batches: Batches::default(),
             _writer: writer,
         })
     }
@@ -98,7 +119,7 @@ impl Wire {
         if self.buffer.len() > LINE_MAX || self.skipping {
             if !std::mem::replace(&mut self.skipping, true) {
                 let message = format!("a message is larger than {} MiB; pass large content by file", LINE_MAX >> 20);
-                self.refuse(None, ErrorCode::INVALID_REQUEST, message);
+                self.sink.push(&refusal(None, ErrorCode::INVALID_REQUEST, message));
             }
             self.buffer.clear();
             self.searched = 0;
@@ -108,35 +129,26 @@ impl Wire {
         }
     }
 
-    fn refuse(&self, id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) {
-        let error = ErrorData::new(code, message.into(), None);
-        let message: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::error(error, id);
-        self.sink.push(&message);
-    }
-
-    /// What a line says, if it is for the protocol.
-    fn heard(&self, line: &[u8], room: Room) -> Option<RxJsonRpcMessage<RoleServer>> {
+    /// What a line says.
+    fn heard(&self, line: &[u8], room: Room) -> Heard {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
         if line.is_empty() {
-            return None;
+            return Heard::Nothing;
         }
         let Ok(message) = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) else {
-            self.complain(line);
-            return None;
+            return self.complain(line);
         };
         match &message {
             JsonRpcMessage::Request(request) => {
                 if room == Room::AnswersOnly {
                     let why = format!("{UNDER_WAY_MAX} requests are under way; ask again when some are answered");
-                    self.refuse(Some(request.id.clone()), ErrorCode(-32000), why);
-                    return None;
+                    return refused(Some(request.id.clone()), ErrorCode(-32000), why);
                 }
                 if !self.flow.enter(&request.id) {
                     let why = "a request with this id is under way";
-                    self.refuse(Some(request.id.clone()), ErrorCode::INVALID_REQUEST, why);
-                    return None;
+                    return refused(Some(request.id.clone()), ErrorCode::INVALID_REQUEST, why);
                 }
-                return Some(message);
+                return Heard::Message(Box::new(message));
             }
             JsonRpcMessage::Response(response) => self.flow.answered(&response.id),
             JsonRpcMessage::Error(error) => {
@@ -144,34 +156,87 @@ impl Wire {
                     self.flow.answered(id);
                 }
             }
-            JsonRpcMessage::Notification(notification) => {
+            JsonRpcMessage::Notification(_) => {
                 if has_id(line) {
-                    self.refuse(None, ErrorCode::INVALID_REQUEST, "an id is a string or a whole number");
-                    return None;
+                    return refused(None, ErrorCode::INVALID_REQUEST, "an id is a string or a whole number");
                 }
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
-                    && let CancelledNotificationParam { request_id: Some(id), .. } = &cancelled.params
-                {
+                if let Some(id) = cancelled(&message) {
                     // Nobody waits for its answer any more, and none is sent.
                     self.flow.leave(id);
                 }
             }
         }
         // Before the protocol has begun there is nothing that these could be about.
-        self.flow.has_begun().then_some(message)
+        if self.flow.has_begun() { Heard::Message(Box::new(message)) } else { Heard::Nothing }
     }
 
     /// Answers what is no message.
-    fn complain(&self, line: &[u8]) {
+    fn complain(&self, line: &[u8]) -> Heard {
         match serde_json::from_slice::<Value>(line) {
-            Err(error) => self.refuse(None, ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}")),
-            Ok(Value::Array(_)) => {
-                self.refuse(None, ErrorCode::INVALID_REQUEST, "batches are not supported: send one message a line");
+            Err(error) => refused(None, ErrorCode::PARSE_ERROR, format!("this is not JSON: {error}")),
+            Ok(Value::Array(members)) => {
+                let why = if !self.flow.batches.load(Ordering::Relaxed) {
+                    "this version of the protocol has no batches: send one message a line".to_owned()
+                } else if (1..=BATCH_MAX).contains(&members.len()) {
+                    return Heard::Batch(members);
+                } else {
+                    format!("a batch holds between one and {BATCH_MAX} messages")
+                };
+                refused(None, ErrorCode::INVALID_REQUEST, why)
             }
             Ok(value) => {
                 let why = "this is no JSON-RPC 2.0 message: it needs jsonrpc \"2.0\", and a method or a result";
-                self.refuse(id_in(&value), ErrorCode::INVALID_REQUEST, why);
+                refused(id_in(&value), ErrorCode::INVALID_REQUEST, why)
             }
+        }
+    }
+
+    /// Takes a batch apart.
+    fn unpack(&mut self, members: Vec<Value>, room: Room) {
+        let (mut left, mut said) = (HashSet::new(), Vec::new());
+        let before = self.unpacked.len();
+        for member in members {
+            let heard = match &member {
+                Value::Array(_) => refused(None, ErrorCode::INVALID_REQUEST, "a batch holds no batches"),
+                _ => self.heard(member.to_string().as_bytes(), room),
+            };
+            match heard {
+                Heard::Message(message) => {
+                    if let JsonRpcMessage::Request(request) = &*message {
+                        left.insert(request.id.clone());
+                    }
+                    self.unpacked.push_back(*message);
+                }
+                Heard::Refused(refusal) => said.extend(serde_json::to_value(&refusal).ok()),
+                Heard::Batch(_) | Heard::Nothing => {}
+            }
+        }
+        if let Some(whole) = self.batches.open(Batch { left, said }) {
+            self.sink.push(&whole);
+        }
+        let gone: Vec<RequestId> = self.unpacked.range(before..).filter_map(cancelled).cloned().collect();
+        for id in &gone {
+            self.unanswered(id);
+        }
+    }
+
+    /// A request has no answer any more; its batch does not wait for one.
+    fn unanswered(&mut self, id: &RequestId) {
+        if let Some(whole) = self.batches.answer(id, None) {
+            self.sink.push(&whole);
+        }
+    }
+
+    /// Sends a message; an answer to what came in a batch waits for the others.
+    fn say(&mut self, item: &TxJsonRpcMessage<RoleServer>) {
+        let id = match item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let Some(id) = id.filter(|id| self.batches.holds(id)) else { return self.sink.push(item) };
+        if let Some(whole) = self.batches.answer(id, serde_json::to_value(item).ok()) {
+            self.sink.push(&whole);
         }
     }
 
@@ -185,6 +250,22 @@ impl Wire {
             let _ = tokio::time::timeout(ENDING, self.flow.idle()).await;
         }
     }
+}
+
+fn refusal(id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) -> TxJsonRpcMessage<RoleServer> {
+    JsonRpcMessage::error(ErrorData::new(code, message.into(), None), id)
+}
+
+fn refused(id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) -> Heard {
+    Heard::Refused(Box::new(refusal(id, code, message)))
+}
+
+/// The request that a message cancels.
+fn cancelled(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    let JsonRpcMessage::Notification(notification) = message else { return None };
+    let ClientNotification::CancelledNotification(cancelled) = &notification.notification else { return None };
+    let CancelledNotificationParam { request_id, .. } = &cancelled.params;
+    request_id.as_ref()
 }
 
 /// The usable id of something that is otherwise no message.
@@ -217,9 +298,15 @@ impl Transport<RoleServer> for Wire {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        self.sink.push(&item);
+        self.say(&item);
         match &item {
-            JsonRpcMessage::Response(response) => self.flow.leave(&response.id),
+            JsonRpcMessage::Response(response) => {
+                if let ServerResult::InitializeResult(agreed) = &response.result {
+                    let has = agreed.protocol_version == ProtocolVersion::V_2025_03_26;
+                    self.flow.batches.store(has, Ordering::Relaxed);
+                }
+                self.flow.leave(&response.id);
+            }
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
                     self.flow.leave(id);
@@ -244,6 +331,9 @@ impl Transport<RoleServer> for Wire {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(message) = self.unpacked.pop_front() {
+                return Some(message);
+            }
             // Whoever does not read what is said is not listened to.
             self.sink.room().await;
             let room = self.flow.room().await;
@@ -251,8 +341,16 @@ impl Transport<RoleServer> for Wire {
                 self.part().await;
                 return None;
             };
-            if let Some(message) = self.heard(&self.buffer[line], room) {
-                return Some(message);
+            match self.heard(&self.buffer[line], room) {
+                Heard::Message(message) => {
+                    if let Some(id) = cancelled(&message) {
+                        self.unanswered(id);
+                    }
+                    return Some(*message);
+                }
+                Heard::Refused(refusal) => self.sink.push(&*refusal),
+                Heard::Batch(members) => self.unpack(members, room),
+                Heard::Nothing => {}
             }
         }
     }

@@ -145,8 +145,8 @@ fn of_many_who_decide_at_once_one_does() {
         let id = outcome.error.unwrap().details.unwrap()["approval_id"].as_str().unwrap().to_owned();
         let halt = free();
         let tries = (0..8).map(|n| {
-            let haft = if n % 2 == 0 { &stage.here } else { &stage.there };
-            haft.approve(&id, "tester", &halt)
+            let one = if n % 2 == 0 { &stage.here } else { &stage.there };
+            one.approve(&id, "tester", &halt)
         });
         let done = futures_util::future::join_all(tries).await;
         assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 1, "{done:?}");

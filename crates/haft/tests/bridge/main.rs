@@ -1,6 +1,7 @@
 //! Bridged MCP servers, as people meet them: the real binary, real servers, and servers that mean no good.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod entries;

@@ -180,8 +180,12 @@ fn calls_run_beside_each_other() {
 #[test]
 fn in_the_newest_version_a_client_hears_of_changes_by_asking_to() {
     let mut client = Env::new().spawn(&[]);
-    let params = json!({"_meta": newest(json!({})), "notifications": {"toolsListChanged": true}});
-    client.request("subscriptions/listen", params);
+    let about = json!({"toolsListChanged": true, "resourceSubscriptions": ["haft://log"]});
+    client.request("subscriptions/listen", json!({"_meta": newest(json!({})), "notifications": about}));
     client.hear("notifications/subscriptions/acknowledged");
+    let call = json!({"_meta": newest(json!({})), "name": "calc_eval", "arguments": {"expression": "1"}});
+    client.ask("tools/call", call);
+    let told = client.hear("notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "haft://log", "{told:#}");
     assert_eq!(client.leave(), 0, "a subscription does not keep it from ending");
 }

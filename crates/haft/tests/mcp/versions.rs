@@ -58,3 +58,47 @@ fn a_client_that_says_nothing_ends_it_quietly() {
     let mut client = Env::new().spawn(&[]);
     assert_eq!(client.leave(), 0);
 }
+
+#[test]
+fn what_the_newest_version_has_no_more_is_not_there() {
+    let mut client = Env::new().spawn(&[]);
+    for (method, params) in [
+        ("logging/setLevel", json!({"level": "info"})),
+        ("logging/setLevel", json!({})),
+        ("resources/subscribe", json!({"uri": "haft://log"})),
+        ("resources/unsubscribe", json!({})),
+    ] {
+        let mut params = params;
+        params["_meta"] = newest(json!({}));
+        assert_eq!(client.ask(method, params)["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[test]
+fn the_version_that_has_batches_answers_them_together() {
+    let mut client = Env::new().spawn(&[]);
+    client.initialize("2025-03-26", json!({}));
+    let call = |id: i64, expression: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "calc_eval", "arguments": {"expression": expression, "delay_ms": 50}}})
+    };
+    let ping = json!({"jsonrpc": "2.0", "id": 12, "method": "ping"});
+    let notice = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    client.send(json!([call(11, "6*7"), ping, notice, 3]));
+    let answers = client.wait("the answers", Value::is_array);
+    let mut ids: Vec<i64> = answers.as_array().unwrap().iter().filter_map(|one| one["id"].as_i64()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [11, 12], "{answers:#}");
+    assert!(answers.as_array().unwrap().iter().any(|one| one["error"]["code"] == -32600), "{answers:#}");
+    client.send(json!([call(21, "1"), call(22, "2"), {"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": 21}}]));
+    let answers = client.wait("the answers", Value::is_array);
+    assert_eq!((answers.as_array().unwrap().len(), &answers[0]["id"]), (1, &json!(22)), "{answers:#}");
+    for wrong in [json!([]), Value::Array(vec![json!({"jsonrpc": "2.0", "id": 31, "method": "ping"}); 101])] {
+        client.send(wrong);
+        assert_eq!(client.wait("a refusal", |one| one.get("error").is_some())["error"]["code"], -32600);
+    }
+    client.send(json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]));
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    assert!(client.heard.is_empty(), "what holds no request has no answer: {:#?}", client.heard);
+}

@@ -86,7 +86,9 @@ fn priced(declared: &[(Arc<Entry>, Value)], dialect: Dialect, budget: usize) -> 
     if dialect == Dialect::Haft {
         let prices = lines.iter().map(|line| Priced { name: line.tool.clone(), tokens: line.tokens[3] });
         let told = listed(&prices.collect::<Vec<_>>(), budget);
-        lines.iter_mut().for_each(|line| line.listed = told.contains(&line.tool));
+        for line in &mut lines {
+            line.listed = told.contains(&line.tool);
+        }
     }
     lines
 }
