@@ -5,7 +5,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use haft::{Call, Haft, Halt, Settings, Store, Workspace, new_call_id};
+use haft::{Call, Haft, Halt, SessionId, Settings, Store, Workspace, new_call_id};
 use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth};
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::tool::BoxFuture;
@@ -67,22 +67,35 @@ async fn talk(haft: &Arc<Haft>, url: &str, scenario: &str, data: &Path) -> Resul
     }
     let status = met?;
     println!("{} tools: {}", status.tools.len(), status.tools.join(", "));
-    if let Some((tool, args)) = wanted(scenario) {
-        loop {
-            let call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
-            let outcome = haft.call(call, &Agreeable, &Halt::new()).await;
-            let Some(error) = outcome.error else {
-                println!("{}", outcome.output);
-                break;
-            };
-            let Some(challenge) = challenge(&error).filter(|_| left > 0) else { return Err(error.into()) };
-            left -= 1;
-            sign_in(&data.join("oauth"), url, &challenge).await?;
-            bridge.restart("there").await?;
-        }
-    }
+    let calls = wanted(haft, scenario)?;
+    // Side by side: what a server wants to know for one call must not get into another.
+    let each = calls.into_iter().map(|(tool, args)| call(haft, &bridge, (tool, args), (url, data, left)));
+    futures_util::future::try_join_all(each).await?;
     bridge.close().await;
     Ok(())
+}
+
+/// Calls one tool, and signs in when the server wants that.
+async fn call(
+    haft: &Arc<Haft>,
+    bridge: &Bridge,
+    (tool, args): (String, Value),
+    (url, data, mut left): (&str, &Path, usize),
+) -> Result<(), Box<dyn Error>> {
+    loop {
+        let mut call = Call::new(new_call_id(), format!("mcp:there:{tool}"), args.clone());
+        // Calls of one session wait for each other.
+        call.session = SessionId::new(&tool).ok_or("the tool's name cannot be a session's")?;
+        let outcome = haft.call(call, &Agreeable, &Halt::new()).await;
+        let Some(error) = outcome.error else {
+            println!("{tool}: {}", outcome.output);
+            return Ok(());
+        };
+        let Some(challenge) = challenge(&error).filter(|_| left > 0) else { return Err(error.into()) };
+        left -= 1;
+        sign_in(&data.join("oauth"), url, &challenge).await?;
+        bridge.restart("there").await?;
+    }
 }
 
 /// What a server wants to know of whoever asks.
@@ -90,15 +103,43 @@ fn challenge(error: &haft_core::CallError) -> Option<String> {
     error.details.as_ref()?.get("challenge")?.as_str().map(str::to_owned)
 }
 
-/// The call that a scenario is about.
-fn wanted(scenario: &str) -> Option<(&'static str, Value)> {
-    match scenario {
-        "tools_call" => Some(("add_numbers", json!({"a": 5, "b": 3}))),
-        "elicitation-sep1034-client-defaults" => Some(("test_client_elicitation_defaults", json!({}))),
-        "sse-retry" => Some(("test_reconnection", json!({}))),
-        auth if auth.starts_with("auth/") => Some(("test-tool", json!({}))),
-        _ => None,
+/// The calls that a scenario is about.
+fn wanted(haft: &Haft, scenario: &str) -> Result<Vec<(String, Value)>, Box<dyn Error>> {
+    let plain = |tools: &[&str]| tools.iter().map(|tool| ((*tool).to_owned(), json!({}))).collect();
+    let one = |tool: &str, args: Value| vec![(tool.to_owned(), args)];
+    Ok(match scenario {
+        "tools_call" => one("add_numbers", json!({"a": 5, "b": 3})),
+        "elicitation-sep1034-client-defaults" => plain(&["test_client_elicitation_defaults"]),
+        "sse-retry" => plain(&["test_reconnection"]),
+        "sep-2322-client-request-state" => {
+            plain(&["test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"])
+        }
+        "http-custom-headers" => context()["toolCalls"].as_array().into_iter().flatten().map(told).collect(),
+        "http-invalid-tool-headers" => offered(haft),
+        "json-schema-2020-12-preservation" => {
+            let tool = haft.registry().get("mcp:there:json_schema_2020_12_tool").ok_or("the tool is not there")?;
+            one("json_schema_echo", json!({ "schema": tool.spec().shapes.input }))
+        }
+        auth if auth.starts_with("auth/") => plain(&["test-tool"]),
+        _ => Vec::new(),
+    })
+}
+
+/// A call that the suite tells of.
+fn told(call: &Value) -> (String, Value) {
+    (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone())
+}
+
+/// A call of every tool that the server offers here, with words for all it requires.
+fn offered(haft: &Haft) -> Vec<(String, Value)> {
+    let mut calls = Vec::new();
+    for entry in haft.registry().list() {
+        let Some(tool) = entry.spec().name.as_str().strip_prefix("mcp:there:") else { continue };
+        let required = entry.spec().shapes.input["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let args: Map<String, Value> = required.map(|name| (name.to_owned(), json!("here"))).collect();
+        calls.push((tool.to_owned(), Value::Object(args)));
     }
+    calls
 }
 
 /// Signs in as a browser would in which somebody agrees at once.
@@ -127,11 +168,16 @@ async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn E
 
 /// As whom to sign in: the suite knows some clients beforehand.
 fn who() -> oauth::Who {
-    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
-    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let context = context();
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     match text("client_id") {
         Some(id) => oauth::Who::Known { id, secret: text("client_secret") },
         None => oauth::Who::Document("https://conformance-test.local/client-metadata.json".to_owned()),
     }
+}
+
+/// What the suite says of a scenario.
+fn context() -> Value {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    serde_json::from_str(&context).unwrap_or_default()
 }

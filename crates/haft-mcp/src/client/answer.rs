@@ -132,7 +132,7 @@ impl Desk {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// The call that a question belongs to: nothing says which, so it is the latest.
+    /// The call that a question belongs to. Before the newest version nothing says which, so it is the latest.
     fn latest(&self) -> Option<Scene> {
         self.with(|calls| calls.running.last().map(|(_, scene)| scene.clone()))
     }
@@ -146,9 +146,9 @@ impl Desk {
         format!("the MCP server `{}`", self.server)
     }
 
-    async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
+    async fn elicit(&self, request: ElicitRequestParams, scene: Option<Scene>) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
-        let (Ok(_open), Some(scene)) = (self.open.try_acquire(), self.latest()) else { return declined };
+        let (Ok(_open), Some(scene)) = (self.open.try_acquire(), scene) else { return declined };
         // A page that a server chose is not opened for it.
         let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
             return declined;
@@ -163,12 +163,16 @@ impl Desk {
         }
     }
 
-    async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
+    async fn sample(
+        &self,
+        request: CreateMessageRequestParams,
+        scene: Option<Scene>,
+    ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |why: String| ErrorData::new(rmcp::model::ErrorCode(-1), why, None);
         let Ok(_open) = self.open.try_acquire() else {
             return Err(refused("too many questions are open".to_owned()));
         };
-        let scene = self.latest().ok_or_else(|| refused("no call is running that this belongs to".to_owned()))?;
+        let scene = scene.ok_or_else(|| refused("no call is running that this belongs to".to_owned()))?;
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         if request.to_string().len() > REQUEST_MAX {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
@@ -182,11 +186,13 @@ impl Desk {
         ListRootsResult::new(self.root.iter().map(|uri| Root::new(uri.clone()).with_name("project")).collect())
     }
 
-    /// Answers what a server of the newest version needs to go on with a call.
-    pub(super) async fn fulfil(&self, request: InputRequest) -> Result<Value, ErrorData> {
+    /// Answers what a server of the newest version needs to go on with a call. It says with which: nobody else is
+    /// asked, whatever other calls it serves.
+    pub(super) async fn fulfil(&self, request: InputRequest, scene: &Scene) -> Result<Value, ErrorData> {
+        let scene = Some(scene.clone());
         let answer = match request {
-            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(request.params).await),
-            InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params).await?),
+            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(request.params, scene).await),
+            InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params, scene).await?),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
             _ => return Err(ErrorData::invalid_request("this cannot be asked for", None)),
         };
@@ -234,7 +240,7 @@ impl ClientHandler for Answerer {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.0.elicit(request).await)
+        Ok(self.0.elicit(request, self.0.latest()).await)
     }
 
     async fn create_message(
@@ -242,7 +248,7 @@ impl ClientHandler for Answerer {
         request: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.0.sample(request).await
+        self.0.sample(request, self.0.latest()).await
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {

@@ -92,7 +92,7 @@ impl Connection {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(more) => {
                     params.request_state.clone_from(&more.request_state);
-                    params.input_responses = self.fulfil(more).await?;
+                    params.input_responses = self.fulfil(more, scene).await?;
                 }
                 // Nothing known in it: an empty result.
                 ServerResult::CustomResult(result) => {
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    async fn fulfil(&self, more: InputRequiredResult) -> Result<Option<InputResponses>, Broken> {
+    async fn fulfil(&self, more: InputRequiredResult, scene: &Scene) -> Result<Option<InputResponses>, Broken> {
         let Some(requests) = more.input_requests.filter(|requests| !requests.is_empty()) else {
             // It only wants time.
             tokio::time::sleep(LOOK).await;
@@ -149,11 +149,22 @@ impl Connection {
         };
         let mut answers = InputResponses::new();
         for (key, request) in requests {
-            let answer = self.desk.fulfil(request).await;
+            let answer = self.desk.fulfil(request, scene).await;
             let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
             answers.insert(key, answer);
         }
         Ok(Some(answers))
+    }
+
+    /// Why the server does not list its tools. One that took a token when it was greeted may want another by now.
+    pub(super) fn unlisted(&self, error: &ServiceError) -> CallError {
+        if let ServiceError::TransportSend(error) = error
+            && let Some(challenge) = oauth::challenge(error.error.as_ref())
+        {
+            return unauthorized(&self.server, &challenge);
+        }
+        let said = cut(&inert(&error.to_string()), 300);
+        CallError::new(ErrorKind::Upstream, format!("it does not list its tools: {said}"))
     }
 
     fn explain(&self, error: ServiceError) -> Broken {

@@ -45,7 +45,7 @@ pub(super) async fn follow(
         Err(CallError::new(ErrorKind::Upstream, format!("it did not list its tools within {seconds} s")))
     });
     if let Err(error) = first {
-        return Some((ending(&mut standing, error.message).await, false));
+        return Some((ending(&mut standing, error).await, false));
     }
     link.with(|memory| memory.error = None);
     let (link_too, connection_too) = (Arc::clone(link), Arc::clone(&connection));
@@ -85,13 +85,15 @@ pub(super) async fn follow(
     Some((crashed(&connection, &why), true))
 }
 
-async fn ending(standing: &mut Standing, why: String) -> CallError {
+/// Why a server ended before its tools were known.
+async fn ending(standing: &mut Standing, error: CallError) -> CallError {
     let ended = match &mut standing.resident {
         Some(resident) => tokio::time::timeout(WORD, resident.ended()).await.ok(),
         None => None,
     };
-    let why = standing.connection.noticed.fatal().or(ended).unwrap_or(why);
-    crashed(&standing.connection, &why)
+    let why = standing.connection.noticed.fatal().or(ended).unwrap_or(error.message);
+    // What the server wants to know of whoever asks has to get to whoever can sign in.
+    CallError { hint: error.hint, details: error.details, ..crashed(&standing.connection, &why) }
 }
 
 fn crashed(connection: &Connection, why: &str) -> CallError {
@@ -186,10 +188,7 @@ async fn list(connection: &Connection) -> Result<(Vec<Declared>, Vec<String>), C
             break;
         }
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let listed = connection.peer.list_tools(Some(params)).await.map_err(|error| {
-            let said = cut(&inert(&error.to_string()), 300);
-            CallError::new(ErrorKind::Upstream, format!("it does not list its tools: {said}"))
-        })?;
+        let listed = connection.peer.list_tools(Some(params)).await.map_err(|error| connection.unlisted(&error))?;
         for tool in &listed.tools {
             let one = Declared::of(tool);
             size += one.value.to_string().len();

@@ -10,6 +10,7 @@ mod hostile;
 mod needs;
 mod pinned;
 mod real;
+mod sessions;
 
 use needs::need;
 use serde_json::Value;
