@@ -70,14 +70,16 @@ async fn each_session_is_asked_about_its_own_call() {
     let bridge = Bridge::open(&haft, &[server], Learn::OnDemand).await.unwrap();
     bridge.start("asker").await.unwrap();
 
-    let halt = Halt::new();
+    let never = Halt::new();
     let call = |session: &str| {
         let mut call = Call::new(new_call_id(), "mcp:asker:ask", json!({}));
         call.session = SessionId::new(session).unwrap();
         call
     };
-    let (first, second) =
-        tokio::join!(haft.call(call("first"), &Named("anna"), &halt), haft.call(call("second"), &Named("ben"), &halt));
+    let (first, second) = tokio::join!(
+        haft.call(call("first"), &Named("anna"), &never),
+        haft.call(call("second"), &Named("ben"), &never)
+    );
     assert_eq!((first.error, second.error), (None, None));
     assert_eq!((first.output.trim(), second.output.trim()), ("anna", "ben"));
     bridge.close().await;
