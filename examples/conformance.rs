@@ -173,7 +173,7 @@ impl Tool for Changing {
                 let tool = Plain { spec: Arc::new(spec), work: |_| ready(Ok(Reply::text("here"))) };
                 haft.registry().register(Arc::new(tool)).map_err(|error| error.to_string())
             });
-        ready(brought.map(|_| Reply::text(name)).map_err(CallError::failed))
+        ready(brought.map(|()| Reply::text(name)).map_err(CallError::failed))
     }
 }
 
