@@ -188,8 +188,8 @@ impl Server {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(allowed_hosts)
             .with_max_request_body_bytes(BODY_MAX)
-            .with_cancellation_token(ct);
-        let make = move || Ok(Door::http(Arc::clone(&shared)));
+            .with_cancellation_token(ct.clone());
+        let make = move || Ok(Door::http(Arc::clone(&shared), ct.child_token()));
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(IDLE_MAX);
         StreamableHttpService::new(make, Arc::new(sessions), config)

@@ -91,8 +91,8 @@ impl Door {
         Self::new(shared, gone, false)
     }
 
-    pub(super) fn http(shared: Arc<Shared>) -> Self {
-        Self::new(shared, CancellationToken::new(), true)
+    pub(super) fn http(shared: Arc<Shared>, gone: CancellationToken) -> Self {
+        Self::new(shared, gone, true)
     }
 
     fn new(shared: Arc<Shared>, gone: CancellationToken, over_http: bool) -> Self {

@@ -153,3 +153,14 @@ fn in_the_newest_version_somebody_elses_decision_counts_too() {
     let done = client.ask("tools/call", params);
     assert_eq!(done["result"]["isError"], false, "it ran once, and this came of it: {done:#}");
 }
+
+#[test]
+fn in_the_newest_version_a_client_that_goes_leaves_no_question_behind() {
+    let env = Env::with(LONG);
+    let mut client = env.spawn(&[]);
+    first_round(&mut client);
+    pending(&env);
+    assert_eq!(client.leave(), 0);
+    assert_eq!(env.json(&["approvals", "--json"]), json!([]));
+    assert!(env.records().iter().any(|record| record["body"]["error"]["kind"] == "cancelled"));
+}
