@@ -184,3 +184,22 @@ fn beyond_the_limit_connections_are_told_so() {
         (answer.status == 200).then(|| assert!(answer.text().contains("haft_connections_refused_total ")))
     });
 }
+
+#[test]
+fn neither_settings_nor_status_give_secrets_away() {
+    let env = Env::new();
+    env.config(
+        "mcp:\n  servers:\n    far:\n      url: http://127.0.0.1:9/mcp?api_key=SECRET1\n      headers: {X-Auth: SECRET2, Cookie: a=SECRET3}\n    near:\n      command: /bin/false\n      args: [--password, SECRET4, --token=SECRET5]\n      env: {PGPASS: SECRET6}\n",
+    );
+    let gateway = env.serve();
+    let config = gateway.get("/v1/config");
+    assert!(config.text().contains("127.0.0.1:9"), "{}", config.text());
+    assert!(!config.text().contains("SECRET"), "{}", config.text());
+    let status = until(|| {
+        let status = gateway.get("/v1/status");
+        let servers = status.json()["servers"].clone();
+        let failed = servers.as_array()?.iter().find(|server| server["name"] == "far")?["error"].is_string();
+        failed.then_some(status)
+    });
+    assert!(!status.text().contains("SECRET"), "{}", status.text());
+}

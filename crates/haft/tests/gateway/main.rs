@@ -11,6 +11,7 @@ mod events;
 mod hostile;
 mod life;
 mod links;
+mod sessions;
 mod socket;
 
 use client::{Answer, Server};
