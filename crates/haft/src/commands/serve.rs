@@ -25,6 +25,8 @@ const CONNECTIONS: u64 = 2048;
 const RESERVED: u64 = 256;
 /// The file of the token that may do everything.
 const TOKEN: &str = "gateway-token";
+/// The file of the token that makes calls and decides nothing.
+const AGENT_TOKEN: &str = "gateway-agent-token";
 /// The largest certificate or key that is read.
 const PEM_MAX: u64 = 1 << 20;
 
@@ -98,6 +100,7 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
     Ok(Options {
         listen: args.listen.unwrap_or(doors.listen),
         token: Token::load_or_make(&data_dir.join(TOKEN)).map_err(bad_token)?,
+        agent_token: Token::load_or_make(&data_dir.join(AGENT_TOKEN)).map_err(bad_token)?,
         hosts: doors.hosts.clone(),
         links: args.links || doors.links,
         patience: doors.gateway.patience,
@@ -216,6 +219,8 @@ impl Telling {
             let open = if std::io::stderr().is_terminal() { url } else { base };
             style::note(&format!("open {}", paint(NAME, &open)));
             style::note(&format!("its token is in {}", data_dir.join(TOKEN).display()));
+            let agents = data_dir.join(AGENT_TOKEN);
+            style::note(&format!("agents call with the one in {}: it decides nothing", agents.display()));
         }
         if remote {
             let how =

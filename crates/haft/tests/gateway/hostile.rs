@@ -203,3 +203,29 @@ fn neither_settings_nor_status_give_secrets_away() {
     });
     assert!(!status.text().contains("SECRET"), "{}", status.text());
 }
+
+#[test]
+fn so_many_calls_of_a_session_wait_and_the_next_is_told_to_come_later() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let body = |number: usize, wait_ms: u64| json!({"args": {"path": format!("{number}.txt"), "content": "x"}, "wait_ms": wait_ms});
+    let waiting: Vec<_> = (0..64)
+        .map(|number| {
+            let (mut stream, body) = (gateway.server.connect(), body(number, 60_000).to_string());
+            gateway.server.send(&mut stream, "POST", "/v1/tools/file.write/call", &gateway.bearer(), Some(&body));
+            stream
+        })
+        .collect();
+    until(|| (gateway.get("/v1/approvals").json()["approvals"].as_array()?.len() == 64).then_some(()));
+    let late = gateway.post("/v1/tools/file.write/call", body(64, 60_000));
+    assert_eq!((late.status, late.json()["error"]["kind"].as_str()), (429, Some("busy")), "{late:?}");
+    assert!(late.header("retry-after").is_some());
+    let params = json!({"name": "file.write", "args": {"path": "r.txt", "content": "x"}, "wait_ms": 60_000});
+    let late = gateway.post("/rpc", json!({"id": 1, "method": "tools.invoke", "params": params})).json();
+    assert_eq!(late["error"]["code"], -32000, "{late:#}");
+    assert_eq!(gateway.post("/v1/tools/file.write/call", body(65, 0)).status, 202, "who does not wait is asked about");
+    let mut other = body(66, 1);
+    other["session"] = json!("other");
+    assert_eq!(gateway.post("/v1/tools/file.write/call", other).status, 202, "another session has places of its own");
+    drop(waiting);
+}
