@@ -66,12 +66,12 @@ fn table() -> Vec<Route> {
 
 /// The router, with the guard around it.
 pub(crate) fn router(gateway: &Shared) -> Router {
-    let (mut open, mut closed, mut owned) = (Router::new(), Router::new(), Router::new());
+    let (mut open, mut closed, mut reserved) = (Router::new(), Router::new(), Router::new());
     for Route { path, whose, methods } in table() {
         match whose {
             For::All => open = open.route(path, methods),
             For::Token => closed = closed.route(path, methods),
-            For::Owner => owned = owned.route(path, methods),
+            For::Owner => reserved = reserved.route(path, methods),
         }
     }
     if let Some(mcp) = gateway.options.mcp.clone() {
@@ -82,7 +82,7 @@ pub(crate) fn router(gateway: &Shared) -> Router {
     let owner = from_fn_with_state(Shared::clone(gateway), guard::owner);
     let outer = from_fn_with_state(Shared::clone(gateway), guard::outer);
     open.merge(closed.route_layer(inner))
-        .merge(owned.route_layer(owner))
+        .merge(reserved.route_layer(owner))
         .fallback(nowhere)
         .method_not_allowed_fallback(otherwise)
         .layer(outer)
