@@ -21,6 +21,7 @@ export class DecidePanel {
   #try;
   #edit;
   #link;
+  #lasting;
   #may;
   #why = h('p.why', { 'aria-live': 'polite' });
   #suggested = '';
@@ -43,12 +44,14 @@ export class DecidePanel {
     this.#pattern = area('pattern', 2, { input: () => this.#notePattern() });
     this.#message = area('reject-message', 2, { keydown: (event) => this.#sendOnEnter(event, answers) });
     this.#message.placeholder = 'optional: what to do instead';
+    const pattern = h('div.field', h('label', 'Pattern', this.#pattern), this.#patternNote, always);
+    this.#lasting = [session, pattern];
     this.root = h(
       'aside.decide',
       { 'aria-label': 'Your answer' },
       this.#bar(once),
       h('div.field', session, this.#try, this.#edit, this.#link),
-      h('div.field', h('label', 'Pattern', this.#pattern), this.#patternNote, always),
+      pattern,
       h('div.field.rejection', h('label', 'Message to the agent', this.#message), reject),
       this.#why,
     );
@@ -92,6 +95,7 @@ export class DecidePanel {
     }
     this.#try.hidden = !this.#may.full || !question.can_try;
     this.#edit.hidden = !this.#may.full;
+    for (const each of this.#lasting) each.hidden = !this.#may.full;
     this.#link.hidden = !this.#may.full || !this.#may.links();
   }
 

@@ -6,6 +6,7 @@ use crate::hub::Hub;
 use crate::links::Links;
 use crate::meters::Meters;
 use crate::options::Options;
+use crate::waiting::Waiting;
 use haft_core::{CallId, SessionId};
 use haft_runtime::{Haft, Halt};
 use std::collections::HashMap;
@@ -32,6 +33,8 @@ pub(crate) struct Gateway {
 pub(crate) struct Work {
     /// The calls that came through this door, and whose they are.
     pub(crate) active: Mutex<HashMap<CallId, SessionId>>,
+    /// The calls among them that wait for a person, and whose they are.
+    pub(crate) waiting: Waiting,
     /// Everything that runs, beyond the request that started it.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway closes: nothing new begins.
@@ -50,6 +53,7 @@ impl Gateway {
     pub(crate) fn new(haft: Arc<Haft>, options: Options) -> Shared {
         let work = Work {
             active: Mutex::default(),
+            waiting: Waiting::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             halt: Halt::new(),
@@ -64,6 +68,9 @@ impl Gateway {
     pub(crate) fn access(&self, token: &str) -> Option<Access> {
         if self.options.token.is(token) {
             return Some(Access::Full);
+        }
+        if self.options.agent_token.is(token) {
+            return Some(Access::Calls);
         }
         self.links.approval_of(token).map(Access::Only)
     }

@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use haft_core::Origin;
+use haft_core::{Origin, SessionId};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -29,6 +29,8 @@ pub(crate) struct Ends {
 pub(crate) enum Access {
     /// Everything.
     Full,
+    /// Make calls and see what became of them; decide nothing.
+    Calls,
     /// Look at this one approval and decide it.
     Only(String),
 }
@@ -36,20 +38,52 @@ pub(crate) enum Access {
 /// Who is behind a request, for the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Visitor {
-    /// The page, or any other program.
+    /// The page, or any other program, as far as its headers can be believed.
     pub(crate) origin: Origin,
-    /// Whether it is the holder of a link.
-    pub(crate) by_link: bool,
+    /// Whose token was shown.
+    pub(crate) holder: Holder,
 }
 
+/// Whose token was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// Nobody's: what is public needs none.
+    Nobody,
+    /// The owner's, on the page or in a program.
+    Owner,
+    /// That of the agents.
+    Agent,
+    /// One that a link was exchanged for.
+    Link,
+}
+
+/// What the sessions of agents begin with: they have no part in what was allowed to others.
+const AGENTS: &str = "agent:";
+
 impl Visitor {
-    /// The name under which decisions are recorded.
+    /// The name under which decisions are recorded: the token that was shown, because a header could say anything.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self { by_link: true, .. } => "link",
-            Self { origin: Origin::Page, .. } => "page",
-            Self { .. } => "gateway",
+        match self.holder {
+            Holder::Nobody => "nobody",
+            Holder::Owner => "owner token",
+            Holder::Agent => "agent token",
+            Holder::Link => "link",
         }
+    }
+
+    /// The session that this visitor means by a name.
+    pub(crate) fn session(self, name: &str) -> Option<SessionId> {
+        match self.holder {
+            Holder::Agent if !name.is_empty() && !name.starts_with(AGENTS) => {
+                SessionId::new(&format!("{AGENTS}{name}"))
+            }
+            _ => SessionId::new(name),
+        }
+    }
+
+    /// Whether this visitor may see what belongs to a session, or to nobody in particular.
+    pub(crate) fn sees(self, session: Option<&str>) -> bool {
+        self.holder != Holder::Agent || session.is_some_and(|session| session.starts_with(AGENTS))
     }
 }
 
@@ -58,7 +92,7 @@ pub(crate) async fn outer(State(gateway): State<Shared>, mut request: Request, n
     let page = matches!(request.uri().path(), "/") || request.uri().path().starts_with("/static/");
     let mut response = match checked(&gateway, &request) {
         Ok(origin) => {
-            request.extensions_mut().insert(Visitor { origin, by_link: false });
+            request.extensions_mut().insert(Visitor { origin, holder: Holder::Nobody });
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
@@ -79,12 +113,25 @@ pub(crate) async fn outer(State(gateway): State<Shared>, mut request: Request, n
     response
 }
 
-/// Checks the token.
-pub(crate) async fn inner(State(gateway): State<Shared>, mut request: Request, next: Next) -> Response {
-    match authenticated(&gateway, &request) {
+/// Checks the token, where agents may come, too.
+pub(crate) async fn inner(State(gateway): State<Shared>, request: Request, next: Next) -> Response {
+    admit(&gateway, true, request, next).await
+}
+
+/// Checks the token, where only the owner may come.
+pub(crate) async fn owner(State(gateway): State<Shared>, request: Request, next: Next) -> Response {
+    admit(&gateway, false, request, next).await
+}
+
+async fn admit(gateway: &Shared, agents: bool, mut request: Request, next: Next) -> Response {
+    match authenticated(gateway, agents, &request) {
         Ok(access) => {
-            if let (Access::Only(_), Some(visitor)) = (&access, request.extensions_mut().get_mut::<Visitor>()) {
-                visitor.by_link = true;
+            if let Some(visitor) = request.extensions_mut().get_mut::<Visitor>() {
+                *visitor = match access {
+                    Access::Full => Visitor { holder: Holder::Owner, ..*visitor },
+                    Access::Calls => Visitor { holder: Holder::Agent, origin: Origin::Gateway },
+                    Access::Only(_) => Visitor { holder: Holder::Link, ..*visitor },
+                };
             }
             next.run(request).await
         }
@@ -169,13 +216,15 @@ fn only<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<&'h str
     value.to_str().ok()
 }
 
-fn authenticated(gateway: &Shared, request: &Request) -> Result<Access, Problem> {
+fn authenticated(gateway: &Shared, agents: bool, request: &Request) -> Result<Access, Problem> {
     let said = said(request);
     let access = said.as_ref().ok().and_then(|token| gateway.access(token));
     match access {
         Some(Access::Only(approval)) if !may(&approval, request) => {
             Err(Problem::denied("this token is for one approval only"))
         }
+        Some(Access::Calls) if !agents => Err(Problem::denied("the agents' token makes calls and decides nothing")
+            .hint("this is for the owner, on the page or with the token in `gateway-token`")),
         Some(access) => Ok(access),
         None => Err(refuse(gateway, request, said.err().unwrap_or("the token is wrong"))),
     }

@@ -26,6 +26,7 @@ mod sse;
 mod tail;
 mod tls;
 mod token;
+mod waiting;
 
 pub use accept::{ServeError, bind, serve};
 pub use options::{Herald, Options, Tls, WhenGone};

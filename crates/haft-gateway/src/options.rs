@@ -35,6 +35,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Who shows this may do everything.
     pub token: Token,
+    /// Who shows this may make calls and see what became of them, and decides nothing.
+    pub agent_token: Token,
     /// Names under which others reach it, besides the address it listens on.
     pub hosts: Vec<String>,
     /// Whether links are given out that open one approval, once.

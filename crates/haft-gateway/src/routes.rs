@@ -14,8 +14,10 @@ use http::StatusCode;
 enum For {
     /// Anybody who can reach it: nothing is told there that is not public.
     All,
-    /// Whoever shows the token.
+    /// Whoever shows a token, agents included.
     Token,
+    /// Whoever shows the owner's token, or for one approval that of its link.
+    Owner,
 }
 
 struct Route {
@@ -29,33 +31,33 @@ fn route(path: &'static str, whose: For, methods: MethodRouter<Shared>) -> Route
 }
 
 fn table() -> Vec<Route> {
-    use For::{All, Token};
+    use For::{All, Owner, Token};
     vec![
         route("/", All, get(page::index)),
         route("/static/{name}", All, get(page::asset)),
         route("/health", All, get(status::health)),
         route("/openapi.json", All, get(status::openapi)),
         route("/v1/links/{code}", All, post(approvals::open_link)),
-        route("/metrics", Token, get(status::metrics)),
-        route("/v1/status", Token, get(status::status)),
-        route("/v1/config", Token, get(status::config)),
-        route("/v1/sessions", Token, get(status::sessions)),
+        route("/metrics", Owner, get(status::metrics)),
+        route("/v1/status", Owner, get(status::status)),
+        route("/v1/config", Owner, get(status::config)),
+        route("/v1/sessions", Owner, get(status::sessions)),
         route("/v1/tools", Token, get(tools::list)),
         route("/v1/tools/{name}/call", Token, post(tools::call)),
         route("/v1/tools/{name}/explain", Token, post(tools::explain)),
         route("/v1/calls", Token, get(calls::list)),
         route("/v1/calls/{id}", Token, get(calls::one)),
         route("/v1/calls/{id}/cancel", Token, post(calls::cancel)),
-        route("/v1/calls/{id}/undo", Token, post(calls::undo)),
-        route("/v1/calls/{id}/changes", Token, get(calls::changes)),
-        route("/v1/approvals", Token, get(approvals::list)),
-        route("/v1/approvals/{id}", Token, get(approvals::one).post(approvals::decide)),
-        route("/v1/approvals/{id}/edit", Token, post(approvals::edit)),
-        route("/v1/approvals/{id}/try", Token, post(approvals::try_out)),
-        route("/v1/approvals/{id}/link", Token, post(approvals::link)),
-        route("/v1/log", Token, get(log::records)),
-        route("/v1/log/verify", Token, get(log::verify)),
-        route("/v1/log/export", Token, get(log::export)),
+        route("/v1/calls/{id}/undo", Owner, post(calls::undo)),
+        route("/v1/calls/{id}/changes", Owner, get(calls::changes)),
+        route("/v1/approvals", Owner, get(approvals::list)),
+        route("/v1/approvals/{id}", Owner, get(approvals::one).post(approvals::decide)),
+        route("/v1/approvals/{id}/edit", Owner, post(approvals::edit)),
+        route("/v1/approvals/{id}/try", Owner, post(approvals::try_out)),
+        route("/v1/approvals/{id}/link", Owner, post(approvals::link)),
+        route("/v1/log", Owner, get(log::records)),
+        route("/v1/log/verify", Owner, get(log::verify)),
+        route("/v1/log/export", Owner, get(log::export)),
         route("/v1/events", Token, get(sse::events)),
         route("/rpc", Token, post(rpc::post)),
         route("/ws", Token, get(socket::upgrade)),
@@ -64,11 +66,12 @@ fn table() -> Vec<Route> {
 
 /// The router, with the guard around it.
 pub(crate) fn router(gateway: &Shared) -> Router {
-    let (mut open, mut closed) = (Router::new(), Router::new());
+    let (mut open, mut closed, mut reserved) = (Router::new(), Router::new(), Router::new());
     for Route { path, whose, methods } in table() {
         match whose {
             For::All => open = open.route(path, methods),
             For::Token => closed = closed.route(path, methods),
+            For::Owner => reserved = reserved.route(path, methods),
         }
     }
     if let Some(mcp) = gateway.options.mcp.clone() {
@@ -76,8 +79,10 @@ pub(crate) fn router(gateway: &Shared) -> Router {
         closed = closed.nest_service("/mcp", mcp.layer(bounded));
     }
     let inner = from_fn_with_state(Shared::clone(gateway), guard::inner);
+    let owner = from_fn_with_state(Shared::clone(gateway), guard::owner);
     let outer = from_fn_with_state(Shared::clone(gateway), guard::outer);
     open.merge(closed.route_layer(inner))
+        .merge(reserved.route_layer(owner))
         .fallback(nowhere)
         .method_not_allowed_fallback(otherwise)
         .layer(outer)
@@ -115,6 +120,7 @@ mod tests {
         let options = Options {
             listen: "127.0.0.1:4747".parse().unwrap(),
             token: Token::load_or_make(&dir.join("token")).unwrap(),
+            agent_token: Token::load_or_make(&dir.join("agent-token")).unwrap(),
             hosts: Vec::new(),
             links: false,
             patience: Duration::ZERO,

@@ -2,22 +2,27 @@
 
 use crate::gateway::{Gateway, Shared};
 use crate::options::WhenGone;
+use crate::waiting::{Place, Waiting};
 use haft_core::approval::{Decision, Verdict};
 use haft_core::{Call, CallError, CallId, Outcome, SessionId};
 use haft_runtime::{Approver, BoxFuture, Halt, Question, Said};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a caller may let a call wait for a person.
 pub(crate) const PATIENCE_MAX: Duration = Duration::from_hours(1);
 
 /// Nobody is asked at this door itself: whoever looks into the inbox decides.
-struct Inbox {
+struct Inbox<'w> {
     patience: Duration,
+    waiting: &'w Waiting,
+    session: SessionId,
+    /// Taken when there is something to wait for; without one, the question is stored and not waited for.
+    place: OnceLock<Option<Place>>,
 }
 
-impl Approver for Inbox {
+impl Approver for Inbox<'_> {
     fn name(&self) -> &'static str {
         "gateway"
     }
@@ -25,9 +30,16 @@ impl Approver for Inbox {
         Box::pin(std::future::ready(Said::Nobody))
     }
     fn patience(&self) -> Duration {
-        self.patience
+        if self.patience.is_zero() {
+            return self.patience;
+        }
+        let place = self.place.get_or_init(|| self.waiting.enter(&self.session));
+        if place.is_some() { self.patience } else { Duration::ZERO }
     }
 }
+
+/// What is said to a call for which there is no room.
+pub(crate) const TOO_MANY_WAIT: &str = "busy: too many calls wait for a person; wait for an answer, or send wait_ms 0";
 
 /// How a call is made.
 #[derive(Debug, Clone, Copy)]
@@ -80,13 +92,25 @@ impl Gateway {
         if manner.dry_run {
             return self.haft.dry_run(call, halt).await;
         }
-        self.haft.call(call, &Inbox { patience: manner.patience.min(PATIENCE_MAX) }, halt).await
+        let (patience, session) = (manner.patience.min(PATIENCE_MAX), call.session.clone());
+        let inbox = Inbox { patience, waiting: &self.work.waiting, session, place: OnceLock::new() };
+        self.haft.call(call, &inbox, halt).await
     }
 
     fn active(&self, call: &Call) -> Active<'_> {
         let all = &self.work.active;
         all.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id.clone(), call.session.clone());
         Active { all, id: call.id.clone() }
+    }
+
+    /// Whether a call that is ready to wait may begin: not while there are too many that do.
+    pub(crate) fn has_room(&self, call: &Call, manner: Manner) -> bool {
+        manner.dry_run || manner.patience.is_zero() || self.work.waiting.has_room(&call.session)
+    }
+
+    /// Whose a call is that came through this door and is under way.
+    pub(crate) fn whose(&self, call: &CallId) -> Option<SessionId> {
+        self.work.active.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
     }
 
     /// Cancels the calls of a session that came through this door. Returns which.

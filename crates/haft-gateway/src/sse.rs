@@ -1,9 +1,11 @@
 //! The stream of events over HTTP.
 
 use crate::gateway::Shared;
+use crate::guard::Visitor;
 use crate::hub::{Frame, Listener, sse};
 use crate::meters::Counted;
 use crate::problem::Problem;
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -32,6 +34,7 @@ struct Stream {
     gateway: Shared,
     listener: Listener,
     session: Option<SessionId>,
+    visitor: Visitor,
     /// Whether the first words have been said.
     greeted: bool,
     closed: bool,
@@ -41,6 +44,7 @@ struct Stream {
 /// `GET /v1/events`.
 pub(crate) async fn events(
     State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
     crate::body::Asked(wanted): crate::body::Asked<Wanted>,
 ) -> Result<Response, Problem> {
@@ -48,12 +52,12 @@ pub(crate) async fn events(
     // A number that makes no sense is one that we did not give: the listener hears that it missed something.
     let last = said.map(|text| text.trim().parse().unwrap_or(0)).or(wanted.last_event_id);
     let session = match wanted.session {
-        Some(name) => Some(SessionId::new(&name).ok_or_else(|| Problem::invalid("that is not a session"))?),
+        Some(name) => Some(visitor.session(&name).ok_or_else(|| Problem::invalid("that is not a session"))?),
         None => None,
     };
     let listener = gateway.hub.listen(last);
     let counted = Counted::new(&gateway.meters.listeners);
-    let stream = Stream { gateway, listener, session, greeted: false, closed: false, _counted: counted };
+    let stream = Stream { gateway, listener, session, visitor, greeted: false, closed: false, _counted: counted };
     let body = Body::from_stream(stream::unfold(stream, |mut stream| async move {
         let chunk = stream.next().await?;
         Some((Ok::<_, Infallible>(chunk), stream))
@@ -109,6 +113,9 @@ impl Stream {
     }
 
     fn is_for_us(&self, frame: &Arc<Frame>) -> bool {
+        if !self.visitor.sees(frame.session.as_ref().map(SessionId::as_str)) {
+            return false;
+        }
         match (&self.session, &frame.session) {
             (Some(wanted), Some(whose)) => wanted == whose,
             _ => true,

@@ -2,7 +2,7 @@
 
 use crate::body::{self, Asked};
 use crate::gateway::{Gateway, Shared};
-use crate::guard::{self, Visitor};
+use crate::guard::{self, Holder, Visitor};
 use crate::links;
 use crate::problem::{Problem, told};
 use crate::tail;
@@ -85,8 +85,12 @@ pub(crate) async fn decide(
     let seen = seen(request.headers())?;
     let mut decided: Decided = body::json(&gateway, request).await?;
     decided.basis = seen.or(decided.basis);
+    let lasting = matches!(decided.decision, Answer::Session | Answer::Always);
+    if lasting && visitor.holder == Holder::Link {
+        return Err(Problem::denied("a link is for one approval: it says `once` or `reject`"));
+    }
     let resolved = gateway.resolve(&id, visitor.name(), decided).await?;
-    if visitor.by_link {
+    if visitor.holder == Holder::Link {
         gateway.links.end(&id);
     }
     match resolved {
@@ -203,10 +207,16 @@ fn seen(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 fn shown(approval: &Approval, question: Option<&Question>) -> Value {
     let mut value = json!({ "approval": approval });
     if let Some(question) = question {
-        value["question"] = serde_json::to_value(question).unwrap_or_default();
-        value["question"]["can_try"] = question.can_try().into();
-        value["question"]["basis"] = question.face().to_string().into();
+        value["question"] = asked(question);
     }
+    value
+}
+
+/// A question as every wire shows it: its basis is what an answer has to name.
+pub(crate) fn asked(question: &Question) -> Value {
+    let mut value = serde_json::to_value(question).unwrap_or_default();
+    value["can_try"] = question.can_try().into();
+    value["basis"] = question.face().to_string().into();
     value
 }
 

@@ -2,11 +2,13 @@
 
 use crate::body::Asked;
 use crate::gateway::{Gateway, Shared};
+use crate::guard::Visitor;
 use crate::lines;
 use crate::problem::Problem;
 use crate::rest::call_id;
-use axum::Json;
 use axum::extract::{Path, State};
+use axum::{Extension, Json};
+use haft_core::{CallId, SessionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,18 +22,37 @@ pub(crate) struct Which {
 }
 
 /// `GET /v1/calls`.
-pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Which>) -> Result<Json<Value>, Problem> {
-    let calls = gateway.latest(which.limit.unwrap_or(200), which.session).await?;
+pub(crate) async fn list(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Asked(which): Asked<Which>,
+) -> Result<Json<Value>, Problem> {
+    let session = match which.session {
+        Some(name) => {
+            Some(visitor.session(&name).ok_or_else(|| Problem::invalid("that is not a session"))?.to_string())
+        }
+        None => None,
+    };
+    let mut calls = gateway.latest(which.limit.unwrap_or(200), session).await?;
+    calls.retain(|line| visitor.sees(line["session"].as_str()));
     Ok(Json(json!({ "calls": calls })))
 }
 
 /// `GET /v1/calls/ID`.
-pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn one(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
     let call = call_id(&id)?;
     let store = gateway.haft.store();
+    let unknown = || Problem::not_found("the log knows no such call");
     // What was written without waiting is to be seen by whoever asks next.
-    let traced = store.traced(call.clone()).await?.ok_or_else(|| Problem::not_found("the log knows no such call"))?;
+    let traced = store.traced(call.clone()).await?.ok_or_else(unknown)?;
     let mut line = lines::line(&gateway, &traced);
+    if !visitor.sees(line["session"].as_str()) {
+        return Err(unknown());
+    }
     line["records"] = serde_json::to_value(&traced.records).unwrap_or_default();
     if let Some(outcome) = gateway.hub.outcome(&call) {
         line["outcome"] = serde_json::to_value(&*outcome).unwrap_or_default();
@@ -40,8 +61,12 @@ pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -
 }
 
 /// `POST /v1/calls/ID/cancel`.
-pub(crate) async fn cancel(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    let cancelled = gateway.haft.cancel(&call_id(&id)?);
+pub(crate) async fn cancel(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let cancelled = gateway.cancel(visitor, &call_id(&id)?);
     Ok(Json(json!({ "cancelled": cancelled })))
 }
 
@@ -59,6 +84,11 @@ pub(crate) async fn changes(State(gateway): State<Shared>, Path(id): Path<String
 }
 
 impl Gateway {
+    /// Cancels a call, if it is one of the visitor's.
+    pub(crate) fn cancel(&self, visitor: Visitor, call: &CallId) -> bool {
+        visitor.sees(self.whose(call).as_ref().map(SessionId::as_str)) && self.haft.cancel(call)
+    }
+
     /// The latest calls, in a line each.
     pub(crate) async fn latest(
         self: &Shared,

@@ -4,12 +4,12 @@ use crate::body::{self, Asked};
 use crate::gateway::{Gateway, Shared};
 use crate::guard::Visitor;
 use crate::problem::{Problem, told};
-use crate::run::Manner;
+use crate::run::{Manner, TOO_MANY_WAIT};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
 use haft_core::suggest::did_you_mean;
-use haft_core::{Call, CallError, Dialect, Origin, SessionId};
+use haft_core::{Call, CallError, Dialect};
 use haft_runtime::registry::{declaration, visible};
 use haft_runtime::{Explained, new_call_id};
 use serde::Deserialize;
@@ -46,7 +46,10 @@ pub(crate) async fn call(
 ) -> Result<Response, Problem> {
     let wanted: Wanted = body::json(&gateway, request).await?;
     let manner = gateway.manner(&wanted);
-    let call = gateway.wanted(name, wanted, visitor.origin)?;
+    let call = gateway.wanted(name, wanted, visitor)?;
+    if !gateway.has_room(&call, manner) {
+        return Err(Problem::busy(TOO_MANY_WAIT, 5));
+    }
     Ok(told(&gateway.call(call, manner).await))
 }
 
@@ -58,7 +61,7 @@ pub(crate) async fn explain(
     request: Request,
 ) -> Result<Json<Explained>, Problem> {
     let wanted: Wanted = body::json(&gateway, request).await?;
-    let call = gateway.wanted(name, wanted, visitor.origin)?;
+    let call = gateway.wanted(name, wanted, visitor)?;
     Ok(Json(gateway.haft.explain(call).await?))
 }
 
@@ -72,11 +75,12 @@ impl Gateway {
     }
 
     /// A call as it was asked for.
-    pub(crate) fn wanted(&self, name: String, wanted: Wanted, origin: Origin) -> Result<Call, CallError> {
+    pub(crate) fn wanted(&self, name: String, wanted: Wanted, visitor: Visitor) -> Result<Call, CallError> {
         let session = match wanted.session {
-            Some(name) => SessionId::new(&name)
+            Some(name) => visitor
+                .session(&name)
                 .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?,
-            None => self.options.session.clone(),
+            None => visitor.session(self.options.session.as_str()).unwrap_or_else(|| self.options.session.clone()),
         };
         Ok(Call {
             id: new_call_id(),
@@ -85,7 +89,7 @@ impl Gateway {
             dialect: self.dialect(wanted.dialect.as_deref())?,
             session,
             caller: self.options.caller.clone(),
-            origin,
+            origin: visitor.origin,
         })
     }
 

@@ -1,13 +1,13 @@
 //! What can be asked for by JSON-RPC.
 
-use super::{BAD_PARAMS, Fault, NO_AGENT, NO_METHOD};
+use super::{BAD_PARAMS, BUSY, Fault, NO_AGENT, NO_METHOD};
 use crate::gateway::Shared;
-use crate::guard::Visitor;
+use crate::guard::{Holder, Visitor};
 use crate::problem::ran;
-use crate::rest::approvals::{Answer, Decided, Resolved};
+use crate::rest::approvals::{self, Answer, Decided, Resolved};
 use crate::rest::tools;
-use crate::run::Manner;
-use haft_core::{Call, CallId, Outcome, SessionId};
+use crate::run::{Manner, TOO_MANY_WAIT};
+use haft_core::{Call, CallError, CallId, ErrorKind, Outcome, SessionId};
 use haft_runtime::new_call_id;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -38,7 +38,10 @@ impl Invoke {
         let Invoked { name, args, session, dialect, dry_run, wait_ms } = given(params)?;
         let wanted = tools::Wanted { args, session, dialect, dry_run, wait_ms };
         let manner = gateway.manner(&wanted);
-        let call = gateway.wanted(name, wanted, visitor.origin)?;
+        let call = gateway.wanted(name, wanted, visitor)?;
+        if !gateway.has_room(&call, manner) {
+            return Err(Fault::new(BUSY, TOO_MANY_WAIT));
+        }
         Ok(Self { call, manner })
     }
 }
@@ -58,18 +61,24 @@ fn given<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::new(BAD_PARAMS, format!("the params do not fit: {error}")))
 }
 
+/// What agents may not ask for.
+const FOR_THE_OWNER: [&str; 4] = ["sessions.list", "sessions.delete", "approvals.list", "approvals.resolve"];
+
 /// Answers every method but `tools.invoke`, which may take long and is watched while it does.
 pub(crate) async fn answer(gateway: &Shared, visitor: Visitor, method: &str, params: Value) -> Result<Value, Fault> {
+    if visitor.holder == Holder::Agent && FOR_THE_OWNER.contains(&method) {
+        return Err(CallError::new(ErrorKind::Denied, "the agents' token makes calls and decides nothing").into());
+    }
     match method {
         "system.health" => Ok(gateway.health()),
         "tools.list" => tools_list(gateway, params),
         "sessions.list" => Ok(json!({ "sessions": gateway.haft.store().sessions().await? })),
-        "sessions.create" => sessions_create(gateway, params).await,
-        "sessions.history" => sessions_history(gateway, params).await,
-        "sessions.delete" => sessions_delete(gateway, params).await,
+        "sessions.create" => sessions_create(gateway, visitor, params).await,
+        "sessions.history" => sessions_history(gateway, visitor, params).await,
+        "sessions.delete" => sessions_delete(gateway, visitor, params).await,
         "approvals.list" => approvals_list(gateway, params).await,
         "approvals.resolve" => approvals_resolve(gateway, visitor, params).await,
-        "agent.cancel" => agent_cancel(gateway, params),
+        "agent.cancel" => agent_cancel(gateway, visitor, params),
         "agent.send" => Err(Fault::new(NO_AGENT, "no agent is configured")
             .with(json!({ "hint": "call tools with tools.invoke; an agent of your own can use them over MCP, too" }))),
         _ => {
@@ -95,28 +104,28 @@ struct Named {
     limit: Option<u32>,
 }
 
-fn session(name: Option<String>) -> Result<SessionId, Fault> {
+fn session(visitor: Visitor, name: Option<String>) -> Result<SessionId, Fault> {
     let name = name.ok_or_else(|| Fault::new(BAD_PARAMS, "which session? name it in `session`"))?;
-    SessionId::new(&name).ok_or_else(|| Fault::new(BAD_PARAMS, "a session's name is 1 to 128 printable characters"))
+    visitor.session(&name).ok_or_else(|| Fault::new(BAD_PARAMS, "a session's name is 1 to 128 printable characters"))
 }
 
-async fn sessions_create(gateway: &Shared, params: Value) -> Result<Value, Fault> {
+async fn sessions_create(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Value, Fault> {
     let Named { session: name, .. } = given(params)?;
-    let id = session(Some(name.unwrap_or_else(|| format!("s-{}", new_call_id()))))?;
+    let id = session(visitor, Some(name.unwrap_or_else(|| format!("s-{}", new_call_id()))))?;
     let created = gateway.haft.store().create_session(id.clone()).await?;
     Ok(json!({ "id": id, "created": created }))
 }
 
-async fn sessions_history(gateway: &Shared, params: Value) -> Result<Value, Fault> {
+async fn sessions_history(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Value, Fault> {
     let Named { session: name, limit } = given(params)?;
-    let id = session(name)?;
+    let id = session(visitor, name)?;
     let calls = gateway.latest(limit.unwrap_or(200), Some(id.to_string())).await?;
     Ok(json!({ "session": id, "calls": calls }))
 }
 
-async fn sessions_delete(gateway: &Shared, params: Value) -> Result<Value, Fault> {
+async fn sessions_delete(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Value, Fault> {
     let Named { session: name, .. } = given(params)?;
-    let id = session(name)?;
+    let id = session(visitor, name)?;
     let ended = gateway.haft.end_session(&id);
     let deleted = gateway.haft.store().delete_session(id).await?;
     Ok(json!({ "deleted": deleted, "ended": ended }))
@@ -147,6 +156,7 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
     match (decision, args) {
         (None, Some(args)) => {
             let question = gateway.haft.amend(&id, visitor.name(), args).await?;
+            let question = question.as_ref().map(approvals::asked);
             Ok(json!({ "id": id, "state": "pending", "question": question }))
         }
         (Some(decision), None) => {
@@ -162,7 +172,7 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
     }
 }
 
-fn agent_cancel(gateway: &Shared, params: Value) -> Result<Value, Fault> {
+fn agent_cancel(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Value, Fault> {
     #[derive(Deserialize)]
     struct Params {
         session: Option<String>,
@@ -171,8 +181,8 @@ fn agent_cancel(gateway: &Shared, params: Value) -> Result<Value, Fault> {
     }
     let Params { session: name, call_id } = given(params)?;
     let cancelled = match call_id {
-        Some(call) => Some(call).filter(|call| gateway.haft.cancel(call)).into_iter().collect(),
-        None => gateway.cancel_session(&session(name)?),
+        Some(call) => Some(call).filter(|call| gateway.cancel(visitor, call)).into_iter().collect(),
+        None => gateway.cancel_session(&session(visitor, name)?),
     };
     Ok(json!({ "cancelled": cancelled }))
 }

@@ -1,11 +1,13 @@
 //! `haft serve`: the gateway.
 
+mod veil;
+
 use crate::app::{App, Failure, Ground, Threads};
 use crate::cli::{Common, ServeArgs};
 use crate::commands::doctor;
 use crate::config::{self, OnDisconnect};
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
-use haft_core::{CallError, preview, secret};
+use haft_core::{CallError, SessionId, preview};
 use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Map, Value, json};
@@ -15,11 +17,16 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use veil::veiled;
 
 /// How many connections there may be at once, where the machine lets one process have so many.
 const CONNECTIONS: u64 = 2048;
 /// How many files are left for everything else.
 const RESERVED: u64 = 256;
+/// The file of the token that may do everything.
+const TOKEN: &str = "gateway-token";
+/// The file of the token that makes calls and decides nothing.
+const AGENT_TOKEN: &str = "gateway-agent-token";
 /// The largest certificate or key that is read.
 const PEM_MAX: u64 = 1 << 20;
 
@@ -40,12 +47,13 @@ fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) 
     let own = haft_mcp::server::Options {
         dialect: app.dialect(args.dialect.as_deref())?,
         caller: app.caller.clone(),
-        session: app.session().clone(),
+        // Clients that open no session of their own share this one: with each other, and with nobody else.
+        session: haft_mcp::server::fresh_session(),
         budget_tokens: doors.budget_tokens,
         patience: doors.mcp.patience,
         elicitation: doors.elicitation,
         finish_when_gone: doors.mcp.on_disconnect == OnDisconnect::Finish,
-        decide_at: "Decide on the page of this gateway, or with `haft approvals`; then call again.".to_owned(),
+        decide_at: "A person decides on the page of this gateway or with `haft approvals`. A yes runs it: do not call it again.".to_owned(),
     };
     let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
     let hosts = local.into_iter().chain(options.hosts.iter().cloned()).collect();
@@ -59,7 +67,7 @@ async fn serve(app: &App, mut options: Options, tell: Telling, halt: Cancellatio
     let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
     // Whoever reads the address may say that it is enough.
     let mut signals = Signals::new().map_err(fail)?;
-    tell.listening(&options);
+    tell.listening(&options, &app.haft.settings().data_dir);
     let (closing, insisted) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
     let heard = async {
         signals.next().await;
@@ -91,7 +99,8 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
     let bad_token = |error: haft_gateway::TokenError| CallError::internal(error.to_string());
     Ok(Options {
         listen: args.listen.unwrap_or(doors.listen),
-        token: Token::load_or_make(&data_dir.join("gateway-token")).map_err(bad_token)?,
+        token: Token::load_or_make(&data_dir.join(TOKEN)).map_err(bad_token)?,
+        agent_token: Token::load_or_make(&data_dir.join(AGENT_TOKEN)).map_err(bad_token)?,
         hosts: doors.hosts.clone(),
         links: args.links || doors.links,
         patience: doors.gateway.patience,
@@ -102,7 +111,7 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
         tls: tls(args)?,
         connections: room(),
         caller: app.caller.clone(),
-        session: app.session().clone(),
+        session: session(app),
         dialect: app.dialect(None)?,
         config: in_force(app, common)?,
         confinement: doctor::confined(data_dir),
@@ -112,10 +121,17 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
     })
 }
 
+/// The session of calls that name none. Unless one was named, it is a new one at every start, so that what was allowed
+/// for a session does not outlive it, and is not for the command line, too.
+fn session(app: &App) -> SessionId {
+    let fresh = || SessionId::new(&format!("serve-{}", haft_runtime::new_call_id()));
+    Some(app.session().clone()).filter(|named| *named != SessionId::default()).or_else(fresh).unwrap_or_default()
+}
+
 /// How the bridged servers are, whenever somebody asks.
 fn servers(app: &App) -> Arc<dyn Fn() -> Value + Send + Sync> {
     match app.bridge().map(Arc::clone) {
-        Some(bridge) => Arc::new(move || json!(bridge.status())),
+        Some(bridge) => Arc::new(move || veiled(json!(bridge.status()))),
         None => Arc::new(|| json!([])),
     }
 }
@@ -154,21 +170,8 @@ fn in_force(app: &App, common: &Common) -> Result<Value, Failure> {
     let settings = shown["settings"].as_object().cloned().unwrap_or_default();
     let pick = |what: &str| settings.iter().map(|(key, entry)| (key.clone(), entry[what].clone())).collect();
     let (config, origins): (Map<_, _>, Map<_, _>) = (pick("value"), pick("from"));
-    let config = without_secrets("", Value::Object(config));
-    Ok(json!({ "config": config, "origins": origins, "sources": shown["sources"], "warnings": shown["warnings"] }))
-}
-
-/// A setting for everybody's eyes. What stands for a variable gives nothing away.
-fn without_secrets(name: &str, value: Value) -> Value {
-    match value {
-        Value::String(text) if secret::is_secret_name(name) && !text.starts_with("${") => json!("…"),
-        Value::String(text) => json!(secret::mask(&text)),
-        Value::Array(items) => items.into_iter().map(|item| without_secrets(name, item)).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(key, value)| (key.clone(), without_secrets(&key, value))).collect()
-        }
-        other => other,
-    }
+    let (config, warnings) = (veiled(Value::Object(config)), veiled(shown["warnings"].clone()));
+    Ok(json!({ "config": config, "origins": origins, "sources": shown["sources"], "warnings": warnings }))
 }
 
 /// The signals that end it.
@@ -198,7 +201,7 @@ struct Telling {
 }
 
 impl Telling {
-    fn listening(self, options: &Options) {
+    fn listening(self, options: &Options, data_dir: &Path) {
         let base = address(options);
         let url = format!("{base}#token={}", options.token.reveal());
         let remote = !options.listen.ip().is_loopback();
@@ -212,7 +215,12 @@ impl Telling {
         }
         style::note(&format!("{} {}", paint(BOLD, "haft listens on"), paint(NAME, &base)));
         if !self.print_url {
-            style::note(&format!("open {}", paint(NAME, &url)));
+            // What is not seen by somebody at a terminal is kept, and a token must not be.
+            let open = if std::io::stderr().is_terminal() { url } else { base };
+            style::note(&format!("open {}", paint(NAME, &open)));
+            style::note(&format!("its token is in {}", data_dir.join(TOKEN).display()));
+            let agents = data_dir.join(AGENT_TOKEN);
+            style::note(&format!("agents call with the one in {}: it decides nothing", agents.display()));
         }
         if remote {
             let how =
@@ -266,16 +274,6 @@ fn opened(listen: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_not_shown_and_what_stands_for_them_is() {
-        let config = json!({"env": {"API_KEY": "abc", "OTHER_TOKEN": "${TOKEN}", "PLAIN": "x"}, "budget_tokens": 1500});
-        let shown = without_secrets("", config);
-        assert_eq!(
-            shown,
-            json!({"env": {"API_KEY": "…", "OTHER_TOKEN": "${TOKEN}", "PLAIN": "x"}, "budget_tokens": 1500})
-        );
-    }
 
     #[test]
     fn an_address_that_means_all_is_shown_as_one_that_opens() {

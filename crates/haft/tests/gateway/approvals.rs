@@ -106,7 +106,7 @@ fn an_approval_of_another_process_is_decided_here() {
     let all = gateway.get("/v1/approvals?all=true").json();
     assert_eq!(
         (&all["approvals"][0]["state"], &all["approvals"][0]["decided_by"]),
-        (&json!("done"), &json!("gateway"))
+        (&json!("done"), &json!("owner token"))
     );
 }
 
@@ -147,4 +147,20 @@ fn a_command_is_tried_before_it_is_approved() {
     assert!(!env.root().join("a.txt").exists());
     let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
     assert_eq!((done.status, env.read("a.txt").as_str()), (200, "tried\n"), "{done:?}");
+}
+
+#[test]
+fn what_other_arguments_are_answered_with_over_rpc_is_what_an_answer_names() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = gateway.ask_to_write("a.txt");
+    let resolve = |mut params: Value| {
+        params["id"] = json!(id);
+        gateway.post("/rpc", json!({"id": 1, "method": "approvals.resolve", "params": params})).json()
+    };
+    let amended = resolve(json!({"args": {"path": "a.txt", "content": "other"}}));
+    let basis = &amended["result"]["question"]["basis"];
+    assert!(basis.is_string(), "{amended:#}");
+    let done = resolve(json!({"decision": "once", "basis": basis}));
+    assert_eq!((&done["result"]["success"], env.read("a.txt").as_str()), (&json!(true), "other"), "{done:#}");
 }

@@ -21,14 +21,14 @@ impl Gateway {
 #[test]
 fn a_call_is_told_from_its_start_to_its_end() {
     let env = Env::new();
-    let gateway = env.serve();
+    let gateway = env.serve_with(&["--session", "work"]);
     let mut stream = gateway.listen("", None);
     let outcome = gateway.call("calc.eval", json!({"expression": "6 * 7"})).json();
     let id = outcome["call_id"].as_str().unwrap();
     let start = stream.about("tool_start", id);
     assert_eq!((&start.data["tool"], &start.data["preview"]), (&json!("calc.eval"), &json!("calc.eval: 6 * 7")));
     let end = stream.about("tool_end", id);
-    assert_eq!((&end.data["outcome"]["output"], &end.data["session"]), (&json!("42"), &json!("default")));
+    assert_eq!((&end.data["outcome"]["output"], &end.data["session"]), (&json!("42"), &json!("work")));
     assert_eq!(end.id.unwrap(), start.id.unwrap() + 1);
 }
 
@@ -45,7 +45,7 @@ fn a_question_is_told_and_so_is_its_answer() {
     );
     gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "reject"}));
     let decided = stream.about("decided", &id);
-    assert_eq!((&decided.data["state"], &decided.data["by"]), (&json!("rejected"), &json!("gateway")));
+    assert_eq!((&decided.data["state"], &decided.data["by"]), (&json!("rejected"), &json!("owner token")));
 }
 
 #[test]

@@ -184,3 +184,48 @@ fn beyond_the_limit_connections_are_told_so() {
         (answer.status == 200).then(|| assert!(answer.text().contains("haft_connections_refused_total ")))
     });
 }
+
+#[test]
+fn neither_settings_nor_status_give_secrets_away() {
+    let env = Env::new();
+    env.config(
+        "mcp:\n  servers:\n    far:\n      url: http://127.0.0.1:9/mcp?api_key=SECRET1\n      headers: {X-Auth: SECRET2, Cookie: a=SECRET3}\n    near:\n      command: /bin/false\n      args: [--password, SECRET4, --token=SECRET5]\n      env: {PGPASS: SECRET6}\n",
+    );
+    let gateway = env.serve();
+    let config = gateway.get("/v1/config");
+    assert!(config.text().contains("127.0.0.1:9"), "{}", config.text());
+    assert!(!config.text().contains("SECRET"), "{}", config.text());
+    let status = until(|| {
+        let status = gateway.get("/v1/status");
+        let servers = status.json()["servers"].clone();
+        let failed = servers.as_array()?.iter().find(|server| server["name"] == "far")?["error"].is_string();
+        failed.then_some(status)
+    });
+    assert!(!status.text().contains("SECRET"), "{}", status.text());
+}
+
+#[test]
+fn so_many_calls_of_a_session_wait_and_the_next_is_told_to_come_later() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let body = |number: usize, wait_ms: u64| json!({"args": {"path": format!("{number}.txt"), "content": "x"}, "wait_ms": wait_ms});
+    let waiting: Vec<_> = (0..64)
+        .map(|number| {
+            let (mut stream, body) = (gateway.server.connect(), body(number, 60_000).to_string());
+            gateway.server.send(&mut stream, "POST", "/v1/tools/file.write/call", &gateway.bearer(), Some(&body));
+            stream
+        })
+        .collect();
+    until(|| (gateway.get("/v1/approvals").json()["approvals"].as_array()?.len() == 64).then_some(()));
+    let late = gateway.post("/v1/tools/file.write/call", body(64, 60_000));
+    assert_eq!((late.status, late.json()["error"]["kind"].as_str()), (429, Some("busy")), "{late:?}");
+    assert!(late.header("retry-after").is_some());
+    let params = json!({"name": "file.write", "args": {"path": "r.txt", "content": "x"}, "wait_ms": 60_000});
+    let late = gateway.post("/rpc", json!({"id": 1, "method": "tools.invoke", "params": params})).json();
+    assert_eq!(late["error"]["code"], -32000, "{late:#}");
+    assert_eq!(gateway.post("/v1/tools/file.write/call", body(65, 0)).status, 202, "who does not wait is asked about");
+    let mut other = body(66, 1);
+    other["session"] = json!("other");
+    assert_eq!(gateway.post("/v1/tools/file.write/call", other).status, 202, "another session has places of its own");
+    drop(waiting);
+}

@@ -86,11 +86,12 @@ fn people_see_where_to_go_and_programs_get_lines_of_json() {
     };
     let (out, err) = told(&[], "Ctrl-C ends it");
     assert_eq!(out, "");
-    assert!(err.contains("haft listens on http://127.0.0.1:") && err.contains("/#token="), "{err}");
+    assert!(err.contains("haft listens on http://127.0.0.1:") && err.contains("gateway-token"), "{err}");
+    let token = std::fs::read_to_string(env.data().join("gateway-token")).unwrap();
+    assert!(!err.contains(&token), "what is no terminal is kept, and a token must not be: {err}");
     let (out, err) = told(&["--json"], "listening");
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[0]["event"], &lines[1]["event"]), (&json!("listening"), &json!("closing")));
-    let token = std::fs::read_to_string(env.data().join("gateway-token")).unwrap();
     assert!(!out.contains(&token) && !err.contains(&token), "a log holds no token");
 }
 

@@ -41,6 +41,9 @@ fn a_link_opens_its_approval_once_and_nothing_else() {
     ] {
         assert_eq!(ask("POST", &path, Some("{}")), 403, "{path}");
     }
+    for lasting in [r#"{"decision": "always", "pattern": "**"}"#, r#"{"decision": "session"}"#] {
+        assert_eq!(ask("POST", &format!("/v1/approvals/{id}"), Some(lasting)), 403, "{lasting}");
+    }
     assert_eq!(ask("POST", &format!("/v1/approvals/{id}"), Some(r#"{"decision": "once"}"#)), 200);
     assert_eq!(env.read("a.txt"), "hello");
     let approval = gateway.get(&format!("/v1/approvals/{id}")).json();

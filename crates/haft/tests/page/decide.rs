@@ -48,7 +48,7 @@ fn what_an_agent_asks_appears_and_is_approved_with_the_mouse() {
     let outcome = agent.join().unwrap();
     assert_eq!((outcome.status, &outcome.json["call_id"], &outcome.json["success"]), (200, &json!(id), &json!(true)));
     assert_eq!(env.read("a.txt"), "hello\n");
-    assert_eq!(decided_by(&gateway, &id), "page");
+    assert_eq!(decided_by(&gateway, &id), "owner token");
     visit.click(&named("next"));
     visit.see("body", "Nothing waits");
     visit.until("the title counts", "document.title === 'haft'");
