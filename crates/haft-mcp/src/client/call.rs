@@ -92,7 +92,7 @@ impl Connection {
                 ServerResult::CallToolResult(result) => return Ok(result),
                 ServerResult::InputRequiredResult(more) => {
                     params.request_state.clone_from(&more.request_state);
-                    params.input_responses = self.fulfil(more).await?;
+                    params.input_responses = self.fulfil(more, scene).await?;
                 }
                 // Nothing known in it: an empty result.
                 ServerResult::CustomResult(result) => {
@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    async fn fulfil(&self, more: InputRequiredResult) -> Result<Option<InputResponses>, Broken> {
+    async fn fulfil(&self, more: InputRequiredResult, scene: &Scene) -> Result<Option<InputResponses>, Broken> {
         let Some(requests) = more.input_requests.filter(|requests| !requests.is_empty()) else {
             // It only wants time.
             tokio::time::sleep(LOOK).await;
@@ -149,7 +149,7 @@ impl Connection {
         };
         let mut answers = InputResponses::new();
         for (key, request) in requests {
-            let answer = self.desk.fulfil(request).await;
+            let answer = self.desk.fulfil(scene, request).await;
             let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
             answers.insert(key, answer);
         }
