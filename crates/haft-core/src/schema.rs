@@ -1,6 +1,10 @@
 //! JSON Schema 2020-12: compiled once, defaults filled before validation, every violation listed with
 //! its pointer, what was expected and what came.
 
+mod effort;
+
+pub use effort::excess;
+
 use crate::error::CallError;
 use crate::name::ToolName;
 use crate::suggest::nearest;
@@ -77,12 +81,16 @@ impl Schema {
             let expected = format!("at most {MAX_DEPTH} levels of nesting");
             return vec![Violation { pointer: String::new(), expected, found: "more".to_owned() }];
         }
+        if !effort::is_checkable(&self.source, value) {
+            let expected = "something that can be checked in reasonable time".to_owned();
+            return vec![Violation { pointer: String::new(), expected, found: "more".to_owned() }];
+        }
         self.validator.iter_errors(value).flat_map(|error| self.explain(&error)).collect()
     }
 
     /// Refuses arguments that violate the schema, naming every violation.
     pub fn check(&self, tool: &ToolName, args: &Value) -> Result<(), CallError> {
-        if !too_deep(args) && self.validator.is_valid(args) {
+        if !too_deep(args) && effort::is_checkable(&self.source, args) && self.validator.is_valid(args) {
             return Ok(());
         }
         let violations = self.violations(args);

@@ -3,6 +3,7 @@
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::record::Kind;
+use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -79,6 +80,10 @@ const COLUMNS: &str =
     "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources";
 /// How long the outcome of a decided call can be fetched: a week.
 const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
+/// How much text of an outcome is kept.
+const OUTPUT_MAX: usize = 256 << 10;
+/// How much data, as text.
+const DATA_MAX: usize = 256 << 10;
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
     let (word, outcome, sources): (String, Option<String>, Option<String>) = (row.get(1)?, row.get(8)?, row.get(13)?);
@@ -249,15 +254,43 @@ impl Store {
 
     /// Keeps what came of a call that `by` approved.
     pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
-        let mut kept = outcome.clone();
-        kept.output = haft_core::secret::mask(&kept.output).into_owned();
-        let (id, by, outcome) = (id.to_owned(), by.to_owned(), serde_json::to_string(&kept).unwrap_or_default());
+        let outcome = serde_json::to_string(&kept(outcome)).unwrap_or_default();
+        let (id, by) = (id.to_owned(), by.to_owned());
         self.run(Mode::Durable, move |connection| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
             connection.execute(sql, params![id, by, outcome]).map(drop)
         })
         .await
+    }
+}
+
+/// What is kept of an outcome: bounded, and without secrets.
+fn kept(outcome: &Outcome) -> Outcome {
+    let mut kept = outcome.clone();
+    kept.output = mask(&kept.output).into_owned();
+    if kept.output.len() > OUTPUT_MAX {
+        kept.output.truncate(kept.output.floor_char_boundary(OUTPUT_MAX));
+        kept.truncated = true;
+        kept.warnings.push("only the beginning of the output was kept".to_owned());
+    }
+    if kept.data.as_ref().is_some_and(|data| data.to_string().len() > DATA_MAX) {
+        kept.data = None;
+        kept.warnings.push("the data was too large to be kept".to_owned());
+    }
+    if let Some(data) = &mut kept.data {
+        mask_all(data);
+    }
+    kept
+}
+
+/// Masks secrets in every text of a value.
+fn mask_all(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(mask_all),
+        Value::Object(members) => members.values_mut().for_each(mask_all),
+        _ => {}
     }
 }
 

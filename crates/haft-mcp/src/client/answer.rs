@@ -132,9 +132,11 @@ impl Desk {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// The call that a question belongs to. Before the newest version nothing says which, so it is the latest.
-    fn latest(&self) -> Option<Scene> {
-        self.with(|calls| calls.running.last().map(|(_, scene)| scene.clone()))
+    /// The call that a question belongs to. Nothing says which: it has to be the same conversation, whichever it is,
+    /// or one would be asked for another's words.
+    fn only(&self) -> Option<Scene> {
+        let whose = |(_, scene): &(u64, Scene)| (scene.call().session.clone(), scene.call().caller.clone());
+        self.with(|calls| sole(&calls.running, whose).map(|(_, scene)| scene.clone()))
     }
 
     fn asks(&self) -> Asking<'_> {
@@ -146,7 +148,7 @@ impl Desk {
         format!("the MCP server `{}`", self.server)
     }
 
-    async fn elicit(&self, request: ElicitRequestParams, scene: Option<Scene>) -> ElicitResult {
+    async fn elicit(&self, scene: Option<Scene>, request: ElicitRequestParams) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
         let (Ok(_open), Some(scene)) = (self.open.try_acquire(), scene) else { return declined };
         // A page that a server chose is not opened for it.
@@ -165,14 +167,14 @@ impl Desk {
 
     async fn sample(
         &self,
-        request: CreateMessageRequestParams,
         scene: Option<Scene>,
+        request: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |why: String| ErrorData::new(rmcp::model::ErrorCode(-1), why, None);
         let Ok(_open) = self.open.try_acquire() else {
             return Err(refused("too many questions are open".to_owned()));
         };
-        let scene = scene.ok_or_else(|| refused("no call is running that this belongs to".to_owned()))?;
+        let scene = scene.ok_or_else(|| refused("there is no one call that this belongs to".to_owned()))?;
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         if request.to_string().len() > REQUEST_MAX {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
@@ -186,13 +188,12 @@ impl Desk {
         ListRootsResult::new(self.root.iter().map(|uri| Root::new(uri.clone()).with_name("project")).collect())
     }
 
-    /// Answers what a server of the newest version needs to go on with a call. It says with which: nobody else is
-    /// asked, whatever other calls it serves.
-    pub(super) async fn fulfil(&self, request: InputRequest, scene: &Scene) -> Result<Value, ErrorData> {
-        let scene = Some(scene.clone());
+    /// Answers what a server of the newest version needs to go on with a call.
+    pub(super) async fn fulfil(&self, scene: &Scene, request: InputRequest) -> Result<Value, ErrorData> {
+        let whose = Some(scene.clone());
         let answer = match request {
-            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(request.params, scene).await),
-            InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params, scene).await?),
+            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(whose, request.params).await),
+            InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(whose, request.params).await?),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
             _ => return Err(ErrorData::invalid_request("this cannot be asked for", None)),
         };
@@ -222,6 +223,12 @@ impl Desk {
     }
 }
 
+/// The latest, if all belong to the same.
+fn sole<T, K: PartialEq>(all: &[T], whose: impl Fn(&T) -> K) -> Option<&T> {
+    let last = all.last()?;
+    all.iter().all(|one| whose(one) == whose(last)).then_some(last)
+}
+
 /// haft as a server sees it.
 pub(super) struct Answerer(pub(super) Arc<Desk>);
 
@@ -240,7 +247,7 @@ impl ClientHandler for Answerer {
         request: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.0.elicit(request, self.0.latest()).await)
+        Ok(self.0.elicit(self.0.only(), request).await)
     }
 
     async fn create_message(
@@ -248,7 +255,7 @@ impl ClientHandler for Answerer {
         request: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.0.sample(request, self.0.latest()).await
+        self.0.sample(self.0.only(), request).await
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
@@ -261,5 +268,18 @@ impl ClientHandler for Answerer {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.0.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_asked_for_anothers_words() {
+        let whose = |call: &(&'static str, u8)| call.0;
+        assert_eq!(sole(&[("alice", 1), ("alice", 2)], whose), Some(&("alice", 2)));
+        assert_eq!(sole(&[("alice", 1), ("bob", 2)], whose), None);
+        assert_eq!(sole(&[], whose), None);
     }
 }

@@ -149,7 +149,7 @@ impl Connection {
         };
         let mut answers = InputResponses::new();
         for (key, request) in requests {
-            let answer = self.desk.fulfil(request, scene).await;
+            let answer = self.desk.fulfil(scene, request).await;
             let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
             answers.insert(key, answer);
         }

@@ -2,6 +2,7 @@
 
 use super::tamed;
 use haft_core::record::Digest;
+use haft_core::schema::excess;
 use haft_core::{Schema, ToolSpec};
 use haft_store::Pin;
 use rmcp::model::Tool;
@@ -88,6 +89,9 @@ impl Declared {
         for part in ["inputSchema", "outputSchema"] {
             if self.value[part].to_string().len() > SCHEMA_MAX {
                 return Err(format!("its {part} is larger than {} KiB", SCHEMA_MAX >> 10));
+            }
+            if let Some(why) = excess(&self.value[part]) {
+                return Err(format!("its {part} cannot be used: {why}"));
             }
         }
         let input = self.value["inputSchema"].clone();

@@ -8,9 +8,11 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
 /// How much text is taken.
-const TEXT_MAX: usize = 8 << 20;
+const TEXT_MAX: usize = 4 << 20;
 /// How much of pictures, sounds and files.
-const MEDIA_MAX: usize = 16 << 20;
+const MEDIA_MAX: usize = 8 << 20;
+/// How much data, as text.
+const DATA_MAX: usize = 2 << 20;
 
 /// What has been taken so far.
 #[derive(Default)]
@@ -33,7 +35,12 @@ pub(super) fn of(server: &str, result: CallToolResult) -> Reply {
     if taken.left_out > 0 {
         reply.warnings.push(format!("{} of what the server sent was left out: it is too much", size(taken.left_out)));
     }
-    reply.data = match (result.structured_content, taken.media) {
+    let (data, over) = fitting(result.structured_content);
+    if over > 0 {
+        let (sent, most) = (size(over), size(DATA_MAX));
+        reply.warnings.push(format!("the data that the server sent was left out: it is {sent}, and {most} are taken"));
+    }
+    reply.data = match (data, taken.media) {
         (Some(data), media) => {
             if !media.is_empty() {
                 reply.warnings.push("the server also sent pictures or files, which are only described".to_owned());
@@ -49,6 +56,12 @@ pub(super) fn of(server: &str, result: CallToolResult) -> Reply {
         reply.error = Some(CallError::failed(format!("the MCP server `{server}` says: {}", cut(&inert(first), 300))));
     }
     reply
+}
+
+/// Data that is not too large; otherwise nothing, and how large it is.
+fn fitting(data: Option<Value>) -> (Option<Value>, usize) {
+    let length = data.as_ref().map_or(0, |data| data.to_string().len());
+    if length > DATA_MAX { (None, length) } else { (data, 0) }
 }
 
 impl Taken {
@@ -131,5 +144,14 @@ mod tests {
         let reply = of("s", CallToolResult::success(vec![ContentBlock::text("x".repeat(TEXT_MAX + 5))]));
         assert_eq!(reply.text.len(), TEXT_MAX);
         assert_eq!(reply.warnings, ["5B of what the server sent was left out: it is too much"]);
+    }
+
+    #[test]
+    fn data_is_bounded_too() {
+        let reply = of("s", CallToolResult::structured(json!({"x": "y".repeat(DATA_MAX)})));
+        assert_eq!(reply.data, None);
+        assert!(reply.warnings.iter().any(|said| said.contains("data that the server sent was left out")));
+        let small = of("s", CallToolResult::structured(json!({"x": 1})));
+        assert_eq!((small.data, small.warnings.len()), (Some(json!({"x": 1})), 0));
     }
 }

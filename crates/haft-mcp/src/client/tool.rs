@@ -61,7 +61,9 @@ impl Bridged {
         let connection = self.link.connection().await?;
         self.check(&connection, scene)?;
         if self.why().is_some() {
-            // Without a person's yes this is not reached: an altered tool is always asked about.
+            // Without a person's yes this is not reached: an altered tool is always asked about. That yes was to this
+            // declaration: one tool has one, is never altered later than it is made, and `check` has made sure that
+            // it is the tool that was decided upon.
             if !scene.asked() {
                 return Err(CallError::conflict("the tool has changed, and nobody was asked about it"));
             }
@@ -85,7 +87,9 @@ impl Tool for Bridged {
         Box::pin(self.run(scene))
     }
 
+    /// Names the declaration: a yes to one is none to the next, whatever changed in it.
     fn altered(&self) -> Option<String> {
-        self.why()
+        let digest = self.declared.digest.to_string();
+        self.why().map(|why| format!("{why} (it is {} now)", &digest[..12.min(digest.len())]))
     }
 }

@@ -4,18 +4,22 @@
 use super::status::Garbage;
 use super::tamed;
 use rmcp::RoleClient;
-use rmcp::model::{JsonRpcMessage, ServerNotification};
+use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The longest line that is read.
-const LINE_MAX: usize = 32 << 20;
+const LINE_MAX: usize = 8 << 20;
+/// How many requests of the program may be without an answer. Before it has taken some, it is not read any further.
+const OPEN_MAX: usize = 32;
 /// How much of a line that is no message is kept for people.
 const SHOWN: usize = 200;
 /// How much of what a program complains about is kept.
@@ -75,6 +79,74 @@ impl Noticed {
     }
 }
 
+/// What the program has asked and not been told yet: whoever asks and does not read would otherwise fill the memory.
+#[derive(Default)]
+struct Unanswered {
+    state: Mutex<Waiting>,
+    fewer: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    asked: HashSet<RequestId>,
+    /// How many answers are on their way.
+    writing: usize,
+}
+
+/// An answer on its way, as long as this lives.
+struct Writing(Arc<Unanswered>);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.with(|waiting| waiting.writing -= 1);
+        self.0.fewer.notify_one();
+    }
+}
+
+impl Unanswered {
+    fn with<T>(&self, look: impl FnOnce(&mut Waiting) -> T) -> T {
+        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes what a message asks, or takes back. False for a request whose id is in use.
+    fn hear(&self, message: &RxJsonRpcMessage<RoleClient>) -> bool {
+        match message {
+            JsonRpcMessage::Request(request) => self.with(|waiting| waiting.asked.insert(request.id.clone())),
+            JsonRpcMessage::Notification(said) => {
+                // What was taken back is not answered.
+                if let ServerNotification::CancelledNotification(cancelled) = &said.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.with(|waiting| waiting.asked.remove(id));
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Notes that an answer is on its way.
+    fn answer(self: &Arc<Self>, message: &TxJsonRpcMessage<RoleClient>) -> Option<Writing> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => &response.id,
+            JsonRpcMessage::Error(error) => error.id.as_ref()?,
+            _ => return None,
+        };
+        self.with(|waiting| {
+            waiting.asked.remove(id);
+            waiting.writing += 1;
+        });
+        Some(Writing(Arc::clone(self)))
+    }
+
+    /// Waits until more may be asked.
+    async fn room(&self) {
+        while self.with(|waiting| waiting.asked.len() + waiting.writing >= OPEN_MAX) {
+            self.fewer.notified().await;
+        }
+    }
+}
+
 /// The wire.
 pub(super) struct Wire {
     stdout: pipe::Receiver,
@@ -85,6 +157,7 @@ pub(super) struct Wire {
     /// How much of it has been looked through.
     looked: usize,
     noticed: Arc<Noticed>,
+    unanswered: Arc<Unanswered>,
     /// Ends writes that the program does not take.
     closed: CancellationToken,
 }
@@ -99,6 +172,7 @@ impl Wire {
             taken: 0,
             looked: 0,
             noticed,
+            unanswered: Arc::default(),
             closed: CancellationToken::new(),
         })
     }
@@ -114,7 +188,7 @@ impl Wire {
             }
             self.taken = end + 1;
             self.looked = self.taken;
-            if let Some(message) = message.filter(is_wanted) {
+            if let Some(message) = message.filter(is_wanted).filter(|message| self.unanswered.hear(message)) {
                 return Some(message);
             }
         }
@@ -149,11 +223,13 @@ impl Transport<RoleClient> for Wire {
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (stdin, closed) = (Arc::clone(&self.stdin), self.closed.clone());
+        let writing = self.unanswered.answer(&item);
         let line = serde_json::to_vec(&item).map(|mut line| {
             line.push(b'\n');
             line
         });
         async move {
+            let _writing = writing;
             let line = line?;
             let write = async {
                 let mut stdin = stdin.lock().await;
@@ -169,6 +245,7 @@ impl Transport<RoleClient> for Wire {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            self.unanswered.room().await;
             if let Some(message) = self.next() {
                 return Some(message);
             }
@@ -191,5 +268,32 @@ impl Transport<RoleClient> for Wire {
         self.closed.cancel();
         self.stdin.lock().await.take();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use std::io::Write as _;
+
+    #[tokio::test]
+    async fn a_program_that_asks_and_does_not_listen_is_not_read() {
+        let ((kept, stdin), (stdout, mut program)) = (io::pipe().unwrap(), io::pipe().unwrap());
+        let mut wire = Wire::new(stdin.into(), stdout.into(), Arc::default()).unwrap();
+        for id in 0..100 {
+            writeln!(program, r#"{{"jsonrpc": "2.0", "id": {}, "method": "ping"}}"#, id / 2).unwrap();
+        }
+        for id in 0..OPEN_MAX {
+            let Some(JsonRpcMessage::Request(asked)) = wire.receive().await else { panic!("no request") };
+            assert_eq!(asked.id, RequestId::Number(i64::try_from(id).unwrap()), "an id in use is left out");
+        }
+        assert!(wire.receive().now_or_never().is_none());
+        let answer = serde_json::json!({"jsonrpc": "2.0", "id": 3, "result": {}});
+        let sending = wire.send(serde_json::from_value(answer).unwrap());
+        assert!(wire.receive().now_or_never().is_none(), "an answer that is not written yet frees nothing");
+        sending.await.unwrap();
+        assert!(wire.receive().await.is_some());
+        drop(kept);
     }
 }

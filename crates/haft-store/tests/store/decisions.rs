@@ -1,8 +1,9 @@
 //! What people decide is kept, and counts once.
 
 use crate::{Scene, wait};
+use haft_core::approval::{Decision, Verdict};
 use haft_core::grant::Grant;
-use haft_core::{Call, CallId, SessionId, ToolName};
+use haft_core::{Call, CallId, Outcome, SessionId, ToolName};
 use haft_store::{Approval, ApprovalState, Sighting, Store};
 use std::path::Path;
 
@@ -116,4 +117,24 @@ fn a_deleted_session_is_forgotten_but_its_records_stay() {
     assert!(wait(scene.store.delete_session(SessionId::default())).unwrap());
     assert!(wait(scene.store.sessions()).unwrap().is_empty());
     assert_eq!(wait(scene.store.head()).unwrap().seq, 1);
+}
+
+#[test]
+fn what_is_kept_of_an_outcome_is_bounded_and_has_no_secrets() {
+    let scene = Scene::new();
+    let id = ask(&scene);
+    let verdict = Verdict::new(Decision::Allow, "person", "yes");
+    let mut outcome =
+        Outcome::success(CallId::new(7, 7), &ToolName::new("file.write").unwrap(), "ä".repeat(1 << 20), verdict);
+    outcome.data = Some(serde_json::json!({"key": ["AKIAABCDEFGHIJKLMNOP"]}));
+    let finish = |outcome: &Outcome| {
+        wait(scene.store.finish_approval(&id, outcome)).unwrap();
+        wait(scene.store.approval(&id)).unwrap().unwrap().outcome.unwrap()
+    };
+    let kept = finish(&outcome);
+    assert_eq!((kept["output"].as_str().unwrap().len(), &kept["truncated"]), (256 << 10, &true.into()));
+    assert_eq!(kept["data"]["key"][0], "[secret]");
+    outcome.data = Some("x".repeat(1 << 20).into());
+    let kept = finish(&outcome);
+    assert!(kept.get("data").is_none() && kept["warnings"].to_string().contains("too large to be kept"), "{kept}");
 }
