@@ -3,6 +3,7 @@
 mod install;
 mod serve;
 mod servers;
+mod whole;
 
 use crate::app::Failure;
 use crate::cli::{Common, McpAction, McpArgs};

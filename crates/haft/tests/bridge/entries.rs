@@ -68,3 +68,25 @@ fn a_program_that_is_not_there_says_so() {
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("the MCP server `gone` is not there: no-such-program-anywhere"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_project_cannot_have_another_file_written() {
+    let env = Env::new();
+    let (victim, dir) = (env.dir.path().join("home/victim.yml"), env.root().join(".haft"));
+    std::fs::write(&victim, "deny: []\n").unwrap();
+    std::fs::create_dir(&dir).unwrap();
+    let add = || env.run(&["mcp", "add", "x", "--project", "--", "true"]);
+    std::os::unix::fs::symlink(&victim, dir.join("config.yml")).unwrap();
+    let ran = add();
+    assert!(ran.code == 1 && ran.stderr.contains("leads out of the project"), "{}", ran.stderr);
+    std::fs::remove_file(dir.join("config.yml")).unwrap();
+    for planted in ["config.yml.haft-new", "config.yml.haft-new.1"] {
+        std::os::unix::fs::symlink(&victim, dir.join(planted)).unwrap();
+    }
+    let ran = add();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        std::fs::read_to_string(dir.join("config.yml")).unwrap().contains("x:") && !dir.join("config.yml").is_symlink()
+    );
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "deny: []\n");
+}

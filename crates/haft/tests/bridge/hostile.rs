@@ -33,7 +33,7 @@ fn fifty_megabytes_fail_the_call_and_the_server_comes_back() {
     let env = Env::new().hostile("huge", "");
     let (kind, message) = env.err("mcp:huge:huge", json!({}));
     assert_eq!(kind, "upstream");
-    assert!(message.contains("more than 32.0MB"), "{message}");
+    assert!(message.contains("more than 8.0MB"), "{message}");
     assert_eq!(env.ok("mcp:huge:small", json!({}))["output"], "small");
 }
 
@@ -92,6 +92,9 @@ fn odd_tools_are_named_refused_and_never_harmless() {
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     let refused = status["refused"].to_string();
     assert!(refused.contains("bad: ") && refused.contains("deep: its inputSchema is larger"), "{refused}");
+    for tower in ["tower: its inputSchema", "tower_out: its outputSchema"] {
+        assert!(refused.contains(&format!("{tower} cannot be used: its references make it too large")), "{refused}");
+    }
     let tools = env.tools();
     assert_eq!(tools.iter().filter(|name| name.starts_with("mcp:odd:a_b_")).count(), 2, "{tools:?}");
     assert!(!tools.iter().any(|name| name.contains("secret")), "{tools:?}");

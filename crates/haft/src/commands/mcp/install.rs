@@ -4,6 +4,7 @@ mod clients;
 mod json;
 mod text;
 
+use super::whole;
 use crate::app::Failure;
 use crate::cli::{Common, McpClient};
 use crate::style::{self, GOOD, paint};
@@ -11,7 +12,6 @@ use clients::{Form, Target};
 use haft_core::{CallError, ErrorKind};
 use serde_json::json;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Larger files are no configuration.
@@ -105,28 +105,9 @@ fn write(file: &Path, old: &str, new: &str) -> Result<Option<PathBuf>, CallError
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let dir = real.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir).map_err(fail)?;
-    let mode = std::fs::metadata(&real).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
-    let backup = if old.is_empty() { None } else { Some(put(&real, "before-haft", old, mode).map_err(fail)?) };
-    let fresh = put(&real, "haft-new", new, mode).map_err(fail)?;
-    std::fs::rename(&fresh, &real).map_err(fail)?;
+    let mode = whole::mode(&real);
+    let backup =
+        if old.is_empty() { None } else { Some(whole::beside(&real, "before-haft", old, mode).map_err(fail)?) };
+    whole::place(&real, new, mode).map_err(fail)?;
     Ok(backup)
-}
-
-/// Writes a file beside another that nobody has written yet.
-fn put(beside: &Path, ending: &str, text: &str, mode: u32) -> std::io::Result<PathBuf> {
-    for number in 0..1000 {
-        let mut name = beside.as_os_str().to_owned();
-        name.push(if number == 0 { format!(".{ending}") } else { format!(".{ending}.{number}") });
-        let path = PathBuf::from(name);
-        let mut file = match std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
-            opened => opened?,
-        };
-        // Whatever the umask took away.
-        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        return Ok(path);
-    }
-    Err(std::io::Error::other("there are a thousand backups beside it; remove some"))
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn add(common: &Common, args: &McpAdd) -> Result<u8, Failure> {
     let ground = Ground::find(common)?;
     let place = if args.project { ground.paths.project_config() } else { ground.paths.user_config() };
-    let file = File::open(&place)?;
+    let file = if args.project { File::open_in(ground.paths.root(), &place)? } else { File::open(&place)? };
     let entered = file.with(&[(args.name.clone(), entry(args)?)])?;
     entered.keep()?;
     if !common.json() {
@@ -193,8 +193,11 @@ pub(super) fn remove(common: &Common, name: &str) -> Result<u8, Failure> {
     let places = [ground.paths.user_config(), ground.paths.project_config()];
     let mut taken = None;
     for place in places {
-        let file = File::open(&place)?;
+        let mut file = File::open(&place)?;
         if file.has(name) {
+            if place == ground.paths.project_config() {
+                file = File::open_in(ground.paths.root(), &place)?;
+            }
             file.without(name)?.keep()?;
             taken = Some(place);
             break;

@@ -6,6 +6,12 @@ from common import send, serve, text, tool
 waiting = []
 
 
+def tower():
+    """A few lines that mean two to the power of 45."""
+    twice = {"d%d" % at: {"allOf": [{"$ref": "#/$defs/d%d" % (at + 1)}] * 2} for at in range(45)}
+    return {"$ref": "#/$defs/d0", "$defs": dict(twice, d45={"type": "object"})}
+
+
 def tools():
     claims = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
     return [
@@ -14,6 +20,7 @@ def tools():
         dict(tool("harmless", "Harmless\x1b[2J"), annotations=claims),
         dict(tool("shaped"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
         tool("deep", schema={"type": "object", "properties": {"x": {"description": "y" * 70000}}}),
+        tool("tower", schema=dict(tower(), type="object")), dict(tool("tower_out"), outputSchema=tower()),
     ]
 
 
@@ -36,7 +43,7 @@ def call(name, args, number):
         except OSError as error:
             return text(type(error).__name__, isError=True)
     if name == "big":
-        return text("x" * 9_000_000)
+        return text("x" * 5_000_000)
     if name == "shaped":
         return text("shaped", structuredContent={"n": "not a number"})
     if name == "form":

@@ -13,8 +13,13 @@ pub(super) fn toml_section(entry: &Value) -> String {
 
 /// The text with the table in it, or why it cannot be entered.
 pub(super) fn toml(old: &str, section: &str) -> Result<String, String> {
-    let own = [format!("[mcp_servers.{NAME}]"), format!("[mcp_servers.\"{NAME}\"]")];
+    let own = [format!("[mcp_servers.{NAME}]"), format!("[mcp_servers.\"{NAME}\"]"), format!("[mcp_servers.'{NAME}']")];
     let lines = toml_lines(old);
+    // Blanks in the name of a table mean nothing.
+    let table = |line: &str| line.split('#').next().unwrap_or("").split_whitespace().collect::<String>();
+    if lines.iter().any(|(_, line)| matches!(table(line).as_str(), "[mcp_servers]" | "[\"mcp_servers\"]")) {
+        return Err("`mcp_servers` is a table of its own there".to_owned());
+    }
     let inline = |line: &str| {
         line.split_once('=')
             .is_some_and(|(name, _)| name.trim() == "mcp_servers" || name.trim().starts_with("mcp_servers."))
@@ -22,8 +27,7 @@ pub(super) fn toml(old: &str, section: &str) -> Result<String, String> {
     if lines.iter().any(|(_, line)| inline(line)) {
         return Err("`mcp_servers` is written in one line there".to_owned());
     }
-    let head =
-        lines.iter().position(|(_, line)| own.iter().any(|own| line.split('#').next().unwrap_or("").trim() == own));
+    let head = lines.iter().position(|(_, line)| own.contains(&table(line)));
     let Some(head) = head else { return Ok(appended(old, section)) };
     // What stands before the next table, as comments do, is about that one.
     let after = lines[head + 1..].iter().take_while(|(_, line)| !line.starts_with('['));
@@ -158,6 +162,8 @@ mod tests {
         let old = "text = \"\"\"\n[mcp_servers.haft]\n\"\"\"\n";
         assert!(toml(old, &section()).unwrap().starts_with(old));
         assert!(toml("mcp_servers = { a = 1 }\n", &section()).is_err());
+        assert!(toml("[mcp_servers]\nhaft = { command = \"x\" }\n", &section()).is_err());
+        assert_eq!(toml("[ mcp_servers . 'haft' ] # mine\ncommand = \"x\"\n", &section()).unwrap(), section());
     }
 
     #[test]

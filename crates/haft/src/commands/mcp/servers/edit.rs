@@ -1,10 +1,9 @@
 //! Entering servers in a configuration file and taking them out, as text: everything else in the file stays as it
 //! is, byte for byte. What comes out has to say exactly what is meant, or nothing is written.
 
+use crate::commands::mcp::whole;
 use crate::config::{self, Config, Server};
 use haft_core::CallError;
-use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +42,24 @@ impl File {
         let text = before.clone().unwrap_or_default();
         let config = read(&text, path)?;
         Ok(Self { path: path.to_owned(), before, text, config })
+    }
+
+    /// The same for a project's file, which has to be in the project: whoever made the project might have laid a
+    /// link to another file of the person's.
+    pub(super) fn open_in(root: &Path, path: &Path) -> Result<Self, CallError> {
+        let inside = root.canonicalize().is_ok_and(|root| {
+            let dir = path.parent().unwrap_or(root.as_path());
+            let stays = |path: &Path| match path.canonicalize() {
+                Ok(real) => real.starts_with(&root),
+                Err(_) => !path.is_symlink(),
+            };
+            stays(dir) && stays(path)
+        });
+        if inside {
+            return Self::open(path);
+        }
+        let message = format!("{} leads out of the project, and is not written", path.display());
+        Err(CallError::conflict(message).hint("put a file there instead of the link, or leave out --project"))
     }
 
     /// Whether a server is entered.
@@ -117,21 +134,12 @@ impl Edited<'_> {
         }
         // A link stays a link: what it leads to is written.
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let mode = std::fs::metadata(&real).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
+        let mode = whole::mode(&real);
         if let Some(before) = &self.file.before {
-            place(&real.with_extension("yml.bak"), before, mode).map_err(fail)?;
+            whole::place(&real.with_extension("yml.bak"), before, mode).map_err(fail)?;
         }
-        place(&real, &self.text, mode).map_err(fail)
+        whole::place(&real, &self.text, mode).map_err(fail)
     }
-}
-
-/// Old or new, never a part.
-fn place(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    let draft = path.with_extension(format!("draft-{}", std::process::id()));
-    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&draft)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&draft, path)
 }
 
 fn read(text: &str, path: &Path) -> Result<Config, CallError> {
