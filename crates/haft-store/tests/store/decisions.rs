@@ -121,14 +121,21 @@ fn a_deleted_session_is_forgotten_but_its_records_stay() {
 
 #[test]
 fn what_is_kept_of_an_outcome_is_bounded_and_has_no_secrets() {
-    let scene = Scene::new();
-    let id = ask(&scene);
     let verdict = Verdict::new(Decision::Allow, "person", "yes");
     let mut outcome =
         Outcome::success(CallId::new(7, 7), &ToolName::new("file.write").unwrap(), "ä".repeat(1 << 20), verdict);
     outcome.data = Some(serde_json::json!({"key": ["AKIAABCDEFGHIJKLMNOP"]}));
     let finish = |outcome: &Outcome| {
-        wait(scene.store.finish_approval(&id, outcome)).unwrap();
+        let scene = Scene::new();
+        let id = ask(&scene);
+        wait(scene.store.approve(&id, "person", "b")).unwrap().unwrap();
+        wait(scene.store.finish_approval(&id, "somebody else", outcome)).unwrap();
+        assert_eq!(
+            wait(scene.store.approval(&id)).unwrap().unwrap().outcome,
+            None,
+            "only who approved it has an outcome"
+        );
+        wait(scene.store.finish_approval(&id, "person", outcome)).unwrap();
         wait(scene.store.approval(&id)).unwrap().unwrap().outcome.unwrap()
     };
     let kept = finish(&outcome);
