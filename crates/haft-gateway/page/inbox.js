@@ -29,8 +29,8 @@ export class Inbox extends Browser {
       t: () => this.#onShown((pane) => pane.attempt()),
       e: () => this.#onShown((pane) => pane.edit()),
     });
-    // The rows say how long they wait.
-    setInterval(() => this.draw(), 30_000);
+    // The rows say how long they wait; and what no event told of is found here.
+    setInterval(() => this.refresh(), 10_000);
   }
 
   get #shown() {

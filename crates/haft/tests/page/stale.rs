@@ -41,7 +41,7 @@ fn a_page_that_is_behind_cannot_approve_what_it_never_showed() {
     slow.click(&named("approve-once"));
     slow.see(&named("decision"), "Approved once");
     assert_eq!(env.read("a.txt"), "something else");
-    quick.see(&named("decision"), "Approved by page");
+    quick.see(&named("decision"), "Approved by owner token");
     quick.leave();
     slow.leave();
 }
