@@ -214,7 +214,7 @@ impl Haft {
     /// Carries a call through every stage.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let call = registry::unwrapped(call);
-        let span = trace::call(&call);
+        let span = trace::call(&call, &self.registry);
         let outcome = self.carry(call, approver, halt).instrument(span.clone()).await;
         trace::ended(&span, &outcome);
         outcome

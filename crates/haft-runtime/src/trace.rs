@@ -1,15 +1,18 @@
 //! Spans: one for each call and one for each stage of it, named as the conventions for generative AI have it. Without
 //! somebody who collects them they cost nothing: their fields are not even computed.
 
+use crate::registry::Registry;
 use haft_core::{Call, ErrorKind, Outcome};
 use tracing::Span;
 
-/// The span of a whole call.
-pub(crate) fn call(call: &Call) -> Span {
+/// The span of a whole call. What a model says when it means no tool may be anything, so it is named after the tool.
+pub(crate) fn call(call: &Call, registry: &Registry) -> Span {
+    let tool =
+        || registry.resolve(call).map_or_else(|_| "unknown".to_owned(), |meant| meant.entry.spec().name.to_string());
     tracing::info_span!(
         target: "haft",
         "execute_tool",
-        otel.name = tracing::field::Empty,
+        otel.name = format!("execute_tool {}", tool()),
         otel.kind = "internal",
         otel.status_code = tracing::field::Empty,
         gen_ai.operation.name = "execute_tool",
@@ -29,11 +32,8 @@ pub(crate) fn ended(span: &Span, outcome: &Outcome) {
     if span.is_disabled() {
         return;
     }
-    // What a model says when it means no tool may be anything.
     let unknown = outcome.error.as_ref().is_some_and(|error| error.kind == ErrorKind::UnknownTool);
-    let tool = if unknown { "unknown" } else { outcome.tool.as_str() };
-    span.record("otel.name", format!("execute_tool {tool}"));
-    span.record("gen_ai.tool.name", tool);
+    span.record("gen_ai.tool.name", if unknown { "unknown" } else { outcome.tool.as_str() });
     span.record("haft.decision", tracing::field::debug(outcome.verdict.decision));
     span.record("haft.decided_by", outcome.verdict.by.as_str());
     if let Some(error) = &outcome.error {

@@ -84,6 +84,8 @@ pub(super) struct Client {
     able: Able,
     gone: CancellationToken,
     lacks: Mutex<Option<Lack>>,
+    /// Whether a yes may hold for the session: it must be this client's alone.
+    lasts: bool,
 }
 
 impl Client {
@@ -95,7 +97,13 @@ impl Client {
         gone: CancellationToken,
     ) -> Self {
         let name = format!("elicitation by {}", agent.unwrap_or("an MCP client"));
-        Self { shared, way, name, able: Able::of(declared), gone, lacks: Mutex::default() }
+        Self { shared, way, name, able: Able::of(declared), gone, lacks: Mutex::default(), lasts: false }
+    }
+
+    /// Of a conversation that is its own, or not.
+    pub(super) fn of(mut self, apart: bool) -> Self {
+        self.lasts = apart;
+        self
     }
 
     /// Waits until the client has gone.
@@ -145,8 +153,12 @@ impl Client {
         if !self.asks_person() {
             return Said::Nobody;
         }
-        let Some(params) = approval_form(question) else { return Said::Nobody };
-        self.show((APPROVAL.to_owned(), false), params).await.map_or(Said::Nobody, said)
+        let Some(params) = approval_form(question, self.lasts) else { return Said::Nobody };
+        match self.show((APPROVAL.to_owned(), false), params).await.map_or(Said::Nobody, said) {
+            // It was not offered.
+            Said::Session if !self.lasts => Said::Nobody,
+            said => said,
+        }
     }
 
     async fn fill_in(&self, form: &Form) -> Written {
@@ -282,11 +294,12 @@ fn said(answer: ElicitResult) -> Said {
 }
 
 /// The form by which a person approves.
-fn approval_form(question: &Question) -> Option<ElicitRequestParams> {
+fn approval_form(question: &Question, lasts: bool) -> Option<ElicitRequestParams> {
+    let answers: &[&str] = if lasts { &[ONCE, SESSION, REJECT] } else { &[ONCE, REJECT] };
     let schema = json!({
         "type": "object",
         "properties": {
-            "decision": {"type": "string", "title": "Decision", "enum": [ONCE, SESSION, REJECT]},
+            "decision": {"type": "string", "title": "Decision", "enum": answers},
             "message": {"type": "string", "title": "Message to the agent", "description": "Why not, if you reject it"}
         },
         "required": ["decision"]

@@ -43,7 +43,9 @@ async fn make(
     let shared = door.shared();
     let caller = door.caller(context);
     let (able, agent, gone) = (context.client_capabilities(), caller.agent.clone(), door.gone().clone());
-    let client = |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), agent.as_deref(), gone.clone());
+    let apart = door.is_apart();
+    let client =
+        |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), agent.as_deref(), gone.clone()).of(apart);
     if Era::of(context) == Era::Rounds {
         return Box::pin(round(door, context, request, caller, client)).await;
     }

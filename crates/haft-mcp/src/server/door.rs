@@ -121,6 +121,11 @@ impl Door {
         self.session.get().unwrap_or(&self.shared.options.session).clone()
     }
 
+    /// Whether the conversation is this client's alone. Clients that open no session have one together.
+    pub(super) fn is_apart(&self) -> bool {
+        !self.over_http || self.session.get().is_some()
+    }
+
     /// On whose behalf a request is made.
     pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let mut caller = self.shared.options.caller.clone();
