@@ -7,6 +7,7 @@
 use crate::error::CallError;
 use crate::schema::Schema;
 use crate::shape::{Keep, Limits};
+use crate::suggest::did_you_mean;
 use crate::tool::{Effect, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -55,6 +56,15 @@ impl Dialect {
     /// Reads a dialect's name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// The same for a name that somebody gave: an error says which there are.
+    pub fn named(name: &str) -> Result<Self, CallError> {
+        Self::parse(name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name);
+            let error = CallError::invalid(format!("there is no dialect `{}`", crate::preview::inert(name)));
+            error.hint(did_you_mean(name, known).unwrap_or_else(|| format!("the dialects are {}", known.join(", "))))
+        })
     }
 
     /// How the document says that a tool's output is cut.

@@ -134,7 +134,7 @@ mod tests {
             links.make("other").unwrap();
         }
         assert_eq!(links.codes.lock().unwrap().0.len(), AT_ONCE);
-        let _ = first;
+        assert_eq!(links.open(&first.code), None, "the oldest goes first");
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Haft {
 
     /// Puts other arguments in the place of those that wait, and shows what is asked now. Nobody has said yes to
     /// it yet.
-    pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Option<Question>, CallError> {
+    pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
         self.belongs_here(id).await?;
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
@@ -148,7 +148,7 @@ impl Haft {
             return Err(decided());
         }
         self.tell_decided(&call.id, "amended", by);
-        Ok(Some(question))
+        Ok(question)
     }
 
     /// Runs a waiting call on a copy-on-write view, and shows what came of it. A yes in this process then keeps

@@ -278,14 +278,21 @@ impl Registry {
 /// The tool by which others are called that a model was not told about.
 pub(crate) const CALLER: &str = "tool.call";
 
+/// Whether this is the name of that tool, as haft or as a provider says it.
+pub fn is_caller(name: &str) -> bool {
+    name == CALLER || name == "tool_call"
+}
+
+/// The tool that is meant by a call of another by way of that tool. None for every other call.
+pub fn meant_by<'a>(name: &str, args: &'a Value) -> Option<&'a str> {
+    let inner = is_caller(name).then(|| args.get("name").and_then(Value::as_str)).flatten();
+    inner.filter(|inner| !is_caller(inner))
+}
+
 /// The call that is meant: what is called by way of another tool is decided, recorded and run as itself. One that
 /// does not name a tool stays what it is, and is refused for its arguments.
 pub(crate) fn unwrapped(mut call: Call) -> Call {
-    if call.spoken != CALLER && call.spoken != "tool_call" {
-        return call;
-    }
-    let inner = call.args.get("name").and_then(Value::as_str).map(str::to_owned);
-    if let Some(name) = inner.filter(|name| name != CALLER && name != "tool_call") {
+    if let Some(name) = meant_by(&call.spoken, &call.args).map(str::to_owned) {
         call.args = match call.args.get_mut("args").map(Value::take) {
             Some(args) if !args.is_null() => args,
             _ => Value::Object(serde_json::Map::new()),

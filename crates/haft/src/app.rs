@@ -5,7 +5,6 @@ use crate::config::{self, Choices, CommandRule, ConfigError, Doors, Layers, Load
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
-use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
@@ -309,8 +308,7 @@ impl App {
     fn learn_of(&self, name: &str, args: &Value) -> Result<(), CallError> {
         // A process that serves meets them by itself, and must not be held up here.
         let (Some(bridge), Life::OneCall) = (&self.bridge, self.life) else { return Ok(()) };
-        let inner = args.get("name").and_then(Value::as_str).filter(|_| matches!(name, "tool.call" | "tool_call"));
-        let name = inner.unwrap_or(name);
+        let name = haft_runtime::registry::meant_by(name, args).unwrap_or(name);
         let server = name.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
         let server = server.or_else(|| name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
         match server.filter(|server| bridge.has(server)) {
@@ -336,12 +334,7 @@ impl App {
 
     /// The dialect that was named, or the configured one.
     pub fn dialect(&self, name: Option<&str>) -> Result<Dialect, CallError> {
-        let Some(name) = name else { return Ok(self.dialect) };
-        Dialect::parse(name).ok_or_else(|| {
-            let known = Dialect::ALL.map(Dialect::name);
-            let error = CallError::invalid(format!("there is no dialect `{}`", haft_core::preview::inert(name)));
-            error.hint(did_you_mean(name, known).unwrap_or_else(|| format!("the dialects are {}", known.join(", "))))
-        })
+        name.map_or(Ok(self.dialect), Dialect::named)
     }
 
     /// A call from this door.

@@ -110,7 +110,7 @@ pub(crate) async fn edit(
     let question = gateway.haft.amend(&id, visitor.name(), edited.args).await?;
     let approval = gateway.approval(&id).await?;
     tail::asked_again(&gateway, &approval);
-    Ok(Json(shown(&approval, question.as_ref())))
+    Ok(Json(shown(&approval, Some(&question))))
 }
 
 /// `POST /v1/approvals/ID/try`.

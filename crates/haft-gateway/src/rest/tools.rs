@@ -8,7 +8,6 @@ use crate::run::{Manner, TOO_MANY_WAIT};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
-use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, Dialect};
 use haft_runtime::registry::{declaration, visible};
 use haft_runtime::{Explained, new_call_id};
@@ -100,11 +99,6 @@ impl Gateway {
     }
 
     fn dialect(&self, name: Option<&str>) -> Result<Dialect, CallError> {
-        let Some(name) = name else { return Ok(self.options.dialect) };
-        Dialect::parse(name).ok_or_else(|| {
-            let known = Dialect::ALL.map(Dialect::name);
-            let error = CallError::invalid(format!("there is no dialect `{}`", haft_core::preview::inert(name)));
-            error.hint(did_you_mean(name, known).unwrap_or_else(|| format!("the dialects are {}", known.join(", "))))
-        })
+        name.map_or(Ok(self.options.dialect), Dialect::named)
     }
 }

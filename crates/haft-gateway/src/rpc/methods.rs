@@ -156,8 +156,7 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
     match (decision, args) {
         (None, Some(args)) => {
             let question = gateway.haft.amend(&id, visitor.name(), args).await?;
-            let question = question.as_ref().map(approvals::asked);
-            Ok(json!({ "id": id, "state": "pending", "question": question }))
+            Ok(json!({ "id": id, "state": "pending", "question": approvals::asked(&question) }))
         }
         (Some(decision), None) => {
             match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, basis }).await? {

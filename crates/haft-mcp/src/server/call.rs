@@ -18,9 +18,6 @@ use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// By this tool others are called that were not listed.
-const BY_WAY_OF: [&str; 2] = ["tool_call", "tool.call"];
-
 /// Makes a call for a client, and always has an answer.
 pub(super) async fn answer(
     door: &Door,
@@ -162,7 +159,7 @@ async fn told_of(
 
 /// Whether a call is one of another tool by way of haft's own.
 fn is_by_way(call: &Call) -> bool {
-    BY_WAY_OF.contains(&call.spoken.as_str())
+    haft_runtime::registry::is_caller(&call.spoken)
 }
 
 fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, caller: Caller) -> Call {

@@ -118,7 +118,7 @@ fn what_is_edited_is_shown_and_asked_again() {
                 let shown = stage.there.look_at(&first.id).await.unwrap().unwrap();
                 assert!(shown.diff.unwrap().contains("+one"));
                 let args = json!({"path": "b.txt", "content": "two\n"});
-                let now = stage.there.amend(&first.id, "tester", args).await.unwrap().unwrap();
+                let now = stage.there.amend(&first.id, "tester", args).await.unwrap();
                 assert!(now.diff.unwrap().contains("+two"));
                 let bad = stage.there.amend(&first.id, "tester", json!({"path": 7})).await.unwrap_err();
                 assert_eq!(bad.kind.as_str(), "invalid_input");

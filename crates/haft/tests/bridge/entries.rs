@@ -51,12 +51,14 @@ fn entries_that_make_no_sense_are_refused_before_anything_is_written() {
 #[test]
 fn other_clients_files_are_taken_over() {
     let env = Env::new().server("git", "{command: \"true\"}");
-    let text = r#"{"mcpServers": {"Git": {"command": "x"}, "web": {"url": "https://example.com/mcp"}}}"#;
+    let text = r#"{"mcpServers": {"Git": {"command": "x"}, "web": {"url": "https://example.com/mcp"},
+        "haft": {"command": "/usr/bin/haft", "args": ["mcp"]}}}"#;
     std::fs::write(env.root().join(".mcp.json"), text).unwrap();
     let shown = env.run(&["mcp", "import", ".mcp.json", "--print"]);
     assert_eq!(shown.stdout, "mcp:\n  servers:\n    web:\n      url: \"https://example.com/mcp\"\n");
     let ran = env.run(&["mcp", "import", ".mcp.json"]);
     assert!(ran.stderr.contains("`git` is bridged already"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`haft` is haft itself"), "{}", ran.stderr);
     let listed = env.run(&["mcp", "list"]).stdout;
     assert!(listed.contains("git") && listed.contains("web"), "{listed}");
 }

@@ -220,13 +220,23 @@ pub(super) fn remove(common: &Common, name: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Whether an entry starts haft: what haft was entered as there is no server to bridge.
+fn is_haft(server: &Server) -> bool {
+    let program = server.command.as_ref().and_then(|command| Path::new(command.as_str()).file_name());
+    program.is_some_and(|name| name == "haft") && server.args.iter().any(|word| word == "mcp")
+}
+
 /// Takes over servers from another client's configuration. Nothing is started: what a client was allowed to run
 /// unconfined is met here when it is wanted.
 pub(super) fn import(common: &Common, path: &Path, print: bool) -> Result<u8, Failure> {
     let ground = Ground::find(common)?;
     let found = foreign::read(path)?;
     let file = File::open(&ground.paths.user_config())?;
-    let fresh = found.into_iter().filter(|(name, _)| {
+    let fresh = found.into_iter().filter(|(name, server)| {
+        if is_haft(server) {
+            style::warn(&format!("`{name}` is haft itself, and is left out"));
+            return false;
+        }
         let known = file.has(name);
         if known {
             style::warn(&format!("`{name}` is bridged already, and stays as it is"));
