@@ -177,14 +177,10 @@ export class ApprovalPane {
     this.#become('decided');
   }
 
-  /** Somebody decided. If it was this page, the answer to its own request says more. */
-  heardDecided() {
-    if (this.state !== 'busy' && !this.isDecided) this.load();
-  }
-
-  /** It ran. Where somebody else let it, there may be an outcome to show now. */
-  heardEnd() {
-    if (this.isDecided && !this.#ours) this.load();
+  /** Somebody decided, or it ran. If it was this page's doing, the answer to its own request says more. */
+  heard() {
+    const over = this.isDecided && this.#approval?.state !== 'approved';
+    if (this.state !== 'busy' && !this.#ours && !over) this.load();
   }
 
   /** An answer by key: only for what is whole on the screen. */

@@ -67,7 +67,7 @@ export class Inbox extends Browser {
     this.app.waiting(waiting.size);
     // Those that another page or a terminal has decided are looked at again, as long as anybody looks.
     for (const [id, pane] of this.#panes) {
-      if (!waiting.has(id)) pane.heardDecided();
+      if (!waiting.has(id)) pane.heard();
       if (pane.isDecided && id !== this.chosen) this.#panes.delete(id);
     }
   }
@@ -140,11 +140,11 @@ export class Inbox extends Browser {
   }
 
   event(name, data) {
-    if (name === 'tool_end') this.#panes.get(data.outcome.call_id)?.heardEnd();
+    if (name === 'tool_end') this.#panes.get(data.outcome.call_id)?.heard();
     if (name !== 'approval' && name !== 'decided') return;
     this.refresh();
     const pane = this.#panes.get(data.call_id);
-    if (name === 'decided') pane?.heardDecided();
+    if (name === 'decided') pane?.heard();
     else if (pane && !pane.isDecided) pane.load();
   }
 }

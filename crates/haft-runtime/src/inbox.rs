@@ -98,11 +98,12 @@ impl Haft {
         Ok(won.is_some())
     }
 
-    fn claims(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, String>> {
+    /// The questions that this process has decided and whose calls have not come to their end.
+    pub(crate) fn claims(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, String>> {
         self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Keeps what came of a call that was decided at its own door.
+    /// Keeps what came of a call whose question this process decided.
     pub(crate) async fn settle_claim(&self, id: &CallId, outcome: &Outcome) {
         let mine = self.claims().remove(id);
         if let Some(by) = mine {

@@ -1,7 +1,7 @@
 //! Questions that wait: whoever decides runs the call, and its door gets the outcome.
 
 use super::{LONG, Person, Stage, call, free, kind, run};
-use haft_runtime::{Approver, BoxFuture, Halt, Question, Resolution, Said};
+use haft_runtime::{Approver, BoxFuture, Event, Halt, Question, Resolution, Said};
 use serde_json::json;
 use std::time::Duration;
 
@@ -44,6 +44,27 @@ fn the_same_within_one_process() {
         // "For this session" holds for the next one.
         let again = stage.here.call(writing(), &Person::absent(Duration::ZERO), &free()).await;
         assert_ne!(kind(&again), "approval_required", "{again:?}");
+    });
+}
+
+#[test]
+fn whoever_hears_of_the_end_finds_the_question_done() {
+    run(async {
+        let stage = Stage::new();
+        let asked = stage.here.call(writing(), &Person::absent(Duration::ZERO), &free()).await;
+        let mut events = stage.here.events().listen();
+        let looks = async {
+            loop {
+                if let Event::CallEnd { outcome, .. } = events.recv().await.unwrap() {
+                    return stage.there.store().approval(outcome.call_id.as_str()).await.unwrap().unwrap();
+                }
+            }
+        };
+        let halt = free();
+        let decides = stage.here.decide(asked.call_id.as_str(), "tester", Resolution::Once, &halt);
+        let (found, decided) = tokio::join!(looks, decides);
+        assert!(decided.unwrap().success);
+        assert_eq!((found.state.as_str(), found.outcome.is_some()), ("done", true));
     });
 }
 
