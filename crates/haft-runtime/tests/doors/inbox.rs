@@ -62,8 +62,8 @@ fn whoever_hears_of_the_end_finds_the_question_done() {
         };
         let halt = free();
         let decides = stage.here.decide(asked.call_id.as_str(), "tester", Resolution::Once, &halt);
-        let (found, decided) = tokio::join!(looks, decides);
-        assert!(decided.unwrap().success);
+        let (found, ran) = tokio::join!(looks, decides);
+        assert!(ran.unwrap().success);
         assert_eq!((found.state.as_str(), found.outcome.is_some()), ("done", true));
     });
 }
