@@ -23,6 +23,7 @@ use crate::call::Call;
 use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
 use crate::grant::{Grant, subject};
+use crate::outcome::Source;
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
 use crate::preview;
@@ -31,6 +32,7 @@ use crate::schema::Schema;
 use crate::shape::Limits;
 use crate::shell::{Class, Judged};
 use crate::tool::{Effect, ToolSpec};
+use crate::web::Errand;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -104,6 +106,10 @@ pub struct Facts {
     pub shell: Option<Shell>,
     /// Why the tool is not the one that was accepted: its declaration has changed since.
     pub altered: Option<String>,
+    /// What the call would ask of the web, if it goes there.
+    pub web: Option<Errand>,
+    /// What the conversation has heard that somebody else may have written, or that must not leave.
+    pub heard: Vec<Source>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
 }
@@ -170,12 +176,19 @@ impl Facts {
     /// Whether the call only looks: because its tool does, because of what it asks for, or because the command
     /// that it runs provably does.
     pub fn only_reads(&self, checked: &Checked) -> bool {
-        checked.only_reads() || self.shell.as_ref().is_some_and(Shell::only_reads)
+        checked.only_reads()
+            || self.shell.as_ref().is_some_and(Shell::only_reads)
+            || self.web.as_ref().is_some_and(|errand| !errand.writes)
+    }
+
+    /// Whether the call can carry something away from this machine.
+    pub fn reaches_out(&self, spec: &ToolSpec) -> bool {
+        spec.effects.open_world || spec.reach.network || self.hold.as_ref().is_some_and(|hold| hold.network)
     }
 
     /// The grant that covers the call.
     pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
-        let subject = subject(checked, &self.places);
+        let subject = subject(checked, self);
         let fits = |grant: &&Grant| grant.covers(checked, &subject, self.now_ms) && grant.fits(checked, self);
         self.grants.iter().find(fits)
     }

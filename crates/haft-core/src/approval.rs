@@ -5,15 +5,18 @@
 //! So adding a voice that denies can never loosen a verdict, and a broken voice can never open a door.
 
 use crate::admit::{Checked, Facts};
+use crate::policy::Policy;
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 mod lists;
+mod outward;
 mod resolvers;
 mod ruled;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
+pub use outward::{Provenance, WebCare, WebReading};
 pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading};
 pub use ruled::Ruled;
 
@@ -98,6 +101,26 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// The voices that always speak under a policy, so that none can be forgotten. Lists, rules and levels are added.
+    pub fn under(policy: &Arc<Policy>) -> Self {
+        let mut chain = Self::default();
+        let voices: [Arc<dyn Resolver>; 9] = [
+            Arc::new(Floor(Arc::clone(policy))),
+            Arc::new(Confirmed(Arc::clone(policy))),
+            Arc::new(Pinned),
+            Arc::new(Provenance),
+            Arc::new(WebCare),
+            Arc::new(Granted),
+            Arc::new(Reading),
+            Arc::new(ShellReading),
+            Arc::new(WebReading),
+        ];
+        for voice in voices {
+            chain.add(voice);
+        }
+        chain
+    }
+
     /// Adds a voice. Equal priorities speak in the order of their names.
     pub fn add(&mut self, voice: Arc<dyn Resolver>) {
         self.voices.push(voice);

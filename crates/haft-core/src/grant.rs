@@ -4,7 +4,6 @@ use crate::admit::{Checked, Facts};
 use crate::call::SessionId;
 use crate::name::ToolName;
 use crate::pattern::glob_is_sane;
-use crate::place::Place;
 use crate::shell::rule::{BadRule, Rule};
 use crate::tool::Effect;
 use globset::{GlobBuilder, GlobMatcher};
@@ -169,10 +168,13 @@ fn compile(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()?.compile_matcher())
 }
 
-/// What a grant's pattern is matched against: the command, or the one place a call is about, or (for tools
+/// What a grant's pattern is matched against: what is asked of the web, or the command, or the one place a call is about, or (for tools
 /// where a place does not say enough) all arguments as JSON.
-pub fn subject(checked: &Checked, places: &[Place]) -> String {
-    match (crate::preview::command(checked.args()), checked.spec().reach.touches.as_slice(), places) {
+pub fn subject(checked: &Checked, facts: &Facts) -> String {
+    if let Some(errand) = &facts.web {
+        return errand.subject();
+    }
+    match (crate::preview::command(checked.args()), checked.spec().reach.touches.as_slice(), &facts.places[..]) {
         (Some(command), ..) => command,
         (None, [_], [place]) => place.shown.clone(),
         // Bodies by hash: as exact as the text, and fit to be written down.

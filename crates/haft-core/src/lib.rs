@@ -29,6 +29,7 @@ pub mod shell;
 pub mod suggest;
 pub mod tokens;
 pub mod tool;
+pub mod web;
 
 pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};
 pub use call::{Call, CallId, Caller, Origin, SessionId};

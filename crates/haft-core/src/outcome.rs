@@ -17,6 +17,8 @@ pub enum Label {
     Sensitive,
     /// Said by somebody that nobody here vouches for: a bridged server, a web page.
     Untrusted,
+    /// The same, and it looks as if it wanted to give orders to whoever reads it.
+    Flagged,
 }
 
 impl Label {
@@ -26,7 +28,23 @@ impl Label {
             Self::Outside => "outside",
             Self::Sensitive => "sensitive",
             Self::Untrusted => "untrusted",
+            Self::Flagged => "flagged",
         }
+    }
+}
+
+/// Something that a conversation has heard.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Source {
+    /// Of what kind it was.
+    pub label: Label,
+    /// The tool that brought it.
+    pub tool: String,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.label.as_str(), self.tool)
     }
 }
 

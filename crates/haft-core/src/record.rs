@@ -95,6 +95,8 @@ pub enum Kind {
     Pin,
     /// Somebody that a call talks to asked back: for a person's words, or for a model's.
     Back,
+    /// A call asked something of the web.
+    Request,
 }
 
 impl Kind {
@@ -113,6 +115,7 @@ impl Kind {
             Self::Task => "task",
             Self::Pin => "pin",
             Self::Back => "back",
+            Self::Request => "request",
         }
     }
 }

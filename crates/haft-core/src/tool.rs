@@ -62,6 +62,17 @@ pub struct Touch {
     pub default: Option<&'static str>,
 }
 
+/// Where on the web a call goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outward {
+    /// To the URL in this parameter, by the method in that one; without one it is GET.
+    Url(&'static str, Option<&'static str>),
+    /// To hosts that the configuration names.
+    Configured,
+    /// Nowhere new: it acts on the page that the session's browser shows.
+    Page,
+}
+
 /// What a tool may touch.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
@@ -73,6 +84,8 @@ pub struct Reach {
     pub command: Option<(&'static str, Option<&'static str>)>,
     /// Whether it reaches the network.
     pub network: bool,
+    /// Where on the web it goes, if it goes there by the guarded way.
+    pub web: Option<Outward>,
     /// A parameter and the value of it with which the tool only looks.
     pub only_reads_when: Option<(&'static str, &'static str)>,
     /// Whether it acts on nothing but what the same session started, so that what it ends is the caller's own.
@@ -220,6 +233,15 @@ impl ToolSpec {
         self
     }
 
+    /// It goes out to the web by the guarded way.
+    #[must_use]
+    pub fn web(mut self, whereto: Outward) -> Self {
+        self.reach.web = Some(whereto);
+        self.reach.network = true;
+        self.effects.open_world = true;
+        self
+    }
+
     /// It acts on nothing but what the same session started.
     #[must_use]
     pub fn on_own_tasks(mut self) -> Self {
@@ -253,6 +275,13 @@ impl ToolSpec {
             return Severity::Critical;
         }
         let outside = places.iter().any(|place| !place.inside);
+        if !outside && facts.web.as_ref().is_some_and(|errand| !errand.writes) {
+            return if facts.web.as_ref().is_some_and(|errand| errand.doubts.is_empty()) {
+                Severity::Low
+            } else {
+                Severity::High
+            };
+        }
         match self.effects.effect {
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,

@@ -19,6 +19,7 @@ use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::shell::rule;
 use haft_core::tool::Effect;
+use haft_core::web::{Errand, Target};
 use haft_core::{
     Admitted, Answer, Call, CallError, Checked, Facts, Hold, Origin, Outcome, Pending, Refused, Ruling, Shell,
 };
@@ -154,7 +155,7 @@ impl Haft {
     /// Records which grants would have covered a call, had they not ended.
     fn note_lapsed(&self, pending: &Pending, grants: &[Grant]) {
         let (checked, facts) = (pending.checked(), pending.facts());
-        let subject = subject(checked, &facts.places);
+        let subject = subject(checked, facts);
         for grant in grants.iter().filter(|grant| grant.is_about(checked, &subject)) {
             if let Some(said) = grant.lapsed(facts.now_ms) {
                 let entry = Entry::new(Kind::Grant).call(&checked.call().id);
@@ -183,7 +184,13 @@ impl Haft {
             }
         }
         let altered = self.registry.get(checked.spec().name.as_str()).and_then(|entry| entry.tool().altered());
-        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, now_ms: now_ms() })
+        let web = self.web.errand(checked).map_err(|error| Stop {
+            tool: checked.spec().name.to_string(),
+            verdict: crate::registry::undecided("the URL could not be read, so nothing was decided"),
+            error,
+        })?;
+        let heard = self.heard_in(&checked.call().session);
+        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, web, heard, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
@@ -215,9 +222,9 @@ impl Haft {
         };
         let yes = || Answer::Yes(approver.name().to_owned());
         let answer = match said {
-            Said::Once => yes(),
-            Said::Session => self.remember(&pending, None).await.map(|()| yes())?,
-            Said::Always(pattern) => self.remember(&pending, Some(pattern)).await.map(|()| yes())?,
+            Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
+            Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
+            Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,
             Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
             Said::Edit(args) => {
                 // What was tried was something else, and so is what others were asked.
@@ -268,7 +275,7 @@ impl Haft {
             args: checked.args().clone(),
             diff,
             problem,
-            subject: subject(checked, &facts.places),
+            subject: subject(checked, facts),
             places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
             hold: facts.hold.clone(),
             class: facts.shell.as_ref().map(|shell| shell.judged.class),
@@ -309,17 +316,31 @@ impl Haft {
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
         let catalogue = Catalogue { registry: Arc::clone(&self.registry), policy: Arc::clone(&self.settings.policy) };
-        let ground = (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk), catalogue);
+        let ground = (
+            Arc::clone(&self.workspace),
+            Arc::clone(&self.terms),
+            Arc::clone(&self.desk),
+            catalogue,
+            Arc::clone(&self.web),
+        );
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 
-    /// Remembers a yes: for the session and exactly this, or for a pattern and a number of uses.
-    async fn remember(&self, pending: &Pending, pattern: Option<String>) -> Result<(), Stop> {
+    /// Remembers, for the session, the host that a first write goes to.
+    async fn remember_host(&self, pending: &Pending) -> Result<(), Stop> {
+        let errand = pending.facts().web.as_ref().filter(|errand| errand.writes && errand.doubts.is_empty());
+        match errand.and_then(|errand| Target::read(&errand.url).ok()) {
+            Some(target) => self.remember(pending, Some(Errand::host_pattern(&target)), false).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a yes: for a pattern or exactly this, and for a number of uses or the session.
+    async fn remember(&self, pending: &Pending, pattern: Option<String>, lasting: bool) -> Result<(), Stop> {
         let checked = pending.checked();
         let name = &checked.spec().name;
         let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };
-        let lasting = pattern.is_some();
-        let pattern = pattern.unwrap_or_else(|| literal(&subject(checked, &pending.facts().places)));
+        let pattern = pattern.unwrap_or_else(|| literal(&subject(checked, pending.facts())));
         Grant::check_pattern(name, &pattern).map_err(|error| stop(CallError::invalid(error.to_string())))?;
         let grant = Grant {
             id: format!("g-{}", crate::new_call_id()),

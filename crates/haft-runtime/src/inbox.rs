@@ -8,6 +8,7 @@ use crate::events::Event;
 use crate::pipeline::{Haft, Stop};
 use crate::store_error;
 use haft_core::approval::{Decision, Verdict};
+use haft_core::outcome::Source;
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
 use haft_store::{Approval, ApprovalState};
 use serde_json::{Value, json};
@@ -202,6 +203,11 @@ impl Haft {
 
     /// What a conversation has heard that somebody else may have written.
     pub(crate) fn sources(&self, session: &SessionId) -> Vec<String> {
+        self.heard_in(session).iter().map(ToString::to_string).collect()
+    }
+
+    /// The same, for those who decide.
+    pub(crate) fn heard_in(&self, session: &SessionId) -> Vec<Source> {
         let heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         heard.get(session).cloned().unwrap_or_default()
     }
@@ -217,9 +223,9 @@ impl Haft {
         }
         let lines = heard.entry(session.clone()).or_default();
         for label in &outcome.labels {
-            let line = format!("{}: {}", label.as_str(), outcome.tool);
-            lines.retain(|known| *known != line);
-            lines.push(line);
+            let source = Source { label: *label, tool: outcome.tool.clone() };
+            lines.retain(|known| *known != source);
+            lines.push(source);
         }
         let old = lines.len().saturating_sub(SOURCES_MAX);
         lines.drain(..old);

@@ -31,6 +31,7 @@ pub mod tools;
 mod trace;
 mod trial;
 pub mod undo;
+pub mod web;
 pub mod workspace;
 
 pub use admit::Explained;

@@ -14,9 +14,11 @@ use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
 use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
+use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
-use haft_core::approval::{Chain, Confirmed, Floor, Granted, Pinned, Reading, ShellReading, Verdict};
+use haft_core::approval::{Chain, Verdict};
+use haft_core::outcome::Source;
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
@@ -52,6 +54,8 @@ pub struct Settings {
     pub rules: Arc<Rulebook>,
     /// Who keeps what goes on after its call.
     pub keeper: Keeper,
+    /// What may be asked of the web.
+    pub web: WebSettings,
 }
 
 impl Settings {
@@ -63,17 +67,12 @@ impl Settings {
     /// The same under a policy. Its floor and its hooks speak in the chain from the start, so that neither
     /// can be forgotten.
     pub fn with_policy(data_dir: impl Into<PathBuf>, policy: Arc<Policy>) -> Self {
-        let mut chain = Chain::default();
-        chain.add(Arc::new(Floor(Arc::clone(&policy))));
-        chain.add(Arc::new(Confirmed(Arc::clone(&policy))));
-        chain.add(Arc::new(Pinned));
-        chain.add(Arc::new(Granted));
-        chain.add(Arc::new(Reading));
-        chain.add(Arc::new(ShellReading));
+        let chain = Chain::under(&policy);
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
         let (keeper, rules) = (Keeper::default(), Arc::default());
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, rules, keeper }
+        let web = WebSettings::default();
+        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, rules, keeper, web }
     }
 
     /// Which tools exist for whom.
@@ -99,7 +98,8 @@ pub struct Haft {
     /// Stored questions that were decided at the door of their own call, and by whom.
     pub(crate) claimed: Mutex<HashMap<CallId, String>>,
     /// What each conversation has heard from elsewhere.
-    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<String>>>,
+    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<Source>>>,
+    pub(crate) web: Arc<Web>,
 }
 
 /// A call that ended before it ran.
@@ -163,6 +163,7 @@ impl Haft {
         };
         let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), settings.undo, settings.keeper.clone()));
         let (running, claimed, heard) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let web = Arc::new(Web::new(settings.web.clone()));
         Self {
             registry,
             workspace,
@@ -177,6 +178,7 @@ impl Haft {
             running,
             claimed,
             heard,
+            web,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::halt::Halt;
 use crate::registry::Catalogue;
 use crate::seen::Seen;
 use crate::task::Desk;
+use crate::web::{Way, Web};
 use crate::workspace::Workspace;
 use haft_core::place::Place;
 use haft_core::shape::Limits;
@@ -67,17 +68,18 @@ pub struct Scene {
     desk: Arc<Desk>,
     catalogue: Catalogue,
     back: Back,
+    web: Arc<Web>,
 }
 
 impl Scene {
     pub(crate) fn new(
         basis: Arc<Basis>,
-        (workspace, terms, desk, catalogue): (Arc<Workspace>, Arc<Terms>, Arc<Desk>, Catalogue),
+        (workspace, terms, desk, catalogue, web): (Arc<Workspace>, Arc<Terms>, Arc<Desk>, Catalogue, Arc<Web>),
         store: Store,
         events: Events,
         halt: Halt,
     ) -> Self {
-        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default() }
+        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default(), web }
     }
 
     /// The same with a way to ask back.
@@ -200,6 +202,24 @@ impl Scene {
     /// The way to ask the person or the model behind this call. Of use only while the tool runs.
     pub fn back(&self) -> &Back {
         &self.back
+    }
+
+    /// The way out to the web, by the rules for this call.
+    pub fn way(&self) -> Way<'_> {
+        let call = self.call();
+        Way {
+            web: &self.web,
+            store: &self.store,
+            call: &call.id,
+            session: &call.session,
+            caller: &call.caller,
+            tool: self.tool(),
+        }
+    }
+
+    /// What all calls share of the web.
+    pub fn web(&self) -> &Arc<Web> {
+        &self.web
     }
 
     /// The tools that there are for this caller.

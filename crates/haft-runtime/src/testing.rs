@@ -9,6 +9,7 @@ use crate::scene::{Basis, Scene};
 use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
 use crate::undo::Vault;
+use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
 use haft_core::admit::{Checked, Facts, Ruling, decide};
 use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};
@@ -37,6 +38,7 @@ pub(crate) struct Stage {
     store: Store,
     terms: Arc<Terms>,
     desk: Arc<Desk>,
+    web: Arc<Web>,
 }
 
 impl Stage {
@@ -54,7 +56,14 @@ impl Stage {
             policy: Arc::default(),
         };
         let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), limits, Keeper::Thread));
-        Self { dir, workspace, store, terms, desk }
+        let web = Arc::new(Web::new(WebSettings::default()));
+        Self { dir, workspace, store, terms, desk, web }
+    }
+
+    /// The same with other rules about the web.
+    pub(crate) fn reaching(mut self, settings: WebSettings) -> Self {
+        self.web = Arc::new(Web::new(settings));
+        self
     }
 
     /// The project's directory.
@@ -101,7 +110,13 @@ impl Stage {
         let catalogue = Catalogue { registry: Arc::default(), policy: Arc::default() };
         let scene = Scene::new(
             Basis::of(&admitted),
-            (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk), catalogue),
+            (
+                Arc::clone(&self.workspace),
+                Arc::clone(&self.terms),
+                Arc::clone(&self.desk),
+                catalogue,
+                Arc::clone(&self.web),
+            ),
             self.store.clone(),
             Events::default(),
             halt.clone(),

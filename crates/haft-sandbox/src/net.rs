@@ -15,6 +15,7 @@ mod report;
 mod request;
 mod splice;
 
+pub use dial::is_own;
 pub use report::{Contact, Via};
 
 use door::{Door, Entrance};

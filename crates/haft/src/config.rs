@@ -28,6 +28,7 @@ mod settings;
 mod shell;
 mod show;
 mod untrusted;
+mod web;
 
 #[cfg(test)]
 mod laws;
@@ -49,3 +50,4 @@ pub use servers::{OAuth, Server, Start};
 pub use settings::{Roots, Settings};
 pub use shell::{Printed, Shell};
 pub use show::{example, schema, show, show_text};
+pub use web::{Web, WebLimits};

@@ -83,7 +83,7 @@ fn checked(rules: &HostRules, name: &str, answers: Vec<SocketAddr>) -> Result<Ve
 
 /// Whether an address belongs to this machine: only then would the kernel send from it to itself. Nothing is
 /// sent; where it cannot be told (no route), it is not ours.
-fn is_own(address: IpAddr) -> bool {
+pub fn is_own(address: IpAddr) -> bool {
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let source = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect((address, 9))?;

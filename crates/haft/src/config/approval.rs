@@ -6,10 +6,7 @@ use super::layers::Stack;
 use super::names::Names;
 use super::placed::Text;
 use haft_core::Policy;
-use haft_core::approval::{
-    self, Chain, Confirmed, Floor, Granted, Leveled, List, Listed, Pinned, Reading, Ruled, Sandboxed, ShellReading,
-    shipped_presets,
-};
+use haft_core::approval::{self, Chain, Leveled, List, Listed, Ruled, Sandboxed, shipped_presets};
 use haft_core::shell::rule::Rulebook;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,18 +22,12 @@ pub(super) fn chain(
 ) -> Result<Chain, ConfigError> {
     let list = list(stack, merged, names)?;
     let sandboxed = merged.approval.auto_approve.is_some().then(|| list.clone());
-    let mut chain = Chain::default();
-    chain.add(Arc::new(Floor(Arc::clone(policy))));
-    chain.add(Arc::new(Confirmed(Arc::clone(policy))));
-    chain.add(Arc::new(Pinned));
+    let mut chain = Chain::under(policy);
     chain.add(Arc::new(Listed { list, document: false }));
     if !rules.is_empty() {
         chain.add(Arc::new(Ruled(Arc::clone(rules))));
     }
-    chain.add(Arc::new(Granted));
     chain.add(Arc::new(Sandboxed { list: sandboxed }));
-    chain.add(Arc::new(Reading));
-    chain.add(Arc::new(ShellReading));
     if let Some(level) = merged.approval.level {
         chain.add(Arc::new(Leveled(level.into())));
     }

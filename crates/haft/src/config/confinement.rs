@@ -108,6 +108,14 @@ pub struct Limits {
     pub output: Option<Text>,
 }
 
+impl Net {
+    pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
+        if let Self::Hosts(hosts) = self {
+            hosts.allow.iter_mut().for_each(|text| visit(&mut text.spot));
+        }
+    }
+}
+
 impl Permissions {
     pub(super) fn add(&mut self, layer: Self) {
         let Self { network, env, secrets } = layer;
@@ -117,11 +125,10 @@ impl Permissions {
     }
 
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
-        let hosts = match &mut self.network {
-            Some(Net::Hosts(hosts)) => hosts.allow.as_mut_slice(),
-            Some(Net::Switch(_)) | None => &mut [],
-        };
-        for text in hosts.iter_mut().chain(&mut self.env).chain(&mut self.secrets) {
+        if let Some(net) = &mut self.network {
+            net.each_spot(visit);
+        }
+        for text in self.env.iter_mut().chain(&mut self.secrets) {
             visit(&mut text.spot);
         }
     }

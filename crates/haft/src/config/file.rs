@@ -6,6 +6,7 @@ use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
 use super::placed::{Placed, Text};
 use super::shell::Shell;
+use super::web::Web;
 use haft_core::Dialect;
 use haft_core::approval;
 use haft_core::policy;
@@ -80,6 +81,9 @@ pub struct Config {
     /// The gateway: `haft serve`.
     #[serde(skip_serializing_if = "is_default")]
     pub gateway: Gateway,
+    /// What web tools may reach, and how much they may ask for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub web: Web,
     /// The vocabulary in which tools are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "dialect_schema")]

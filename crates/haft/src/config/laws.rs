@@ -62,8 +62,15 @@ fn samples() -> Vec<(Checked, Facts)> {
                     let touches = &checked.spec().reach.touches;
                     let places = touches.iter().map(|touch| place(touch.access, inside, sensitive)).collect();
                     let grants = granted.then(|| grant(tool)).into_iter().collect();
-                    let facts =
-                        Facts { places, grants, hold: Some(hold(confined)), shell: None, altered: None, now_ms: 0 };
+                    let facts = Facts {
+                        places,
+                        grants,
+                        hold: Some(hold(confined)),
+                        shell: None,
+                        altered: None,
+                        now_ms: 0,
+                        ..Facts::default()
+                    };
                     let shells = if tool == "shell.exec" { shells() } else { vec![None] };
                     let with = |shell| (checked.clone(), Facts { shell, ..facts.clone() });
                     samples.extend(shells.into_iter().map(with));

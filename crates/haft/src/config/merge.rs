@@ -44,6 +44,7 @@ impl Config {
             mcp,
             tools,
             gateway,
+            web,
             dialect,
             store,
         } = layer;
@@ -73,6 +74,7 @@ impl Config {
         self.mcp.add(mcp);
         self.tools.add(&tools);
         self.gateway.add(gateway);
+        self.web.add(web);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
     }
@@ -84,6 +86,7 @@ impl Config {
         self.shell.each_spot(visit);
         self.mcp.each_spot(visit);
         self.gateway.each_spot(visit);
+        self.web.each_spot(visit);
         let Self {
             profile,
             profiles,

@@ -15,6 +15,7 @@ use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::UndoLimits;
 use haft_runtime::confined::Terms;
+use haft_runtime::web::WebSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub rules: Arc<Rulebook>,
     /// How the doors behave.
     pub doors: Doors,
+    /// What may be asked of the web.
+    pub web: WebSettings,
 }
 
 /// Directories that may be used besides the project.
@@ -79,6 +82,7 @@ pub(super) fn build(
         caller,
         table: commands.table,
         rules: commands.rules,
+        web: merged.web.wanted()?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
 }

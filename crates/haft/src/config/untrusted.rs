@@ -39,10 +39,12 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         mcp,
         tools,
         gateway,
+        web,
         dialect,
         store,
     } = project;
     let may_reach = permissions.clone().tightened();
+    let may_ask = web.clone().tightened();
     let held = confinement.clone().tightened(base.confinement.require);
     let stricter_autonomy = autonomy.filter(|said| autonomy_is_stricter(*said, base.autonomy));
     let mut ignored = Vec::new();
@@ -61,6 +63,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("mcp", mcp != Mcp::default());
     note("tools", tools != Tools::default());
     note("gateway", gateway != Gateway::default());
+    note("web", may_ask != web);
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);
@@ -78,6 +81,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         rules: rules.into_iter().filter(|rule| rule.allow.is_none()).collect(),
         permissions: may_reach,
         confinement: held,
+        web: may_ask,
         ..Config::default()
     };
     Tightened { config, ignored }

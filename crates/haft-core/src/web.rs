@@ -1,0 +1,154 @@
+//! The web as decisions see it: a URL read once, by one parser; who may be reached; and what speaks against a
+//! request before anybody sends it.
+//!
+//! Data flows one way: text → [`Target`] (a URL that can be compared as bytes) → [`Rules`] (may it be reached?) →
+//! [`Errand`] (what the chain of voices is told). Addresses are judged twice: those that stand in the URL here, and
+//! those that a name leads to by [`Rules::admits_address`], in the moment when they are connected to.
+
+mod errand;
+mod target;
+
+pub use errand::{Errand, doubts};
+pub use target::{BadUrl, Target};
+
+use crate::host::{Host, HostRules, is_public};
+use core::net::IpAddr;
+use serde::Serialize;
+
+/// Which part of the network may be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// All public hosts.
+    #[default]
+    All,
+    /// None.
+    None,
+    /// These, and no other.
+    Only(HostRules),
+}
+
+/// Who may be reached by one call: what everybody with a say allows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Rules {
+    /// The network as the configuration, the agent's rules and the tool's rules have it. All of them must allow a host.
+    pub networks: Vec<Network>,
+    /// Hosts on this machine or its network that may be reached all the same, by name or address and port.
+    pub private: HostRules,
+}
+
+/// Why a host may not be reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no network.
+    #[error("the configuration gives no network")]
+    NoNetwork,
+    /// A list does not hold it.
+    #[error("`{0}` is not on the list of hosts that may be reached")]
+    NotListed(String),
+    /// An address of this machine, its network, or a network that is nobody's.
+    #[error("`{0}` is not a public address")]
+    Private(String),
+    /// A name that leads to such an address.
+    #[error("`{name}` leads to {address}, which is not a public address")]
+    LeadsInside {
+        /// The name.
+        name: String,
+        /// Where it leads.
+        address: IpAddr,
+    },
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::NoNetwork => "set `web.network` in the configuration",
+            Self::NotListed(_) => "add the host to the `web.network` list in the configuration if it should be reached",
+            Self::Private(_) | Self::LeadsInside { .. } => {
+                "a service of your own is reached by adding `host:port` to `web.allow_private` in your configuration"
+            }
+        }
+    }
+}
+
+impl Rules {
+    /// Whether a target may be asked for at all. Names are judged again by where they lead.
+    pub fn admits(&self, target: &Target) -> Result<(), Refusal> {
+        let (host, port) = (target.host(), target.port());
+        let private = self.admits_inside(target);
+        for network in &self.networks {
+            match network {
+                Network::All => {}
+                Network::None => return Err(Refusal::NoNetwork),
+                Network::Only(rules) if rules.rule_for(host, port).is_some() => {}
+                Network::Only(_) => return Err(Refusal::NotListed(target.authority())),
+            }
+        }
+        match host {
+            _ if private => Ok(()),
+            Host::Address(address) if !is_public(*address) => Err(Refusal::Private(target.authority())),
+            Host::Name(name) if is_local(name) => Err(Refusal::Private(target.authority())),
+            Host::Address(_) | Host::Name(_) => Ok(()),
+        }
+    }
+
+    /// Whether a target may be reached wherever it lies.
+    pub fn admits_inside(&self, target: &Target) -> bool {
+        self.private.rule_for(target.host(), target.port()).is_some()
+    }
+
+    /// Whether the address that a name leads to may be connected to. `own` says that it belongs to this machine.
+    pub fn admits_address(&self, target: &Target, address: IpAddr, own: bool) -> Result<(), Refusal> {
+        let address = address.to_canonical();
+        let listed = || self.private.rule_for(&Host::Address(address), target.port()).is_some();
+        if (is_public(address) && !own) || self.admits_inside(target) || listed() {
+            return Ok(());
+        }
+        Err(Refusal::LeadsInside { name: target.host().to_string(), address })
+    }
+}
+
+/// Names that mean this machine wherever they are asked for.
+fn is_local(name: &str) -> bool {
+    let ends = |end: &str| name == end || name.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));
+    ends("localhost") || ends("local") || ends("internal") || ends("localdomain") || !name.contains('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(url: &str) -> Target {
+        Target::read(url).unwrap()
+    }
+
+    fn list(hosts: &[&str]) -> HostRules {
+        hosts.iter().map(|host| host.parse().unwrap()).collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn everybody_with_a_say_must_allow_it() {
+        let rules =
+            Rules { networks: vec![Network::All, Network::Only(list(&["*.example.com:443"]))], ..Rules::default() };
+        assert_eq!(rules.admits(&target("https://www.example.com/")), Ok(()));
+        assert!(matches!(rules.admits(&target("http://www.example.com/")), Err(Refusal::NotListed(_))));
+        let none = Rules { networks: vec![Network::None, Network::All], ..Rules::default() };
+        assert_eq!(none.admits(&target("https://www.example.com/")), Err(Refusal::NoNetwork));
+    }
+
+    #[test]
+    fn inside_is_closed_but_for_what_is_named_with_its_port() {
+        let rules = Rules { private: list(&["127.0.0.1:8080", "db.test:5432"]), ..Rules::default() };
+        assert_eq!(rules.admits(&target("http://127.0.0.1:8080/")), Ok(()));
+        assert_eq!(rules.admits(&target("http://0x7f.1:8080/")), Ok(()), "another spelling of the same");
+        assert!(rules.admits(&target("http://127.0.0.1:8081/")).is_err());
+        assert!(rules.admits(&target("http://localhost:8080/")).is_err(), "a name has to be named itself");
+        let inside = "10.0.0.7".parse().unwrap();
+        assert_eq!(rules.admits_address(&target("http://db.test:5432/"), inside, false), Ok(()));
+        let refused = rules.admits_address(&target("http://db.test/"), inside, false).unwrap_err();
+        assert_eq!(refused.to_string(), "`db.test` leads to 10.0.0.7, which is not a public address");
+        assert!(rules.admits_address(&target("http://a.test/"), "1.1.1.1".parse().unwrap(), true).is_err(), "our own");
+        assert!(rules.admits_address(&target("http://a.test/"), "::ffff:10.0.0.1".parse().unwrap(), false).is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! The one guarded way out. Whatever haft asks of the web on an agent's behalf is sent by [`Way::send`]; no tool makes
+//! a client of its own.
+//!
+//! A [`Way`] is what one call has of it: the rules for this agent and tool, the session whose requests are counted, and
+//! the record that every request goes into. Each hop of a request is judged anew: the URL by one parser, the network
+//! rules, the addresses that the name leads to in the moment of connecting.
+
+mod body;
+mod guard;
+mod quota;
+
+pub use guard::{Request, Response};
+pub use quota::Quota;
+
+use crate::http::{self, Client, Leads};
+use haft_core::host::HostRules;
+use haft_core::pattern::ToolPattern;
+use haft_core::tool::Outward;
+use haft_core::web::{Errand, Network, Rules, Target, doubts};
+use haft_core::{CallError, CallId, Caller, Checked, SessionId, ToolName};
+use haft_store::Store;
+use quota::Spent;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// What is asked of the web, and how much of it.
+#[derive(Debug, Clone)]
+pub struct WebSettings {
+    /// Who may be reached.
+    pub network: Network,
+    /// Hosts on this machine or its network that may be reached all the same.
+    pub allow_private: HostRules,
+    /// The network of one agent, by its name. It can only be narrower.
+    pub agents: BTreeMap<String, Network>,
+    /// The network of some tools. It can only be narrower.
+    pub tools: Vec<(ToolPattern, Network)>,
+    /// How many requests may be made.
+    pub quota: Quota,
+    /// The most that is read of one answer, decoded.
+    pub bytes: usize,
+    /// How long a request may take where nobody says otherwise.
+    pub timeout: Duration,
+    /// Whether the proxy that the environment names is used.
+    pub proxy: bool,
+}
+
+impl Default for WebSettings {
+    fn default() -> Self {
+        Self {
+            network: Network::All,
+            allow_private: HostRules::default(),
+            agents: BTreeMap::new(),
+            tools: Vec::new(),
+            quota: Quota::default(),
+            bytes: 10 << 20,
+            timeout: Duration::from_secs(30),
+            proxy: false,
+        }
+    }
+}
+
+/// What all calls share: connections, and how much has been asked for.
+pub struct Web {
+    settings: WebSettings,
+    outside: OnceLock<Result<Client, CallError>>,
+    anywhere: OnceLock<Result<Client, CallError>>,
+    spent: Spent,
+}
+
+/// One call's way out.
+#[derive(Clone, Copy)]
+pub struct Way<'w> {
+    pub(crate) web: &'w Web,
+    pub(crate) store: &'w Store,
+    pub(crate) call: &'w CallId,
+    pub(crate) session: &'w SessionId,
+    pub(crate) caller: &'w Caller,
+    pub(crate) tool: &'w ToolName,
+}
+
+impl Web {
+    /// A way out by these rules.
+    pub fn new(settings: WebSettings) -> Self {
+        let spent = Spent::new(settings.quota);
+        Self { settings, outside: OnceLock::new(), anywhere: OnceLock::new(), spent }
+    }
+
+    /// What it goes by.
+    pub fn settings(&self) -> &WebSettings {
+        &self.settings
+    }
+
+    /// Who may be reached by this agent with this tool.
+    pub fn rules(&self, caller: &Caller, tool: &ToolName) -> Rules {
+        let mut networks = vec![self.settings.network.clone()];
+        networks.extend(caller.agent.as_ref().and_then(|agent| self.settings.agents.get(agent)).cloned());
+        let about = self.settings.tools.iter().filter(|(pattern, _)| pattern.matches(tool));
+        networks.extend(about.map(|(_, network)| network.clone()));
+        Rules { networks, private: self.settings.allow_private.clone() }
+    }
+
+    /// The client for a target: names that may lead inside have connections of their own, which nothing else uses.
+    fn client(&self, rules: &Rules, target: &Target) -> Result<&Client, CallError> {
+        let (cell, leads) = if rules.admits_inside(target) {
+            (&self.anywhere, Leads::Anywhere)
+        } else {
+            (&self.outside, Leads::Outside)
+        };
+        let made = cell.get_or_init(|| http::client_that(leads, self.settings.proxy));
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    /// What a call would ask of the web, for those who decide about it.
+    pub(crate) fn errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
+        let (spec, args) = (checked.spec(), checked.args());
+        match spec.reach.web {
+            Some(Outward::Url(param, method)) => {
+                let Some(url) = args.get(param).and_then(Value::as_str) else { return Ok(None) };
+                let target = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
+                let method = method.and_then(|name| args.get(name)).and_then(Value::as_str).unwrap_or("GET");
+                let rules = self.rules(&checked.call().caller, &spec.name);
+                Ok(Some(Errand {
+                    method: method.to_ascii_uppercase(),
+                    url: target.to_string(),
+                    authority: target.authority(),
+                    writes: Errand::is_write(&method.to_ascii_uppercase()),
+                    refusal: rules.admits(&target).err().map(|refusal| format!("{refusal}; {}", refusal.hint())),
+                    doubts: doubts(&target, texts(args, &[param])),
+                }))
+            }
+            Some(Outward::Configured) => Ok(Some(Errand {
+                method: "GET".to_owned(),
+                url: String::new(),
+                authority: "a host that the configuration names".to_owned(),
+                writes: false,
+                refusal: (self.settings.network == Network::None)
+                    .then(|| "the configuration gives no network".to_owned()),
+                doubts: texts(args, &[])
+                    .find(|(_, text)| haft_core::secret::contains_secret(text))
+                    .map(|(name, _)| format!("`{name}` holds what looks like a key"))
+                    .into_iter()
+                    .collect(),
+            })),
+            Some(Outward::Page) | None => Ok(None),
+        }
+    }
+}
+
+/// The texts among arguments, and in the objects among them, but for some.
+fn texts<'a>(args: &'a Value, but: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let object = args.as_object().into_iter().flatten().filter(move |(name, _)| !but.contains(&name.as_str()));
+    object.flat_map(|(name, value)| {
+        let own = value.as_str().map(|text| (name.as_str(), text));
+        let inner = value.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
+        own.into_iter().chain(inner.map(|text| (name.as_str(), text)))
+    })
+}

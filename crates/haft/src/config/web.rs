@@ -1,0 +1,136 @@
+//! What may be asked of the web on an agent's behalf, as the configuration says it.
+
+use super::confinement::Net;
+use super::error::ConfigError;
+use super::merge::nearer;
+use super::placed::{Placed, Spot, Text};
+use haft_core::host::{HostRule, HostRules};
+use haft_core::pattern::ToolPattern;
+use haft_core::web::Network;
+use haft_runtime::web::{Quota, WebSettings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What web tools may reach, and how much they may ask for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Web {
+    /// `true` for every public host, `false` for none, or the hosts that can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Net>,
+    /// Services on this machine or its network that may be reached all the same: `host:port`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_private: Vec<Text>,
+    /// The same for one agent, by its name. It can only be narrower.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<Text, Net>,
+    /// The same for some tools, by name, glob or group. It can only be narrower.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<Text, Net>,
+    /// How much may be asked for.
+    #[serde(skip_serializing_if = "super::file::is_default")]
+    pub limits: WebLimits,
+    /// Whether the proxy is used that HTTPS_PROXY and its like name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<bool>,
+}
+
+/// How much may be asked of the web.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebLimits {
+    /// Requests in one session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<u32>,
+    /// Requests in an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hour: Option<u32>,
+    /// Requests in a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<u32>,
+    /// How long one request may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+impl Web {
+    pub(super) fn add(&mut self, layer: Self) {
+        let Self { network, allow_private, agents, tools, limits, proxy } = layer;
+        nearer(&mut self.network, network);
+        self.allow_private.extend(allow_private);
+        self.agents.extend(agents);
+        self.tools.extend(tools);
+        nearer(&mut self.limits.session, limits.session);
+        nearer(&mut self.limits.hour, limits.hour);
+        nearer(&mut self.limits.day, limits.day);
+        nearer(&mut self.limits.timeout_ms, limits.timeout_ms);
+        nearer(&mut self.proxy, proxy);
+    }
+
+    pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
+        for text in &mut self.allow_private {
+            visit(&mut text.spot);
+        }
+        if let Some(net) = &mut self.network {
+            net.each_spot(visit);
+        }
+        for nets in [&mut self.agents, &mut self.tools] {
+            let visited = std::mem::take(nets).into_iter().map(|(Placed { value, mut spot }, mut net)| {
+                visit(&mut spot);
+                net.each_spot(visit);
+                (Placed { value, spot }, net)
+            });
+            *nets = visited.collect();
+        }
+    }
+
+    /// What of it can only take away: no network at all.
+    pub(super) fn tightened(self) -> Self {
+        Self { network: self.network.filter(|net| *net == Net::Switch(false)), ..Self::default() }
+    }
+
+    /// What the runtime is told.
+    pub(super) fn wanted(&self) -> Result<WebSettings, ConfigError> {
+        let usual = WebSettings::default();
+        let agent = |(name, net): (&Text, &Net)| Ok((name.value.clone(), network(net)?));
+        let tool = |(name, net): (&Text, &Net)| {
+            let bad = |error: haft_core::pattern::BadPattern| ConfigError::Name {
+                spot: name.spot.clone(),
+                source: error.into(),
+            };
+            Ok((ToolPattern::new(&name.value).map_err(bad)?, network(net)?))
+        };
+        let WebLimits { session, hour, day, timeout_ms } = self.limits;
+        Ok(WebSettings {
+            network: self.network.as_ref().map(network).transpose()?.unwrap_or(usual.network),
+            allow_private: hosts(&self.allow_private)?,
+            agents: self.agents.iter().map(agent).collect::<Result<_, ConfigError>>()?,
+            tools: self.tools.iter().map(tool).collect::<Result<_, ConfigError>>()?,
+            quota: Quota {
+                session: session.unwrap_or(usual.quota.session),
+                hour: hour.unwrap_or(usual.quota.hour),
+                day: day.unwrap_or(usual.quota.day),
+            },
+            timeout: timeout_ms.map_or(usual.timeout, Duration::from_millis),
+            proxy: self.proxy.unwrap_or(usual.proxy),
+            ..usual
+        })
+    }
+}
+
+fn network(net: &Net) -> Result<Network, ConfigError> {
+    Ok(match net {
+        Net::Switch(true) => Network::All,
+        Net::Switch(false) => Network::None,
+        Net::Hosts(list) => Network::Only(hosts(&list.allow)?),
+    })
+}
+
+fn hosts(list: &[Text]) -> Result<HostRules, ConfigError> {
+    let rule = |text: &Text| {
+        text.value.parse::<HostRule>().map_err(|error| ConfigError::malformed(&text.spot, error.to_string()))
+    };
+    Ok(list.iter().map(rule).collect::<Result<Vec<_>, _>>()?.into())
+}
