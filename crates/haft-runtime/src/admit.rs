@@ -8,7 +8,7 @@ use crate::judge::ShellShown;
 use crate::pipeline::{Haft, Stop};
 use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
-use crate::scene::{Basis, Scene};
+use crate::scene::{Basis, Outfit, Scene};
 use crate::tool::off_thread;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
@@ -314,15 +314,15 @@ impl Haft {
         }
     }
 
+    fn outfit(&self) -> Outfit {
+        let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
+        Outfit { web, browsers, media: Arc::clone(&self.media) }
+    }
+
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
         let catalogue = Catalogue { registry: Arc::clone(&self.registry), policy: Arc::clone(&self.settings.policy) };
-        let ground = (
-            Arc::clone(&self.workspace),
-            Arc::clone(&self.terms),
-            Arc::clone(&self.desk),
-            catalogue,
-            Arc::clone(&self.web),
-        );
+        let ground =
+            (Arc::clone(&self.workspace), Arc::clone(&self.terms), Arc::clone(&self.desk), catalogue, self.outfit());
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 

@@ -5,10 +5,12 @@
 
 use crate::admit::Entered;
 use crate::approver::Approver;
+use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
 use crate::maker::Maker;
+use crate::media::MediaSettings;
 use crate::registry::{self, Meant, Registry};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
@@ -56,6 +58,10 @@ pub struct Settings {
     pub keeper: Keeper,
     /// What may be asked of the web.
     pub web: WebSettings,
+    /// What browsers go by.
+    pub browser: BrowserSettings,
+    /// What media tools go by.
+    pub media: MediaSettings,
 }
 
 impl Settings {
@@ -71,8 +77,21 @@ impl Settings {
         let grant_uses = haft_core::grant::DEFAULT_USES;
         let (undo, terms) = (UndoLimits::default(), Terms::default());
         let (keeper, rules) = (Keeper::default(), Arc::default());
-        let web = WebSettings::default();
-        Self { policy, chain, data_dir: data_dir.into(), undo, grant_uses, terms, table: None, rules, keeper, web }
+        let (web, browser, media) = (WebSettings::default(), BrowserSettings::default(), MediaSettings::default());
+        Self {
+            policy,
+            chain,
+            data_dir: data_dir.into(),
+            undo,
+            grant_uses,
+            terms,
+            table: None,
+            rules,
+            keeper,
+            web,
+            browser,
+            media,
+        }
     }
 
     /// Which tools exist for whom.
@@ -100,6 +119,8 @@ pub struct Haft {
     /// What each conversation has heard from elsewhere.
     pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<Source>>>,
     pub(crate) web: Arc<Web>,
+    pub(crate) browsers: Arc<Browsers>,
+    pub(crate) media: Arc<MediaSettings>,
 }
 
 /// A call that ended before it ran.
@@ -163,7 +184,9 @@ impl Haft {
         };
         let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), settings.undo, settings.keeper.clone()));
         let (running, claimed, heard) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let web = Arc::new(Web::new(settings.web.clone()));
+        let browsers = Arc::new(Browsers::new(settings.browser.clone()));
+        let media = Arc::new(settings.media.clone());
+        let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
         Self {
             registry,
             workspace,
@@ -179,6 +202,8 @@ impl Haft {
             claimed,
             heard,
             web,
+            browsers,
+            media,
         }
     }
 

@@ -2,9 +2,11 @@
 //! and to report progress. Nothing else.
 
 use crate::back::Back;
+use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
+use crate::media::MediaSettings;
 use crate::registry::Catalogue;
 use crate::seen::Seen;
 use crate::task::Desk;
@@ -68,18 +70,26 @@ pub struct Scene {
     desk: Arc<Desk>,
     catalogue: Catalogue,
     back: Back,
-    web: Arc<Web>,
+    outward: Outfit,
+}
+
+/// What calls share that reaches beyond this machine or is no text.
+#[derive(Clone)]
+pub(crate) struct Outfit {
+    pub(crate) web: Arc<Web>,
+    pub(crate) browsers: Arc<Browsers>,
+    pub(crate) media: Arc<MediaSettings>,
 }
 
 impl Scene {
     pub(crate) fn new(
         basis: Arc<Basis>,
-        (workspace, terms, desk, catalogue, web): (Arc<Workspace>, Arc<Terms>, Arc<Desk>, Catalogue, Arc<Web>),
+        (workspace, terms, desk, catalogue, outward): (Arc<Workspace>, Arc<Terms>, Arc<Desk>, Catalogue, Outfit),
         store: Store,
         events: Events,
         halt: Halt,
     ) -> Self {
-        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default(), web }
+        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default(), outward }
     }
 
     /// The same with a way to ask back.
@@ -208,7 +218,7 @@ impl Scene {
     pub fn way(&self) -> Way<'_> {
         let call = self.call();
         Way {
-            web: &self.web,
+            web: &self.outward.web,
             store: &self.store,
             call: &call.id,
             session: &call.session,
@@ -219,7 +229,17 @@ impl Scene {
 
     /// What all calls share of the web.
     pub fn web(&self) -> &Arc<Web> {
-        &self.web
+        &self.outward.web
+    }
+
+    /// The browsers of all sessions.
+    pub fn browsers(&self) -> &Arc<Browsers> {
+        &self.outward.browsers
+    }
+
+    /// What media tools go by.
+    pub fn media(&self) -> &Arc<MediaSettings> {
+        &self.outward.media
     }
 
     /// The tools that there are for this caller.

@@ -5,7 +5,7 @@ use crate::events::Events;
 use crate::halt::Halt;
 use crate::maker::Maker;
 use crate::registry::Catalogue;
-use crate::scene::{Basis, Scene};
+use crate::scene::{Basis, Outfit, Scene};
 use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
 use crate::undo::Vault;
@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     store: Store,
     terms: Arc<Terms>,
     desk: Arc<Desk>,
-    web: Arc<Web>,
+    outfit: Outfit,
 }
 
 impl Stage {
@@ -56,13 +56,17 @@ impl Stage {
             policy: Arc::default(),
         };
         let desk = Arc::new(Desk::new(maker, Arc::clone(&terms), limits, Keeper::Thread));
-        let web = Arc::new(Web::new(WebSettings::default()));
-        Self { dir, workspace, store, terms, desk, web }
+        let outfit = Outfit {
+            web: Arc::new(Web::new(WebSettings::default(), &terms.data_dir)),
+            browsers: Arc::default(),
+            media: Arc::default(),
+        };
+        Self { dir, workspace, store, terms, desk, outfit }
     }
 
     /// The same with other rules about the web.
     pub(crate) fn reaching(mut self, settings: WebSettings) -> Self {
-        self.web = Arc::new(Web::new(settings));
+        self.outfit.web = Arc::new(Web::new(settings, &self.terms.data_dir));
         self
     }
 
@@ -115,7 +119,7 @@ impl Stage {
                 Arc::clone(&self.terms),
                 Arc::clone(&self.desk),
                 catalogue,
-                Arc::clone(&self.web),
+                self.outfit.clone(),
             ),
             self.store.clone(),
             Events::default(),

@@ -1,13 +1,17 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
+pub mod api;
+pub mod browser;
 pub mod calc;
 pub mod catalogue;
 pub mod file;
+pub mod media;
 pub mod process;
 mod running;
 pub mod session;
 pub mod shell;
 pub mod system;
+pub mod web;
 
 use crate::tool::Tool;
 use haft_core::ToolSpec;
@@ -22,6 +26,10 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(shell::exec());
     tools.push(system::tool());
     tools.extend(catalogue::all());
+    tools.extend(web::all());
+    tools.extend(api::all());
+    tools.extend(browser::all());
+    tools.extend(media::all());
     tools
 });
 

@@ -6,22 +6,28 @@
 //! rules, the addresses that the name leads to in the moment of connecting.
 
 mod body;
+pub(crate) mod cache;
 mod guard;
+pub mod profiles;
 mod quota;
 
 pub use guard::{Request, Response};
 pub use quota::Quota;
 
 use crate::http::{self, Client, Leads};
+use crate::tools::web::search::SearchSettings;
+use cache::Pages;
 use haft_core::host::HostRules;
 use haft_core::pattern::ToolPattern;
 use haft_core::tool::Outward;
 use haft_core::web::{Errand, Network, Rules, Target, doubts};
 use haft_core::{CallError, CallId, Caller, Checked, SessionId, ToolName};
 use haft_store::Store;
+use profiles::Profiles;
 use quota::Spent;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -44,6 +50,8 @@ pub struct WebSettings {
     pub timeout: Duration,
     /// Whether the proxy that the environment names is used.
     pub proxy: bool,
+    /// Who searches.
+    pub search: SearchSettings,
 }
 
 impl Default for WebSettings {
@@ -57,6 +65,7 @@ impl Default for WebSettings {
             bytes: 10 << 20,
             timeout: Duration::from_secs(30),
             proxy: false,
+            search: SearchSettings::default(),
         }
     }
 }
@@ -67,6 +76,8 @@ pub struct Web {
     outside: OnceLock<Result<Client, CallError>>,
     anywhere: OnceLock<Result<Client, CallError>>,
     spent: Spent,
+    profiles: Profiles,
+    pages: Pages,
 }
 
 /// One call's way out.
@@ -81,15 +92,32 @@ pub struct Way<'w> {
 }
 
 impl Web {
-    /// A way out by these rules.
-    pub fn new(settings: WebSettings) -> Self {
+    /// A way out by these rules. What is known of APIs is kept below `data_dir`.
+    pub fn new(settings: WebSettings, data_dir: &Path) -> Self {
         let spent = Spent::new(settings.quota);
-        Self { settings, outside: OnceLock::new(), anywhere: OnceLock::new(), spent }
+        Self {
+            settings,
+            outside: OnceLock::new(),
+            anywhere: OnceLock::new(),
+            spent,
+            profiles: Profiles::new(data_dir.join("apis")),
+            pages: Pages::default(),
+        }
     }
 
     /// What it goes by.
     pub fn settings(&self) -> &WebSettings {
         &self.settings
+    }
+
+    /// What is known of APIs.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// The pages that sessions have fetched.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// Who may be reached by this agent with this tool.

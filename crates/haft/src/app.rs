@@ -372,7 +372,7 @@ impl App {
 }
 
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
-    let config::Settings { roots, undo, grant_uses, terms, table, rules, web, .. } = loaded.settings;
+    let config::Settings { roots, undo, grant_uses, terms, table, rules, web, browser, media, .. } = loaded.settings;
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
     for suffix in ["", "-wal", "-shm"] {
         let mut file = store.path().as_os_str().to_owned();
@@ -389,6 +389,8 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.table = table;
     settings.rules = rules;
     settings.web = web;
+    settings.browser = browser;
+    settings.media = media;
     // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
     // another version has been installed in its place.
     settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));

@@ -9,6 +9,7 @@
 //! trusted is written in the store, and where the store is, is written in the configuration.
 
 mod approval;
+mod browser;
 mod choices;
 mod commands;
 mod confinement;
@@ -16,6 +17,7 @@ mod doors;
 mod error;
 mod file;
 mod layers;
+mod media;
 mod merge;
 mod names;
 mod paths;
@@ -23,6 +25,7 @@ mod placed;
 mod policy;
 mod read;
 mod resolve;
+mod search;
 mod servers;
 mod settings;
 mod shell;
@@ -35,6 +38,7 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
+pub use browser::Browser;
 pub use choices::{BadWord, Choices};
 pub use commands::CommandRule;
 pub use confinement::{Confinement, Hosts, Limits, Net, Permissions, Require, WriteMode};
@@ -42,10 +46,12 @@ pub use doors::{Doors, Gateway, Mcp, OnDisconnect, Tools, Waiting};
 pub use error::ConfigError;
 pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};
 pub use layers::{Layers, Trust, load, load_without_project};
+pub use media::Media;
 pub use paths::Paths;
 pub use placed::{Placed, Spot, Text};
 pub use read::parse;
 pub use resolve::{Loaded, Source};
+pub use search::Search;
 pub use servers::{OAuth, Server, Start};
 pub use settings::{Roots, Settings};
 pub use shell::{Printed, Shell};

@@ -1,9 +1,11 @@
 //! The shape of a configuration file. The doc comments here are the descriptions that people read in the
 //! JSON Schema and in their editors.
 
+use super::browser::Browser;
 use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
+use super::media::Media;
 use super::placed::{Placed, Text};
 use super::shell::Shell;
 use super::web::Web;
@@ -84,6 +86,12 @@ pub struct Config {
     /// What web tools may reach, and how much they may ask for.
     #[serde(skip_serializing_if = "is_default")]
     pub web: Web,
+    /// The browser that browser tools drive.
+    #[serde(skip_serializing_if = "is_default")]
+    pub browser: Browser,
+    /// Who looks at pictures and listens to sounds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub media: Media,
     /// The vocabulary in which tools are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "dialect_schema")]

@@ -45,6 +45,8 @@ impl Config {
             tools,
             gateway,
             web,
+            browser,
+            media,
             dialect,
             store,
         } = layer;
@@ -75,6 +77,8 @@ impl Config {
         self.tools.add(&tools);
         self.gateway.add(gateway);
         self.web.add(web);
+        self.browser.add(browser);
+        self.media.add(media);
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
     }
@@ -87,6 +91,8 @@ impl Config {
         self.mcp.each_spot(visit);
         self.gateway.each_spot(visit);
         self.web.each_spot(visit);
+        self.browser.each_spot(visit);
+        self.media.each_spot(visit);
         let Self {
             profile,
             profiles,

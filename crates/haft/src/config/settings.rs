@@ -14,7 +14,9 @@ use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::UndoLimits;
+use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
+use haft_runtime::media::MediaSettings;
 use haft_runtime::web::WebSettings;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +47,10 @@ pub struct Settings {
     pub doors: Doors,
     /// What may be asked of the web.
     pub web: WebSettings,
+    /// What browsers go by.
+    pub browser: BrowserSettings,
+    /// What media tools go by.
+    pub media: MediaSettings,
 }
 
 /// Directories that may be used besides the project.
@@ -83,6 +89,8 @@ pub(super) fn build(
         table: commands.table,
         rules: commands.rules,
         web: merged.web.wanted()?,
+        browser: merged.browser.wanted()?,
+        media: merged.media.wanted()?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
 }

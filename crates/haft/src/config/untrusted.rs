@@ -3,8 +3,10 @@
 //! Its deny lists, rules that deny, floor rules and confirm hooks add up with the user's. Its profile and its rules for
 //! agents become gates beside the user's, which can only narrow. All the rest is ignored and named.
 
+use super::browser::Browser;
 use super::doors::{Gateway, Mcp, Tools};
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
+use super::media::Media;
 use super::shell::Shell;
 
 /// A project's file with everything taken out that could loosen, and the keys that were.
@@ -40,6 +42,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         tools,
         gateway,
         web,
+        browser,
+        media,
         dialect,
         store,
     } = project;
@@ -64,6 +68,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("tools", tools != Tools::default());
     note("gateway", gateway != Gateway::default());
     note("web", may_ask != web);
+    note("browser", browser != Browser::default());
+    note("media", media != Media::default());
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);

@@ -4,6 +4,7 @@ use super::confinement::Net;
 use super::error::ConfigError;
 use super::merge::nearer;
 use super::placed::{Placed, Spot, Text};
+use super::search::Search;
 use haft_core::host::{HostRule, HostRules};
 use haft_core::pattern::ToolPattern;
 use haft_core::web::Network;
@@ -35,6 +36,9 @@ pub struct Web {
     /// Whether the proxy is used that HTTPS_PROXY and its like name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
+    /// Who searches.
+    #[serde(skip_serializing_if = "super::file::is_default")]
+    pub search: Search,
 }
 
 /// How much may be asked of the web.
@@ -57,7 +61,7 @@ pub struct WebLimits {
 
 impl Web {
     pub(super) fn add(&mut self, layer: Self) {
-        let Self { network, allow_private, agents, tools, limits, proxy } = layer;
+        let Self { network, allow_private, agents, tools, limits, proxy, search } = layer;
         nearer(&mut self.network, network);
         self.allow_private.extend(allow_private);
         self.agents.extend(agents);
@@ -67,9 +71,11 @@ impl Web {
         nearer(&mut self.limits.day, limits.day);
         nearer(&mut self.limits.timeout_ms, limits.timeout_ms);
         nearer(&mut self.proxy, proxy);
+        self.search.add(search);
     }
 
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
+        self.search.each_spot(visit);
         for text in &mut self.allow_private {
             visit(&mut text.spot);
         }
@@ -115,6 +121,7 @@ impl Web {
             },
             timeout: timeout_ms.map_or(usual.timeout, Duration::from_millis),
             proxy: self.proxy.unwrap_or(usual.proxy),
+            search: self.search.wanted()?,
             ..usual
         })
     }
