@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 /// What a variable names, or what the last `cargo xtask needs` wrote down for it. `None` only for who said that
 /// tests are to do without: what is missing must not look like what passed.
 pub(crate) fn need(variable: &str) -> Option<PathBuf> {
-    let without = if variable == "HAFT_TEST_CHROMIUM" { "HAFT_TEST_WITHOUT_CHROMIUM" } else { "HAFT_TEST_WITHOUT_MCP" };
+    let without = match variable {
+        "HAFT_TEST_CHROMIUM" => "HAFT_TEST_WITHOUT_CHROMIUM",
+        "HAFT_TEST_SPEECH" => "HAFT_TEST_WITHOUT_SPEECH",
+        _ => "HAFT_TEST_WITHOUT_MCP",
+    };
     if std::env::var_os(without).is_some_and(|value| value == "1") {
         eprintln!("left out: {without} is set");
         return None;

@@ -11,7 +11,7 @@ pub(crate) struct Need {
     pub(crate) programs: &'static [&'static str],
     /// Arguments with which it succeeds if it works here, where being there is not enough.
     pub(crate) probe: Option<&'static [&'static str]>,
-    /// The Debian package that brings it.
+    /// The Debian packages that bring it, with spaces between.
     pub(crate) apt: Option<&'static str>,
     /// The crate that brings it, for want of a package.
     pub(crate) cargo: Option<&'static str>,
@@ -151,6 +151,16 @@ pub(crate) const SOCAT: Need = Need {
     without: "confinement is not measured beside sandbox-runtime",
 };
 
+/// Writes down what is said, in the test of transcription.
+pub(crate) const SPEECH: Need = Need {
+    programs: &["pocketsphinx_continuous"],
+    probe: None,
+    apt: Some("pocketsphinx pocketsphinx-en-us"),
+    cargo: None,
+    npm: None,
+    without: "no test meets a real recogniser of speech",
+};
+
 impl Need {
     /// The program, installed if it has to be and can be. Without it, a sentence that says so.
     pub(crate) fn meet(&self) -> Result<PathBuf, String> {
@@ -198,7 +208,7 @@ impl Need {
 /// One at a time, as apt itself would insist by failing.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Installs a Debian package, for who may. A machine that is fresh has no package lists yet.
+/// Installs Debian packages, for who may. A machine that is fresh has no package lists yet.
 fn by_apt(package: &str) -> bool {
     if !sh::is_root() || sh::find(&["apt-get"]).is_none() {
         return false;
@@ -209,7 +219,8 @@ fn by_apt(package: &str) -> bool {
         let mut command = sh::command("apt-get", &patience);
         sh::run(command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(std::io::stderr())).is_ok()
     };
-    let install = ["install", "-y", "-q", "--no-install-recommends", package];
+    let mut install = vec!["install", "-y", "-q", "--no-install-recommends"];
+    install.extend(package.split(' '));
     apt(&install) || (apt(&["update", "-q"]) && apt(&install))
 }
 

@@ -10,6 +10,7 @@ mod npm;
 mod place;
 mod python;
 
+use crate::needs::SPEECH;
 use crate::sh;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -23,11 +24,14 @@ type Export = (&'static str, PathBuf);
 pub(crate) struct Real {
     pub(crate) exports: Vec<Export>,
     pub(crate) missing: Vec<String>,
+    /// What tests are told to do without.
+    pub(crate) settings: Vec<(&'static str, &'static str)>,
 }
 
 /// Who does without what says so by these.
 const WITHOUT_MCP: &str = "HAFT_TEST_WITHOUT_MCP";
 const WITHOUT_CHROMIUM: &str = "HAFT_TEST_WITHOUT_CHROMIUM";
+const WITHOUT_SPEECH: &str = "HAFT_TEST_WITHOUT_SPEECH";
 
 /// Brings everything that is not there yet.
 pub(crate) fn meet() -> Real {
@@ -43,6 +47,7 @@ pub(crate) fn meet() -> Real {
         let tests = "the tests of the page fail (HAFT_TEST_WITHOUT_CHROMIUM=1 leaves them out)";
         real.take(chromium::bring(), tests);
     }
+    speech(&mut real);
     if let Err(error) = remember(&real.exports) {
         real.missing.push(format!("could not: {error:#}; tests started without `cargo xtask` find nothing"));
     }
@@ -64,6 +69,18 @@ pub(crate) fn print() -> Result<()> {
     let failed = real.missing.iter().filter(|sentence| sentence.starts_with("could not")).count();
     anyhow::ensure!(failed == 0, "{failed} of the things that tests need could not be had");
     Ok(())
+}
+
+/// A recogniser of speech, which only Debian's packages bring: who may not install them does without.
+fn speech(real: &mut Real) {
+    match SPEECH.meet() {
+        Ok(program) => real.exports.push(("HAFT_TEST_SPEECH", program)),
+        Err(sentence) if sh::is_root() && !without(WITHOUT_SPEECH) => real.missing.push(sentence),
+        Err(sentence) => {
+            real.missing.push(sentence.replacen("could not: ", "", 1));
+            real.settings.push((WITHOUT_SPEECH, "1"));
+        }
+    }
 }
 
 fn mcp(real: &mut Real) {

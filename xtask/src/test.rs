@@ -55,7 +55,13 @@ fn runner(real: &Real) -> Result<()> {
     } else {
         (&["test"], &["--lib", "--bins", "--tests", "--no-fail-fast"])
     };
-    sh::run(sh::cargo(verb).args(ALL_BUT_FUZZ).args(options).envs(real.exports.iter().cloned()))
+    sh::run(
+        sh::cargo(verb)
+            .args(ALL_BUT_FUZZ)
+            .args(options)
+            .envs(real.exports.iter().cloned())
+            .envs(real.settings.iter().copied()),
+    )
 }
 
 /// What the conformance suite found, as its tests left it.

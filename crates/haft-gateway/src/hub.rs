@@ -6,6 +6,7 @@
 use crate::gateway::Shared;
 use bytes::Bytes;
 use haft_core::{CallId, Outcome, SessionId};
+use haft_runtime::media::{Attachment, url_safe};
 use haft_runtime::{Event, now_ms};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -222,6 +223,14 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
             }
             ("tool_progress", data)
         }
+        Event::Attachment { call_id, session, attachment } => {
+            let Attachment { name, mime_type, bytes, .. } = attachment;
+            let data = json!({
+                "call_id": call_id, "session": session, "name": name, "mime_type": mime_type, "bytes": bytes,
+                "url": format!("/v1/calls/{call_id}/attachments/{}", url_safe(name)),
+            });
+            ("attachment", data)
+        }
         Event::CallEnd { session, outcome } => ("tool_end", json!({ "outcome": outcome, "session": session })),
     }
 }
@@ -229,7 +238,9 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
 fn pass_on(gateway: &Shared, event: Event) {
     let hub = &gateway.hub;
     match &event {
-        Event::CallStart { call_id, session, .. } | Event::Progress { call_id, session, .. } => {
+        Event::CallStart { call_id, session, .. }
+        | Event::Progress { call_id, session, .. }
+        | Event::Attachment { call_id, session, .. } => {
             hub.own(call_id);
             let (name, data) = worded(&event);
             hub.publish(name, Some(session.clone()), &data.to_string());

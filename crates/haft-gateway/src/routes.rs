@@ -49,6 +49,7 @@ fn table() -> Vec<Route> {
         route("/v1/calls/{id}", Token, get(calls::one)),
         route("/v1/calls/{id}/cancel", Token, post(calls::cancel)),
         route("/v1/calls/{id}/undo", Owner, post(calls::undo)),
+        route("/v1/calls/{id}/attachments/{name}", Token, get(calls::attachment)),
         route("/v1/calls/{id}/changes", Owner, get(calls::changes)),
         route("/v1/approvals", Owner, get(approvals::list)),
         route("/v1/approvals/{id}", Owner, get(approvals::one).post(approvals::decide)),

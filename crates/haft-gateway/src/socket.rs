@@ -210,7 +210,8 @@ impl Conversation {
             Event::CallStart { call_id, .. }
             | Event::Approval { call_id, .. }
             | Event::Decided { call_id, .. }
-            | Event::Progress { call_id, .. } => call_id,
+            | Event::Progress { call_id, .. }
+            | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
         };
         let Some(open) = self.open.get_mut(call) else { return Vec::new() };

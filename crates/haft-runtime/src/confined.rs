@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod environment;
+pub mod filter;
 pub mod guard;
 pub mod machine;
 pub mod resident;

@@ -1,5 +1,6 @@
 //! One bus of progress events that every door listens to.
 
+use crate::media::Attachment;
 use haft_core::approval::Verdict;
 use haft_core::{CallId, Outcome, SessionId};
 use serde::Serialize;
@@ -54,6 +55,15 @@ pub enum Event {
         /// How far, and out of how much, where that is known.
         #[serde(flatten)]
         done: Option<Share>,
+    },
+    /// A call gives the person something that is not text.
+    Attachment {
+        /// Which.
+        call_id: CallId,
+        /// Whose.
+        session: SessionId,
+        /// What.
+        attachment: Attachment,
     },
     /// A call ended.
     CallEnd {

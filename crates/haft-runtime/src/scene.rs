@@ -6,7 +6,7 @@ use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
-use crate::media::MediaSettings;
+use crate::media::{Attachment, MediaSettings};
 use crate::registry::Catalogue;
 use crate::seen::Seen;
 use crate::task::Desk;
@@ -207,6 +207,15 @@ impl Scene {
             message: message.into(),
             done,
         });
+    }
+
+    /// Gives the person something that is not text: it is kept, and whoever listens hears of it.
+    pub(crate) fn deliver(&self, name: &str, mime: &str, bytes: &[u8]) -> std::io::Result<Attachment> {
+        let call = self.call();
+        let attachment = Attachment::keep(&self.terms.data_dir, &call.id, name, mime, bytes)?;
+        let (call_id, session) = (call.id.clone(), call.session.clone());
+        self.events.send_with(|| Event::Attachment { call_id, session, attachment: attachment.clone() });
+        Ok(attachment)
     }
 
     /// The way to ask the person or the model behind this call. Of use only while the tool runs.

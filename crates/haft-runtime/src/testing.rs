@@ -100,6 +100,13 @@ impl Stage {
 
     /// The same, with a way to stop it.
     pub(crate) fn act_until(&self, tool: &Arc<dyn Tool>, args: Value, halt: &Halt) -> Result<Reply, CallError> {
+        let scene = self.scene(tool, args, halt)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(tool.act(&scene))
+    }
+
+    /// What the tool sees of a call that was let through.
+    pub(crate) fn scene(&self, tool: &Arc<dyn Tool>, args: Value, halt: &Halt) -> Result<Scene, CallError> {
         let spec = Arc::clone(tool.spec());
         let schema = Schema::compile(&spec.shapes.input).unwrap();
         let call = Call::new(crate::new_call_id(), spec.name.as_str(), args.clone());
@@ -112,7 +119,7 @@ impl Stage {
             panic!("the test resolver allows everything")
         };
         let catalogue = Catalogue { registry: Arc::default(), policy: Arc::default() };
-        let scene = Scene::new(
+        Ok(Scene::new(
             Basis::of(&admitted),
             (
                 Arc::clone(&self.workspace),
@@ -124,8 +131,6 @@ impl Stage {
             self.store.clone(),
             Events::default(),
             halt.clone(),
-        );
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(tool.act(&scene))
+        ))
     }
 }

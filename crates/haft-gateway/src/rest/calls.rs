@@ -7,8 +7,11 @@ use crate::lines;
 use crate::problem::Problem;
 use crate::rest::call_id;
 use axum::extract::{Path, State};
+use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use haft_core::{CallId, SessionId};
+use haft_runtime::media::{Attachment, url_safe};
+use http::header;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -75,6 +78,30 @@ pub(crate) async fn undo(State(gateway): State<Shared>, Path(id): Path<String>) 
     let (call, haft) = (call_id(&id)?, gateway.haft.clone());
     let (call_id, undo) = gateway.to_its_end(async move { haft.undo(&call).await }).await?;
     Ok(Json(json!({ "call_id": call_id, "undo": undo })))
+}
+
+/// `GET /v1/calls/ID/attachments/NAME`. It is saved, never shown: what an agent sends must not run as this page.
+pub(crate) async fn attachment(
+    State(gateway): State<Shared>,
+    Extension(visitor): Extension<Visitor>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<impl IntoResponse, Problem> {
+    let call = call_id(&id)?;
+    let unknown = || Problem::not_found("there is no such attachment");
+    let traced = gateway.haft.store().traced(call.clone()).await?.ok_or_else(unknown)?;
+    if !visitor.sees(lines::line(&gateway, &traced)["session"].as_str()) {
+        return Err(unknown());
+    }
+    let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
+    let path = Attachment::dir(&gateway.haft.settings().data_dir, &call).join(&name);
+    let bytes = if plain { tokio::fs::read(path).await.map_err(|_| unknown())? } else { return Err(unknown()) };
+    let disposition = format!("attachment; filename*=UTF-8''{}", url_safe(&name));
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+    ];
+    Ok((headers, bytes))
 }
 
 /// `GET /v1/calls/ID/changes`.

@@ -104,7 +104,7 @@ impl Command {
         self
     }
 
-    fn prepared(&self, terms: &Terms) -> Result<Program, CallError> {
+    pub(super) fn prepared(&self, terms: &Terms) -> Result<Program, CallError> {
         let env = environment::make(&terms.pass, &terms.secrets).map_err(|missing| {
             CallError::failed(missing.to_string()).hint("set it, or take it out of permissions.secrets")
         })?;

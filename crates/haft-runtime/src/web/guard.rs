@@ -39,6 +39,7 @@ pub struct Request {
     body: Option<Vec<u8>>,
     bytes: usize,
     timeout: Duration,
+    named: bool,
 }
 
 /// What came back.
@@ -75,7 +76,7 @@ impl Request {
         }
         let settings = way.web.settings();
         let (bytes, timeout) = (settings.bytes, settings.timeout);
-        Ok(Self { method, target, headers: HeaderMap::new(), body: None, bytes, timeout })
+        Ok(Self { method, target, headers: HeaderMap::new(), body: None, bytes, timeout, named: false })
     }
 
     /// Adds a header. What could be taken for the beginning of another one is refused.
@@ -100,6 +101,14 @@ impl Request {
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
+        self
+    }
+
+    /// The user's own configuration names the host, so it may be on this machine or its network. It still has to be on
+    /// the list, where there is one.
+    #[must_use]
+    pub fn named(mut self) -> Self {
+        self.named = true;
         self
     }
 
@@ -129,6 +138,7 @@ impl Request {
         let kept = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let same = next.same_origin(&self.target);
         if !same {
+            self.named = false;
             let strange: Vec<HeaderName> =
                 self.headers.keys().filter(|name| !HARMLESS.contains(&name.as_str())).cloned().collect();
             for name in strange {
@@ -169,7 +179,11 @@ impl Way<'_> {
     /// One hop: judged, counted, sent, read, recorded.
     async fn hop(&self, request: &Request, hops: usize) -> Result<Hop, CallError> {
         let begun = Instant::now();
-        let rules = self.web.rules(self.caller, self.tool);
+        let mut rules = self.web.rules(self.caller, self.tool);
+        if request.named {
+            let own = request.target.authority().parse().ok();
+            rules.private = rules.private.iter().cloned().chain(own).collect::<Vec<_>>().into();
+        }
         let judged = rules.admits(&request.target).map_err(|refusal| refused(&refusal));
         let judged = judged.and_then(|()| self.web.spent.take(self.session, now_ms()));
         if let Err(error) = judged {

@@ -14,6 +14,9 @@ mod files;
 mod hostile;
 mod log;
 mod many;
+mod media;
+#[path = "../../../../tests/real/needs.rs"]
+mod needs;
 mod policy;
 mod process;
 mod rules;

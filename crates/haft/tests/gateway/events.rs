@@ -149,3 +149,27 @@ fn a_slow_listener_is_told_what_it_missed() {
     let metrics = gateway.get("/metrics").text();
     assert!(!metrics.contains("haft_events_missed_total 0"), "{metrics}");
 }
+
+#[test]
+fn what_a_call_sends_is_told_and_can_be_fetched() {
+    let env = Env::new();
+    let gateway = env.serve_with(&["--session", "work"]);
+    let mut stream = gateway.listen("", None);
+    let sent =
+        gateway.call("media.send", json!({"data": "PGI+aGk8L2I+", "mime_type": "text/html", "filename": "a b.html"}));
+    let id = sent.json()["call_id"].as_str().unwrap().to_owned();
+    let told = stream.about("attachment", &id);
+    let url = format!("/v1/calls/{id}/attachments/a%20b.html");
+    assert_eq!(
+        (&told.data["name"], &told.data["url"], &told.data["session"]),
+        (&json!("a b.html"), &json!(url), &json!("work"))
+    );
+    let fetched = gateway.get(&url);
+    assert_eq!((fetched.status, fetched.text().as_str()), (200, "<b>hi</b>"));
+    // It is saved, not shown: a page that an agent wrote would speak as this one.
+    assert_eq!(fetched.header("content-type"), Some("application/octet-stream"));
+    assert!(fetched.header("content-disposition").unwrap().starts_with("attachment;"));
+    for nothing in ["%2e%2e%2f%2e%2e%2fhaft.db", "..", "other.html"] {
+        assert_eq!(gateway.get(&format!("/v1/calls/{id}/attachments/{nothing}")).status, 404, "{nothing}");
+    }
+}

@@ -189,3 +189,38 @@ fn in_the_newest_version_a_client_hears_of_changes_by_asking_to() {
     assert_eq!(told["params"]["uri"], "haft://log", "{told:#}");
     assert_eq!(client.leave(), 0, "a subscription does not keep it from ending");
 }
+
+#[test]
+fn what_is_sent_comes_as_content() {
+    let env = Env::new();
+    let sent = |data: &str, name: &str| {
+        let params = json!({"name": "media_send", "arguments": {"data": data, "filename": name}});
+        env.connect().ask("tools/call", params)["result"].clone()
+    };
+    let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+    let image = sent(pixel, "dot.gif");
+    assert_eq!(image["content"][1], json!({"type": "image", "data": pixel, "mimeType": "image/gif"}), "{image:#}");
+    assert_eq!(image["structuredContent"]["attachment"]["name"], "dot.gif");
+    let text = sent("aGVsbG8=", "note.txt");
+    assert_eq!(text["content"][1]["resource"]["blob"], "aGVsbG8=", "{text:#}");
+}
+
+#[test]
+fn the_clients_own_model_looks_at_a_picture_if_a_person_agrees() {
+    let env = Env::with("mcp: {wait_ms: 60000}\n");
+    let mut client = env.connect_as(json!({"elicitation": {}, "sampling": {}}));
+    let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+    let id = client.request("tools/call", json!({"name": "image_analyze", "arguments": {"data": pixel}}));
+    let form = client.hear("elicitation/create");
+    assert!(form["params"].to_string().contains("wants your model to answer"), "{form:#}");
+    let yes = json!({"action": "accept", "content": {"decision": "approve once"}});
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": yes}));
+    let wanted = client.hear("sampling/createMessage");
+    let content = wanted["params"]["messages"].to_string();
+    assert!(content.contains(pixel) && content.contains("image/gif"), "{wanted:#}");
+    let said = json!({"role": "assistant", "model": "seer-1", "content": {"type": "text", "text": "A white dot."}});
+    client.send(json!({"jsonrpc": "2.0", "id": wanted["id"], "result": said}));
+    let result = client.answer(id)["result"].clone();
+    assert!(crate::text(&result).contains("A white dot."), "{result:#}");
+    assert_eq!(result["structuredContent"]["model"], "seer-1");
+}

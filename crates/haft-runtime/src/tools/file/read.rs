@@ -2,12 +2,12 @@
 //!
 //! The tool cuts its own output, because only it can say at which line to go on.
 
-mod image;
 mod lines;
 #[cfg(test)]
 mod tests;
 
 use crate::files;
+use crate::media::picture;
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
@@ -177,7 +177,7 @@ fn shown(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, Ca
     match detect(&start) {
         None if start.is_empty() => Ok(empty(subject)),
         None => text(subject, file, &start, args),
-        Some(found) if found.mime.starts_with("image/") => image::reply(subject, file, start, found),
+        Some(found) if found.mime.starts_with("image/") => image(subject, file, start, found),
         Some(found) if found.name == "PDF" => Ok(pdf(subject, found)),
         Some(found) => Err(binary(subject, found)),
     }
@@ -200,6 +200,15 @@ fn binary(subject: &Subject<'_>, found: Binary) -> CallError {
     let kind = if found.name == "binary" { String::new() } else { format!("{}, ", found.name) };
     CallError::failed(format!("{} is a binary file ({kind}{})", subject.place.shown, subject.size()))
         .hint("read it with encoding base64")
+}
+
+fn image(subject: &Subject<'_>, mut file: File, start: Vec<u8>, found: Binary) -> Result<Reply, CallError> {
+    // Whether it can be decoded is known before it is read.
+    picture::format(&subject.place.shown, found)?;
+    let content = subject.take_all(&mut file, start, picture::BYTES_MAX)?;
+    let reply = picture::reply(&subject.place.shown, &content, found)?;
+    subject.note_whole(&content);
+    Ok(reply)
 }
 
 fn text(subject: &Subject<'_>, mut file: File, start: &[u8], args: &Args) -> Result<Reply, CallError> {

@@ -1,6 +1,5 @@
 //! Images as a model can see them: upright, and in a format that every provider takes.
 
-use super::Subject;
 use crate::tool::Reply;
 use base64::Engine as _;
 use haft_core::CallError;
@@ -11,11 +10,10 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
 use serde_json::json;
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Cursor;
 
 /// Larger files are refused, and so are larger results.
-const BYTES_MAX: u64 = 20 << 20;
+pub(crate) const BYTES_MAX: u64 = 20 << 20;
 /// Larger images are refused before they are decoded: a few kilobytes can claim to be gigapixels.
 const PIXELS_MAX: u64 = 100_000_000;
 /// What decoding may allocate: the largest image at four bytes a pixel, and some for the decoder.
@@ -24,54 +22,71 @@ const MEMORY_MAX: u64 = 512 << 20;
 const JPEG_QUALITY: u8 = 90;
 
 /// An image ready to be passed on.
-struct Picture<'c> {
+pub(crate) struct Picture<'c> {
     format: ImageFormat,
     bytes: Cow<'c, [u8]>,
     width: u32,
     height: u32,
 }
 
-/// The reply that shows an image, of which `start` is the beginning.
-pub(super) fn reply(subject: &Subject<'_>, mut file: File, start: Vec<u8>, found: Binary) -> Result<Reply, CallError> {
-    let shown = &subject.place.shown;
-    let format = ImageFormat::from_mime_type(found.mime).filter(ImageFormat::reading_enabled).ok_or_else(|| {
+impl Picture<'_> {
+    /// Its media type.
+    pub(crate) fn mime(&self) -> &'static str {
+        self.format.to_mime_type()
+    }
+
+    /// Its bytes, as text.
+    pub(crate) fn base64(&self) -> String {
+        base64::prelude::BASE64_STANDARD.encode(&self.bytes)
+    }
+}
+
+/// The format of an image, if it can be decoded here.
+pub(crate) fn format(shown: &str, found: Binary) -> Result<ImageFormat, CallError> {
+    ImageFormat::from_mime_type(found.mime).filter(ImageFormat::reading_enabled).ok_or_else(|| {
         CallError::failed(format!("{shown} is an image in {} format, which cannot be decoded here", found.name))
             .hint("PNG, JPEG, GIF, WebP, TIFF and BMP can; convert it to one of these first")
-    })?;
-    let content = subject.take_all(&mut file, start, BYTES_MAX)?;
+    })
+}
+
+/// An image as a model can see it, and what was done to it for that.
+pub(crate) fn prepared<'c>(shown: &str, content: &'c [u8], found: Binary) -> Result<(Picture<'c>, String), CallError> {
+    let format = format(shown, found)?;
     let explain = |error| explain(shown, found, &error);
-    let (width, height) = dimensions(&content, format).map_err(explain)?;
+    let (width, height) = dimensions(content, format).map_err(explain)?;
     if u64::from(width) * u64::from(height) > PIXELS_MAX {
         return Err(CallError::failed(format!("{shown} is too large to be shown: {width}x{height}"))
             .hint("scale it down to less than 100 megapixels first"));
     }
-    let orientation = orientation(&content);
-    let reply = if orientation == Orientation::NoTransforms && passes_as_it_is(format) {
-        finish(shown, &Picture { format, bytes: Cow::Borrowed(&content), width, height }, "")?
+    let orientation = orientation(content);
+    if orientation == Orientation::NoTransforms && passes_as_it_is(format) {
+        return Ok((Picture { format, bytes: Cow::Borrowed(content), width, height }, String::new()));
+    }
+    let picture = convert(content, format, orientation).map_err(explain)?;
+    if picture.bytes.len() as u64 > BYTES_MAX {
+        let (size, mime) = (size(picture.bytes.len()), picture.mime());
+        return Err(CallError::failed(format!("{shown} would be {size} as {mime}")).hint("scale it down first"));
+    }
+    let how = if picture.format == format {
+        " (turned upright)".to_owned()
     } else {
-        let picture = convert(&content, format, orientation).map_err(explain)?;
-        let converted = format!(" (converted from {})", found.mime);
-        finish(shown, &picture, if picture.format == format { " (turned upright)" } else { &converted })?
+        format!(" (converted from {})", found.mime)
     };
-    subject.note_whole(&content);
-    Ok(reply)
+    Ok((picture, how))
+}
+
+/// The reply that shows an image.
+pub(crate) fn reply(shown: &str, content: &[u8], found: Binary) -> Result<Reply, CallError> {
+    let (picture, how) = prepared(shown, content, found)?;
+    let (mime, data) = (picture.mime(), picture.base64());
+    let Picture { bytes, width, height, .. } = picture;
+    let text = format!("Image: {shown}, {mime}, {width}x{height}, {}{how}", size(bytes.len()));
+    let image = json!({"mime_type": mime, "data": data, "width": width, "height": height, "bytes": bytes.len()});
+    Ok(Reply::text(text).data(json!({ "image": image })))
 }
 
 fn passes_as_it_is(format: ImageFormat) -> bool {
     matches!(format, ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)
-}
-
-fn finish(shown: &str, picture: &Picture<'_>, how: &str) -> Result<Reply, CallError> {
-    let Picture { format, bytes, width, height } = picture;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(CallError::failed(format!("{shown} would be {} as {}", size(bytes.len()), format.to_mime_type()))
-            .hint("scale it down first"));
-    }
-    let mime = format.to_mime_type();
-    let text = format!("Image: {shown}, {mime}, {width}x{height}, {}{how}", size(bytes.len()));
-    let data = base64::prelude::BASE64_STANDARD.encode(bytes);
-    let image = json!({"mime_type": mime, "data": data, "width": width, "height": height, "bytes": bytes.len()});
-    Ok(Reply::text(text).data(json!({ "image": image })))
 }
 
 fn reader(content: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
