@@ -3,6 +3,7 @@
  */
 import { blank, block, button, chip, errorBox, fill, h } from './dom.js';
 import { searchField } from './list.js';
+import { save } from './save.js';
 import { clock, editableJson, plural } from './text.js';
 
 const PAGE = 200;
@@ -147,11 +148,7 @@ export class Log {
   async #export() {
     const { api, notices } = this.#app;
     try {
-      // Fetched rather than linked to, because a link cannot carry the token out of sight.
-      const response = await api.open('v1/log/export');
-      const url = URL.createObjectURL(await response.blob());
-      h('a', { href: url, download: `haft-log-${new Date().toISOString().slice(0, 10)}.jsonl` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      await save(api, 'v1/log/export', `haft-log-${new Date().toISOString().slice(0, 10)}.jsonl`);
       notices.say('Exported', { text: 'One record a line, as JSON.' });
     } catch (error) {
       notices.fail('Not exported', error);

@@ -10,9 +10,11 @@ import { listenToKeys, showKeys } from './keys.js';
 import { Log } from './log.js';
 import { Notices } from './notice.js';
 import { Notifier } from './notify.js';
+import { save } from './save.js';
 import { findAccess, forgetAccess, keepAccess } from './session.js';
 import { Settings } from './settings.js';
 import { Single } from './single.js';
+import { plural } from './text.js';
 import { Tools } from './tools.js';
 
 /* In the order of their keys. */
@@ -96,7 +98,14 @@ export class App {
     if (name === 'missed') this.#refresh();
     if (name === 'approval') this.notifier.waiting(data);
     if (name === 'decided') this.notifier.decided(data.call_id);
+    if (name === 'attachment') this.#sent(data);
     for (const view of Object.values(this.#views)) view.event(name, data);
+  }
+
+  /** A call gives the person a file. It stays until they have saved or dismissed it. */
+  #sent({ name, mime_type: type, bytes, url }) {
+    const run = () => save(this.api, url.slice(1), name).catch((error) => this.notices.fail('Not saved', error));
+    this.notices.say(`${name} was sent to you`, { text: `${type}, ${plural(bytes, 'byte')}`, tone: 'warn', actions: [{ label: 'Save', run }] });
   }
 
   #connection({ state, until }) {

@@ -102,7 +102,11 @@ mod tests {
             (b"\xcf\xfa\xed\xfe", "Mach-O 64-bit"),
             (b"BM\0\0", "BMP"),
             (b"RIFF\0\0\0\0WEBP", "WEBP"),
-            (b"RIFF\0\0\0\0WAVE", "RIFF"),
+            (b"RIFF\0\0\0\0WAVE", "WAV"),
+            (b"RIFF\0\0\0\0AVI ", "RIFF"),
+            (b"OggS\0\x02", "OGG"),
+            (b"fLaC\0\0", "FLAC"),
+            (b"ID3\x04\0", "MP3"),
             (b"a\0b", "binary"),
             (b"\xff\xfe", "binary"),
         ];

@@ -163,3 +163,23 @@ fn the_settings_show_what_is_in_force() {
     visit.see("section.settings", env!("CARGO_PKG_VERSION"));
     visit.leave();
 }
+
+#[test]
+fn a_file_that_a_call_sends_is_offered() {
+    let Some(browser) = Browser::start() else { return };
+    let env = Env::new();
+    let gateway = env.serve(&[]);
+    let visit = Visit::open(&browser, &gateway.entrance());
+    visit.see("body", "live");
+    let sent =
+        gateway.post("/v1/tools/media.send/call", json!({"args": {"data": "aGVsbG8=", "filename": "<b>note.txt"}}));
+    assert_eq!(sent.status, 200, "{sent:?}");
+    visit.see(&named("notice"), "note.txt was sent to you");
+    // What it is called is text, whatever it looks like; and saving fetches it with the token.
+    visit.eval("window.saved = null; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; true");
+    visit.eval(
+        "[...document.querySelectorAll('[data-test=notice] button')].find((one) => one.innerText === 'Save').click()",
+    );
+    visit.until("it is fetched", "window.saved === 'hello'");
+    visit.leave();
+}
