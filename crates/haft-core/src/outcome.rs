@@ -31,6 +31,11 @@ impl Label {
             Self::Flagged => "flagged",
         }
     }
+
+    /// The label that a word means.
+    pub fn read(word: &str) -> Option<Self> {
+        [Self::Outside, Self::Sensitive, Self::Untrusted, Self::Flagged].into_iter().find(|label| label.as_str() == word)
+    }
 }
 
 /// Something that a conversation has heard.

@@ -127,7 +127,7 @@ impl Haft {
     /// that somebody else used up in the meantime leads to the question after all.
     pub(crate) async fn rule(&self, checked: Checked) -> Result<Ruling, Stop> {
         let (policy, chain) = (&self.settings.policy, &self.settings.chain);
-        let facts = self.facts(&checked)?;
+        let facts = self.facts(&checked).await?;
         let pending = match decide(checked, facts, policy, chain) {
             Ruling::Ask(pending) => pending,
             decided => return Ok(decided),
@@ -164,7 +164,7 @@ impl Haft {
         }
     }
 
-    pub(crate) fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
+    pub(crate) async fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
         let mut places = self.workspace.places(checked.spec(), checked.args()).map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: crate::registry::undecided("a path could not be resolved, so nothing was decided"),
@@ -189,7 +189,7 @@ impl Haft {
             verdict: crate::registry::undecided("the URL could not be read, so nothing was decided"),
             error,
         })?;
-        let heard = self.heard_in(&checked.call().session);
+        let heard = self.heard_in(&checked.call().session).await;
         Ok(Facts { places, grants: Vec::new(), hold, shell, altered, web, heard, now_ms: now_ms() })
     }
 
@@ -359,7 +359,7 @@ impl Haft {
     pub async fn explain(&self, call: Call) -> Result<Explained, CallError> {
         let halt = Halt::new();
         let checked = self.check(crate::registry::unwrapped(call), &halt).map_err(|stop| stop.error)?;
-        let mut facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        let mut facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
         facts.grants = grants.map_err(store_error)?;
         let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);

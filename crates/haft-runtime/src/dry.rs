@@ -23,7 +23,10 @@ impl Haft {
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
         let call = crate::registry::unwrapped(call);
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
-        let known = self.check(call.clone(), halt).and_then(|checked| Ok((self.facts(&checked)?, checked)));
+        let known = match self.check(call.clone(), halt) {
+            Ok(checked) => self.facts(&checked).await.map(|facts| (facts, checked)),
+            Err(stop) => Err(stop),
+        };
         let hold = known.as_ref().ok().and_then(|(facts, _)| facts.hold.clone());
         let rehearsed = match known {
             Ok((facts, checked)) => self.rehearse(&checked, &facts, halt).await,

@@ -5,47 +5,72 @@
 
 use haft_core::CallError;
 use haft_core::host::is_public;
+use haft_core::preview::inert;
 use haft_core::web::Refusal;
 pub use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use std::net::SocketAddr;
+use reqwest::{ClientBuilder, NoProxy, Proxy, Url};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 /// How long one that is not used is kept.
 const IDLE: Duration = Duration::from_mins(1);
+/// How many of those are kept for one host.
+const IDLE_MAX: usize = 8;
 /// How many answers of one name are tried.
 const ADDRESSES: usize = 8;
 
 /// Where names may lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leads {
     /// To public addresses only: one that leads inside refuses the name.
     Outside,
-    /// Anywhere: whoever names the host has said so.
+    /// The same, but for this name: whoever named the host has said so.
+    OutsideBut(String),
+    /// Anywhere: every host that is asked for has been named by somebody who may.
     Anywhere,
 }
 
-/// A client that follows no redirect by itself: a server must not choose whom haft talks to. How long an answer may
-/// take is for the caller to say. No proxy is used unless `proxy` says that the environment's is.
-pub fn client_that(leads: Leads, proxy: bool) -> Result<Client, CallError> {
+/// Who carries requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// haft itself.
+    Own,
+    /// The proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY` name, but for the hosts in `NO_PROXY`.
+    Environment,
+}
+
+/// A name that has no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` has no address: {why}")]
+pub(crate) struct Unknown {
+    name: String,
+    why: String,
+}
+
+/// A client that follows no redirect by itself: a server must not choose whom haft talks to. It keeps no cookies. How
+/// long an answer may take is for the caller to say.
+pub fn client(leads: Leads, carrier: Carrier) -> Result<Client, CallError> {
     ready();
+    let proxies = match carrier {
+        Carrier::Own => Vec::new(),
+        Carrier::Environment => proxies(|name| std::env::var(name).ok())?,
+    };
+    let resolver = Resolver { leads, free: proxies.iter().filter_map(|(_, url)| host_of(url)).collect() };
     let builder = Client::builder()
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .connect_timeout(CONNECT)
         .pool_idle_timeout(IDLE)
-        .dns_resolver(Arc::new(Resolver(leads)));
-    let builder = if proxy { builder } else { builder.no_proxy() };
+        .pool_max_idle_per_host(IDLE_MAX)
+        .no_proxy()
+        .dns_resolver(Arc::new(resolver));
+    let builder = proxies.into_iter().try_fold(builder, |builder, (kind, url)| carried(builder, kind, url))?;
     builder.build().map_err(|error| CallError::internal(format!("no HTTP client could be made: {error}")))
-}
-
-/// A client for a host that the configuration names, wherever it is.
-pub fn client() -> Result<Client, CallError> {
-    client_that(Leads::Anywhere, true)
 }
 
 /// Makes TLS ready. Whoever has a library build a client of its own calls this first.
@@ -54,30 +79,108 @@ pub fn ready() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// Which URLs a proxy carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Plain,
+    Secure,
+}
+
+/// The proxies that variables name. A proxy that cannot be used is an error: without it, requests would go another way
+/// than somebody meant them to.
+fn proxies(variable: impl Fn(&str) -> Option<String>) -> Result<Vec<(Carries, Url)>, CallError> {
+    let mut found = Vec::new();
+    for (carries, names) in [
+        (Carries::Plain, ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
+        (Carries::Secure, ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+    ] {
+        let set = |name| variable(name).filter(|value| !value.trim().is_empty()).map(|value| (name, value));
+        let Some((name, value)) = names.into_iter().find_map(set) else { continue };
+        let whole = if value.contains("://") { value } else { format!("http://{value}") };
+        let url = Url::parse(whole.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let bad = || CallError::invalid(format!("{name} does not name a proxy that can be used"));
+        let hint = "it is a URL like `http://proxy.example:3128`; set `web.proxy` to false to use none";
+        found.push((carries, url.filter(Url::has_host).ok_or_else(|| bad().hint(hint))?));
+    }
+    Ok(found)
+}
+
+fn carried(builder: ClientBuilder, carries: Carries, url: Url) -> Result<ClientBuilder, CallError> {
+    let proxy = match carries {
+        Carries::Plain => Proxy::http(url),
+        Carries::Secure => Proxy::https(url),
+    };
+    let bad = |error: reqwest::Error| CallError::invalid(format!("the proxy cannot be used: {}", error.without_url()));
+    Ok(builder.proxy(proxy.map_err(bad)?.no_proxy(NoProxy::from_env())))
+}
+
+fn host_of(url: &Url) -> Option<String> {
+    url.host_str().map(str::to_owned)
+}
+
 /// Resolves a name once and checks every answer.
-struct Resolver(Leads);
+struct Resolver {
+    leads: Leads,
+    /// The proxies, which are wherever they are.
+    free: Vec<String>,
+}
+
+impl Resolver {
+    fn leads_out(&self, name: &str) -> bool {
+        let free = self.free.iter().any(|free| free == name);
+        match &self.leads {
+            Leads::Anywhere => false,
+            Leads::OutsideBut(named) => !free && named != name,
+            Leads::Outside => !free,
+        }
+    }
+}
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let leads = self.0;
+        let outside = self.leads_out(name.as_str());
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?.collect::<Vec<_>>();
-            let checked = checked(name.as_str(), found, leads)?;
-            Ok(Box::new(checked.into_iter().take(ADDRESSES)) as Addrs)
+            let found = look_up(name.as_str()).await?;
+            if outside {
+                outside_only(name.as_str(), &found)?;
+            }
+            Ok(Box::new(found.into_iter().take(ADDRESSES)) as Addrs)
         })
     }
 }
 
+/// What the system says about a name.
+async fn look_up(name: &str) -> Result<Vec<SocketAddr>, Unknown> {
+    let unknown = |why: &str| Unknown { name: inert(name), why: inert(why) };
+    let found = tokio::net::lookup_host((name, 0)).await.map_err(|error| {
+        let why = error.to_string();
+        unknown(why.strip_prefix("failed to lookup address information: ").unwrap_or(&why))
+    })?;
+    let found: Vec<SocketAddr> = found.collect();
+    if found.is_empty() { Err(unknown("nobody knows one")) } else { Ok(found) }
+}
+
 /// Lets the answers pass only all together: a name with one address inside is a name that somebody points inside,
 /// whichever address comes first this time.
-fn checked(name: &str, found: Vec<SocketAddr>, leads: Leads) -> Result<Vec<SocketAddr>, Refusal> {
-    let inside = |found: &&SocketAddr| {
-        let address = found.ip().to_canonical();
-        !is_public(address) || haft_sandbox::net::is_own(address)
-    };
-    match found.iter().find(inside).filter(|_| leads == Leads::Outside) {
-        Some(inside) => Err(Refusal::LeadsInside { name: name.to_owned(), address: inside.ip() }),
-        None => Ok(found),
+fn outside_only(name: &str, found: &[SocketAddr]) -> Result<(), Refusal> {
+    match found.iter().map(SocketAddr::ip).find(|address| is_inside(*address)) {
+        Some(address) => Err(Refusal::LeadsInside { name: name.to_owned(), address }),
+        None => Ok(()),
+    }
+}
+
+/// Whether an address is not on the public internet, or is but belongs to this machine.
+pub(crate) fn is_inside(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    !is_public(address) || haft_sandbox::net::is_own(address)
+}
+
+/// Where a proxy carries requests, it also looks names up. What they lead to from here is checked all the same; a name
+/// that only the proxy knows is left to the proxy, which somebody has chosen to trust with that.
+pub(crate) async fn leads_outside_from_here(name: &str) -> Result<(), Refusal> {
+    match look_up(name).await {
+        Ok(found) => outside_only(name, &found),
+        Err(_) => Ok(()),
     }
 }
 
@@ -89,12 +192,40 @@ mod tests {
     fn one_address_inside_refuses_the_name() {
         let found = |list: &[&str]| list.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
         let public = found(&["1.1.1.1:0", "[2606:4700::1111]:0"]);
-        assert_eq!(checked("a.test", public.clone(), Leads::Outside).unwrap(), public);
+        assert_eq!(outside_only("a.test", &public), Ok(()));
         for inside in ["10.0.0.1:0", "127.0.0.1:0", "169.254.169.254:0", "[::1]:0", "[::ffff:10.0.0.1]:0"] {
-            let mixed = found(&["1.1.1.1:0", inside]);
-            let refused = checked("a.test", mixed.clone(), Leads::Outside).unwrap_err();
+            let refused = outside_only("a.test", &found(&["1.1.1.1:0", inside])).unwrap_err();
             assert!(matches!(refused, Refusal::LeadsInside { .. }), "{inside}");
-            assert_eq!(checked("a.test", mixed.clone(), Leads::Anywhere).unwrap(), mixed);
+        }
+    }
+
+    #[test]
+    fn only_what_was_named_may_lead_inside() {
+        let resolver = |leads| Resolver { leads, free: vec!["proxy.corp".to_owned()] };
+        for (leads, named, other) in [
+            (Leads::Outside, true, true),
+            (Leads::OutsideBut("mcp.corp".to_owned()), false, true),
+            (Leads::Anywhere, false, false),
+        ] {
+            let resolver = resolver(leads);
+            assert_eq!((resolver.leads_out("mcp.corp"), resolver.leads_out("sub.mcp.corp")), (named, other));
+            assert!(!resolver.leads_out("proxy.corp"), "a proxy is wherever it is");
+        }
+    }
+
+    #[test]
+    fn proxies_come_from_the_usual_variables() {
+        let from = |set: &[(&str, &str)]| {
+            let set: Vec<(String, String)> = set.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            proxies(move |name| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()))
+        };
+        assert_eq!(from(&[]).unwrap(), []);
+        let url = |text: &str| Url::parse(text).unwrap();
+        let both = from(&[("HTTPS_PROXY", "http://a.example:1"), ("ALL_PROXY", "b.example:2")]).unwrap();
+        assert_eq!(both, [(Carries::Plain, url("http://b.example:2")), (Carries::Secure, url("http://a.example:1"))]);
+        for bad in ["socks5://a.example:1", "http://", "nonsense with spaces"] {
+            let error = from(&[("http_proxy", bad)]).unwrap_err();
+            assert!(error.message.contains("http_proxy does not name a proxy"), "{error:?}");
         }
     }
 }

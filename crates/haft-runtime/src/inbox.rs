@@ -8,18 +8,19 @@ use crate::events::Event;
 use crate::pipeline::{Haft, Stop};
 use crate::store_error;
 use haft_core::approval::{Decision, Verdict};
-use haft_core::outcome::Source;
+use haft_core::outcome::{Label, Source};
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
 use haft_store::{Approval, ApprovalState};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// How often the store is asked whether another process has decided. This process hears of its own at once.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// How long an approved call may run elsewhere beyond its own time before its process counts as gone.
 const GRACE: Duration = Duration::from_secs(30);
-/// What is kept of what a conversation has heard.
+/// What is kept of what a conversation has heard: so many tools for each label. Much of one kind must not make one forget
+/// another.
 const SOURCES_MAX: usize = 8;
 const SESSIONS_MAX: usize = 1024;
 
@@ -203,32 +204,52 @@ impl Haft {
 
     /// What a conversation has heard that somebody else may have written.
     pub(crate) fn sources(&self, session: &SessionId) -> Vec<String> {
-        self.heard_in(session).iter().map(ToString::to_string).collect()
+        self.heard_here(session).iter().map(ToString::to_string).collect()
     }
 
-    /// The same, for those who decide.
-    pub(crate) fn heard_in(&self, session: &SessionId) -> Vec<Source> {
-        let heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        heard.get(session).cloned().unwrap_or_default()
+    /// The same, for those who decide: with what processes before this one noted. If that cannot be known, the
+    /// conversation may have heard anything.
+    pub(crate) async fn heard_in(&self, session: &SessionId) -> Vec<Source> {
+        if self.heard().contains_key(session) {
+            return self.heard_here(session);
+        }
+        match self.store.heard(session).await {
+            Ok(before) => {
+                let mut heard = self.heard();
+                if heard.len() >= SESSIONS_MAX {
+                    heard.pop_first();
+                }
+                // Another call of this conversation may have been faster, and have noted something since.
+                heard.entry(session.clone()).or_insert(before);
+                drop(heard);
+                self.heard_here(session)
+            }
+            Err(_) => vec![Source { label: Label::Flagged, tool: "somebody (the store cannot be read)".to_owned() }],
+        }
     }
 
-    /// Notes what a call brought into its conversation.
+    fn heard_here(&self, session: &SessionId) -> Vec<Source> {
+        let since = crate::now_ms() - haft_store::HOLDS_MS;
+        let lines = self.heard().get(session).cloned().unwrap_or_default();
+        lines.into_iter().filter(|(_, at)| *at > since).map(|(source, _)| source).collect()
+    }
+
+    fn heard(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Vec<(Source, i64)>>> {
+        self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Notes what a call brought into its conversation, here and for processes to come.
     pub(crate) fn note_source(&self, session: &SessionId, outcome: &Outcome) {
         if outcome.labels.is_empty() {
             return;
         }
-        let mut heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if heard.len() >= SESSIONS_MAX && !heard.contains_key(session) {
-            heard.pop_first();
+        let source = |label: &Label| Source { label: *label, tool: outcome.tool.clone() };
+        let sources: Vec<Source> = outcome.labels.iter().map(source).collect();
+        self.store.note_heard(session, sources.clone());
+        // What was never asked about is learnt from the store, with this in it, when it is.
+        if let Some(lines) = self.heard().get_mut(session) {
+            sources.into_iter().for_each(|source| add(lines, source));
         }
-        let lines = heard.entry(session.clone()).or_default();
-        for label in &outcome.labels {
-            let source = Source { label: *label, tool: outcome.tool.clone() };
-            lines.retain(|known| *known != source);
-            lines.push(source);
-        }
-        let old = lines.len().saturating_sub(SOURCES_MAX);
-        lines.drain(..old);
     }
 
     /// Cancels a call that runs in this process. Returns whether there was one.
@@ -236,6 +257,18 @@ impl Haft {
         let found = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(call).cloned();
         found.inspect(|(_, halt)| halt.cancel()).is_some()
     }
+}
+
+/// Adds what was heard just now; of each label the latest are kept.
+fn add(lines: &mut Vec<(Source, i64)>, source: Source) {
+    lines.retain(|(known, _)| *known != source);
+    let same = |(known, _): &(Source, i64)| known.label == source.label;
+    if lines.iter().filter(|line| same(line)).count() >= SOURCES_MAX
+        && let Some(oldest) = lines.iter().position(same)
+    {
+        lines.remove(oldest);
+    }
+    lines.push((source, crate::now_ms()));
 }
 
 /// What the caller is told whose question nobody has answered.

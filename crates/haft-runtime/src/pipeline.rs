@@ -116,8 +116,8 @@ pub struct Haft {
     pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
     /// Stored questions that were decided at the door of their own call, and by whom.
     pub(crate) claimed: Mutex<HashMap<CallId, String>>,
-    /// What each conversation has heard from elsewhere.
-    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<Source>>>,
+    /// What each conversation has heard from elsewhere, and when.
+    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<(Source, i64)>>>,
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,

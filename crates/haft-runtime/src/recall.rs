@@ -132,7 +132,7 @@ impl Haft {
         call.spoken = self.check(call.clone(), &halt).map_err(|stop| stop.error)?.spec().name.to_string();
         (call.dialect, call.args) = (haft_core::Dialect::Haft, args);
         let checked = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
-        let facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         let pending = match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
             Ruling::Ask(pending) => pending,
             Ruling::Refused(refused) => return Err(refused.error),
@@ -190,7 +190,7 @@ impl Haft {
     async fn pending_of(&self, id: &str, halt: &Halt) -> Result<Option<Pending>, CallError> {
         let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
         let checked = self.check(call, halt).map_err(|stop| stop.error)?;
-        let facts = self.facts(&checked).map_err(|stop| stop.error)?;
+        let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
             Ruling::Ask(pending) => Ok(Some(pending)),
             Ruling::Admitted(_) | Ruling::Refused(_) => Ok(None),

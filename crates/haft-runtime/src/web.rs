@@ -10,11 +10,15 @@ pub(crate) mod cache;
 mod guard;
 pub mod profiles;
 mod quota;
+mod request;
+mod room;
+mod trouble;
 
-pub use guard::{Request, Response};
+pub use guard::Response;
 pub use quota::Quota;
+pub use request::Request;
 
-use crate::http::{self, Client, Leads};
+use crate::http::{self, Carrier, Client, Leads};
 use crate::tools::web::search::SearchSettings;
 use cache::Pages;
 use haft_core::host::HostRules;
@@ -25,6 +29,7 @@ use haft_core::{CallError, CallId, Caller, Checked, SessionId, ToolName};
 use haft_store::Store;
 use profiles::Profiles;
 use quota::Spent;
+use room::Room;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -76,6 +81,7 @@ pub struct Web {
     outside: OnceLock<Result<Client, CallError>>,
     anywhere: OnceLock<Result<Client, CallError>>,
     spent: Spent,
+    room: Room,
     profiles: Profiles,
     pages: Pages,
 }
@@ -100,6 +106,7 @@ impl Web {
             outside: OnceLock::new(),
             anywhere: OnceLock::new(),
             spent,
+            room: Room::default(),
             profiles: Profiles::new(data_dir.join("apis")),
             pages: Pages::default(),
         }
@@ -136,7 +143,8 @@ impl Web {
         } else {
             (&self.outside, Leads::Outside)
         };
-        let made = cell.get_or_init(|| http::client_that(leads, self.settings.proxy));
+        let carrier = if self.settings.proxy { Carrier::Environment } else { Carrier::Own };
+        let made = cell.get_or_init(|| http::client(leads, carrier));
         made.as_ref().map_err(Clone::clone)
     }
 
@@ -163,7 +171,10 @@ impl Web {
                 url: String::new(),
                 authority: "a host that the configuration names".to_owned(),
                 writes: false,
-                refusal: (self.settings.network == Network::None)
+                refusal: self
+                    .rules(&checked.call().caller, &spec.name)
+                    .networks
+                    .contains(&Network::None)
                     .then(|| "the configuration gives no network".to_owned()),
                 doubts: texts(args, &[])
                     .find(|(_, text)| haft_core::secret::contains_secret(text))

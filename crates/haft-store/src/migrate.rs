@@ -51,10 +51,19 @@ const STEPS: &[&str] = &[
         server TEXT NOT NULL, tool TEXT NOT NULL, digest BLOB NOT NULL, declaration TEXT NOT NULL, at_ms INTEGER NOT NULL,
         PRIMARY KEY (server, tool)
     ) STRICT, WITHOUT ROWID;",
+    // 3: how much was asked of the web, by the minute; and what conversations have heard, so that the next process
+    // knows it, too.
+    "CREATE TABLE requests (
+        session TEXT NOT NULL, minute INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (session, minute)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE heard (
+        session TEXT NOT NULL, label TEXT NOT NULL, tool TEXT NOT NULL, at_ms INTEGER NOT NULL,
+        PRIMARY KEY (session, label, tool)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 2;
+pub(crate) const KNOWN: i64 = 3;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

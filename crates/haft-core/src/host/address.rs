@@ -8,10 +8,13 @@ const CLOSED_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
+    // Looks public; on Azure's machines the host itself answers there.
+    (Ipv4Addr::new(168, 63, 129, 16), 32),
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(172, 16, 0, 0), 12),
     (Ipv4Addr::new(192, 0, 0, 0), 24),
     (Ipv4Addr::new(192, 0, 2, 0), 24),
+    (Ipv4Addr::new(192, 88, 99, 0), 24),
     (Ipv4Addr::new(192, 168, 0, 0), 16),
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
@@ -20,21 +23,17 @@ const CLOSED_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The same for IPv6. Translated and tunnelled networks are closed whole: behind them stands an IPv4
-/// address that somebody else unpacks.
+/// The only part of IPv6 that is given out for the internet; loopback, links, sites and groups lie outside of it, and
+/// so do the well-known networks of translators.
+const OPEN_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+/// What is closed inside of it: protocols' own numbers (Teredo among them), examples, 6to4. Tunnelled networks are
+/// closed whole: behind them stands an IPv4 address that somebody else unpacks.
 const CLOSED_V6: &[(Ipv6Addr, u32)] = &[
-    (Ipv6Addr::UNSPECIFIED, 128),
-    (Ipv6Addr::LOCALHOST, 128),
-    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10),
-    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7),
-    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
-    (Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96),
-    (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96),
-    (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48),
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
 /// Whether an address lies on the public internet, rather than on this machine, its network, or a
@@ -44,9 +43,19 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V4(v4) => !CLOSED_V4.iter().any(|(net, bits)| (u32::from(*net) ^ u32::from(v4)) >> (32 - bits) == 0),
         IpAddr::V6(v6) => match dressed(v6) {
             Some(v4) => is_public(IpAddr::V4(v4)),
-            None => !CLOSED_V6.iter().any(|(net, bits)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0),
+            None => {
+                let within =
+                    |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
+                within(&OPEN_V6) && !CLOSED_V6.iter().any(within) && !is_isatap(v6)
+            }
         },
     }
+}
+
+/// Whether an IPv4 address stands in the second half, for routers inside to unpack (`…:0:5efe:a.b.c.d`).
+fn is_isatap(v6: Ipv6Addr) -> bool {
+    let parts = v6.segments();
+    parts[4] & !0x0200 == 0 && parts[5] == 0x5efe
 }
 
 /// The IPv4 address inside a mapped (`::ffff:a.b.c.d`) or compatible (`::a.b.c.d`) one. `::` and `::1`
@@ -197,6 +206,18 @@ mod tests {
             "::ffff:7f00:1",
             "::7f00:1",
             "::ffff:0:808:808",
+            "168.63.129.16",
+            "192.88.99.1",
+            "2001::1",
+            "2001:1ff:ffff::1",
+            "3fff::1",
+            "100::1",
+            "4000::1",
+            "5f00::1",
+            "fec0::1",
+            "64:ff9b:1::808:808",
+            "2606:4700::5efe:10.0.0.1",
+            "2606:4700::200:5efe:10.0.0.1",
         ] {
             assert!(!public(inside), "{inside}");
         }
@@ -213,6 +234,10 @@ mod tests {
             "198.20.0.0",
             "223.255.255.255",
             "2606:4700::1111",
+            "2001:200::1",
+            "2003::1",
+            "3ffe:ffff::1",
+            "168.63.129.17",
             "2001:4860:4860::8888",
             "::ffff:8.8.8.8",
             "::808:808",

@@ -166,7 +166,7 @@ async fn reach(
     desk: &Arc<Desk>,
 ) -> Result<Service, CallError> {
     let config = config(url, headers)?;
-    let client = haft_runtime::http::client()?;
+    let client = haft_runtime::http::client(Leads::Anywhere, Carrier::Environment)?;
     let mut first = None;
     for lifecycle in lifecycles() {
         let token = match config.auth_header {

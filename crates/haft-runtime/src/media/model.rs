@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Material};
 use crate::scene::Scene;
-use crate::web::{Request, Response};
+use crate::web::{Credential, Request, Response};
 use haft_core::preview::{cut, inert};
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
@@ -55,7 +55,7 @@ pub(crate) async fn listen(
 fn asked(scene: &Scene, endpoint: &Endpoint, path: &str) -> Result<Request, CallError> {
     let url = format!("{}/{path}", endpoint.url.trim_end_matches('/'));
     let target = Target::read(&url).map_err(|error| CallError::invalid(format!("in the configuration: {error}")))?;
-    let request = Request::new(&scene.way(), "POST", target)?.named().within(PATIENCE).at_most(ANSWER_MAX);
+    let request = Request::new(&scene.way(), "POST", target)?.named_by_the_user().within(PATIENCE).at_most(ANSWER_MAX);
     let Some(name) = &endpoint.key_env else { return Ok(request) };
     let key = std::env::var(name).map_err(|_| {
         CallError::failed(format!(
@@ -64,7 +64,8 @@ fn asked(scene: &Scene, endpoint: &Endpoint, path: &str) -> Result<Request, Call
         ))
         .hint("set it where haft is started")
     })?;
-    request.header("authorization", &format!("Bearer {key}"))
+    let credential = Credential::header(request.target(), "authorization", &format!("Bearer {key}"), &key)?;
+    Ok(request.signed(credential))
 }
 
 fn answer(endpoint: &Endpoint, response: &Response) -> Result<Value, CallError> {

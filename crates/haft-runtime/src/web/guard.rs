@@ -1,46 +1,22 @@
 //! Sending a request: hop by hop, each judged, bounded and recorded.
 
-use super::Way;
 use super::body::{ACCEPTED, Intake};
-use crate::now_ms;
-use haft_core::preview::{cut, inert};
+use super::request::Request;
+use super::room::SMALL;
+use super::trouble::{cause, late, refused, unreached, unreadable};
+use super::Way;
+use crate::http;
+use haft_core::host::Host;
 use haft_core::record::Kind;
-use haft_core::web::{Refusal, Target};
+use haft_core::web::{Refusal, Rules, Target};
 use haft_core::{CallError, ErrorKind};
 use haft_store::Entry;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How often a request is sent on.
 const HOPS_MAX: usize = 5;
-/// Headers that say nothing about who asks, and so may be sent on to another origin.
-const HARMLESS: &[&str] = &["accept", "accept-language", "user-agent"];
-/// Headers that this side sets by itself.
-const OWN: &[&str] = &[
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "upgrade",
-    "te",
-    "trailer",
-    "accept-encoding",
-    "proxy-authorization",
-    "proxy-connection",
-];
-
-/// Something to ask of the web.
-#[derive(Debug, Clone)]
-pub struct Request {
-    method: Method,
-    target: Target,
-    headers: HeaderMap,
-    body: Option<Vec<u8>>,
-    bytes: usize,
-    timeout: Duration,
-    named: bool,
-}
 
 /// What came back.
 #[derive(Debug, Clone)]
@@ -66,229 +42,193 @@ impl Response {
     }
 }
 
-impl Request {
-    /// By this method, with the usual limits. The rules of `way` say how much and how long.
-    pub fn new(way: &Way<'_>, method: &str, target: Target) -> Result<Self, CallError> {
-        let bad = |_| CallError::invalid(format!("`{}` is not an HTTP method", cut(&inert(method), 40)));
-        let method = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).map_err(bad)?;
-        if matches!(method, Method::CONNECT | Method::TRACE) {
-            return Err(CallError::invalid(format!("{method} requests are not sent")));
-        }
-        let settings = way.web.settings();
-        let (bytes, timeout) = (settings.bytes, settings.timeout);
-        Ok(Self { method, target, headers: HeaderMap::new(), body: None, bytes, timeout, named: false })
-    }
-
-    /// Adds a header. What could be taken for the beginning of another one is refused.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, CallError> {
-        let shown = || cut(&inert(name), 60);
-        let bad = || {
-            CallError::invalid(format!(
-                "the header `{}` cannot be sent: line ends and control characters do not belong there",
-                shown()
-            ))
-        };
-        let name = HeaderName::try_from(name).map_err(|_| bad())?;
-        if OWN.contains(&name.as_str()) {
-            return Err(CallError::invalid(format!("the header `{name}` is set by haft itself")));
-        }
-        let value = HeaderValue::try_from(value).map_err(|_| bad())?;
-        self.headers.append(name, value);
-        Ok(self)
-    }
-
-    /// Adds a body.
-    #[must_use]
-    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
-        self.body = Some(body.into());
-        self
-    }
-
-    /// The user's own configuration names the host, so it may be on this machine or its network. It still has to be on
-    /// the list, where there is one.
-    #[must_use]
-    pub fn named(mut self) -> Self {
-        self.named = true;
-        self
-    }
-
-    /// Reads at most so much.
-    #[must_use]
-    pub fn at_most(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
-        self
-    }
-
-    /// Takes at most so long.
-    #[must_use]
-    pub fn within(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// What is sent to where an answer points, or why nothing is.
-    fn onward(&mut self, status: StatusCode, location: &HeaderValue) -> Result<(), CallError> {
-        let refused =
-            |why: String| CallError::new(ErrorKind::Denied, format!("it was sent on, and that is not followed: {why}"));
-        let location = location.to_str().map_err(|_| refused("where to is not readable".to_owned()))?;
-        let next = self.target.join(location).map_err(|error| refused(error.to_string()))?;
-        if self.target.is_secure() && !next.is_secure() {
-            return Err(refused(format!("{} would be asked without encryption", next.origin())));
-        }
-        let kept = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let same = next.same_origin(&self.target);
-        if !same {
-            self.named = false;
-            let strange: Vec<HeaderName> =
-                self.headers.keys().filter(|name| !HARMLESS.contains(&name.as_str())).cloned().collect();
-            for name in strange {
-                self.headers.remove(name);
-            }
-        }
-        if !same || !kept {
-            self.body = None;
-            self.headers.remove(reqwest::header::CONTENT_TYPE);
-            if self.method != Method::HEAD {
-                self.method = Method::GET;
-            }
-        }
-        self.target = next;
-        Ok(())
-    }
-}
-
-impl Way<'_> {
-    /// Sends a request, and follows where it is sent on to as far as the rules go.
-    pub async fn send(&self, mut request: Request) -> Result<Response, CallError> {
-        let timeout = request.timeout;
-        let late = || CallError::new(ErrorKind::Timeout, format!("no answer within {} s", timeout.as_secs_f64()));
-        let work = async {
-            for hops in 0..=HOPS_MAX {
-                let response = self.hop(&request, hops).await?;
-                match response {
-                    Hop::Arrived(response) => return Ok(*response),
-                    Hop::SentOn(status, location) => request.onward(status, &location)?,
-                }
-            }
-            let message = format!("it was sent on more than {HOPS_MAX} times, last to {}", request.target.origin());
-            Err(CallError::new(ErrorKind::Upstream, message))
-        };
-        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late()))
-    }
-
-    /// One hop: judged, counted, sent, read, recorded.
-    async fn hop(&self, request: &Request, hops: usize) -> Result<Hop, CallError> {
-        let begun = Instant::now();
-        let mut rules = self.web.rules(self.caller, self.tool);
-        if request.named {
-            let own = request.target.authority().parse().ok();
-            rules.private = rules.private.iter().cloned().chain(own).collect::<Vec<_>>().into();
-        }
-        let judged = rules.admits(&request.target).map_err(|refusal| refused(&refusal));
-        let judged = judged.and_then(|()| self.web.spent.take(self.session, now_ms()));
-        if let Err(error) = judged {
-            self.note(request, begun, Err(&error));
-            return Err(error);
-        }
-        let client = self.web.client(&rules, &request.target)?;
-        let mut sent = client
-            .request(request.method.clone(), request.target.url().clone())
-            .headers(request.headers.clone())
-            .header(ACCEPT_ENCODING, ACCEPTED);
-        if let Some(body) = &request.body {
-            sent = sent.body(body.clone());
-        }
-        let result = match sent.send().await {
-            Ok(response) => read(request, response, hops).await,
-            Err(error) => Err(unreached(&request.target, &error)),
-        };
-        let told = result.as_ref().map(|(status, hop)| (*status, hop.size()));
-        self.note(request, begun, told);
-        result.map(|(_, hop)| hop)
-    }
-
-    /// Every request is in the record: whom, how it ended and how much came, and nothing of what was said.
-    fn note(&self, request: &Request, begun: Instant, result: Result<(u16, usize), &CallError>) {
-        let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let entry = Entry::new(Kind::Request)
-            .call(self.call)
-            .with("method", request.method.as_str())
-            .with("host", request.target.authority())
-            .with("duration_ms", millis);
-        let entry = match result {
-            Ok((status, bytes)) => entry.with("status", status).with("bytes", bytes),
-            Err(error) => entry.with("error", error.kind.as_str()),
-        };
-        self.store.record_later(entry);
-    }
-}
-
 /// What one hop came to.
 enum Hop {
     Arrived(Box<Response>),
     SentOn(StatusCode, HeaderValue),
 }
 
-impl Hop {
-    fn size(&self) -> usize {
-        match self {
-            Self::Arrived(response) => response.body.len(),
-            Self::SentOn(..) => 0,
+impl Way<'_> {
+    /// Sends a request, and follows where it is sent on to as far as the rules go. All of it is bounded: the hops, the
+    /// time for all of them together, the size of the answer.
+    pub async fn send(&self, request: Request) -> Result<Response, CallError> {
+        let timeout = request.timeout;
+        let work = async {
+            let _turn = self.web.room.request().await;
+            self.follow(request).await
+        };
+        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)))
+    }
+
+    async fn follow(&self, mut request: Request) -> Result<Response, CallError> {
+        let mut rules = self.web.rules(self.caller, self.tool);
+        if let Some(named) = &request.named {
+            rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
+        }
+        let mut been: Vec<(Method, Target)> = Vec::new();
+        loop {
+            let (status, location) = match self.hop(&request, &rules, been.len()).await? {
+                Hop::Arrived(response) => return Ok(*response),
+                Hop::SentOn(status, location) => (status, location),
+            };
+            let next = request.onward(status, &location)?;
+            been.push((request.method, request.target));
+            let fault = if been.iter().any(|(method, target)| *method == next.method && *target == next.target) {
+                Some(format!("it is sent round in circles, by way of {}", next.target.origin()))
+            } else if been.len() > HOPS_MAX {
+                Some(format!("it was sent on more than {HOPS_MAX} times, last to {}", next.target.origin()))
+            } else {
+                None
+            };
+            if let Some(message) = fault {
+                return Err(CallError::new(ErrorKind::Upstream, message).hint("ask for the last address by itself"));
+            }
+            request = next;
+        }
+    }
+
+    /// One hop: judged, counted, sent, read, recorded.
+    async fn hop(&self, request: &Request, rules: &Rules, hops: usize) -> Result<Hop, CallError> {
+        let mut noted = Noted::new(self, request);
+        let done = self.attempt(request, rules, hops, &mut noted).await;
+        noted.error = done.as_ref().err().map(|error| error.kind);
+        done
+    }
+
+    async fn attempt(
+        &self,
+        request: &Request,
+        rules: &Rules,
+        hops: usize,
+        noted: &mut Noted<'_>,
+    ) -> Result<Hop, CallError> {
+        self.judge(&request.target, rules).await.map_err(|refusal| refused(&refusal))?;
+        self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
+        let client = self.web.client(rules, &request.target)?;
+        let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
+        if let Some(credential) = &request.credential {
+            credential.sign(&mut url, &mut headers);
+        }
+        let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
+        if let Some(body) = &request.body {
+            sent = sent.body(body.clone());
+        }
+        let response = sent.send().await;
+        // The URL that was sent may hold what proves who asks.
+        let response = response.map_err(|error| unreached(&request.target, &error.without_url()))?;
+        noted.status = Some(response.status().as_u16());
+        let sends_on = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+        match response.headers().get(LOCATION).filter(|_| sends_on) {
+            // What else it says is not read.
+            Some(location) => Ok(Hop::SentOn(response.status(), location.clone())),
+            None => self.read(request, response, hops, noted).await.map(|response| Hop::Arrived(Box::new(response))),
+        }
+    }
+
+    /// Whether a target may be connected to, as far as that can be told before it is. Where a name leads is judged by the
+    /// client, in the moment of connecting; if a proxy connects, it is judged here.
+    async fn judge(&self, target: &Target, rules: &Rules) -> Result<(), Refusal> {
+        rules.admits(target)?;
+        match target.host() {
+            _ if rules.admits_inside(target) => Ok(()),
+            Host::Address(address) if http::is_inside(*address) => Err(Refusal::Private(target.authority())),
+            Host::Name(name) if self.web.settings().proxy => http::leads_outside_from_here(name).await,
+            Host::Address(_) | Host::Name(_) => Ok(()),
+        }
+    }
+
+    async fn read(
+        &self,
+        request: &Request,
+        mut response: reqwest::Response,
+        hops: usize,
+        noted: &mut Noted<'_>,
+    ) -> Result<Response, CallError> {
+        let bad = |why: String| unreadable(&request.target, &why);
+        // An answer to HEAD describes a body that does not come.
+        let coding = if request.method == Method::HEAD { String::new() } else { coding(response.headers()) };
+        let mut intake = Intake::new(&coding, request.bytes).map_err(bad)?;
+        // What it may become: all that is allowed, or what it says if it cannot become more.
+        let said = response.content_length().filter(|_| coding.is_empty()).and_then(|size| usize::try_from(size).ok());
+        let size = said.map_or(request.bytes, |said| said.min(request.bytes));
+        let mut room = None;
+        'reading: while let Some(piece) = response.chunk().await.map_err(|error| bad(cause(&error)))? {
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                let fits = if room.is_some() { rest.len() } else { intake.fits(rest, SMALL) };
+                if fits == 0 {
+                    room = self.web.room.body(size).await;
+                    intake.widen(size);
+                    continue;
+                }
+                let more = intake.take(&rest[..fits]).map_err(bad)?;
+                noted.bytes = intake.received;
+                rest = &rest[fits..];
+                if !more {
+                    break 'reading;
+                }
+            }
+        }
+        let (mut body, cut) = intake.finish().map_err(bad)?;
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
+        let mut headers: Vec<(String, String)> = headers.collect();
+        if let Some(credential) = &request.credential {
+            credential.mask_bytes(&mut body);
+            headers.iter_mut().for_each(|(_, value)| credential.mask_text(value));
+        }
+        Ok(Response { status: response.status().as_u16(), target: request.target.clone(), headers, body, cut, hops })
+    }
+}
+
+/// How a body is encoded, in one line however many said so.
+fn coding(headers: &HeaderMap) -> String {
+    let said = headers.get_all(CONTENT_ENCODING).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+/// What the record says of one hop: whom, how it ended and how much came, and nothing of what was said. It is written
+/// when this goes, so that no way of ending escapes it.
+struct Noted<'w> {
+    way: &'w Way<'w>,
+    method: Method,
+    authority: String,
+    begun: Instant,
+    status: Option<u16>,
+    bytes: usize,
+    error: Option<ErrorKind>,
+}
+
+impl<'w> Noted<'w> {
+    fn new(way: &'w Way<'w>, request: &Request) -> Self {
+        Self {
+            way,
+            method: request.method.clone(),
+            authority: request.target.authority(),
+            begun: Instant::now(),
+            status: None,
+            bytes: 0,
+            // Unless it ends before it is told how: when its time is up, or nobody waits for it any more.
+            error: Some(ErrorKind::Timeout),
         }
     }
 }
 
-async fn read(request: &Request, mut response: reqwest::Response, hops: usize) -> Result<(u16, Hop), CallError> {
-    let status = response.status();
-    let code = status.as_u16();
-    let sends_on = matches!(code, 301 | 302 | 303 | 307 | 308);
-    if let Some(location) = response.headers().get(LOCATION).filter(|_| sends_on) {
-        return Ok((code, Hop::SentOn(status, location.clone())));
-    }
-    let unreadable = |why: String| {
-        CallError::new(ErrorKind::Upstream, format!("the answer of {} cannot be read: {why}", request.target.origin()))
-    };
-    let coding = response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
-    // An answer to HEAD describes a body that does not come.
-    let coding = coding.filter(|_| request.method != Method::HEAD);
-    let mut intake = Intake::new(coding, request.bytes).map_err(unreadable)?;
-    let mut none = true;
-    while let Some(piece) = response.chunk().await.map_err(|error| unreadable(cause(&error)))? {
-        none = none && piece.is_empty();
-        if !intake.take(&piece).map_err(unreadable)? {
-            break;
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut entry = Entry::new(Kind::Request)
+            .call(self.way.call)
+            .with("method", self.method.as_str())
+            .with("host", self.authority.as_str())
+            .with("bytes", self.bytes)
+            .with("duration_ms", millis);
+        if let Some(status) = self.status {
+            entry = entry.with("status", status);
         }
-    }
-    let (body, cut) = if none { (Vec::new(), false) } else { intake.finish().map_err(unreadable)? };
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-    let target = request.target.clone();
-    Ok((code, Hop::Arrived(Box::new(Response { status: code, target, headers, body, cut, hops }))))
-}
-
-fn refused(refusal: &Refusal) -> CallError {
-    CallError::new(ErrorKind::Denied, refusal.to_string()).hint(refusal.hint())
-}
-
-/// Why there is no answer: the guard's own word if it was the guard, else the innermost cause.
-fn unreached(target: &Target, error: &reqwest::Error) -> CallError {
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if let Some(refusal) = inner.downcast_ref::<Refusal>() {
-            return refused(refusal);
+        if let Some(error) = self.error {
+            entry = entry.with("error", error.as_str());
         }
-        source = inner.source();
+        self.way.store.record_later(entry);
     }
-    let message = format!("{} cannot be reached: {}", target.origin(), cause(error));
-    let hint = if error.is_connect() { "check the address, and that the host is up" } else { "try again later" };
-    CallError::new(ErrorKind::Upstream, message).hint(hint)
-}
-
-/// The innermost of a chain of errors, which is the one that says something.
-fn cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(inner) = innermost.source() {
-        innermost = inner;
-    }
-    cut(&inert(&innermost.to_string()), 200)
 }
