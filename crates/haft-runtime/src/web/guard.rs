@@ -2,7 +2,9 @@
 
 use super::Way;
 use super::body::{ACCEPTED, Intake};
+use super::credential::Credential;
 use crate::now_ms;
+use haft_core::host::HostRule;
 use haft_core::preview::{cut, inert};
 use haft_core::record::Kind;
 use haft_core::web::{Refusal, Target};
@@ -39,6 +41,8 @@ pub struct Request {
     body: Option<Vec<u8>>,
     bytes: usize,
     timeout: Duration,
+    credential: Option<Credential>,
+    named: Option<HostRule>,
 }
 
 /// What came back.
@@ -75,7 +79,16 @@ impl Request {
         }
         let settings = way.web.settings();
         let (bytes, timeout) = (settings.bytes, settings.timeout);
-        Ok(Self { method, target, headers: HeaderMap::new(), body: None, bytes, timeout })
+        Ok(Self {
+            method,
+            target,
+            headers: HeaderMap::new(),
+            body: None,
+            bytes,
+            timeout,
+            credential: None,
+            named: None,
+        })
     }
 
     /// Adds a header. What could be taken for the beginning of another one is refused.
@@ -94,6 +107,26 @@ impl Request {
         let value = HeaderValue::try_from(value).map_err(|_| bad())?;
         self.headers.append(name, value);
         Ok(self)
+    }
+
+    /// Where it goes.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Sends along what proves who asks, as long as it goes where that belongs.
+    #[must_use]
+    pub fn signed(mut self, credential: Credential) -> Self {
+        self.credential = Some(credential).filter(|credential| credential.is_for(&self.target));
+        self
+    }
+
+    /// Where it goes was named by the user's configuration, and may be reached even on this machine or its network.
+    /// That is for this host and port alone: where it is sent on to is judged like everything else.
+    #[must_use]
+    pub fn named_by_the_user(mut self) -> Self {
+        self.named = self.target.authority().parse().ok();
+        self
     }
 
     /// Adds a body.
@@ -126,6 +159,13 @@ impl Request {
         if self.target.is_secure() && !next.is_secure() {
             return Err(refused(format!("{} would be asked without encryption", next.origin())));
         }
+        let next = match &self.credential {
+            Some(credential) => credential
+                .taken_out_of(next)
+                .ok_or_else(|| refused("what proves who asks would be in the URL".to_owned()))?,
+            None => next,
+        };
+        self.credential = self.credential.take().filter(|credential| credential.is_for(&next));
         let kept = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let same = next.same_origin(&self.target);
         if !same {
@@ -169,7 +209,10 @@ impl Way<'_> {
     /// One hop: judged, counted, sent, read, recorded.
     async fn hop(&self, request: &Request, hops: usize) -> Result<Hop, CallError> {
         let begun = Instant::now();
-        let rules = self.web.rules(self.caller, self.tool);
+        let mut rules = self.web.rules(self.caller, self.tool);
+        if let Some(named) = &request.named {
+            rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
+        }
         let judged = rules.admits(&request.target).map_err(|refusal| refused(&refusal));
         let judged = judged.and_then(|()| self.web.spent.take(self.session, now_ms()));
         if let Err(error) = judged {
@@ -177,16 +220,18 @@ impl Way<'_> {
             return Err(error);
         }
         let client = self.web.client(&rules, &request.target)?;
-        let mut sent = client
-            .request(request.method.clone(), request.target.url().clone())
-            .headers(request.headers.clone())
-            .header(ACCEPT_ENCODING, ACCEPTED);
+        let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
+        if let Some(credential) = &request.credential {
+            credential.sign(&mut url, &mut headers);
+        }
+        let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
         if let Some(body) = &request.body {
             sent = sent.body(body.clone());
         }
         let result = match sent.send().await {
             Ok(response) => read(request, response, hops).await,
-            Err(error) => Err(unreached(&request.target, &error)),
+            // The URL that was sent may hold what proves who asks.
+            Err(error) => Err(unreached(&request.target, &error.without_url())),
         };
         let told = result.as_ref().map(|(status, hop)| (*status, hop.size()));
         self.note(request, begun, told);
@@ -245,9 +290,14 @@ async fn read(request: &Request, mut response: reqwest::Response, hops: usize) -
             break;
         }
     }
-    let (body, cut) = if none { (Vec::new(), false) } else { intake.finish().map_err(unreadable)? };
+    let (mut body, cut) = if none { (Vec::new(), false) } else { intake.finish().map_err(unreadable)? };
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+    let mut headers: Vec<(String, String)> =
+        response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+    if let Some(credential) = &request.credential {
+        credential.mask_bytes(&mut body);
+        headers.iter_mut().for_each(|(_, value)| credential.mask_text(value));
+    }
     let target = request.target.clone();
     Ok((code, Hop::Arrived(Box::new(Response { status: code, target, headers, body, cut, hops }))))
 }
