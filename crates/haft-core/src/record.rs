@@ -138,12 +138,26 @@ pub fn redact(args: &Value, bodies: &[&str]) -> Value {
     let redacted = object.iter().map(|(name, value)| {
         let value = if bodies.contains(&name.as_str()) || secret::is_secret_name(name) {
             fingerprint(value)
+        } else if let (true, Some(headers)) = (name == HEADERS, value.as_object()) {
+            redact_headers(headers)
         } else {
             redact_value(value)
         };
         (name.clone(), value)
     });
     Value::Object(redacted.collect::<Map<_, _>>())
+}
+
+/// The parameter in which tools take the headers of a request.
+const HEADERS: &str = "headers";
+
+/// Headers carry credentials under more names than parameters do.
+fn redact_headers(headers: &Map<String, Value>) -> Value {
+    let redacted = headers.iter().map(|(name, value)| {
+        let value = if secret::is_secret_header(name) { fingerprint(value) } else { redact_value(value) };
+        (name.clone(), value)
+    });
+    Value::Object(redacted.collect())
 }
 
 /// Arguments that were not found valid: what the tool does not know may be anything, so only its hash and
@@ -186,6 +200,9 @@ mod tests {
             "long": "x".repeat(600), "nested": {"password": "p"}});
         let text = redact(&args, &["content"]).to_string();
         assert!(text.contains("a.txt"));
+        let headers = json!({"headers": {"Cookie": "id=7", "X-Signing-Key": "abc", "Accept": "text/html"}});
+        let shown = redact(&headers, &[]).to_string();
+        assert!(shown.contains("text/html") && !shown.contains("id=7") && !shown.contains("abc\""), "{shown}");
         for hidden in ["hello", "\"k\"", "ghp_0123", "xxxx", "\"p\""] {
             assert!(!text.contains(hidden), "{hidden} in {text}");
         }

@@ -66,6 +66,14 @@ pub fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|part| lower.contains(part))
 }
 
+/// Whether a header's name says that its value is secret: more names do than among parameters.
+pub fn is_secret_header(name: &str) -> bool {
+    let lower = name.to_lowercase().replace('-', "_");
+    is_secret_name(name)
+        || ["cookie", "auth", "signature"].iter().any(|part| lower.contains(part))
+        || lower.ends_with("_key")
+}
+
 /// The text with everything that looks like a secret masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if !TELLTALES.iter().any(|sign| text.contains(sign)) {
@@ -106,5 +114,9 @@ mod tests {
     #[test]
     fn names_give_secrets_away() {
         assert!(is_secret_name("API-Key") && is_secret_name("dbPassword") && !is_secret_name("path"));
+        for name in ["Cookie", "set-cookie", "X-Auth", "Ocp-Apim-Subscription-Key", "Authorization", "X-CSRF-Token"] {
+            assert!(is_secret_header(name), "{name}");
+        }
+        assert!(!is_secret_header("Content-Type") && !is_secret_header("ETag") && !is_secret_header("X-Keyboard"));
     }
 }

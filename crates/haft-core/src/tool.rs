@@ -65,7 +65,8 @@ pub struct Touch {
 /// Where on the web a call goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outward {
-    /// To the URL in this parameter, by the method in that one; without one it is GET.
+    /// To the URL in this parameter, by the method in that one; without one it is GET. A call that names no URL goes
+    /// to a host that the configuration names.
     Url(&'static str, Option<&'static str>),
     /// To hosts that the configuration names.
     Configured,
@@ -86,8 +87,8 @@ pub struct Reach {
     pub network: bool,
     /// Where on the web it goes, if it goes there by the guarded way.
     pub web: Option<Outward>,
-    /// A parameter and the value of it with which the tool only looks.
-    pub only_reads_when: Option<(&'static str, &'static str)>,
+    /// A parameter and the values of it with which the tool only looks.
+    pub only_reads_when: Option<(&'static str, &'static [&'static str])>,
     /// Whether it acts on nothing but what the same session started, so that what it ends is the caller's own.
     pub own_tasks: bool,
 }
@@ -226,10 +227,10 @@ impl ToolSpec {
         self
     }
 
-    /// With this value of this parameter it only looks.
+    /// With one of these values of this parameter it only looks.
     #[must_use]
-    pub fn only_reads_when(mut self, param: &'static str, value: &'static str) -> Self {
-        self.reach.only_reads_when = Some((param, value));
+    pub fn only_reads_when(mut self, param: &'static str, values: &'static [&'static str]) -> Self {
+        self.reach.only_reads_when = Some((param, values));
         self
     }
 

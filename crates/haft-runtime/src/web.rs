@@ -7,6 +7,7 @@
 
 mod body;
 pub(crate) mod cache;
+mod credential;
 mod guard;
 pub mod profiles;
 mod quota;
@@ -14,6 +15,7 @@ mod request;
 mod room;
 mod trouble;
 
+pub use credential::Credential;
 pub use guard::Response;
 pub use quota::Quota;
 pub use request::Request;
@@ -151,19 +153,24 @@ impl Web {
     /// What a call would ask of the web, for those who decide about it.
     pub(crate) fn errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
         let (spec, args) = (checked.spec(), checked.args());
-        match spec.reach.web {
+        let whereto = match spec.reach.web {
+            Some(Outward::Url(param, _)) if args.get(param).is_none() => Some(Outward::Configured),
+            whereto => whereto,
+        };
+        match whereto {
             Some(Outward::Url(param, method)) => {
                 let Some(url) = args.get(param).and_then(Value::as_str) else { return Ok(None) };
                 let target = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
                 let method = method.and_then(|name| args.get(name)).and_then(Value::as_str).unwrap_or("GET");
                 let rules = self.rules(&checked.call().caller, &spec.name);
+                let refusal = rules.admits(&target).err().map(|refusal| format!("{refusal}; {}", refusal.hint()));
                 Ok(Some(Errand {
                     method: method.to_ascii_uppercase(),
                     url: target.to_string(),
                     authority: target.authority(),
                     writes: Errand::is_write(&method.to_ascii_uppercase()),
-                    refusal: rules.admits(&target).err().map(|refusal| format!("{refusal}; {}", refusal.hint())),
-                    doubts: doubts(&target, texts(args, &[param])),
+                    refusal: refusal.or_else(|| self.profiles.refusal(&target)),
+                    doubts: doubts(&target, texts(args, param)),
                 }))
             }
             Some(Outward::Configured) => Ok(Some(Errand {
@@ -176,7 +183,8 @@ impl Web {
                     .networks
                     .contains(&Network::None)
                     .then(|| "the configuration gives no network".to_owned()),
-                doubts: texts(args, &[])
+                doubts: texts(args, "")
+                    .into_iter()
                     .find(|(_, text)| haft_core::secret::contains_secret(text))
                     .map(|(name, _)| format!("`{name}` holds what looks like a key"))
                     .into_iter()
@@ -187,12 +195,22 @@ impl Web {
     }
 }
 
-/// The texts among arguments, and in the objects among them, but for some.
-fn texts<'a>(args: &'a Value, but: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let object = args.as_object().into_iter().flatten().filter(move |(name, _)| !but.contains(&name.as_str()));
-    object.flat_map(|(name, value)| {
-        let own = value.as_str().map(|text| (name.as_str(), text));
-        let inner = value.as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
-        own.into_iter().chain(inner.map(|text| (name.as_str(), text)))
-    })
+/// Every text among arguments, however deep, with the argument that holds it; but for one argument.
+fn texts<'a>(args: &'a Value, but: &str) -> Vec<(&'a str, &'a str)> {
+    let mut found = Vec::new();
+    let object = args.as_object().into_iter().flatten().filter(|(name, _)| *name != but);
+    let mut left: Vec<(&str, &Value)> = object.map(|(name, value)| (name.as_str(), value)).collect();
+    while let Some((name, value)) = left.pop() {
+        match value {
+            Value::String(text) => found.push((name, text.as_str())),
+            Value::Array(items) => left.extend(items.iter().map(|item| (name, item))),
+            Value::Object(map) => {
+                // What is sent as a name is sent, too.
+                found.extend(map.keys().map(|key| (name, key.as_str())));
+                left.extend(map.values().map(|value| (name, value)));
+            }
+            _ => {}
+        }
+    }
+    found
 }

@@ -37,8 +37,7 @@ impl Store {
             let minute = now_ms / MINUTE_MS;
             connection.prepare_cached("DELETE FROM requests WHERE minute <= ?1")?.execute([minute - DAY])?;
             let before = spent(connection, &session, minute)?;
-            let counted =
-                before.session < limits.session && before.hour < limits.hour && before.day < limits.day;
+            let counted = before.session < limits.session && before.hour < limits.hour && before.day < limits.day;
             if counted {
                 count(connection, &session, minute)?;
             }

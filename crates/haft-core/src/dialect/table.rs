@@ -117,6 +117,8 @@ const PLAIN: &[(&str, Fixed)] = &[("line_numbers", Fixed::Flag(false))];
 
 const TIMEOUT: Param = param("timeout", "timeout_ms", Unit::Same);
 const HALF_A_MINUTE: &[(&str, Fixed)] = &[("timeout_ms", Fixed::Number(30_000))];
+const TEN_SECONDS: &[(&str, Fixed)] = &[("timeout_ms", Fixed::Number(10_000))];
+const MIME_TYPE: &[Param] = &[param("mimeType", "mime_type", Unit::Same)];
 const PID: &[Param] = &[param("pid", "id", Unit::Task)];
 
 /// Each dialect: its document's declarations, and its rows.
@@ -143,6 +145,13 @@ const FLYNN: &[Row] = &[
     Row { params: PID, ..row("process.output", "process.output") },
     row("process.list", "process.list"),
     row("system.info", "system.info"),
+    Row { params: &[TIMEOUT], usual: TEN_SECONDS, ..row("web.fetch", "web.request") },
+    Row { params: &[param("limit", "max_results", Unit::Same)], ..row("web.search", "web.search") },
+    row("browser.navigate", "browser.navigate"),
+    row("browser.screenshot", "browser.screenshot"),
+    Row { params: MIME_TYPE, ..row("image.analyze", "image.analyze") },
+    Row { params: MIME_TYPE, ..row("audio.transcribe", "audio.transcribe") },
+    Row { params: MIME_TYPE, ..row("media.send", "media.send") },
     row("sessions.list", "session.list"),
     Row { params: &[param("sessionId", "session", Unit::Same)], ..row("sessions.delete", "session.delete") },
 ];
@@ -155,6 +164,8 @@ const FLYTO: &[Row] = &[
     row("Glob", "file.glob"),
     row("Grep", "file.grep"),
     row("Gitignore", "file.ignore"),
+    Row { params: &[param("timeout", "timeout_ms", Unit::Seconds)], ..row("WebFetch", "web.fetch") },
+    row("WebSearch", "web.search"),
 ];
 
 const FLEMMA: &[Row] = &[
@@ -178,6 +189,9 @@ const NODYN: &[Row] = &[
     Row { fixed: PLAIN, ..row("read_file", "file.read") },
     row("write_file", "file.write"),
     Row { params: &[param("directory", "path", Unit::Same)], ..row("batch_files", "file.batch") },
+    row("http_request", "web.request"),
+    row("api_setup", "api.setup"),
+    row("web_research", "web.research"),
 ];
 
 /// Glee's own tools run, make and list manifests; they come with the manifests.

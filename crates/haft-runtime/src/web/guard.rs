@@ -1,10 +1,10 @@
 //! Sending a request: hop by hop, each judged, bounded and recorded.
 
+use super::Way;
 use super::body::{ACCEPTED, Intake};
 use super::request::Request;
 use super::room::SMALL;
 use super::trouble::{cause, late, refused, unreached, unreadable};
-use super::Way;
 use crate::http;
 use haft_core::host::Host;
 use haft_core::record::Kind;

@@ -57,7 +57,7 @@ pub fn tool() -> Arc<dyn Tool> {
             }
         }))
         .changes_files()
-        .only_reads_when("action", "check")
+        .only_reads_when("action", &["check"])
         .touches("dir", Access::Write, Some("."));
     Blocking::tool(spec, act)
 }
