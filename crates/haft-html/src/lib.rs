@@ -13,16 +13,14 @@ mod element;
 mod hidden;
 mod page;
 mod table;
+mod tokens;
 mod write;
 mod zones;
 
 pub use charset::decode;
 pub use url::Url;
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
 use page::Reading;
-use std::convert::Infallible;
 
 /// What the text looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,13 +59,8 @@ pub struct Page {
 /// Reads a page.
 pub fn markdown(html: &str, options: &Options) -> Page {
     let mut reading = Reading::new(html, options);
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span<()>| -> Option<Infallible> {
-        reading.take(event);
-        None
-    });
-    emitter.naively_switch_states(true);
     // Everything happens as the tokens come by.
-    Tokenizer::new_with_emitter(html, emitter).for_each(drop);
+    tokens::each(html, |event| reading.take(event));
     reading.finish();
     let title = Some(collapsed(&reading.title)).filter(|title| !title.is_empty());
     let written = std::mem::take(&mut reading.writer.out);
