@@ -9,6 +9,7 @@ mod answer;
 mod bridge;
 mod call;
 mod connect;
+mod courier;
 mod declared;
 mod follow;
 mod link;

@@ -4,11 +4,11 @@
 //! connected to. Addresses that stand in a URL do not pass here; whoever sends a request judges those first.
 
 use haft_core::CallError;
-use haft_core::host::is_public;
+use haft_core::host::{Host, is_public};
 use haft_core::preview::inert;
-use haft_core::web::Refusal;
-pub use reqwest::Client;
+use haft_core::web::{Network, Refusal, Rules, Target};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+pub use reqwest::{Client, Response as Answer};
 use reqwest::{ClientBuilder, NoProxy, Proxy, Url};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -173,6 +173,24 @@ fn outside_only(name: &str, found: &[SocketAddr]) -> Result<(), Refusal> {
 pub(crate) fn is_inside(address: IpAddr) -> bool {
     let address = address.to_canonical();
     !is_public(address) || haft_sandbox::net::is_own(address)
+}
+
+/// Somebody who is not reached for a server that named them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; only the server's own host may be there")]
+pub struct Stranger(#[from] Refusal);
+
+/// Whether an address in a URL may be connected to for somebody whose own host is `own`. Where names lead is for the
+/// client to judge, in the moment of connecting.
+pub fn judge(target: &Target, own: &Host) -> Result<(), Stranger> {
+    if target.host() == own {
+        return Ok(());
+    }
+    Rules { networks: vec![Network::All], ..Rules::default() }.admits(target)?;
+    match target.host() {
+        Host::Address(address) if is_inside(*address) => Err(Refusal::Private(target.authority()).into()),
+        Host::Address(_) | Host::Name(_) => Ok(()),
+    }
 }
 
 /// Where a proxy carries requests, it also looks names up. What they lead to from here is checked all the same; a name

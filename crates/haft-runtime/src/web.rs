@@ -77,6 +77,13 @@ impl Default for WebSettings {
     }
 }
 
+impl WebSettings {
+    /// Who carries requests.
+    pub fn carrier(&self) -> Carrier {
+        if self.proxy { Carrier::Environment } else { Carrier::Own }
+    }
+}
+
 /// What all calls share: connections, and how much has been asked for.
 pub struct Web {
     settings: WebSettings,
@@ -145,8 +152,7 @@ impl Web {
         } else {
             (&self.outside, Leads::Outside)
         };
-        let carrier = if self.settings.proxy { Carrier::Environment } else { Carrier::Own };
-        let made = cell.get_or_init(|| http::client(leads, carrier));
+        let made = cell.get_or_init(|| http::client(leads, self.settings.carrier()));
         made.as_ref().map_err(Clone::clone)
     }
 

@@ -3,11 +3,12 @@
 use super::answer::{Answerer, Desk};
 use super::call::Connection;
 use super::wire::{Noticed, Wire};
-use super::{Program, Reach, Server, expanded, oauth, tamed};
+use super::{Program, Reach, Server, courier, expanded, oauth, tamed};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::Workspace;
 use haft_runtime::confined::{Errand, Resident, Terms};
+use haft_runtime::http::Carrier;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::service::{ClientCacheConfig, ClientInitializeError, RunningService, serve_client_with_lifecycle};
@@ -32,6 +33,8 @@ pub(super) struct Site {
     pub(super) terms: Terms,
     /// Where tokens are kept.
     pub(super) oauth: PathBuf,
+    /// Who carries what goes out.
+    pub(super) carrier: Carrier,
 }
 
 /// A connection and what keeps it up.
@@ -166,12 +169,12 @@ async fn reach(
     desk: &Arc<Desk>,
 ) -> Result<Service, CallError> {
     let config = config(url, headers)?;
-    let client = haft_runtime::http::client(Leads::Anywhere, Carrier::Environment)?;
+    let client = courier::client(url, site.carrier)?;
     let mut first = None;
     for lifecycle in lifecycles() {
         let token = match config.auth_header {
             Some(_) => None,
-            None => oauth::known(&site.oauth, &server.name, url).await?,
+            None => oauth::known(&site.oauth, (&server.name, url), site.carrier).await?,
         };
         let work = greet(desk, (client.clone(), token), config.clone(), lifecycle);
         match tokio::time::timeout(server.timeout, work).await {

@@ -1,8 +1,10 @@
 //! Signing in to servers that want to know who asks. Tokens are kept in files that only the user can read, and are
 //! renewed when they have run out.
 
+use super::courier::Courier;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
+use haft_runtime::http::Carrier;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore, OAuthState, StoredCredentials,
 };
@@ -12,6 +14,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -88,12 +91,16 @@ impl CredentialStore for Kept {
 }
 
 /// What is known of a server's tokens, if somebody has signed in.
-pub(super) async fn known(dir: &Path, server: &str, url: &str) -> Result<Option<AuthorizationManager>, CallError> {
+pub(super) async fn known(
+    dir: &Path,
+    (server, url): (&str, &str),
+    carrier: Carrier,
+) -> Result<Option<AuthorizationManager>, CallError> {
     let kept = Kept::of(dir, server);
     if !kept.file.exists() {
         return Ok(None);
     }
-    let mut manager = manager(url, kept).await?;
+    let mut manager = manager(url, kept, carrier).await?;
     let there = manager.initialize_from_store().await.map_err(|error| trouble(&error))?;
     Ok(there.then_some(manager))
 }
@@ -145,7 +152,7 @@ pub enum Who {
 /// keeps the tokens.
 pub async fn sign_in(
     dir: &Path,
-    (server, url): (&str, &str),
+    (server, url, carrier): (&str, &str, Carrier),
     who: &Who,
     challenge: &str,
     show: &(dyn Fn(&str) + Sync),
@@ -153,7 +160,7 @@ pub async fn sign_in(
     let fail = |error: std::io::Error| CallError::internal(format!("nobody can listen for the browser: {error}"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(fail)?;
     let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr().map_err(fail)?.port());
-    let manager = manager(url, Kept::of(dir, server)).await?;
+    let manager = manager(url, Kept::of(dir, server), carrier).await?;
     let mut state = OAuthState::Unauthorized(manager);
     let mut request = AuthorizationRequest::new(redirect.as_str()).with_client_name("haft");
     request = match who {
@@ -202,10 +209,10 @@ async fn answer(listener: &TcpListener, redirect: &str) -> String {
     }
 }
 
-async fn manager(url: &str, kept: Kept) -> Result<AuthorizationManager, CallError> {
-    // The SDK makes its own client for this, which refuses addresses inside; it needs to know how to do TLS.
-    haft_runtime::http::client()?;
-    let mut manager = AuthorizationManager::new(url).await.map_err(|error| trouble(&error))?;
+async fn manager(url: &str, kept: Kept, carrier: Carrier) -> Result<AuthorizationManager, CallError> {
+    let courier = Arc::new(Courier::new(url, carrier)?);
+    let manager = AuthorizationManager::new_with_oauth_http_client(url, courier).await;
+    let mut manager = manager.map_err(|error| trouble(&error))?;
     manager.set_credential_store(kept);
     Ok(manager)
 }

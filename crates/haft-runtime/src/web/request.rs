@@ -79,7 +79,7 @@ impl Request {
         if OWN.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(CallError::invalid(format!("the header `{name}` is set by haft itself")));
         }
-        let value = HeaderValue::try_from(value).map_err(|_| bad())?;
+        let value = HeaderValue::try_from(value).ok().filter(|_| value.is_ascii()).ok_or_else(bad)?;
         self.headers.append(name, value);
         let size: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if self.headers.len() > HEADERS_MAX || size > HEADERS_BYTES {

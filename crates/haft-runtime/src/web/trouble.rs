@@ -51,10 +51,13 @@ fn known(error: &(dyn Error + 'static)) -> Option<(String, &'static str)> {
     if let Some(unknown) = error.downcast_ref::<Unknown>() {
         return Some((unknown.to_string(), "check the spelling of the name, and the connection to the internet"));
     }
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some((untrusted(tls), "whoever runs the host has to mend this; the check cannot be switched off"));
+    }
     let io = error.downcast_ref::<io::Error>()?;
     // An I/O error does not count what it wraps as its source.
-    if let Some(tls) = io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        return Some((untrusted(tls), "whoever runs the host has to mend this; the check cannot be switched off"));
+    if let Some(inner) = io.get_ref() {
+        return known(inner);
     }
     let why = match io.kind() {
         io::ErrorKind::ConnectionRefused => "nobody listens at that port",

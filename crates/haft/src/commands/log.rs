@@ -127,7 +127,7 @@ fn show(record: &Record) {
         (_, Some(true)) => paint(GOOD, format!("{kind:<11}")),
         _ => format!("{kind:<11}"),
     };
-    let what = ["tool", "spoken", "said", "root"]
+    let what = ["tool", "spoken", "said", "root", "method"]
         .iter()
         .map(|name| text(name))
         .find(|word| !word.is_empty())
@@ -144,6 +144,9 @@ fn show(record: &Record) {
 }
 
 fn summary(body: &Value) -> String {
+    if body["kind"] == "request" {
+        return request(body);
+    }
     let places = body["places"].as_array().into_iter().flatten().filter_map(|place| place["path"].as_str());
     let places: Vec<&str> = places.collect();
     if !places.is_empty() {
@@ -153,4 +156,26 @@ fn summary(body: &Value) -> String {
         return haft_core::preview::cut(&haft_core::preview::inert(message), 100);
     }
     body["duration_ms"].as_u64().map(|ms| format!("{ms} ms")).unwrap_or_default()
+}
+
+/// What became of a request: whom it went to, what they said, how much came and how long that took.
+fn request(body: &Value) -> String {
+    let host = body["host"].as_str().unwrap_or_default();
+    let status = body["status"].as_u64().map(|status| format!("  {status}")).unwrap_or_default();
+    let error = body["error"].as_str().map(|error| format!("  {error}")).unwrap_or_default();
+    let (bytes, ms) = (body["bytes"].as_u64().unwrap_or_default(), body["duration_ms"].as_u64().unwrap_or_default());
+    haft_core::preview::inert(&format!("{host}{status}{error}  {bytes} B  {ms} ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_readable_line() {
+        let body = json!({"kind": "request", "method": "GET", "host": "example.com:443", "status": 200, "bytes": 1234, "duration_ms": 56});
+        assert_eq!(summary(&body), "example.com:443  200  1234 B  56 ms");
+        let body = json!({"kind": "request", "method": "GET", "host": "example.com:443", "bytes": 0, "duration_ms": 30_000, "error": "timeout"});
+        assert_eq!(summary(&body), "example.com:443  timeout  0 B  30000 ms");
+    }
 }

@@ -92,9 +92,16 @@ impl Web {
         }
     }
 
-    /// What of it can only take away: no network at all.
+    /// What of it can only take away: no network at all, for everybody, an agent or a tool. A list could stand in place of
+    /// a shorter one.
     pub(super) fn tightened(self) -> Self {
-        Self { network: self.network.filter(|net| *net == Net::Switch(false)), ..Self::default() }
+        let none = |nets: BTreeMap<Text, Net>| nets.into_iter().filter(|(_, net)| *net == Net::Switch(false)).collect();
+        Self {
+            network: self.network.filter(|net| *net == Net::Switch(false)),
+            agents: none(self.agents),
+            tools: none(self.tools),
+            ..Self::default()
+        }
     }
 
     /// What the runtime is told.
@@ -111,7 +118,7 @@ impl Web {
         let WebLimits { session, hour, day, timeout_ms } = self.limits;
         Ok(WebSettings {
             network: self.network.as_ref().map(network).transpose()?.unwrap_or(usual.network),
-            allow_private: hosts(&self.allow_private)?,
+            allow_private: services(&self.allow_private)?,
             agents: self.agents.iter().map(agent).collect::<Result<_, ConfigError>>()?,
             tools: self.tools.iter().map(tool).collect::<Result<_, ConfigError>>()?,
             quota: Quota {
@@ -141,3 +148,19 @@ fn hosts(list: &[Text]) -> Result<HostRules, ConfigError> {
     };
     Ok(list.iter().map(rule).collect::<Result<Vec<_>, _>>()?.into())
 }
+
+/// Services inside are named one by one: a wildcard or a host with all its ports would open more than anybody thinks of.
+fn services(list: &[Text]) -> Result<HostRules, ConfigError> {
+    let rules = hosts(list)?;
+    let vague = rules.iter().zip(list).find(|(rule, _)| rule.host().is_none() || rule.port().is_none());
+    match vague {
+        Some((_, text)) => {
+            let why = format!("`{}` is not one service; write its host and port, as in `127.0.0.1:8080`", text.value);
+            Err(ConfigError::malformed(&text.spot, why))
+        }
+        None => Ok(rules),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,10 +16,11 @@ pub(super) async fn run(app: &App, name: &str, error: &CallError) -> Result<(), 
     let challenge = error.details.as_ref().and_then(|details| details["challenge"].as_str()).unwrap_or_default();
     let server = app.doors.servers.iter().find(|server| server.name == name);
     let Some(Reach::Url { url, who, .. }) = server.map(|server| &server.reach) else { return Err(error.clone()) };
-    let dir = app.haft.settings().data_dir.join("oauth");
+    let settings = app.haft.settings();
+    let (dir, carrier) = (settings.data_dir.join("oauth"), settings.web.carrier());
     let show = |address: &str| {
         style::note(&format!("{} wants to know who asks; open this in a browser:", paint(BOLD, name)));
         style::note(&style::inert(address));
     };
-    oauth::sign_in(&dir, (name, url), who, challenge, &show).await
+    oauth::sign_in(&dir, (name, url, carrier), who, challenge, &show).await
 }
