@@ -13,10 +13,10 @@ pub use target::{BadUrl, Target};
 
 use crate::host::{Host, HostRules, is_public};
 use core::net::IpAddr;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which part of the network may be used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// All public hosts.
@@ -29,7 +29,7 @@ pub enum Network {
 }
 
 /// Who may be reached by one call: what everybody with a say allows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// The network as the configuration, the agent's rules and the tool's rules have it. All of them must allow a host.
     pub networks: Vec<Network>,
