@@ -140,7 +140,8 @@ impl Web {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// What a call would ask of the web, for those who decide about it.
+    /// What a call would ask of the web, for those who decide about it. What it would do to a page that a browser shows
+    /// is the browsers' to say.
     pub(crate) fn errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
         let (spec, args) = (checked.spec(), checked.args());
         match spec.reach.web {
@@ -177,7 +178,7 @@ impl Web {
 }
 
 /// The texts among arguments, and in the objects among them, but for some.
-fn texts<'a>(args: &'a Value, but: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+pub(crate) fn texts<'a>(args: &'a Value, but: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
     let object = args.as_object().into_iter().flatten().filter(move |(name, _)| !but.contains(&name.as_str()));
     object.flat_map(|(name, value)| {
         let own = value.as_str().map(|text| (name.as_str(), text));

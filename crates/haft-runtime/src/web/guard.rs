@@ -166,6 +166,13 @@ impl Way<'_> {
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late()))
     }
 
+    /// Judges and counts a request that somebody else will send: a browser.
+    pub(crate) fn spend(&self, target: &Target) -> Result<(), CallError> {
+        let rules = self.web.rules(self.caller, self.tool);
+        rules.admits(target).map_err(|refusal| refused(&refusal))?;
+        self.web.spent.take(self.session, now_ms())
+    }
+
     /// One hop: judged, counted, sent, read, recorded.
     async fn hop(&self, request: &Request, hops: usize) -> Result<Hop, CallError> {
         let begun = Instant::now();
