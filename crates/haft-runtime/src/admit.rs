@@ -269,7 +269,9 @@ impl Haft {
         // What the tool says it is belongs to what is approved: a server may change its mind.
         let spec = checked.spec();
         let said = Digest::of(format!("{} {:?}", spec.description, spec.shapes).as_bytes());
-        let basis = format!("{} {said} {} {real:?} {shown:?} {:?}", spec.name, checked.args(), facts.altered);
+        // So does the host: a page may move on by itself.
+        let host = facts.web.as_ref().map(|errand| &errand.authority);
+        let basis = format!("{} {said} {} {real:?} {shown:?} {:?} {host:?}", spec.name, checked.args(), facts.altered);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
