@@ -205,6 +205,6 @@ async fn greet(browser: &Browser) -> Result<(), CallError> {
         None => json!({ "behavior": "deny", "eventsEnabled": true }),
     };
     wire.ask(None, "Browser.setDownloadBehavior", downloads, START).await?.map_err(refused)?;
-    let ready = wire.until(START, |tabs| tabs.current().map(drop)).await;
+    let ready = wire.until(START, |tabs| tabs.current().filter(|tab| !tab.loader.is_empty()).map(drop)).await;
     ready.ok_or_else(|| CallError::failed("it showed no page"))
 }

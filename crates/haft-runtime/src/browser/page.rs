@@ -85,12 +85,13 @@ impl Browser {
             return Err(self.unreached(target, error));
         }
         let come = |tab: &Tab| tab.loaded && (wait == Wait::Load || tab.idle) && !tab.loading;
-        let anew = went["loaderId"].is_string();
         let left = until.saturating_duration_since(Instant::now());
-        // It may be sent on by script, or another tab may open; what counts is what is shown.
-        let other = |now: &Tab| !anew || now.loader != tab.loader || now.session != tab.session;
+        // Within one document nothing is loaded. Otherwise the one that was asked for comes, and may send on to others.
+        let mut begun = went["loaderId"].is_null();
         let seen = self.wire.until(left, |tabs| {
-            tabs.current().filter(|now| now.crashed || (come(now) && other(now))).map(drop)
+            let now = tabs.current()?;
+            begun |= went["loaderId"] == now.loader.as_str() || now.session != tab.session;
+            (now.crashed || (begun && come(now))).then_some(())
         });
         let late = seen.await.is_none();
         self.tab()?;
@@ -108,7 +109,7 @@ impl Browser {
         let known = tab.map(|tab| tab.target).unwrap_or_default();
         let failed = |error: String| CallError::failed(format!("no page could be opened: {}", inert(&error)));
         self.wire.ask(None, "Target.createTarget", json!({ "url": "about:blank" }), PATIENCE).await?.map_err(failed)?;
-        let other = |tab: &&Tab| tab.target != known;
+        let other = |tab: &&Tab| tab.target != known && !tab.loader.is_empty();
         let ready = self.wire.until(PATIENCE, |tabs| tabs.current().filter(other).map(drop)).await;
         ready.ok_or_else(|| CallError::failed("no page could be opened").hint("browser.close ends this browser"))
     }
@@ -130,7 +131,7 @@ impl Browser {
         let params = json!({ "expression": rest, "awaitPromise": true });
         // A page that is being left gives no answer, and one that is busy gives it late.
         let _ = self.wire.ask(Some(&tab.session), "Runtime.evaluate", params, SETTLE).await;
-        let calm = |tab: &Tab| tab.crashed || (!tab.loading && (tab.loaded || tab.loader.is_empty()));
+        let calm = |tab: &Tab| tab.crashed || (!tab.loading && tab.loaded);
         self.wire.until(AFTERMATH, |tabs| tabs.current().filter(|tab| calm(tab)).map(drop)).await;
     }
 

@@ -39,7 +39,7 @@ const USABLE: [&str; 22] = [
     "Date",
 ];
 /// Roles that say nothing by themselves.
-const SILENT: [&str; 12] = [
+const SILENT: [&str; 16] = [
     "none",
     "generic",
     "presentation",
@@ -52,7 +52,15 @@ const SILENT: [&str; 12] = [
     "LayoutTable",
     "LayoutTableRow",
     "LayoutTableCell",
+    "paragraph",
+    "LabelText",
+    "MenuListPopup",
+    "ListMarker",
 ];
+/// Of these, those between which a text does not go on.
+const APART: [&str; 3] = ["paragraph", "LabelText", "LayoutTableCell"];
+/// Where one is in the line of what is still to be drawn, one of those has ended.
+const END: &str = "";
 /// Roles whose name is their content, which then need not be said twice.
 const NAMED_BY_CONTENT: [&str; 14] = [
     "link", "button", "heading", "option", "tab", "menuitem", "treeitem", "cell", "gridcell", "columnheader",
@@ -96,6 +104,7 @@ impl Refs {
 struct Node<'t> {
     role: &'t str,
     name: String,
+    value: String,
     ignored: bool,
     children: Vec<&'t str>,
     whole: &'t Value,
@@ -107,6 +116,7 @@ impl<'t> Node<'t> {
         let node = Self {
             role: whole["role"]["value"].as_str().unwrap_or_default(),
             name: text(&whole["name"]["value"]),
+            value: text(&whole["value"]["value"]),
             ignored: whole["ignored"].as_bool().unwrap_or(false),
             children: ids.iter().filter_map(Value::as_str).collect(),
             whole,
@@ -131,9 +141,8 @@ impl<'t> Node<'t> {
     /// What is the case about it, besides its name.
     fn state(&self) -> String {
         let mut state = String::new();
-        let value = text(&self.whole["value"]["value"]);
-        if !value.is_empty() && value != self.name {
-            state.push_str(&format!(" value={}", quoted(&value)));
+        if !self.value.is_empty() && self.value != self.name {
+            state.push_str(&format!(" value={}", quoted(&self.value)));
         }
         for name in ["checked", "selected", "expanded", "pressed", "disabled", "required", "level"] {
             match self.property(name) {
@@ -188,6 +197,9 @@ pub(super) fn draw(nodes: &[Value], refs: &mut Refs) -> (String, bool) {
     let mut cut = nodes.len() > NODES_MAX;
     let mut drawn = HashSet::new();
     while let Some((id, depth, around)) = left.pop() {
+        if id == END {
+            drawing.flush();
+        }
         let Some(node) = all.get(id).filter(|_| drawn.insert(id)) else { continue };
         if drawing.lines.len() >= LINES_MAX {
             cut = true;
@@ -204,6 +216,10 @@ pub(super) fn draw(nodes: &[Value], refs: &mut Refs) -> (String, bool) {
             drawing.flush();
             drawing.line(node, depth, refs);
         }
+        if silent && !node.ignored && APART.contains(&node.role) {
+            drawing.flush();
+            left.push((END, depth, ""));
+        }
         let inner = if silent { depth } else { depth + 1 };
         let around = if silent { around } else { named(node) };
         left.extend(node.children.iter().rev().map(|child| (*child, inner, around)));
@@ -213,7 +229,11 @@ pub(super) fn draw(nodes: &[Value], refs: &mut Refs) -> (String, bool) {
 }
 
 fn named<'n>(node: &'n Node<'_>) -> &'n str {
-    if NAMED_BY_CONTENT.contains(&node.role) { &node.name } else { "" }
+    match node.role {
+        role if NAMED_BY_CONTENT.contains(&role) => &node.name,
+        "textbox" | "searchbox" => &node.value,
+        _ => "",
+    }
 }
 
 struct Drawing {

@@ -62,6 +62,7 @@ fn a_page_reaches_nothing_that_the_rules_refuse() {
     let Some(scene) = Scene::new(&[open.port]) else { return };
     scene.navigate(&open.url("/"));
     let came = scene.evaluate(&format!("{TRIES}({port})"));
+    assert_eq!(came.as_object().map_or(0, serde_json::Map::len), 13, "{came}");
     for (attempt, end) in came.as_object().unwrap() {
         match attempt.as_str() {
             "own" => assert_eq!(end, "reached", "{came}"),
@@ -78,7 +79,7 @@ fn a_page_reaches_nothing_that_the_rules_refuse() {
     // Whoever called is told, and so is the log.
     let tried = scene.tries("browser.evaluate", json!({ "expression": format!("{TRIES}({port})") }));
     let refused = format!("the page was refused: `127.0.0.1:{port}` is not a public address");
-    assert!(tried.warnings.contains(&refused), "{:?}", tried.warnings);
+    assert!(tried.warnings.contains(&refused), "{tried:#?}");
     let requests = scene.requests();
     let ended = |host: &str, end: Option<&str>| requests.iter().any(|(to, how)| to == host && how.as_deref() == end);
     assert!(ended(&format!("127.0.0.1:{port}"), Some("denied")), "{requests:?}");

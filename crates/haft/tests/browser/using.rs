@@ -37,7 +37,7 @@ fn shop() -> Site {
 
 /// The ref on the line that has this.
 fn reference(tree: &str, what: &str) -> String {
-    let line = tree.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("no {what} in:\n{tree}"));
+    let line = tree.lines().find(|line| line.contains(what) && line.contains("[ref=")).unwrap_or_else(|| panic!("no {what} in:\n{tree}"));
     line.split("[ref=").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_else(|| panic!("{line}")).to_owned()
 }
 
@@ -49,7 +49,28 @@ fn a_page_is_read_and_used_as_a_person_would() {
     assert_eq!(opened.labels, [Label::Untrusted]);
     assert_eq!(opened.data.as_ref().unwrap()["title"], "The shop");
     let tree = opened.output.replace(&site.port.to_string(), "PORT");
-    insta::assert_snapshot!(tree, @"");
+    insta::assert_snapshot!(tree, @r#"
+    The shop
+    http://127.0.0.1:PORT/
+
+    heading "Welcome" level=1
+    text "Buy apples here."
+    link "More about apples" [ref=e1]
+    form
+      text "Your name"
+      textbox "Your name" [ref=e2] value="nobody"
+      text "Kind"
+      combobox "Kind" [ref=e3] value="Red"
+        option "Red" [ref=e4] selected
+        option "Green" [ref=e5]
+      checkbox "A gift" [ref=e6] checked=false
+      button "Order now" [ref=e7]
+    link "The list" [ref=e8]
+    button "Ask me" [ref=e9]
+    button "Another window" [ref=e10]
+    button "Under" [ref=e11]
+    text "far"
+    "#);
     assert!(!tree.contains("hidden"), "what nobody sees is not shown");
 
     // The form, by refs.

@@ -180,7 +180,6 @@ impl Browser {
             "expression": expression,
             "awaitPromise": true,
             "returnByValue": true,
-            "replMode": true,
             "timeout": millis,
         });
         let answer = self.wire.ask(Some(&tab.session), "Runtime.evaluate", params, patience).await;

@@ -8,8 +8,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::PoisonError;
 
-/// How many elements a page may have for its tree to be asked for: making it costs the browser far more than the page.
+/// How many elements, and how many characters, a page may have for its tree to be asked for: making it costs the browser
+/// far more than the page.
 const ELEMENTS_MAX: u64 = 30_000;
+const CHARACTERS_MAX: u64 = 2_000_000;
 /// How many frames inside a page are looked into.
 const FRAMES_MAX: usize = 10;
 
@@ -48,22 +50,27 @@ impl Browser {
     pub(crate) async fn content(&self, form: Form, offset: usize, limit: usize) -> Result<Part, CallError> {
         let tab = self.tab()?;
         if form == Form::Tree {
-            if self.weight(&tab).await? <= ELEMENTS_MAX {
-                let (tree, warnings) = self.tree(&tab).await?;
-                return Ok(Part { warnings, ..Part::of(&tree, offset, limit) });
-            }
+            let why = match self.is_small(&tab).await? {
+                true => match self.tree(&tab).await {
+                    Ok((tree, warnings)) => return Ok(Part { warnings, ..Part::of(&tree, offset, limit) }),
+                    Err(error) => error.message,
+                },
+                false => "it is too large for that".to_owned(),
+            };
             let mut part = self.written(&tab, "document.body?.innerText", offset, limit).await?;
-            part.warnings.push(format!("the page has more than {ELEMENTS_MAX} elements, so this is its text, without refs"));
+            part.warnings.push(format!("the page cannot be shown as a tree, so this is its text, without refs: {why}"));
             return Ok(part);
         }
         let source = if form == Form::Text { "document.body?.innerText" } else { "document.documentElement?.outerHTML" };
         self.written(&tab, source, offset, limit).await
     }
 
-    /// How many elements a page has.
-    async fn weight(&self, tab: &Tab) -> Result<u64, CallError> {
-        let count = self.look(tab, "document.getElementsByTagName('*').length").await?;
-        Ok(count.as_u64().unwrap_or(u64::MAX))
+    /// Whether a page is small enough for a tree.
+    async fn is_small(&self, tab: &Tab) -> Result<bool, CallError> {
+        let weigh = "[document.getElementsByTagName('*').length, document.documentElement?.textContent.length]";
+        let weight = self.look(tab, weigh).await?;
+        let within = |at: usize, most: u64| weight[at].as_u64().is_some_and(|weight| weight <= most);
+        Ok(within(0, ELEMENTS_MAX) && within(1, CHARACTERS_MAX))
     }
 
     /// A part of a text that is cut where it is, so that no more of it comes here than is wanted.
