@@ -13,10 +13,10 @@ pub use target::{BadUrl, Target};
 
 use crate::host::{Host, HostRules, is_public};
 use core::net::IpAddr;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which part of the network may be used.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// All public hosts.
@@ -29,7 +29,7 @@ pub enum Network {
 }
 
 /// Who may be reached by one call: what everybody with a say allows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// The network as the configuration, the agent's rules and the tool's rules have it. All of them must allow a host.
     pub networks: Vec<Network>,
@@ -96,6 +96,15 @@ impl Rules {
     /// Whether a target may be reached wherever it lies.
     pub fn admits_inside(&self, target: &Target) -> bool {
         self.private.rule_for(target.host(), target.port()).is_some()
+    }
+
+    /// Whether the address that a name leads to may be connected to. `own` says that it belongs to this machine.
+    pub fn admits_address(&self, target: &Target, address: IpAddr, own: bool) -> Result<(), Refusal> {
+        let address = address.to_canonical();
+        if (is_public(address) && !own) || self.admits_inside(target) {
+            return Ok(());
+        }
+        Err(Refusal::LeadsInside { name: target.host().to_string(), address })
     }
 }
 

@@ -18,7 +18,7 @@ use haft_core::grant::{Grant, literal, subject};
 use haft_core::place::Place;
 use haft_core::record::{Digest, Kind};
 use haft_core::shell::rule;
-use haft_core::tool::Effect;
+use haft_core::tool::{Effect, Outward};
 use haft_core::web::{Errand, Target};
 use haft_core::{
     Admitted, Answer, Call, CallError, Checked, Facts, Hold, Origin, Outcome, Pending, Refused, Ruling, Shell,
@@ -184,9 +184,13 @@ impl Haft {
             }
         }
         let altered = self.registry.get(checked.spec().name.as_str()).and_then(|entry| entry.tool().altered());
-        let web = self.web.errand(checked).map_err(|error| Stop {
+        let web = match checked.spec().reach.web {
+            Some(Outward::Page) => self.browsers.errand(&self.web, checked).map(Some),
+            _ => self.web.errand(checked),
+        };
+        let web = web.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
-            verdict: crate::registry::undecided("the URL could not be read, so nothing was decided"),
+            verdict: crate::registry::undecided("where it would go could not be told, so nothing was decided"),
             error,
         })?;
         let heard = self.heard_in(&checked.call().session).await;
@@ -265,7 +269,9 @@ impl Haft {
         // What the tool says it is belongs to what is approved: a server may change its mind.
         let spec = checked.spec();
         let said = Digest::of(format!("{} {:?}", spec.description, spec.shapes).as_bytes());
-        let basis = format!("{} {said} {} {real:?} {shown:?} {:?}", spec.name, checked.args(), facts.altered);
+        // So does the host: a page may move on by itself.
+        let host = facts.web.as_ref().map(|errand| &errand.authority);
+        let basis = format!("{} {said} {} {real:?} {shown:?} {:?} {host:?}", spec.name, checked.args(), facts.altered);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),

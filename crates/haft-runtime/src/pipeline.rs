@@ -232,9 +232,10 @@ impl Haft {
         &self.settings
     }
 
-    /// Ends what a session left running in the background, but for what was to go on. A host calls this when
-    /// a session ends; deleting one does it, too. Returns the tasks.
+    /// Ends what a session left running in the background, but for what was to go on, and its browser. A host calls
+    /// this when a session ends; deleting one does it, too. Returns the tasks.
     pub fn end_session(&self, session: &SessionId) -> Vec<String> {
+        self.browsers.end_session(session);
         self.desk.end_session(session).iter().map(ToString::to_string).collect()
     }
 

@@ -124,6 +124,11 @@ impl Scene {
         self.basis.facts.shell.as_ref()
     }
 
+    /// What the call was decided to do out there.
+    pub(crate) fn errand(&self) -> Option<&haft_core::web::Errand> {
+        self.basis.facts.web.as_ref()
+    }
+
     /// The call as it came.
     pub fn call(&self) -> &Call {
         self.basis.checked.call()

@@ -156,7 +156,8 @@ impl Web {
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// What a call would ask of the web, for those who decide about it.
+    /// What a call would ask of the web, for those who decide about it. What it would do to a page that a browser shows
+    /// is the browsers' to say.
     pub(crate) fn errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
         let (spec, args) = (checked.spec(), checked.args());
         let whereto = match spec.reach.web {
@@ -202,7 +203,7 @@ impl Web {
 }
 
 /// Every text among arguments, however deep, with the argument that holds it; but for one argument.
-fn texts<'a>(args: &'a Value, but: &str) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn texts<'a>(args: &'a Value, but: &str) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
     let object = args.as_object().into_iter().flatten().filter(|(name, _)| *name != but);
     let mut left: Vec<(&str, &Value)> = object.map(|(name, value)| (name.as_str(), value)).collect();

@@ -2,6 +2,7 @@
 //! three acts: say what you offer, plan, start. Paths, addresses and process ids stay behind it.
 
 use crate::confinement::{Bounds, Confinement};
+use crate::net::Told;
 use crate::standing::{Machine, Standing};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -94,6 +95,8 @@ pub struct Plan {
     pub standing: Standing,
     /// Variables that the program needs to find the way out, if it has one.
     pub env: Vec<(OsString, OsString)>,
+    /// Whoever wants to hear of each contact through the gate when it ends.
+    pub told: Option<Told>,
 }
 
 impl Plan {

@@ -15,9 +15,13 @@ pub enum Network {
     All,
     /// These hosts, by way of a gate that checks name and address.
     Hosts(Vec<HostRule>),
+    /// The web, as far as these rules go, by way of the same gate. There are no names and no addresses inside but the
+    /// proxy's.
+    Web(Rules),
 }
 
 pub use haft_core::host::HostRule;
+use haft_core::web::Rules;
 
 /// Where a program's writes go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,6 +23,7 @@ pub use sys::signals;
 
 use crate::backend::{Backend, Plan, Program, Run, SandboxError, Stdio};
 use crate::confinement::{Confinement, Network};
+use crate::net::Allowed;
 use crate::standing::Machine;
 use helper::Helper;
 use layout::{Order, Walls};
@@ -94,10 +95,11 @@ impl Backend for Linux {
             temp.settle_in(&mut layout, &mut program);
         }
         let talk = self.helper()?.give(Order { layout: layout.clone(), program: program.clone() }, &stdio)?;
-        let rules = match &plan.confinement.network {
-            Network::Hosts(rules) => rules.clone(),
-            Network::None | Network::All => Vec::new(),
+        let allowed: Allowed = match &plan.confinement.network {
+            Network::Hosts(rules) => rules.clone().into(),
+            Network::Web(rules) => rules.clone().into(),
+            Network::None | Network::All => Vec::new().into(),
         };
-        Ok(Box::new(run::attend(talk, (&layout, &program), rules, temp)?))
+        Ok(Box::new(run::attend(talk, (&layout, &program), (allowed, plan.told.clone()), temp)?))
     }
 }

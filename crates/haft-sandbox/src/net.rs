@@ -5,6 +5,7 @@
 //! The program has no other way out, so a fault in this module costs it the network, not us the list.
 //! What the list cannot stop: an allowed host that passes things on to others.
 
+mod allowed;
 mod body;
 mod dial;
 mod door;
@@ -15,11 +16,12 @@ mod report;
 mod request;
 mod splice;
 
+pub use allowed::Allowed;
 pub use dial::is_own;
-pub use report::{Contact, Via};
+pub use report::{Contact, Told, Via};
 
 use door::{Door, Entrance};
-use haft_core::host::{Host, HostRules};
+use haft_core::host::Host;
 use hall::Hall;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -70,11 +72,16 @@ pub struct Gate {
 impl Gate {
     /// Opens the ways for what the rules cover. A way for something else is an error: a list that cannot be
     /// kept is not kept halfway.
-    pub fn open(rules: impl Into<HostRules>, ways: Ways) -> io::Result<Self> {
-        Self::open_within(rules.into(), ways, Limits::default())
+    pub fn open(allowed: impl Into<Allowed>, ways: Ways) -> io::Result<Self> {
+        Self::open_told(allowed, ways, None)
     }
 
-    fn open_within(rules: HostRules, ways: Ways, limits: Limits) -> io::Result<Self> {
+    /// The same, and somebody is told of each contact when it ends.
+    pub fn open_told(allowed: impl Into<Allowed>, ways: Ways, told: Option<Told>) -> io::Result<Self> {
+        Self::open_within(allowed.into(), ways, Limits::default(), told)
+    }
+
+    fn open_within(rules: Allowed, ways: Ways, limits: Limits, told: Option<Told>) -> io::Result<Self> {
         let names = ways.names.map(|names| known_names(&rules, names)).transpose()?;
         let mut entrances = Vec::new();
         for (host, port, listener) in ways.direct {
@@ -87,7 +94,7 @@ impl Gate {
         let (bell, rope) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         rope.set_nonblocking(true)?;
-        let hall = Arc::new(Hall::new(rules, limits, rope));
+        let hall = Arc::new(Hall::new(rules, limits, rope, told));
         let door = Door { hall: Arc::clone(&hall), bell, entrances, names };
         let door = thread::Builder::new().name("haft-net-door".to_owned()).spawn(|| door.keep())?;
         Ok(Self { hall, door: Some(door) })
@@ -119,14 +126,14 @@ impl Drop for Gate {
     }
 }
 
-fn direct(rules: &HostRules, host: &str, port: u16, listener: TcpListener) -> io::Result<Entrance> {
-    let read = Host::read(host).filter(|host| rules.rule_for(host, port).is_some());
+fn direct(rules: &Allowed, host: &str, port: u16, listener: TcpListener) -> io::Result<Entrance> {
+    let read = Host::read(host).filter(|host| rules.admits(host, port).is_ok());
     let host = read.ok_or_else(|| unlisted(&format!("{host}:{port}")))?;
     listener.set_nonblocking(true)?;
     Ok(Entrance::Direct(host, port, listener))
 }
 
-fn known_names(rules: &HostRules, (socket, table): door::Names) -> io::Result<door::Names> {
+fn known_names(rules: &Allowed, (socket, table): door::Names) -> io::Result<door::Names> {
     let mut known = Vec::with_capacity(table.len());
     for (name, address) in table {
         match Host::read(&name) {

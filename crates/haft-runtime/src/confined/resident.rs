@@ -5,7 +5,7 @@ use super::{Terms, environment, explain};
 use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_sandbox::watch::{self, Hit, Watch};
-use haft_sandbox::{End, Program, Stdio};
+use haft_sandbox::{Backend, End, Plan, Program, Stdio};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,23 @@ pub struct Resident {
 impl Resident {
     /// Starts a program. It runs until it ends by itself or this is dropped.
     pub async fn start(terms: Terms, workspace: Arc<Workspace>, errand: Errand) -> Result<(Self, Pipes), CallError> {
+        Self::begun_by(move || begin(&terms, &workspace, &errand), ()).await
+    }
+
+    /// Starts a program that somebody else has planned. What is held goes when the program has gone.
+    pub(crate) async fn planned(
+        backend: &'static dyn Backend,
+        plan: Plan,
+        program: Program,
+        held: impl Send + 'static,
+    ) -> Result<(Self, Pipes), CallError> {
+        Self::begun_by(move || launch(backend, &plan, &program), held).await
+    }
+
+    async fn begun_by(
+        begin: impl FnOnce() -> Result<Started, CallError> + Send + 'static,
+        held: impl Send + 'static,
+    ) -> Result<(Self, Pipes), CallError> {
         let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
         let (asleep, wake) = watch::pipe().map_err(lost)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -64,7 +81,8 @@ impl Resident {
         // A thread of its own: whoever starts a program stays with it to its end.
         let thread = std::thread::Builder::new().name("haft-resident".to_owned());
         let work = move || {
-            let why = watcher.run(&terms, &workspace, &errand, begun);
+            let why = watcher.run(begin, begun);
+            drop(held);
             // Nobody may be left who wants to know.
             let _ = end.send(why);
         };
@@ -98,8 +116,8 @@ struct Watcher {
 type Begun = oneshot::Sender<Result<Pipes, CallError>>;
 
 impl Watcher {
-    fn run(&self, terms: &Terms, workspace: &Workspace, errand: &Errand, begun: Begun) -> String {
-        let (mut run, bounds, pipes) = match begin(terms, workspace, errand) {
+    fn run(&self, begin: impl FnOnce() -> Result<Started, CallError>, begun: Begun) -> String {
+        let (mut run, bounds, pipes) = match begin() {
             Ok(started) => started,
             Err(error) => {
                 let why = error.message.clone();
@@ -133,12 +151,16 @@ fn begin(terms: &Terms, workspace: &Workspace, errand: &Errand) -> Result<Starte
     let cwd = errand.cwd.as_ref().map_or_else(|| workspace.root().to_owned(), |dir| workspace.root().join(dir));
     let argv = errand.argv.iter().map(Into::into).collect();
     let program = Program { argv, env, shares_job: false, cwd };
+    launch(settled.backend, &settled.plan, &program)
+}
+
+fn launch(backend: &dyn Backend, plan: &Plan, program: &Program) -> Result<Started, CallError> {
     let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
     let ((theirs, stdin), (stdout, out), (stderr, err)) =
         (watch::pipe().map_err(lost)?, watch::pipe().map_err(lost)?, watch::pipe().map_err(lost)?);
     let ends = Stdio { stdin: theirs, stdout: out, stderr: err };
-    let run = settled.backend.start(&settled.plan, &program, ends).map_err(|error| explain(&error))?;
-    Ok((run, settled.plan.confinement.bounds, Pipes { stdin, stdout, stderr }))
+    let run = backend.start(plan, program, ends).map_err(|error| explain(&error))?;
+    Ok((run, plan.confinement.bounds, Pipes { stdin, stdout, stderr }))
 }
 
 /// The program's own file, where it is named in full: whoever wants it to run wants it to be read.

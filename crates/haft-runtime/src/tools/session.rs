@@ -89,6 +89,7 @@ impl Tool for Delete {
             if !scene.store().delete_session(session.clone()).await.map_err(crate::store_error)? {
                 return Err(unknown());
             }
+            scene.browsers().end_session(&session);
             let ended = scene.desk().end_session(&session);
             let mut text = format!("Deleted session {shown}");
             if !ended.is_empty() {

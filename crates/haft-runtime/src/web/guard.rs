@@ -60,6 +60,13 @@ impl Way<'_> {
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)))
     }
 
+    /// Judges and counts a request that somebody else will send: a browser.
+    pub(crate) async fn spend(&self, target: &Target) -> Result<(), CallError> {
+        let rules = self.web.rules(self.caller, self.tool);
+        rules.admits(target).map_err(|refusal| refused(&refusal))?;
+        self.web.spent.take(self.store, self.session, crate::now_ms()).await
+    }
+
     async fn follow(&self, mut request: Request) -> Result<Response, CallError> {
         let mut rules = self.web.rules(self.caller, self.tool);
         if let Some(named) = &request.named {

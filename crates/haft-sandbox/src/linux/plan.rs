@@ -25,10 +25,10 @@ pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, 
         }
     };
     let env = match &confinement.network {
-        Network::Hosts(_) => proxy_variables(),
+        Network::Hosts(_) | Network::Web(_) => proxy_variables(),
         Network::None | Network::All => Vec::new(),
     };
-    Ok(Plan { confinement, standing, env })
+    Ok(Plan { confinement, standing, env, told: None })
 }
 
 /// Where something is mounted. Inside a user namespace the kernel lets nobody look under a mount, so a
@@ -78,7 +78,7 @@ fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, Sandbo
     let network = match &confinement.network {
         Network::None => Held::enforced("network namespace, seccomp"),
         Network::All => Held::enforced("nothing is withheld but odd families (seccomp)"),
-        Network::Hosts(_) => Held::partial(
+        Network::Hosts(_) | Network::Web(_) => Held::partial(
             "network namespace, seccomp, haft's gate",
             "what an allowed host passes on to others is not seen",
         ),
@@ -122,6 +122,7 @@ fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
         Network::None => Held::enforced("seccomp, landlock"),
         Network::All => return refuse("the network without everybody's unix sockets"),
         Network::Hosts(_) => return refuse("a list of hosts"),
+        Network::Web(_) => return refuse("a network of which every connection is judged"),
     };
     Ok(Standing {
         level: Level::Flat,
@@ -217,6 +218,8 @@ fn ways(network: &Network) -> Ways {
         Network::None => return Ways::None,
         Network::All => return Ways::All,
         Network::Hosts(rules) => rules,
+        // By the proxy alone.
+        Network::Web(_) => return Ways::Gate(Vec::new()),
     };
     let mut known: Vec<Known> = Vec::new();
     for rule in rules {

@@ -6,7 +6,7 @@ use super::talk::{Word, hear};
 use super::temp::Temp;
 use super::usage;
 use crate::backend::{End, Program, Run, SandboxError, Usage};
-use crate::net::{Contact, Gate};
+use crate::net::{Allowed, Contact, Gate, Told};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal};
@@ -69,7 +69,7 @@ impl Heard {
 pub(super) fn attend(
     talk: OwnedFd,
     (layout, program): (&Layout, &Program),
-    rules: Vec<crate::confinement::HostRule>,
+    (allowed, told): (Allowed, Option<Told>),
     temp: Option<Temp>,
 ) -> Result<Running, SandboxError> {
     let lost = || SandboxError::Step { step: "start".to_owned(), error: io::ErrorKind::UnexpectedEof.into() };
@@ -93,7 +93,7 @@ pub(super) fn attend(
     };
     running.report(heard.listener);
     if let (Ways::Gate(known), Some(sockets)) = (&layout.ways, heard.sockets) {
-        let gate = Gate::open(rules, ways(known, sockets).ok_or_else(lost)?);
+        let gate = Gate::open_told(allowed, ways(known, sockets).ok_or_else(lost)?, told);
         running.gate = Some(gate.map_err(SandboxError::step("open the gate"))?);
     }
     Ok(running)

@@ -1,10 +1,11 @@
 //! What all connections through one gate share: the rules, the report, and the way to end them all.
 
+use super::allowed::Allowed;
 use super::Limits;
 use super::dial::{NoWay, dial};
-use super::report::{Contact, Report, Via};
+use super::report::{Contact, Report, Told, Via};
 use super::splice::{Inlet, Outlet, Traffic, exchange};
-use haft_core::host::{Host, HostRules};
+use haft_core::host::Host;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,10 +15,11 @@ use std::time::Duration;
 
 #[derive(Debug)]
 pub(super) struct Hall {
-    pub(super) rules: HostRules,
+    pub(super) rules: Allowed,
     pub(super) limits: Limits,
     /// Wakes the door: a place is free, or it is time to close.
     bell: UnixStream,
+    told: Option<Told>,
     state: Mutex<State>,
     left: Condvar,
 }
@@ -39,8 +41,8 @@ struct Guest {
 }
 
 impl Hall {
-    pub(super) fn new(rules: HostRules, limits: Limits, bell: UnixStream) -> Self {
-        Self { rules, limits, bell, state: Mutex::default(), left: Condvar::new() }
+    pub(super) fn new(rules: Allowed, limits: Limits, bell: UnixStream, told: Option<Told>) -> Self {
+        Self { rules, limits, bell, told, state: Mutex::default(), left: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -70,6 +72,9 @@ impl Hall {
     }
 
     pub(super) fn note(&self, contact: Contact) {
+        if let Some(told) = &self.told {
+            told.tell(&contact);
+        }
         self.state().report.note(contact);
     }
 
@@ -97,7 +102,11 @@ impl Hall {
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         let late: Vec<_> = state.inside.values_mut().filter_map(|guest| guest.dialling.take()).collect();
         for (host, port, how) in late {
-            state.report.note(contact((host, port), how, Some(&NoWay::Closing), Traffic::default()));
+            let contact = contact((host, port), how, Some(&NoWay::Closing), Traffic::default());
+            if let Some(told) = &self.told {
+                told.tell(&contact);
+            }
+            state.report.note(contact);
         }
     }
 

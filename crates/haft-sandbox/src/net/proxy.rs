@@ -58,7 +58,7 @@ fn tunnel(visit: &Visit, reached: Reached<'_>, rest: &[u8]) {
 
 /// For the model or person that reads it: what was refused, and what would not be.
 fn explain(visit: &Visit, no: &NoWay) -> String {
-    if no.is_refusal() { format!("haft: {no}\nThe list: {}\n", visit.hall.rules) } else { format!("haft: {no}\n") }
+    if no.is_refusal() { format!("haft: {no}\n{}\n", visit.hall.rules) } else { format!("haft: {no}\n") }
 }
 
 fn turn_away(stream: &TcpStream, status: &str, text: &str) {

@@ -1,6 +1,8 @@
 //! What was asked for at the gate, and what came of it.
 
 use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
 
 /// How many different contacts are kept of each kind. Refused and allowed ones are counted apart, so that a
 /// flood of refusals cannot wash away what went through.
@@ -37,6 +39,27 @@ pub struct Contact {
     pub how: Via,
     /// How often.
     pub times: u64,
+}
+
+/// Somebody who hears of each contact when it ends. What is told must not wait for anything: the gate does.
+#[derive(Clone)]
+pub struct Told(Arc<dyn Fn(&Contact) + Send + Sync>);
+
+impl Told {
+    /// By this function.
+    pub fn new(tell: impl Fn(&Contact) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    pub(super) fn tell(&self, contact: &Contact) {
+        (self.0)(contact);
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Told")
+    }
 }
 
 impl Contact {

@@ -52,7 +52,7 @@ fn echo() -> u16 {
     port
 }
 
-fn rules(list: &[String]) -> HostRules {
+fn rules(list: &[String]) -> haft_core::host::HostRules {
     list.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>().into()
 }
 
@@ -60,7 +60,7 @@ fn gate_within(list: &[String], limits: Limits) -> (Gate, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let ways = Ways { proxy: Some(listener), ..Ways::default() };
-    (Gate::open_within(rules(list), ways, limits).unwrap(), address)
+    (Gate::open_within(rules(list).into(), ways, limits, None).unwrap(), address)
 }
 
 fn gate(list: &[String]) -> (Gate, SocketAddr) {
@@ -368,7 +368,7 @@ fn a_full_house_still_closes_at_once_and_still_answers_names() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (server, proxy) = (socket.local_addr().unwrap(), listener.local_addr().unwrap());
     let ways = Ways { proxy: Some(listener), names: Some((socket, Vec::new())), ..Ways::default() };
-    let gate = Gate::open_within(rules(&[]), ways, Limits { connections: 2, ..Limits::default() }).unwrap();
+    let gate = Gate::open_within(rules(&[]).into(), ways, Limits { connections: 2, ..Limits::default() }, None).unwrap();
     let _open: Vec<TcpStream> = (0..10).map(|_| connect(proxy)).collect();
     let asker = UdpSocket::bind("127.0.0.1:0").unwrap();
     asker.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

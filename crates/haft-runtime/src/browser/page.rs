@@ -1,0 +1,206 @@
+//! The page that a browser shows, as tools use it: where it is, what it says, and what is done to it.
+
+mod act;
+mod find;
+mod view;
+
+pub(crate) use act::Shot;
+pub(crate) use find::Named;
+pub(crate) use view::{Form, Part};
+
+use super::Browser;
+use super::tabs::{Course, Tab};
+use haft_core::preview::{cut, inert, size};
+use haft_core::web::Target;
+use haft_core::{CallError, ErrorKind};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// How long one command to a page may take where nobody says otherwise.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a download that has begun is waited for.
+const DOWNLOAD: Duration = Duration::from_secs(20);
+/// How long is waited for what a click sets off.
+const AFTERMATH: Duration = Duration::from_secs(10);
+/// How long a page may take to come to rest after it was touched.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Until when a page is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Wait {
+    /// It has come.
+    #[default]
+    Load,
+    /// It asks for nothing more.
+    Idle,
+}
+
+/// Where a page is.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) title: String,
+    pub(crate) url: String,
+}
+
+/// What happened beside what was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    pub(crate) warnings: Vec<String>,
+    /// Where each download is, and how large.
+    pub(crate) downloads: Vec<(String, u64)>,
+}
+
+impl Browser {
+    fn tab(&self) -> Result<Tab, CallError> {
+        let tab = self.wire.tabs(|tabs| tabs.current().cloned()).ok_or_else(super::pool::no_page)?;
+        if tab.crashed {
+            return Err(CallError::failed("the page has crashed").hint("browser.navigate opens another"));
+        }
+        Ok(tab)
+    }
+
+    /// A command to the page.
+    async fn ask(&self, tab: &Tab, method: &str, params: Value, patience: Duration) -> Result<Value, CallError> {
+        let answer = self.wire.ask(Some(&tab.session), method, params, patience).await?;
+        answer.map_err(|error| CallError::failed(format!("the browser says: {}", cut(&inert(&error), 300))))
+    }
+
+    /// Opens an address. What comes within the time is shown, whole or not.
+    pub(crate) async fn navigate(
+        &self,
+        target: &Target,
+        wait: Wait,
+        timeout: Duration,
+    ) -> Result<Vec<String>, CallError> {
+        let until = Instant::now() + timeout;
+        // A page that was left broken or busy is left for good.
+        self.refresh().await?;
+        let tab = self.tab()?;
+        let went = self.ask(&tab, "Page.navigate", json!({ "url": target.to_string() }), timeout).await?;
+        if let Some(error) = went["errorText"].as_str() {
+            if self.wire.tabs(|tabs| tabs.has_download()) {
+                return Ok(Vec::new());
+            }
+            return Err(self.unreached(target, error));
+        }
+        let come = |tab: &Tab| tab.loaded && (wait == Wait::Load || tab.idle) && !tab.loading;
+        let left = until.saturating_duration_since(Instant::now());
+        // Within one document nothing is loaded. Otherwise the one that was asked for comes, and may send on to others.
+        let mut begun = went["loaderId"].is_null();
+        let seen = self.wire.until(left, |tabs| {
+            let now = tabs.current()?;
+            begun |= went["loaderId"] == now.loader.as_str() || now.session != tab.session;
+            (now.crashed || (begun && come(now))).then_some(())
+        });
+        let late = seen.await.is_none();
+        self.tab()?;
+        let what = if wait == Wait::Load { "finish loading" } else { "come to rest" };
+        let said = format!("the page did not {what} within {} ms; this is what was there", timeout.as_millis());
+        Ok(late.then_some(said).into_iter().collect())
+    }
+
+    /// A tab that is broken is closed for another.
+    async fn refresh(&self) -> Result<(), CallError> {
+        let tab = self.wire.tabs(|tabs| tabs.current().cloned());
+        if tab.as_ref().is_some_and(|tab| !tab.crashed) {
+            return Ok(());
+        }
+        let known = tab.map(|tab| tab.target).unwrap_or_default();
+        let failed = |error: String| CallError::failed(format!("no page could be opened: {}", inert(&error)));
+        self.wire.ask(None, "Target.createTarget", json!({ "url": "about:blank" }), PATIENCE).await?.map_err(failed)?;
+        let other = |tab: &&Tab| tab.target != known && !tab.loader.is_empty();
+        let ready = self.wire.until(PATIENCE, |tabs| tabs.current().filter(other).map(drop)).await;
+        ready.ok_or_else(|| CallError::failed("no page could be opened").hint("browser.close ends this browser"))
+    }
+
+    fn unreached(&self, target: &Target, error: &str) -> CallError {
+        let refused = self.notes.refused();
+        if let Some(why) = refused.first() {
+            return CallError::new(ErrorKind::Denied, format!("{} cannot be opened: {why}", target.origin()))
+                .hint("`web.network` and `web.allow_private` in the configuration say who may be reached");
+        }
+        let message = format!("{} cannot be opened: {}", target.origin(), cut(&inert(error), 200));
+        CallError::new(ErrorKind::Upstream, message).hint("check the address, and that the host is up")
+    }
+
+    /// Waits for what an action sets off: another page, if one is coming, otherwise a moment of rest.
+    async fn settle(&self) {
+        let Ok(tab) = self.tab() else { return };
+        let rest = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))";
+        let params = json!({ "expression": rest, "awaitPromise": true });
+        // A page that is being left gives no answer, and one that is busy gives it late.
+        let _ = self.wire.ask(Some(&tab.session), "Runtime.evaluate", params, SETTLE).await;
+        let calm = |tab: &Tab| tab.crashed || (!tab.loading && tab.loaded);
+        self.wire.until(AFTERMATH, |tabs| tabs.current().filter(|tab| calm(tab)).map(drop)).await;
+    }
+
+    /// Where the page is. A page that has come to what is neither of the web nor empty is left.
+    pub(crate) async fn place(&self) -> Result<Place, CallError> {
+        let tab = self.tab()?;
+        let scheme = tab.url.split(':').next().unwrap_or_default();
+        if !matches!(scheme, "http" | "https" | "about" | "chrome-error" | "") {
+            let message = format!("the page went to a `{}` address, which is not shown; it was left", inert(scheme));
+            self.ask(&tab, "Page.navigate", json!({ "url": "about:blank" }), PATIENCE).await?;
+            return Err(CallError::new(ErrorKind::Denied, message).hint("only http and https pages are opened"));
+        }
+        let title = self.look(&tab, "document.title.slice(0, 300)").await.unwrap_or_default();
+        let title = title.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(Place { title, url: cut(&inert(&tab.url), 2000) })
+    }
+
+    /// Evaluates in a world of our own, where the page has changed nothing.
+    async fn look(&self, tab: &Tab, expression: &str) -> Result<Value, CallError> {
+        let world = self.world(tab).await?;
+        let params = json!({ "expression": expression, "contextId": world, "returnByValue": true });
+        let answer = self.ask(tab, "Runtime.evaluate", params, PATIENCE).await?;
+        if answer.get("exceptionDetails").is_some() {
+            return Err(CallError::failed("the page cannot be looked at").hint("try again when it has come to rest"));
+        }
+        Ok(answer["result"]["value"].clone())
+    }
+
+    async fn world(&self, tab: &Tab) -> Result<Value, CallError> {
+        let params = json!({ "frameId": tab.target, "worldName": "haft" });
+        let made = self.ask(tab, "Page.createIsolatedWorld", params, PATIENCE).await?;
+        Ok(made["executionContextId"].clone())
+    }
+
+    /// What happened beside what was asked for; downloads under way are waited for, but not for ever.
+    pub(crate) async fn aside(&self) -> Aside {
+        self.wire.until(DOWNLOAD, |tabs| (!tabs.downloads()).then_some(())).await;
+        let happened = self.wire.tabs(|tabs| tabs.take());
+        let mut aside = Aside::default();
+        for said in &happened.dialogs {
+            aside.warnings.push(format!("the page opened a dialog, which was dismissed: {}", inert(said)));
+        }
+        let more = happened.dialogs_seen.saturating_sub(happened.dialogs.len());
+        if more > 0 {
+            aside.warnings.push(format!("it opened {more} more dialogs"));
+        }
+        for download in happened.downloads {
+            let shown = cut(&inert(&download.name), 100);
+            let taken = match (&self.stash, download.state) {
+                (Some(stash), Course::Done) => stash.take(&download.guid, &download.name),
+                _ => Err(CallError::failed("it was cancelled, or is larger than a download may be")),
+            };
+            match taken {
+                Ok((path, bytes)) => aside.downloads.push((path.display().to_string(), bytes)),
+                Err(error) => aside.warnings.push(format!("the download of {shown} is not kept: {}", error.message)),
+            }
+        }
+        aside.warnings.extend(self.notes.refused().into_iter().map(|why| format!("the page was refused: {why}")));
+        aside
+    }
+}
+
+impl Aside {
+    /// What a person reads about it.
+    pub(crate) fn lines(&self) -> String {
+        let one = |(path, bytes): &(String, u64)| {
+            let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
+            format!("Downloaded {path} ({})\n", size(bytes))
+        };
+        self.downloads.iter().map(one).collect()
+    }
+}

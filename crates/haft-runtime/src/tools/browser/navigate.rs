@@ -1,0 +1,88 @@
+//! browser.navigate: opens an address in the session's browser and shows what is there.
+
+use super::reply;
+use crate::browser::page::{Form, Wait};
+use crate::scene::Scene;
+use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tools::declare;
+use haft_core::tool::Outward;
+use haft_core::web::Target;
+use haft_core::{CallError, ToolSpec};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much of the page is shown at once.
+pub(super) const SHOWN: usize = 20_000;
+
+#[derive(Deserialize)]
+struct Args {
+    url: String,
+    #[serde(default)]
+    wait: Wait,
+    timeout_ms: u64,
+}
+
+struct Navigate(Arc<ToolSpec>);
+
+/// browser.navigate.
+pub(super) fn tool() -> Arc<dyn Tool> {
+    let spec = declare(
+        "browser.navigate",
+        "Open a URL in this session's browser and show the page as a tree: one line for each heading, text, link, \
+         field and button, with refs that browser.click and browser.type take. For a page that needs no scripts, \
+         web.fetch is cheaper.",
+    )
+    .hint("open visit website page chromium chrome goto")
+    .input(json!({
+        "type": "object",
+        "properties": {
+            "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "http or https address"},
+            "wait": {
+                "type": "string",
+                "enum": ["load", "idle"],
+                "default": "load",
+                "description": "Until the page has loaded, or until it asks for nothing more"
+            },
+            "timeout_ms": {
+                "type": "integer", "minimum": 100, "maximum": 120_000, "default": 30_000,
+                "description": "After this what has come is shown"
+            }
+        },
+        "required": ["url"],
+        "additionalProperties": false
+    }))
+    .web(Outward::Url("url", None))
+    .timeout(Duration::from_mins(4));
+    Arc::new(Navigate(Arc::new(spec)))
+}
+
+impl Tool for Navigate {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        Box::pin(async move {
+            let args: Args = scene.parse()?;
+            let target = Target::read(&args.url).map_err(|error| CallError::invalid(error.to_string()))?;
+            scene.way().spend(&target).await?;
+            let lent = scene.browsers().open(scene).await?;
+            let browser = &lent.browser;
+            let late = browser.navigate(&target, args.wait, Duration::from_millis(args.timeout_ms)).await?;
+            let mut aside = browser.aside().await;
+            aside.warnings.splice(..0, late);
+            let place = browser.place().await?;
+            let part = match browser.content(Form::Tree, 0, SHOWN).await {
+                Ok(part) => part,
+                Err(error) => {
+                    aside.warnings.push(format!("the page cannot be shown: {}", error.message));
+                    return Ok(reply(&place, aside, "", json!({})));
+                }
+            };
+            aside.warnings.extend(part.warnings.iter().cloned());
+            Ok(reply(&place, aside, &super::page::with_rest(&part), json!({})))
+        })
+    }
+}
