@@ -86,3 +86,23 @@ fn every_request_is_in_the_record_and_nothing_of_what_was_said() {
         assert!(!all.contains("hidden"), "{all}");
     });
 }
+
+#[test]
+fn what_is_given_up_is_in_the_record() {
+    run(async {
+        let server = Server::start(|_| Answer::Nothing).await;
+        let stage = Stage::reaching(&[server.port()]);
+        let halt = Halt::new();
+        let call = Call::new(new_call_id(), "probe.ask", json!({"url": server.url("/")}));
+        let given_up = async {
+            while server.heard().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+            halt.cancel();
+        };
+        let (outcome, ()) = tokio::join!(stage.haft.call(call, &Yes, &halt), given_up);
+        assert_eq!(fault(&outcome).0, "cancelled", "{outcome:?}");
+        let requests = stage.requests().await;
+        assert_eq!((requests.len(), &requests[0]["error"]), (1, &json!("cancelled")), "{requests:?}");
+    });
+}
