@@ -34,7 +34,9 @@ impl Label {
 
     /// The label that a word means.
     pub fn read(word: &str) -> Option<Self> {
-        [Self::Outside, Self::Sensitive, Self::Untrusted, Self::Flagged].into_iter().find(|label| label.as_str() == word)
+        [Self::Outside, Self::Sensitive, Self::Untrusted, Self::Flagged]
+            .into_iter()
+            .find(|label| label.as_str() == word)
     }
 }
 

@@ -138,7 +138,10 @@ mod tests {
         assert_eq!(rules.admits(&target("http://0x7f.1:8080/")), Ok(()), "another spelling of the same");
         assert!(rules.admits(&target("http://127.0.0.1:8081/")).is_err());
         assert!(rules.admits(&target("http://localhost:8080/")).is_err(), "a name has to be named itself");
-        assert!(rules.admits(&target("http://db.test:5432/")).is_ok() && rules.admits_inside(&target("http://db.test:5432/")));
+        assert!(
+            rules.admits(&target("http://db.test:5432/")).is_ok()
+                && rules.admits_inside(&target("http://db.test:5432/"))
+        );
         assert!(!rules.admits_inside(&target("http://db.test/")), "the port is part of what is named");
     }
 }

@@ -41,7 +41,9 @@ impl Store {
             connection.prepare_cached("DELETE FROM heard WHERE at_ms <= ?1")?.execute([now - HOLDS_MS])?;
             for source in sources {
                 connection
-                    .prepare_cached("INSERT OR REPLACE INTO heard (session, label, tool, at_ms) VALUES (?1, ?2, ?3, ?4)")?
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO heard (session, label, tool, at_ms) VALUES (?1, ?2, ?3, ?4)",
+                    )?
                     .execute(params![session.as_str(), source.label.as_str(), source.tool, now])?;
             }
             Ok(())

@@ -44,8 +44,7 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(v6) => match dressed(v6) {
             Some(v4) => is_public(IpAddr::V4(v4)),
             None => {
-                let within =
-                    |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
+                let within = |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
                 within(&OPEN_V6) && !CLOSED_V6.iter().any(within) && !is_isatap(v6)
             }
         },

@@ -99,9 +99,7 @@ impl Intake {
         let kind = match coding.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Kind::Plain(body),
             "gzip" | "x-gzip" => Kind::Gzip(Box::new(MultiGzDecoder::new(body))),
-            "deflate" => {
-                Kind::Deflate(Box::new(Inflate { body, head: Vec::new(), state: None, ended: false }))
-            }
+            "deflate" => Kind::Deflate(Box::new(Inflate { body, head: Vec::new(), state: None, ended: false })),
             other => {
                 let shown = haft_core::preview::cut(&haft_core::preview::inert(other), 60);
                 return Err(format!("it is encoded as `{shown}`, which was not asked for"));
@@ -219,7 +217,8 @@ mod tests {
             gzip.finish().unwrap()
         };
         let twice = [half(&text[..700]), half(&text[700..])].concat();
-        for (coding, bytes) in [("", &text), ("gzip", &gzip), ("deflate", &zlib), ("deflate", &bare), ("gzip", &twice)] {
+        for (coding, bytes) in [("", &text), ("gzip", &gzip), ("deflate", &zlib), ("deflate", &bare), ("gzip", &twice)]
+        {
             assert_eq!(through(coding, bytes, 1 << 20).unwrap(), (text.clone(), false), "{coding}");
         }
         assert!(through("br", &text, 100).unwrap_err().contains("not asked for"));

@@ -1,10 +1,10 @@
 //! Sending a request: hop by hop, each judged, bounded and recorded.
 
+use super::Way;
 use super::body::{ACCEPTED, Intake};
 use super::request::Request;
 use super::room::SMALL;
 use super::trouble::{cause, late, refused, unreached, unreadable};
-use super::Way;
 use crate::http;
 use haft_core::host::Host;
 use haft_core::record::Kind;
@@ -86,12 +86,7 @@ impl Way<'_> {
     }
 
     /// One hop: judged, counted, sent, read, recorded.
-    async fn hop(
-        &self,
-        request: &Request,
-        rules: &Rules,
-        (hops, until): (usize, Instant),
-    ) -> Result<Hop, CallError> {
+    async fn hop(&self, request: &Request, rules: &Rules, (hops, until): (usize, Instant)) -> Result<Hop, CallError> {
         let mut noted = Noted::new(self, request, until);
         let done = self.attempt(request, rules, hops, &mut noted).await;
         noted.end = Some(done.as_ref().err().map(|error| error.kind));

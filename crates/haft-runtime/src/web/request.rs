@@ -70,7 +70,8 @@ impl Request {
         self.headers.append(name, value);
         let size: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if self.headers.len() > HEADERS_MAX || size > HEADERS_BYTES {
-            let message = format!("there are more than {HEADERS_MAX} headers, or more than {HEADERS_BYTES} bytes of them");
+            let message =
+                format!("there are more than {HEADERS_MAX} headers, or more than {HEADERS_BYTES} bytes of them");
             return Err(CallError::invalid(message));
         }
         Ok(self)
@@ -161,7 +162,9 @@ mod tests {
     #[test]
     fn another_origin_learns_nothing() {
         let bare = (Method::GET, vec!["accept".to_owned()], false);
-        for elsewhere in ["https://b.example/", "https://a.example:8443/", "//a.b.example/", "https://a.example.b.example/"] {
+        for elsewhere in
+            ["https://b.example/", "https://a.example:8443/", "//a.b.example/", "https://a.example.b.example/"]
+        {
             for status in [301, 302, 303, 307, 308] {
                 assert_eq!(sent_on(status, elsewhere).unwrap(), bare, "{status} {elsewhere}");
             }

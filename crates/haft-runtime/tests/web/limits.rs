@@ -47,7 +47,8 @@ fn a_request_that_is_sent_on_counts_each_time() {
         })
         .await;
         let quota = Quota { session: 2, ..Quota::default() };
-        let stage = Stage::new(WebSettings { allow_private: loopback(&[server.port()]), quota, ..WebSettings::default() });
+        let stage =
+            Stage::new(WebSettings { allow_private: loopback(&[server.port()]), quota, ..WebSettings::default() });
         let outcome = stage.get(&server.url("/a")).await;
         assert!(fault(&outcome).1.contains("are used up"), "{outcome:?}");
         assert_eq!(server.heard().len(), 2);
@@ -71,7 +72,9 @@ fn every_request_is_in_the_record_and_nothing_of_what_was_said() {
         let host = format!("127.0.0.1:{}", server.port());
         let seen: Vec<_> = requests
             .iter()
-            .map(|body| (body["method"].as_str(), body["status"].as_u64(), body["bytes"].as_u64(), body["error"].as_str()))
+            .map(|body| {
+                (body["method"].as_str(), body["status"].as_u64(), body["bytes"].as_u64(), body["error"].as_str())
+            })
             .collect();
         assert_eq!(
             seen,
