@@ -14,6 +14,7 @@ mod search;
 mod shell;
 mod start;
 mod tree;
+mod web;
 
 use crate::sh;
 use anyhow::{Context, Result};
@@ -24,10 +25,11 @@ const CALLS: &str = "Calls and files";
 const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
+const WEB: &str = "The web";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?];
+    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -44,6 +46,11 @@ pub(crate) fn shell() -> Result<()> {
 /// Only what the doors cost.
 pub(crate) fn doors() -> Result<()> {
     renew(&at_the_doors()?)
+}
+
+/// Only what the way out to the web costs.
+pub(crate) fn web() -> Result<()> {
+    renew(&on_the_web()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -88,6 +95,12 @@ fn at_the_doors() -> Result<Section> {
     };
     print!("{body}");
     Ok(Section { title: DOORS, body })
+}
+
+fn on_the_web() -> Result<Section> {
+    let body = web::body()?;
+    print!("{body}");
+    Ok(Section { title: WEB, body })
 }
 
 fn path() -> PathBuf {

@@ -25,6 +25,7 @@ cargo xtask bench                         measure beside the peers and write BEN
 cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask bench shell                   the same for understanding shell commands alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
+cargo xtask bench web                     the same for the way out to the web alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
@@ -51,6 +52,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "sandbox"] => bench::sandbox(),
         ["bench", "shell"] => bench::shell(),
         ["bench", "doors"] => bench::doors(),
+        ["bench", "web"] => bench::web(),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

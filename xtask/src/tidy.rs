@@ -4,6 +4,7 @@
 //! It also runs as a test, so that no way of testing the project forgets it.
 
 mod arrows;
+mod clients;
 mod invariants;
 mod licences;
 mod paths;
@@ -82,6 +83,7 @@ pub(crate) fn run() -> Result<()> {
 fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     findings.extend(arrows::check(tree));
+    findings.extend(clients::check(tree));
     findings.extend(source::check(tree));
     findings.extend(invariants::check(tree));
     findings.extend(paths::check(tree));

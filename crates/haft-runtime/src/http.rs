@@ -232,6 +232,25 @@ mod tests {
     }
 
     #[test]
+    fn a_server_names_nobody_inside_but_itself() {
+        let (here, there) = (Host::read("127.0.0.1").unwrap(), Host::read("mcp.example").unwrap());
+        for (url, own, allowed) in [
+            ("http://127.0.0.1:9000/token", &here, true),
+            ("http://127.1/", &here, true),
+            ("http://127.0.0.2/", &here, false),
+            ("http://localhost/", &here, false),
+            ("http://169.254.169.254/", &here, false),
+            ("https://mcp.example/", &there, true),
+            ("https://login.example/", &there, true),
+            ("http://127.0.0.1/", &there, false),
+            ("http://[::1]/", &there, false),
+            ("http://metadata.google.internal/", &there, false),
+        ] {
+            assert_eq!(judge(&Target::read(url).unwrap(), own).is_ok(), allowed, "{url}");
+        }
+    }
+
+    #[test]
     fn proxies_come_from_the_usual_variables() {
         let from = |set: &[(&str, &str)]| {
             let set: Vec<(String, String)> = set.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();

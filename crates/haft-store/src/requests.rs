@@ -7,6 +7,8 @@ use rusqlite::{Connection, params};
 const MINUTE_MS: i64 = 60_000;
 const HOUR: i64 = 60;
 const DAY: i64 = 24 * HOUR;
+/// How many times what is wanted is plenty.
+const PLENTY: u32 = 4;
 
 /// How many requests there were, or may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,38 +21,68 @@ pub struct Portion {
     pub day: u32,
 }
 
-/// What came of asking for one more.
+/// Some requests more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// So many, if that is far from every limit; else one.
+    pub wanted: u32,
+    /// So many were counted at that time and never made.
+    pub back: (u32, i64),
+}
+
+/// What came of asking for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether it was counted. It was not if a limit was reached.
-    pub counted: bool,
-    /// What there was before it.
+    /// How many were counted. None if a limit was reached.
+    pub counted: u32,
+    /// What there was before.
     pub before: Portion,
 }
 
 impl Store {
-    /// Counts a request unless that would be more than `limits`. In one transaction: however many processes ask at once,
-    /// no more than that are counted.
-    pub async fn ask_web(&self, session: &SessionId, now_ms: i64, limits: Portion) -> Result<Asked, StoreError> {
+    /// Counts requests that are about to be made, unless that would be more than `limits`. In one transaction: however many
+    /// processes ask at once, no more than that are counted.
+    pub async fn ask_web(
+        &self,
+        session: &SessionId,
+        now_ms: i64,
+        wish: Wish,
+        limits: Portion,
+    ) -> Result<Asked, StoreError> {
         let session = session.clone();
         self.run(Mode::Write, move |connection| {
             let minute = now_ms / MINUTE_MS;
             connection.prepare_cached("DELETE FROM requests WHERE minute <= ?1")?.execute([minute - DAY])?;
+            if wish.back.0 > 0 {
+                give_back(connection, &session, wish.back)?;
+            }
             let before = spent(connection, &session, minute)?;
-            let counted = before.session < limits.session && before.hour < limits.hour && before.day < limits.day;
-            if counted {
-                count(connection, &session, minute)?;
+            let counted = limits.beyond(before).min(wish.wanted);
+            // What is counted ahead is taken from others: only where there is plenty.
+            let counted =
+                if limits.beyond(before) > wish.wanted.saturating_mul(PLENTY) { counted } else { counted.min(1) };
+            if counted > 0 {
+                count(connection, &session, minute, counted)?;
             }
             Ok(Asked { counted, before })
         })
         .await
     }
+}
 
-    /// Counts a request that was allowed already, without waiting.
-    pub fn note_web(&self, session: &SessionId, now_ms: i64) {
-        let session = session.clone();
-        self.later(move |connection| count(connection, &session, now_ms / MINUTE_MS));
+impl Portion {
+    /// How many may come on top of `before`.
+    fn beyond(self, before: Self) -> u32 {
+        let (own, hour) = (self.session.saturating_sub(before.session), self.hour.saturating_sub(before.hour));
+        own.min(hour).min(self.day.saturating_sub(before.day))
     }
+}
+
+fn give_back(connection: &Connection, session: &SessionId, (count, at_ms): (u32, i64)) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE requests SET count = max(count - ?3, 0) WHERE session = ?1 AND minute = ?2")?
+        .execute(params![session.as_str(), at_ms / MINUTE_MS, count])
+        .map(drop)
 }
 
 /// What is in the future, because a clock was set back, counts as well.
@@ -66,12 +98,12 @@ fn spent(connection: &Connection, session: &SessionId, minute: i64) -> rusqlite:
         })
 }
 
-fn count(connection: &Connection, session: &SessionId, minute: i64) -> rusqlite::Result<()> {
+fn count(connection: &Connection, session: &SessionId, minute: i64, more: u32) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO requests (session, minute, count) VALUES (?1, ?2, 1)
-             ON CONFLICT (session, minute) DO UPDATE SET count = count + 1",
+            "INSERT INTO requests (session, minute, count) VALUES (?1, ?2, ?3)
+             ON CONFLICT (session, minute) DO UPDATE SET count = count + ?3",
         )?
-        .execute(params![session.as_str(), minute])
+        .execute(params![session.as_str(), minute, more])
         .map(drop)
 }

@@ -53,9 +53,10 @@ impl Way<'_> {
     /// time for all of them together, the size of the answer.
     pub async fn send(&self, request: Request) -> Result<Response, CallError> {
         let timeout = request.timeout;
+        let until = Instant::now() + timeout;
         let work = async {
             let _turn = self.web.room.request().await;
-            self.follow(request).await
+            self.follow(request, until).await
         };
         tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)))
     }
@@ -67,14 +68,14 @@ impl Way<'_> {
         self.web.spent.take(self.store, self.session, crate::now_ms()).await
     }
 
-    async fn follow(&self, mut request: Request) -> Result<Response, CallError> {
+    async fn follow(&self, mut request: Request, until: Instant) -> Result<Response, CallError> {
         let mut rules = self.web.rules(self.caller, self.tool);
         if let Some(named) = &request.named {
             rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
         }
         let mut been: Vec<(Method, Target)> = Vec::new();
         loop {
-            let (status, location) = match self.hop(&request, &rules, been.len()).await? {
+            let (status, location) = match self.hop(&request, &rules, (been.len(), until)).await? {
                 Hop::Arrived(response) => return Ok(*response),
                 Hop::SentOn(status, location) => (status, location),
             };
@@ -95,10 +96,10 @@ impl Way<'_> {
     }
 
     /// One hop: judged, counted, sent, read, recorded.
-    async fn hop(&self, request: &Request, rules: &Rules, hops: usize) -> Result<Hop, CallError> {
-        let mut noted = Noted::new(self, request);
+    async fn hop(&self, request: &Request, rules: &Rules, (hops, until): (usize, Instant)) -> Result<Hop, CallError> {
+        let mut noted = Noted::new(self, request, until);
         let done = self.attempt(request, rules, hops, &mut noted).await;
-        noted.error = done.as_ref().err().map(|error| error.kind);
+        noted.end = Some(done.as_ref().err().map(|error| error.kind));
         done
     }
 
@@ -203,11 +204,14 @@ struct Noted<'w> {
     begun: Instant,
     status: Option<u16>,
     bytes: usize,
-    error: Option<ErrorKind>,
+    /// How it ended: well, or with an error. One that is dropped before was not waited for.
+    end: Option<Option<ErrorKind>>,
+    /// When its time is up.
+    until: Instant,
 }
 
 impl<'w> Noted<'w> {
-    fn new(way: &'w Way<'w>, request: &Request) -> Self {
+    fn new(way: &'w Way<'w>, request: &Request, until: Instant) -> Self {
         Self {
             way,
             method: request.method.clone(),
@@ -215,8 +219,8 @@ impl<'w> Noted<'w> {
             begun: Instant::now(),
             status: None,
             bytes: 0,
-            // Unless it ends before it is told how: when its time is up, or nobody waits for it any more.
-            error: Some(ErrorKind::Timeout),
+            end: None,
+            until,
         }
     }
 }
@@ -233,7 +237,8 @@ impl Drop for Noted<'_> {
         if let Some(status) = self.status {
             entry = entry.with("status", status);
         }
-        if let Some(error) = self.error {
+        let given_up = || Some(if Instant::now() < self.until { ErrorKind::Cancelled } else { ErrorKind::Timeout });
+        if let Some(error) = self.end.unwrap_or_else(given_up) {
             entry = entry.with("error", error.as_str());
         }
         self.way.store.record_later(entry);

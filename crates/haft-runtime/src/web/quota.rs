@@ -1,10 +1,11 @@
 //! How many requests may be made: in a session, in an hour, in a day.
 //!
-//! The store counts, for all processes together. Far from a limit, a few are let through on what the store said a moment
-//! ago, and counted while they are under way: asking each time would cost more than the rest of the guard.
+//! The store counts, for all processes together. Asking it each time would cost more than the rest of the guard, so a
+//! process that makes many requests has a few counted ahead, where there are plenty, and gives back what it does not use.
 
 use haft_core::{CallError, SessionId};
-use haft_store::{Portion, Store};
+use haft_store::{Portion, Store, Wish};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// How many requests may be made.
@@ -24,29 +25,28 @@ impl Default for Quota {
     }
 }
 
-/// How many are let through before the store is asked again.
+/// How many are counted ahead.
 const AHEAD: u32 = 8;
-/// How far from every limit that has to be: even four processes at once cannot pass one in this way.
-const FAR: u32 = 4 * AHEAD;
-/// How long what the store said counts.
-const FRESH_MS: i64 = 1000;
-/// How many sessions this is known of.
+/// How long they are kept for whoever had them counted.
+const KEPT_MS: i64 = 10_000;
+/// For how many sessions that is done.
 const SESSIONS_MAX: usize = 32;
 
 /// What has been spent of it.
 #[derive(Debug)]
 pub(super) struct Spent {
     quota: Quota,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<HashMap<SessionId, Ahead>>,
 }
 
-/// What may be let through on what the store said last.
-#[derive(Debug, Default)]
+/// What was counted ahead for one session, and when.
+#[derive(Debug, Clone, Copy, Default)]
 struct Ahead {
     left: u32,
-    until_ms: i64,
-    /// The sessions that are far from their own limit.
-    sessions: Vec<SessionId>,
+    at_ms: i64,
+    /// Since when somebody asks for more. Who comes meanwhile asks for one: many at once must not have many times more
+    /// counted than they need.
+    asking_ms: Option<i64>,
 }
 
 impl Spent {
@@ -56,50 +56,42 @@ impl Spent {
 
     /// Takes one request out of what is left. What cannot be counted is not sent.
     pub(super) async fn take(&self, store: &Store, session: &SessionId, now_ms: i64) -> Result<(), CallError> {
-        if self.ahead().take(session, now_ms) {
-            store.note_web(session, now_ms);
-            return Ok(());
-        }
+        let Some(wish) = self.wish(session, now_ms) else { return Ok(()) };
         let Quota { session: own, hour, day } = self.quota;
         let limits = Portion { session: own, hour, day };
-        let asked = store.ask_web(session, now_ms, limits).await.map_err(crate::store_error)?;
-        let before = asked.before;
-        if !asked.counted {
-            return Err(spent(before, limits));
+        let asked = store.ask_web(session, now_ms, wish, limits).await.map_err(crate::store_error)?;
+        if asked.counted == 0 {
+            return Err(spent(asked.before, limits));
         }
-        let far = own.saturating_sub(before.session).min(hour.saturating_sub(before.hour));
-        if far.min(day.saturating_sub(before.day)) > FAR {
-            self.ahead().renew(session, now_ms);
+        let mut ahead = self.ahead();
+        if ahead.len() < SESSIONS_MAX || ahead.contains_key(session) {
+            let known = ahead.entry(session.clone()).or_default();
+            let asking_ms = known.asking_ms.filter(|_| wish.wanted == 1);
+            *known = Ahead { left: known.left + asked.counted - 1, at_ms: now_ms, asking_ms };
         }
         Ok(())
     }
 
-    fn ahead(&self) -> std::sync::MutexGuard<'_, Ahead> {
+    /// Takes one that was counted ahead; else says what to ask for. The first request of a process is asked for by itself,
+    /// because it may be the last.
+    fn wish(&self, session: &SessionId, now_ms: i64) -> Option<Wish> {
+        let mut ahead = self.ahead();
+        let Some(known) = ahead.get_mut(session) else { return Some(Wish { wanted: 1, back: (0, 0) }) };
+        // A clock that was set back does not make them last.
+        let fresh = |at_ms: i64| (0..KEPT_MS).contains(&(now_ms - at_ms));
+        if known.left > 0 && fresh(known.at_ms) {
+            known.left -= 1;
+            return None;
+        }
+        let back = (std::mem::take(&mut known.left), known.at_ms);
+        // Whoever was given up while asking does not keep the others from it for long.
+        let wanted = if known.asking_ms.is_some_and(fresh) { 1 } else { AHEAD };
+        known.asking_ms = known.asking_ms.filter(|_| wanted == 1).or(Some(now_ms));
+        Some(Wish { wanted, back })
+    }
+
+    fn ahead(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Ahead>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Ahead {
-    fn is_fresh(&self, now_ms: i64) -> bool {
-        // A clock that was set back does not make it last.
-        self.left > 0 && (self.until_ms - FRESH_MS..self.until_ms).contains(&now_ms)
-    }
-
-    fn take(&mut self, session: &SessionId, now_ms: i64) -> bool {
-        let taken = self.is_fresh(now_ms) && self.sessions.contains(session);
-        self.left -= u32::from(taken);
-        taken
-    }
-
-    /// The store was asked just now, and every limit is far.
-    fn renew(&mut self, session: &SessionId, now_ms: i64) {
-        // What others may still take was not in what the store said.
-        if !self.is_fresh(now_ms) {
-            *self = Self { left: AHEAD, until_ms: now_ms.saturating_add(FRESH_MS), sessions: Vec::new() };
-        }
-        if self.sessions.len() < SESSIONS_MAX {
-            self.sessions.push(session.clone());
-        }
     }
 }
 
@@ -161,6 +153,44 @@ mod tests {
                 }
             }
             assert_eq!(counted, 100, "however far ahead each of them was");
+        });
+    }
+
+    #[test]
+    fn what_was_counted_ahead_and_not_used_is_given_back() {
+        run(async {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::open(&dir.path().join("haft.db")).unwrap();
+            let one = SessionId::new("one").unwrap();
+            let counted = async || {
+                let sql = "SELECT coalesce(sum(count), 0) FROM requests";
+                let sum = store.run(haft_store::Mode::Read, |db| db.query_row(sql, [], |row| row.get::<_, u32>(0)));
+                sum.await.unwrap()
+            };
+            let spent = Spent::new(Quota::default());
+            spent.take(&store, &one, 0).await.unwrap();
+            assert_eq!(counted().await, 1, "a process that asks once has one");
+            spent.take(&store, &one, 0).await.unwrap();
+            spent.take(&store, &one, 1).await.unwrap();
+            assert_eq!(counted().await, 1 + AHEAD);
+            spent.take(&store, &one, KEPT_MS).await.unwrap();
+            assert_eq!(counted().await, 3 + AHEAD, "three were made, and others are counted ahead of now");
+        });
+    }
+
+    #[test]
+    fn many_at_once_have_no_more_counted_than_they_need() {
+        run(async {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::open(&dir.path().join("haft.db")).unwrap();
+            let one = SessionId::new("one").unwrap();
+            let spent = Spent::new(Quota { session: 10_000, hour: 10_000, day: 10_000 });
+            spent.take(&store, &one, 0).await.unwrap();
+            let all = futures_util::future::join_all((0..200).map(|_| spent.take(&store, &one, 0))).await;
+            assert!(all.iter().all(Result::is_ok));
+            let sql = "SELECT sum(count) FROM requests";
+            let sum = store.run(haft_store::Mode::Read, |db| db.query_row(sql, [], |row| row.get::<_, u32>(0)));
+            assert!((201..=201 + AHEAD).contains(&sum.await.unwrap()));
         });
     }
 }

@@ -61,8 +61,7 @@ fn an_endless_body_is_cut_and_let_go() {
 fn a_slow_answer_ends_with_its_time() {
     run(async {
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
-        let script =
-            move |_: &str| Answer::Endless(head.clone(), b"1\r\nx\r\n".to_vec(), Duration::from_millis(20));
+        let script = move |_: &str| Answer::Endless(head.clone(), b"1\r\nx\r\n".to_vec(), Duration::from_millis(20));
         let server = Server::start(script).await;
         let mute = Server::start(|_| Answer::Nothing).await;
         let stage = Stage::reaching(&[server.port(), mute.port()]);
@@ -162,7 +161,8 @@ fn headers_cannot_smuggle_another_request() {
             let (kind, why) = fault(&outcome);
             assert!(kind == "invalid_input" && why.contains("cannot be sent"), "{name:?}: {outcome:?}");
         }
-        for own in ["Host", "content-length", "Transfer-Encoding", "connection", "upgrade", "Proxy-Authorization", "TE"] {
+        for own in ["Host", "content-length", "Transfer-Encoding", "connection", "upgrade", "Proxy-Authorization", "TE"]
+        {
             let outcome = stage.ask(json!({"url": server.url("/"), "headers": {own: "x"}})).await;
             assert!(fault(&outcome).1.contains("set by haft itself"), "{outcome:?}");
         }

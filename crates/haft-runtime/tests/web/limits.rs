@@ -47,7 +47,8 @@ fn a_request_that_is_sent_on_counts_each_time() {
         })
         .await;
         let quota = Quota { session: 2, ..Quota::default() };
-        let stage = Stage::new(WebSettings { allow_private: loopback(&[server.port()]), quota, ..WebSettings::default() });
+        let stage =
+            Stage::new(WebSettings { allow_private: loopback(&[server.port()]), quota, ..WebSettings::default() });
         let outcome = stage.get(&server.url("/a")).await;
         assert!(fault(&outcome).1.contains("are used up"), "{outcome:?}");
         assert_eq!(server.heard().len(), 2);
@@ -71,7 +72,9 @@ fn every_request_is_in_the_record_and_nothing_of_what_was_said() {
         let host = format!("127.0.0.1:{}", server.port());
         let seen: Vec<_> = requests
             .iter()
-            .map(|body| (body["method"].as_str(), body["status"].as_u64(), body["bytes"].as_u64(), body["error"].as_str()))
+            .map(|body| {
+                (body["method"].as_str(), body["status"].as_u64(), body["bytes"].as_u64(), body["error"].as_str())
+            })
             .collect();
         assert_eq!(
             seen,
@@ -84,5 +87,25 @@ fn every_request_is_in_the_record_and_nothing_of_what_was_said() {
         assert!(requests.iter().all(|body| body["host"] == host && body["call"].is_string()), "{requests:?}");
         let all = serde_json::to_string(&requests).unwrap();
         assert!(!all.contains("hidden"), "{all}");
+    });
+}
+
+#[test]
+fn what_is_given_up_is_in_the_record() {
+    run(async {
+        let server = Server::start(|_| Answer::Nothing).await;
+        let stage = Stage::reaching(&[server.port()]);
+        let halt = Halt::new();
+        let call = Call::new(new_call_id(), "probe.ask", json!({"url": server.url("/")}));
+        let given_up = async {
+            while server.heard().is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+            halt.cancel();
+        };
+        let (outcome, ()) = tokio::join!(stage.haft.call(call, &Yes, &halt), given_up);
+        assert_eq!(fault(&outcome).0, "cancelled", "{outcome:?}");
+        let requests = stage.requests().await;
+        assert_eq!((requests.len(), &requests[0]["error"]), (1, &json!("cancelled")), "{requests:?}");
     });
 }

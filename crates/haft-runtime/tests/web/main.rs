@@ -146,13 +146,20 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work)
 }
 
-/// Another test of this binary in a process of its own, where variables, memory or the network are its own.
+/// Which part of a test this process is, if another one started it for that.
+const PART: &str = "HAFT_TEST_PART";
+
+fn part() -> Option<String> {
+    std::env::var(PART).ok()
+}
+
+/// The same test in a process of its own, where variables, memory or the network are its own.
 fn alone(before: &[&str], test: &str) -> Command {
     let own = std::env::current_exe().unwrap();
     let mut words = before.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
-    words.extend([own.into_os_string(), test.into(), "--exact".into(), "--ignored".into(), "--nocapture".into()]);
+    words.extend([own.into_os_string(), test.into(), "--exact".into(), "--nocapture".into()]);
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]);
+    command.args(&words[1..]).env(PART, "alone");
     command
 }
 

@@ -2,7 +2,7 @@
 //! really is at a public address, behind a wire.
 
 use super::server::{Server, ok, sends_on};
-use super::{Stage, data, fault, loopback, passes, roomy, run};
+use super::{Stage, data, fault, loopback, part, passes, roomy, run};
 use haft_runtime::web::WebSettings;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,44 +25,45 @@ unshare -n sh -c 'echo ready > "$1/ready"; exec sleep 600' sh "$2" &
 half=$!
 read -r _ < "$2/ready"
 ip link add v0 type veth peer name v1
-inner=$half
-ip link set v1 netns "$inner"
+ip link set v1 netns "$half"
 ip addr add 93.184.216.1/24 dev v0
 ip link set v0 up
-nsenter -t "$inner" -n sh -c 'ip link set lo up; ip addr add 93.184.216.34/24 dev v1; ip link set v1 up'
-nsenter -t "$inner" -n "$test" names::a_public_host --exact --ignored --nocapture > "$2/host.log" 2>&1 &
+nsenter -t "$half" -n sh -c 'ip link set lo up; ip addr add 93.184.216.34/24 dev v1; ip link set v1 up'
+HAFT_TEST_PART=host nsenter -t "$half" -n "$test" "$3" --exact --nocapture > "$2/host.log" 2>&1 &
 host=$!
 trap 'kill $host $half 2>/dev/null || true' EXIT
-"$test" names::in_a_network_of_its_own --exact --ignored --nocapture
+HAFT_TEST_PART=guest "$test" "$3" --exact --nocapture
 "#;
 
 #[test]
 fn no_name_leads_inside_not_even_later() {
+    match part().as_deref() {
+        Some("host") => return run(be_a_public_host()),
+        Some(_) => return run(in_a_network_of_its_own()),
+        None => {}
+    }
     let dir = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let mut command = std::process::Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", SETUP, "sh"]).arg(own).arg(dir.path());
+    command.arg("names::no_name_leads_inside_not_even_later");
     passes(command);
 }
 
-#[test]
-#[ignore = "run by the test above, at a public address"]
-fn a_public_host() {
-    run(async {
-        let listener = loop {
-            // The wire takes a moment.
-            match TcpListener::bind((PUBLIC, 80)).await {
-                Ok(listener) => break listener,
-                Err(_) => tokio::task::yield_now().await,
-            }
-        };
-        let _server = Server::serve(listener, None, |request| match request.split(' ').nth(1).unwrap() {
-            "/inward" => sends_on(302, "http://inside.example/"),
-            "/own" => sends_on(302, "http://93.184.216.1/"),
-            _ => ok("", "from a public host"),
-        });
-        std::future::pending::<()>().await;
+async fn be_a_public_host() {
+    let listener = loop {
+        // The wire takes a moment.
+        match TcpListener::bind((PUBLIC, 80)).await {
+            Ok(listener) => break listener,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    let _server = Server::serve(listener, None, |request| match request.split(' ').nth(1).unwrap() {
+        "/inward" => sends_on(302, "http://inside.example/"),
+        "/own" => sends_on(302, "http://93.184.216.1/"),
+        _ => ok("", "from a public host"),
     });
+    std::future::pending::<()>().await;
 }
 
 /// Answers questions for addresses by a table; of a list of lists, each time the next.
@@ -138,64 +139,60 @@ fn table(name: &str, times: usize) -> Vec<Ipv4Addr> {
     }
 }
 
-#[test]
-#[ignore = "run by the test above, in a network of its own"]
-fn in_a_network_of_its_own() {
-    run(async {
-        let names = Names::start(table).await;
-        let visits = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&visits);
-        let listener = TcpListener::bind("0.0.0.0:80").await.unwrap();
-        let secret = Server::serve(listener, None, move |_| {
-            count.fetch_add(1, Ordering::Relaxed);
-            ok("", "the inner secret")
-        });
-        let stage = Stage::new(roomy());
-        // The host behind the wire takes a moment to be there.
-        let public = loop {
-            let outcome = stage.get("http://public.example/").await;
-            if outcome.success {
-                break outcome;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        };
-        assert_eq!(data(&public)["body"], "from a public host");
-
-        let outcome = stage.get("http://rebind.example/").await;
-        assert_eq!(data(&outcome)["body"], "from a public host", "what was checked is what is connected to");
-        assert_eq!(names.asked("rebind.example"), 1, "a name is looked up once");
-        // A new client has no connection to use again: it looks anew, and finds the name pointing inside.
-        let later = Stage::new(roomy());
-        for (name, address) in [
-            ("rebind.example", "127.0.0.1"),
-            ("inside.example", "127.0.0.1"),
-            ("metadata.example", "169.254.169.254"),
-            ("both.example", "127.0.0.1"),
-            ("other-way.example", "10.0.0.1"),
-            ("own.example", "93.184.216.1"),
-            ("zero.example", "0.0.0.0"),
-        ] {
-            let outcome = later.get(&format!("http://{name}/")).await;
-            let (kind, why) = fault(&outcome);
-            let expected = format!("`{name}` leads to {address}, which is not a public address");
-            assert!(kind == "denied" && why == expected, "{name}: {outcome:?}");
-        }
-        for (path, why) in [("/inward", "`inside.example` leads to 127.0.0.1"), ("/own", "`93.184.216.1:80` is not")] {
-            let outcome = later.get(&format!("http://public.example{path}")).await;
-            let (kind, said) = fault(&outcome);
-            assert!(kind == "denied" && said.contains(why), "{path}: {outcome:?}");
-        }
-        let outcome = later.get("http://93.184.216.1/").await;
-        assert_eq!(fault(&outcome).0, "denied", "our own address is inside, however public: {outcome:?}");
-        assert_eq!((visits.load(Ordering::Relaxed), secret.connections()), (0, 0), "nobody came inside");
-
-        // Whoever is named may be inside, and only they.
-        let named = vec!["named.example:80".parse().unwrap()].into();
-        let stage = Stage::new(WebSettings { allow_private: named, ..roomy() });
-        assert_eq!(data(&stage.get("http://named.example/").await)["body"], "the inner secret");
-        assert_eq!(fault(&stage.get("http://inside.example/").await).0, "denied");
-        // That a name's address is allowed does not allow the name.
-        let stage = Stage::new(WebSettings { allow_private: loopback(&[80]), ..roomy() });
-        assert_eq!(fault(&stage.get("http://inside.example/").await).0, "denied");
+async fn in_a_network_of_its_own() {
+    let names = Names::start(table).await;
+    let visits = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&visits);
+    let listener = TcpListener::bind("0.0.0.0:80").await.unwrap();
+    let secret = Server::serve(listener, None, move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        ok("", "the inner secret")
     });
+    let stage = Stage::new(roomy());
+    // The host behind the wire takes a moment to be there.
+    let public = loop {
+        let outcome = stage.get("http://public.example/").await;
+        if outcome.success {
+            break outcome;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    assert_eq!(data(&public)["body"], "from a public host");
+
+    let outcome = stage.get("http://rebind.example/").await;
+    assert_eq!(data(&outcome)["body"], "from a public host", "what was checked is what is connected to");
+    assert_eq!(names.asked("rebind.example"), 1, "a name is looked up once");
+    // A new client has no connection to use again: it looks anew, and finds the name pointing inside.
+    let later = Stage::new(roomy());
+    for (name, address) in [
+        ("rebind.example", "127.0.0.1"),
+        ("inside.example", "127.0.0.1"),
+        ("metadata.example", "169.254.169.254"),
+        ("both.example", "127.0.0.1"),
+        ("other-way.example", "10.0.0.1"),
+        ("own.example", "93.184.216.1"),
+        ("zero.example", "0.0.0.0"),
+    ] {
+        let outcome = later.get(&format!("http://{name}/")).await;
+        let (kind, why) = fault(&outcome);
+        let expected = format!("`{name}` leads to {address}, which is not a public address");
+        assert!(kind == "denied" && why == expected, "{name}: {outcome:?}");
+    }
+    for (path, why) in [("/inward", "`inside.example` leads to 127.0.0.1"), ("/own", "`93.184.216.1:80` is not")] {
+        let outcome = later.get(&format!("http://public.example{path}")).await;
+        let (kind, said) = fault(&outcome);
+        assert!(kind == "denied" && said.contains(why), "{path}: {outcome:?}");
+    }
+    let outcome = later.get("http://93.184.216.1/").await;
+    assert_eq!(fault(&outcome).0, "denied", "our own address is inside, however public: {outcome:?}");
+    assert_eq!((visits.load(Ordering::Relaxed), secret.connections()), (0, 0), "nobody came inside");
+
+    // Whoever is named may be inside, and only they.
+    let named = vec!["named.example:80".parse().unwrap()].into();
+    let stage = Stage::new(WebSettings { allow_private: named, ..roomy() });
+    assert_eq!(data(&stage.get("http://named.example/").await)["body"], "the inner secret");
+    assert_eq!(fault(&stage.get("http://inside.example/").await).0, "denied");
+    // That a name's address is allowed does not allow the name.
+    let stage = Stage::new(WebSettings { allow_private: loopback(&[80]), ..roomy() });
+    assert_eq!(fault(&stage.get("http://inside.example/").await).0, "denied");
 }

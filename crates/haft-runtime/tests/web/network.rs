@@ -56,7 +56,8 @@ fn an_agent_and_a_tool_can_only_have_less() {
         let server = Server::start(|_| ok("", "fine")).await;
         let (url, host) = (server.url("/"), format!("127.0.0.1:{}", server.port()));
         let base = WebSettings { allow_private: loopback(&[server.port()]), ..roomy() };
-        let agents = [("shut".to_owned(), Network::None), ("open".to_owned(), Network::All), ("here".to_owned(), only(&[host]))];
+        let agents =
+            [("shut".to_owned(), Network::None), ("open".to_owned(), Network::All), ("here".to_owned(), only(&[host]))];
         let stage = Stage::new(WebSettings { agents: agents.into(), ..base.clone() });
         for (agent, allowed) in [("shut", false), ("open", true), ("here", true), ("unknown", true)] {
             assert_eq!(ask_as(&stage, agent, &url).await.success, allowed, "{agent}");

@@ -8,7 +8,10 @@ use haft_core::host::HostRule;
 use haft_runtime::confined::{Require as Needed, Terms};
 use haft_sandbox::{Bounds, Network};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// What programs that tools start may reach, besides the files that `files` names.
@@ -27,13 +30,38 @@ pub struct Permissions {
 }
 
 /// The network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Net {
     /// All of it, or none.
     Switch(bool),
     /// Some hosts.
     Hosts(Hosts),
+}
+
+/// Read by hand: what is derived for such a choice forgets where each host was written.
+impl<'de> Deserialize<'de> for Net {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Choice)
+    }
+}
+
+struct Choice;
+
+impl<'de> Visitor<'de> for Choice {
+    type Value = Net;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("true, false, or the hosts that can be reached (`allow: [example.com]`)")
+    }
+
+    fn visit_bool<E>(self, all: bool) -> Result<Net, E> {
+        Ok(Net::Switch(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Net, A::Error> {
+        Hosts::deserialize(MapAccessDeserializer::new(map)).map(Net::Hosts)
+    }
 }
 
 /// Hosts that can be reached.

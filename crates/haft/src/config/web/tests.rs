@@ -97,7 +97,10 @@ fn an_untrusted_project_can_only_take_away() {
         ("web: {network: false}", false),
         ("web: {tools: {web.fetch: false}}", false),
         ("web: {agents: {somebody: false}}", false),
-        ("web: {network: {allow: [evil.example]}, allow_private: ['127.0.0.1:80'], proxy: true, limits: {day: 1000000}}", true),
+        (
+            "web: {network: {allow: [evil.example]}, allow_private: ['127.0.0.1:80'], proxy: true, limits: {day: 1000000}}",
+            true,
+        ),
     ] {
         let loaded = resolve(user, project, Trust::Absent).unwrap();
         assert_eq!(reaches(&loaded, "somebody", "web.fetch", URL), allowed, "{project}");
