@@ -22,6 +22,7 @@ pub mod policy;
 pub mod preview;
 pub mod provider;
 pub mod record;
+pub mod scan;
 pub mod schema;
 pub mod secret;
 pub mod shape;

@@ -6,9 +6,10 @@ use super::{Finding, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     ("haft-core", &[]),
     ("haft-escapes", &[]),
+    ("haft-html", &[]),
     ("haft-sandbox", &["haft-core"]),
     ("haft-store", &["haft-core"]),
-    ("haft-runtime", &["haft-core", "haft-sandbox", "haft-store"]),
+    ("haft-runtime", &["haft-core", "haft-html", "haft-sandbox", "haft-store"]),
     ("haft-mcp", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime"]),
     ("haft-gateway", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp"]),
     ("haft", &["haft-core", "haft-escapes", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp", "haft-gateway"]),
