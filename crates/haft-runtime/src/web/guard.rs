@@ -296,7 +296,9 @@ async fn read(request: &Request, mut response: reqwest::Response, hops: usize) -
         response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
     if let Some(credential) = &request.credential {
         credential.mask_bytes(&mut body);
-        headers.iter_mut().for_each(|(_, value)| credential.mask_text(value));
+        for (_, value) in &mut headers {
+            credential.mask_text(value);
+        }
     }
     let target = request.target.clone();
     Ok((code, Hop::Arrived(Box::new(Response { status: code, target, headers, body, cut, hops }))))
