@@ -153,7 +153,9 @@ fn told(app: &App, profile: &Profile, tools: &[PathBuf], warnings: &[String]) {
         style::pretty(&json!({ "profile": profile.shown(), "tools": tools, "warnings": warnings }));
         return;
     }
-    warnings.iter().for_each(|warning| style::warn(warning));
+    for warning in warnings {
+        style::warn(warning);
+    }
     let count = profile.endpoints.len();
     style::out(&format!("{} {} for {} ({count} endpoints)", paint(GOOD, "added"), profile.id, profile.base_url));
     for path in tools {

@@ -154,9 +154,9 @@ fn check_url(url: &Text, provider: Option<Provider>) -> Result<(), ConfigError> 
 }
 
 fn pointers(answer: &Answer) -> Result<Pointers, ConfigError> {
-    let pointer = |text: &Text| match text.value.starts_with('/') {
-        true => Ok(text.value.clone()),
-        false => Err(ConfigError::malformed(&text.spot, "a JSON pointer begins with `/`")),
+    let pointer = |text: &Text| {
+        let bad = || ConfigError::malformed(&text.spot, "a JSON pointer begins with `/`");
+        text.value.starts_with('/').then(|| text.value.clone()).ok_or_else(bad)
     };
     Ok(Pointers {
         results: pointer(&answer.results)?,
