@@ -362,6 +362,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_of_the_web_is_translated() {
+        let meant = |dialect: Dialect, name: &str, args: Value| {
+            let entry = dialect.entry(name).unwrap();
+            (entry.canonical(), entry.to_canonical(args).unwrap().args)
+        };
+        let url = "https://a.test/";
+        assert_eq!(
+            meant(Dialect::Flynn, "web.fetch", json!({"url": url, "method": "PUT", "body": "b", "timeout": 5})),
+            ("web.request", json!({"url": url, "method": "PUT", "body": "b", "timeout_ms": 5}))
+        );
+        assert_eq!(meant(Dialect::Flynn, "web.fetch", json!({"url": url})).1["timeout_ms"], 10_000);
+        assert_eq!(
+            meant(Dialect::Flynn, "web.search", json!({"query": "q", "limit": 3})),
+            ("web.search", json!({"query": "q", "max_results": 3}))
+        );
+        assert_eq!(
+            meant(Dialect::Flynn, "image.analyze", json!({"data": "AA==", "mimeType": "image/png"})),
+            ("image.analyze", json!({"data": "AA==", "mime_type": "image/png"}))
+        );
+        assert_eq!(
+            meant(Dialect::Flyto, "WebFetch", json!({"url": url, "timeout": 2})),
+            ("web.fetch", json!({"url": url, "timeout_ms": 2000}))
+        );
+        assert_eq!(meant(Dialect::Nodyn, "http_request", json!({"url": url})), ("web.request", json!({"url": url})));
+        let setup = json!({"action": "view", "id": "a"});
+        assert_eq!(meant(Dialect::Nodyn, "api_setup", setup.clone()), ("api.setup", setup));
+        let read = json!({"action": "read", "url": url});
+        assert_eq!(meant(Dialect::Nodyn, "web_research", read.clone()), ("web.research", read));
+    }
+
+    #[test]
     fn a_foreign_name_is_understood_when_all_agree() {
         assert_eq!(elsewhere("Read")[0].canonical(), "file.read");
         assert_eq!(elsewhere("read_file")[0].canonical(), "file.read");

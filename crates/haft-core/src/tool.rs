@@ -91,6 +91,8 @@ pub struct Reach {
     pub only_reads_when: Option<(&'static str, &'static [&'static str])>,
     /// Whether it acts on nothing but what the same session started, so that what it ends is the caller's own.
     pub own_tasks: bool,
+    /// Whether it decides where credentials are sent.
+    pub credentials: bool,
 }
 
 /// How much a mistake with a call would cost.
@@ -250,6 +252,13 @@ impl ToolSpec {
         self
     }
 
+    /// It decides where credentials are sent, so that no mistake with it is a small one.
+    #[must_use]
+    pub fn on_credentials(mut self) -> Self {
+        self.reach.credentials = true;
+        self
+    }
+
     /// How its output is cut.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -272,7 +281,7 @@ impl ToolSpec {
     /// How much a mistake would cost, at these places and held like this.
     pub fn severity(&self, facts: &Facts) -> Severity {
         let places = &facts.places;
-        if places.iter().any(|place| place.sensitive.is_some()) {
+        if self.reach.credentials || places.iter().any(|place| place.sensitive.is_some()) {
             return Severity::Critical;
         }
         let outside = places.iter().any(|place| !place.inside);

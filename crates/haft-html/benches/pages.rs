@@ -59,8 +59,31 @@ fn htmd(page: &str) -> usize {
 /// A page as newspapers make them: much around the text, links in it, classes everywhere.
 fn article(number: usize) -> String {
     const WORDS: &[&str] = &[
-        "harbour", "the", "of", "tide", "and", "minister", "said", "on", "Tuesday,", "that", "boats", "were", "more",
-        "than", "a", "quarter", "of", "what", "people", "expected;", "still", "it", "rained", "&amp;", "nobody&rsquo;s",
+        "harbour",
+        "the",
+        "of",
+        "tide",
+        "and",
+        "minister",
+        "said",
+        "on",
+        "Tuesday,",
+        "that",
+        "boats",
+        "were",
+        "more",
+        "than",
+        "a",
+        "quarter",
+        "of",
+        "what",
+        "people",
+        "expected;",
+        "still",
+        "it",
+        "rained",
+        "&amp;",
+        "nobody&rsquo;s",
     ];
     let mut at = number;
     let mut text = |count: usize| {
@@ -78,7 +101,10 @@ fn article(number: usize) -> String {
          <nav class=\"top-nav\"><ul>"
     );
     for link in 0..20 {
-        page.push_str(&format!("<li class=\"nav-item\"><a class=\"nav-link\" href=\"/section/{link}\">{}</a></li>\n", text(2)));
+        page.push_str(&format!(
+            "<li class=\"nav-item\"><a class=\"nav-link\" href=\"/section/{link}\">{}</a></li>\n",
+            text(2)
+        ));
     }
     page.push_str("</ul></nav>\n<main><article class=\"article-body\">\n<h1>");
     page.push_str(&format!("{}</h1>\n", text(8)));
@@ -90,7 +116,12 @@ fn article(number: usize) -> String {
         page.push_str(&format!("<a href=\"https://example.org/{paragraph}\">{}</a> <em>{}</em>", text(3), text(2)));
         page.push_str(&format!("{}</p>\n", text(40)));
         if paragraph % 15 == 7 {
-            page.push_str(&format!("<ul><li>{}</li><li>{}</li></ul>\n<div class=\"ad\">{}</div>", text(9), text(9), text(9)));
+            page.push_str(&format!(
+                "<ul><li>{}</li><li>{}</li></ul>\n<div class=\"ad\">{}</div>",
+                text(9),
+                text(9),
+                text(9)
+            ));
         }
     }
     page.push_str("<table><tr><th>a</th><th>b</th></tr>");

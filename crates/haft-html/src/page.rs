@@ -44,7 +44,19 @@ struct Tag {
 
 /// The attributes that make a difference.
 const ATTRIBUTES: &[&str] = &[
-    "id", "class", "style", "hidden", "aria-hidden", "href", "src", "alt", "start", "open", "colspan", "value", "type",
+    "id",
+    "class",
+    "style",
+    "hidden",
+    "aria-hidden",
+    "href",
+    "src",
+    "alt",
+    "start",
+    "open",
+    "colspan",
+    "value",
+    "type",
 ];
 
 impl Tag {

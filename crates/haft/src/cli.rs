@@ -1,7 +1,9 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
+mod api;
 mod doors;
 
+pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -94,6 +96,8 @@ pub enum Command {
     Mcp(McpArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
+    /// Keep what is known of APIs, or take it from an OpenAPI document.
+    Api(ApiArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

@@ -1,5 +1,6 @@
 //! What each command means. `run` is the whole program on one screen.
 
+mod api;
 mod approvals;
 mod call;
 mod config;
@@ -52,6 +53,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Confine(args) => Ok(confine::run(&args)),
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
+        Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => setup::trust(common, &args),

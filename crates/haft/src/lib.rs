@@ -23,6 +23,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod input;
+mod openapi;
 mod size;
 mod style;
 mod telemetry;

@@ -144,14 +144,14 @@ const FLYNN: &[Row] = &[
     Row { params: PID, ..row("process.kill", "process.kill") },
     Row { params: PID, ..row("process.output", "process.output") },
     row("process.list", "process.list"),
-    row("system.info", "system.info"),
     Row { params: &[TIMEOUT], usual: TEN_SECONDS, ..row("web.fetch", "web.request") },
     Row { params: &[param("limit", "max_results", Unit::Same)], ..row("web.search", "web.search") },
-    row("browser.navigate", "browser.navigate"),
-    row("browser.screenshot", "browser.screenshot"),
+    Row { params: MIME_TYPE, ..row("media.send", "media.send") },
     Row { params: MIME_TYPE, ..row("image.analyze", "image.analyze") },
     Row { params: MIME_TYPE, ..row("audio.transcribe", "audio.transcribe") },
-    Row { params: MIME_TYPE, ..row("media.send", "media.send") },
+    row("browser.navigate", "browser.navigate"),
+    row("browser.screenshot", "browser.screenshot"),
+    row("system.info", "system.info"),
     row("sessions.list", "session.list"),
     Row { params: &[param("sessionId", "session", Unit::Same)], ..row("sessions.delete", "session.delete") },
 ];
@@ -163,9 +163,9 @@ const FLYTO: &[Row] = &[
     Row { params: &[ABSOLUTE_PATH], ..row("Write", "file.write") },
     row("Glob", "file.glob"),
     row("Grep", "file.grep"),
-    row("Gitignore", "file.ignore"),
     Row { params: &[param("timeout", "timeout_ms", Unit::Seconds)], ..row("WebFetch", "web.fetch") },
     row("WebSearch", "web.search"),
+    row("Gitignore", "file.ignore"),
 ];
 
 const FLEMMA: &[Row] = &[

@@ -80,7 +80,8 @@ impl Stash {
     /// A file that was not there before, as near to this name as can be.
     fn fresh(&self, name: &str) -> std::io::Result<(File, PathBuf)> {
         let name = plain(name);
-        let (stem, end) = name.rsplit_once('.').map_or((name.as_str(), String::new()), |(stem, end)| (stem, format!(".{end}")));
+        let (stem, end) =
+            name.rsplit_once('.').map_or((name.as_str(), String::new()), |(stem, end)| (stem, format!(".{end}")));
         let mut taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
         for number in 0..=FILES_MAX {
             let name = if number == 0 { name.clone() } else { format!("{stem}-{number}{end}") };
@@ -119,7 +120,10 @@ mod tests {
         assert_eq!(plain("default"), "default");
         for odd in ["../../etc/passwd", ".bashrc", "", "a b.txt", "x\u{202e}fdp.exe", "/abs", "..", &"n".repeat(300)] {
             let name = plain(odd);
-            assert!(!name.is_empty() && !name.starts_with('.') && !name.contains('/') && name.len() < 130, "{odd}: {name}");
+            assert!(
+                !name.is_empty() && !name.starts_with('.') && !name.contains('/') && name.len() < 130,
+                "{odd}: {name}"
+            );
             assert_ne!(name, odd);
         }
         assert_ne!(plain("a/b"), plain("a_b"), "two sessions never share a directory");

@@ -310,7 +310,11 @@ mod tests {
         attach(&mut tabs, 1);
         let life = |loader: &str, name: &str| json!({ "frameId": "T1", "loaderId": loader, "name": name });
         said(&mut tabs, "Page.lifecycleEvent", life("L1", "init"));
-        said(&mut tabs, "Page.frameNavigated", json!({ "frame": { "id": "T1", "loaderId": "L1", "url": "http://a/" } }));
+        said(
+            &mut tabs,
+            "Page.frameNavigated",
+            json!({ "frame": { "id": "T1", "loaderId": "L1", "url": "http://a/" } }),
+        );
         said(&mut tabs, "Page.lifecycleEvent", life("L0", "load"));
         assert!(!tabs.current().unwrap().loaded, "that was the one before");
         said(&mut tabs, "Page.lifecycleEvent", json!({ "frameId": "F", "loaderId": "L1", "name": "load" }));
@@ -349,9 +353,7 @@ mod tests {
         let begin = |tabs: &mut Tabs, guid: &str| {
             said(tabs, "Browser.downloadWillBegin", json!({ "guid": guid, "suggestedFilename": "a.txt" }))
         };
-        let now = |guid: &str, received: u64, state: &str| {
-            json!({ "guid": guid, "receivedBytes": received, "totalBytes": 0, "state": state })
-        };
+        let now = |guid: &str, received: u64, state: &str| json!({ "guid": guid, "receivedBytes": received, "totalBytes": 0, "state": state });
         assert!(begin(&mut tabs, "one").is_empty() && tabs.downloads());
         assert!(said(&mut tabs, "Browser.downloadProgress", now("one", 1000, "inProgress")).is_empty());
         let cancel = said(&mut tabs, "Browser.downloadProgress", now("one", 1001, "inProgress"));

@@ -3,7 +3,7 @@
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
-use crate::web::profiles::{Held, Profile, Profiles};
+use crate::web::profiles::{Auth, Held, Profile, Profiles};
 use haft_core::preview::inert;
 use haft_core::{CallError, ToolSpec};
 use serde::Deserialize;
@@ -30,6 +30,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     }))
     .acts()
     .only_reads_when("action", &["list", "view"])
+    .on_credentials()
     .body("profile");
     // A profile is checked by its own rules, which list everything that is missing.
     spec.shapes.strict = false;
@@ -132,7 +133,7 @@ fn update(profiles: &Profiles, args: &Args) -> Result<Reply, CallError> {
 fn saved(profiles: &Profiles, profile: &Profile, done: &str) -> Result<Reply, CallError> {
     profiles.save(profile)?;
     let mut reply = Reply::text(format!("{done} the API profile {}; it counts from now on", profile.id));
-    if profile.auth.as_ref().is_some_and(|auth| auth.is_literal()) {
+    if profile.auth.as_ref().is_some_and(Auth::is_literal) {
         reply.warnings.push(
             "the profile holds the key itself; `${NAME}` would take it from the environment, where it is not kept in a file"
                 .to_owned(),

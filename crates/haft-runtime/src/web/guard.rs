@@ -183,7 +183,9 @@ impl Way<'_> {
         let mut headers: Vec<(String, String)> = headers.collect();
         if let Some(credential) = &request.credential {
             credential.mask_bytes(&mut body);
-            headers.iter_mut().for_each(|(_, value)| credential.mask_text(value));
+            for (_, value) in &mut headers {
+                credential.mask_text(value);
+            }
         }
         Ok(Response { status: response.status().as_u16(), target: request.target.clone(), headers, body, cut, hops })
     }

@@ -135,9 +135,9 @@ impl Profiles {
                 Ok(value) => Profile::read(&value).map_err(|error| error.message),
             },
         };
-        let state = state.and_then(|profile| match profile.id == id {
-            true => Ok(Arc::new(profile)),
-            false => Err(format!("it says that its id is `{}`", inert(&profile.id))),
+        let state = state.and_then(|profile| {
+            let other = format!("it says that its id is `{}`", inert(&profile.id));
+            (profile.id == id).then(|| Arc::new(profile)).ok_or(other)
         });
         Held { id: id.to_owned(), state }
     }

@@ -1,6 +1,7 @@
 //! What leaves this machine, as an agent and a person meet it: the whole tool layer, and a server that plays the world.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod consent;
 mod profiles;

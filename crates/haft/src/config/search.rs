@@ -8,8 +8,8 @@ use haft_runtime::tools::web::search::{Pointers, Provider, SearchSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who searches the web. Without `provider` it is the first of brave (BRAVE_API_KEY), tavily (TAVILY_API_KEY), google
-/// (GOOGLE_API_KEY and GOOGLE_CSE_ID), searxng (SEARXNG_URL) and bing (BING_API_KEY) whose variables are set, else
+/// Who searches the web. Without `provider` it is the first of brave (`BRAVE_API_KEY`), tavily (`TAVILY_API_KEY`), google
+/// (`GOOGLE_API_KEY` and `GOOGLE_CSE_ID`), searxng (`SEARXNG_URL`) and bing (`BING_API_KEY`) whose variables are set, else
 /// duckduckgo, which needs none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -24,7 +24,7 @@ pub struct Search {
     /// The variable of the environment that holds the key, if not the usual one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<Text>,
-    /// The variable that holds the id of Google's search engine, if not GOOGLE_CSE_ID.
+    /// The variable that holds the id of Google's search engine, if not `GOOGLE_CSE_ID`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_env: Option<Text>,
     /// The header in which `generic` and `bing` take the key.
@@ -62,13 +62,13 @@ pub enum SearchProvider {
     Tavily,
     /// Google Programmable Search.
     Google,
-    /// A SearXNG: `url` or SEARXNG_URL says where.
+    /// A `SearXNG`: `url` or `SEARXNG_URL` says where.
     Searxng,
     /// Bing, or whoever answers like it.
     Bing,
     /// Whoever answers with JSON.
     Generic,
-    /// DuckDuckGo, which needs no key.
+    /// `DuckDuckGo`, which needs no key.
     Duckduckgo,
 }
 
@@ -154,9 +154,9 @@ fn check_url(url: &Text, provider: Option<Provider>) -> Result<(), ConfigError> 
 }
 
 fn pointers(answer: &Answer) -> Result<Pointers, ConfigError> {
-    let pointer = |text: &Text| match text.value.starts_with('/') {
-        true => Ok(text.value.clone()),
-        false => Err(ConfigError::malformed(&text.spot, "a JSON pointer begins with `/`")),
+    let pointer = |text: &Text| {
+        let bad = || ConfigError::malformed(&text.spot, "a JSON pointer begins with `/`");
+        text.value.starts_with('/').then(|| text.value.clone()).ok_or_else(bad)
     };
     Ok(Pointers {
         results: pointer(&answer.results)?,

@@ -26,10 +26,10 @@ fn a_dialect_lists_its_contract() {
         shown.push(format!("{dialect}: {}", names.join(" ")));
     }
     insta::assert_snapshot!(shown.join("\n"), @r"
-    flynn: file.read file.write file.edit file.list shell.exec process.start process.status process.kill process.output process.list system.info sessions.list sessions.delete
-    flyto: Bash Read Edit Write Glob Grep Gitignore
+    flynn: file.read file.write file.edit file.list shell.exec process.start process.status process.kill process.output process.list web.fetch web.search system.info sessions.list sessions.delete
+    flyto: Bash Read Edit Write Glob Grep WebSearch Gitignore
     flemma: calculator calculator_async bash read edit write
-    nodyn: bash read_file write_file batch_files
+    nodyn: bash read_file write_file batch_files http_request api_setup web_research
     glee:
     ");
 }

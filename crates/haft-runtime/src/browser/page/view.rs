@@ -61,7 +61,8 @@ impl Browser {
             part.warnings.push(format!("the page cannot be shown as a tree, so this is its text, without refs: {why}"));
             return Ok(part);
         }
-        let source = if form == Form::Text { "document.body?.innerText" } else { "document.documentElement?.outerHTML" };
+        let source =
+            if form == Form::Text { "document.body?.innerText" } else { "document.documentElement?.outerHTML" };
         self.written(&tab, source, offset, limit).await
     }
 

@@ -63,7 +63,7 @@ impl Tool for Search {
 fn parameters(usual: u64) -> Value {
     json!({
         "query": {"type": "string", "description": "What to search for.", "minLength": 1, "maxLength": 400},
-        "max_results": {"type": "integer", "minimum": 1, "maximum": 20, "default": usual},
+        "max_results": {"type": "integer", "description": "How many at the most.", "minimum": 1, "maximum": 20, "default": usual},
         "topic": {"type": "string", "enum": ["general", "news", "finance"], "default": "general"},
         "time_range": {"type": "string", "description": "How old results may be.", "enum": ["day", "week", "month", "year"]}
     })

@@ -55,13 +55,13 @@ pub enum Provider {
     Tavily,
     /// Google Programmable Search.
     Google,
-    /// A SearXNG of the user's own, or one that they trust.
+    /// A `SearXNG` of the user's own, or one that they trust.
     Searxng,
     /// Bing, or whoever answers like it.
     Bing,
     /// Whoever answers with JSON.
     Generic,
-    /// DuckDuckGo's page without scripts.
+    /// `DuckDuckGo`'s page without scripts.
     Duckduckgo,
 }
 

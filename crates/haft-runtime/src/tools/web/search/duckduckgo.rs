@@ -1,4 +1,4 @@
-//! DuckDuckGo's page for browsers without scripts: the one that needs no key. It is read as it is, and where it asks
+//! `DuckDuckGo`'s page for browsers without scripts: the one that needs no key. It is read as it is, and where it asks
 //! whether a person is there, that is the end of it.
 
 use super::adapter::{Ask, Hit, Wanted};

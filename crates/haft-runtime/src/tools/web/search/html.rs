@@ -136,16 +136,10 @@ fn decoded(text: &str) -> String {
         plain.push_str(&rest[..begin]);
         let after = &rest[begin + 1..];
         let end = after.bytes().take(MOST).position(|byte| byte == b';');
-        match end.and_then(|end| Some((character(&after[..end])?, end))) {
-            Some((c, end)) => {
-                plain.push(c);
-                rest = &after[end + 1..];
-            }
-            None => {
-                plain.push('&');
-                rest = after;
-            }
-        }
+        let resolved = end.and_then(|end| Some((character(&after[..end])?, &after[end + 1..])));
+        let (c, next) = resolved.unwrap_or(('&', after));
+        plain.push(c);
+        rest = next;
     }
     plain.push_str(rest);
     plain

@@ -1,4 +1,4 @@
-//! SearXNG, wherever the user runs it.
+//! `SearXNG`, wherever the user runs it.
 
 use super::adapter::{Ask, Hit, Topic, Wanted, below, hit, json, list};
 use haft_core::CallError;
