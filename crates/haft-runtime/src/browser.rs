@@ -15,8 +15,8 @@ mod tabs;
 mod tree;
 mod wire;
 
-pub(crate) use pool::Lent;
 pub use pool::Browsers;
+pub(crate) use pool::Lent;
 
 use crate::confined::Resident;
 use haft_core::web::Rules;
@@ -44,13 +44,7 @@ pub struct BrowserSettings {
 
 impl Default for BrowserSettings {
     fn default() -> Self {
-        Self {
-            program: None,
-            idle: Duration::from_mins(5),
-            most: 4,
-            viewport: (1280, 800),
-            download_bytes: 100 << 20,
-        }
+        Self { program: None, idle: Duration::from_mins(5), most: 4, viewport: (1280, 800), download_bytes: 100 << 20 }
     }
 }
 
@@ -67,13 +61,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    fn new(
-        wire: Wire,
-        rules: Rules,
-        notes: std::sync::Arc<Notes>,
-        stash: Option<Stash>,
-        resident: Resident,
-    ) -> Self {
+    fn new(wire: Wire, rules: Rules, notes: std::sync::Arc<Notes>, stash: Option<Stash>, resident: Resident) -> Self {
         Self { wire, rules, notes, refs: Mutex::default(), stash, resident: Mutex::new(Some(resident)) }
     }
 

@@ -34,7 +34,9 @@ impl BrowserSettings {
                 .hint("name Chromium or Chrome by its full path, or leave it out to have it found on the PATH")
         };
         if named.contains('/') {
-            return Some(PathBuf::from(named)).filter(|path| path.is_absolute() && is_program(path)).ok_or_else(missing);
+            return Some(PathBuf::from(named))
+                .filter(|path| path.is_absolute() && is_program(path))
+                .ok_or_else(missing);
         }
         on_path(named).ok_or_else(missing)
     }

@@ -31,7 +31,7 @@ impl Stash {
         staging: Arc<Staging>,
         seen: PathBuf,
         upper: PathBuf,
-        base: PathBuf,
+        base: &Path,
         session: &str,
         most: u64,
     ) -> Self {
@@ -80,7 +80,8 @@ impl Stash {
     /// A file that was not there before, as near to this name as can be.
     fn fresh(&self, name: &str) -> std::io::Result<(File, PathBuf)> {
         let name = plain(name);
-        let (stem, end) = name.rsplit_once('.').map_or((name.as_str(), String::new()), |(stem, end)| (stem, format!(".{end}")));
+        let (stem, end) =
+            name.rsplit_once('.').map_or((name.as_str(), String::new()), |(stem, end)| (stem, format!(".{end}")));
         let mut taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
         for number in 0..=FILES_MAX {
             let name = if number == 0 { name.clone() } else { format!("{stem}-{number}{end}") };
@@ -119,7 +120,10 @@ mod tests {
         assert_eq!(plain("default"), "default");
         for odd in ["../../etc/passwd", ".bashrc", "", "a b.txt", "x\u{202e}fdp.exe", "/abs", "..", &"n".repeat(300)] {
             let name = plain(odd);
-            assert!(!name.is_empty() && !name.starts_with('.') && !name.contains('/') && name.len() < 130, "{odd}: {name}");
+            assert!(
+                !name.is_empty() && !name.starts_with('.') && !name.contains('/') && name.len() < 130,
+                "{odd}: {name}"
+            );
             assert_ne!(name, odd);
         }
         assert_ne!(plain("a/b"), plain("a_b"), "two sessions never share a directory");
@@ -131,7 +135,7 @@ mod tests {
         let staging = Staging::create(dir.path(), &crate::new_call_id()).unwrap();
         let upper = dir.path().join("upper");
         std::fs::create_dir(&upper).unwrap();
-        let stash = Stash::new(staging, dir.path().join("seen"), upper.clone(), dir.path().join("out"), "s", 10);
+        let stash = Stash::new(staging, dir.path().join("seen"), upper.clone(), &dir.path().join("out"), "s", 10);
         std::fs::write(upper.join("a-1"), "hello").unwrap();
         std::fs::write(upper.join("a-2"), "much too large").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", upper.join("a-3")).unwrap();

@@ -63,8 +63,20 @@ const APART: [&str; 3] = ["paragraph", "LabelText", "LayoutTableCell"];
 const END: &str = "";
 /// Roles whose name is their content, which then need not be said twice.
 const NAMED_BY_CONTENT: [&str; 14] = [
-    "link", "button", "heading", "option", "tab", "menuitem", "treeitem", "cell", "gridcell", "columnheader",
-    "rowheader", "switch", "checkbox", "radio",
+    "link",
+    "button",
+    "heading",
+    "option",
+    "tab",
+    "menuitem",
+    "treeitem",
+    "cell",
+    "gridcell",
+    "columnheader",
+    "rowheader",
+    "switch",
+    "checkbox",
+    "radio",
 ];
 
 /// By which name a model knows an element. A name means one element of one document, and is never given again.

@@ -171,7 +171,8 @@ impl Reader {
                 break;
             }
             for piece in buffer[..count].split_inclusive(|byte| *byte == 0) {
-                let (text, whole) = piece.split_last().filter(|(last, _)| **last == 0).map_or((piece, false), |(_, text)| (text, true));
+                let (text, whole) =
+                    piece.split_last().filter(|(last, _)| **last == 0).map_or((piece, false), |(_, text)| (text, true));
                 if over || message.len() + text.len() > MESSAGE_MAX {
                     over = true;
                     message.truncate(START);

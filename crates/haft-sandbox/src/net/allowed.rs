@@ -27,11 +27,7 @@ impl Allowed {
 
     /// Lets the answers pass only all together: a name with one address inside is a name that somebody points
     /// inside, whichever address comes first this time.
-    pub(super) fn checked(
-        &self,
-        (host, port): (&Host, u16),
-        found: Vec<SocketAddr>,
-    ) -> Result<Vec<SocketAddr>, NoWay> {
+    pub(super) fn checked(&self, (host, port): (&Host, u16), found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, NoWay> {
         match self {
             Self::Listed(rules) => {
                 let fine = |answer: &&SocketAddr| {
@@ -140,13 +136,18 @@ mod tests {
 
     #[test]
     fn the_web_is_every_public_host_and_what_is_private_by_name_and_port() {
-        let web = Allowed::Web(Rules { networks: vec![Network::All], private: rules(&["127.0.0.1:8080", "db.test:5432"]) });
+        let web =
+            Allowed::Web(Rules { networks: vec![Network::All], private: rules(&["127.0.0.1:8080", "db.test:5432"]) });
         let admits = |host: &str, port: u16| web.admits(&Host::read(host).unwrap(), port).is_ok();
         assert!(admits("example.com", 443) && admits("1.1.1.1", 80));
         assert!(admits("127.0.0.1", 8080) && admits("0x7f.1", 8080), "however it is spelled");
-        for (host, port) in
-            [("127.0.0.1", 8081), ("169.254.169.254", 80), ("[::1]", 8080), ("[::ffff:7f00:1]", 81), ("localhost", 8080)]
-        {
+        for (host, port) in [
+            ("127.0.0.1", 8081),
+            ("169.254.169.254", 80),
+            ("[::1]", 8080),
+            ("[::ffff:7f00:1]", 81),
+            ("localhost", 8080),
+        ] {
             assert!(!admits(host, port), "{host}:{port}");
         }
         assert!(checked(&web, "db.test", &["10.0.0.1:5432"]).is_ok(), "whoever names it has said so");

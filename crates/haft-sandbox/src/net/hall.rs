@@ -1,7 +1,7 @@
 //! What all connections through one gate share: the rules, the report, and the way to end them all.
 
-use super::allowed::Allowed;
 use super::Limits;
+use super::allowed::Allowed;
 use super::dial::{NoWay, dial};
 use super::report::{Contact, Report, Told, Via};
 use super::splice::{Inlet, Outlet, Traffic, exchange};

@@ -368,7 +368,8 @@ fn a_full_house_still_closes_at_once_and_still_answers_names() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (server, proxy) = (socket.local_addr().unwrap(), listener.local_addr().unwrap());
     let ways = Ways { proxy: Some(listener), names: Some((socket, Vec::new())), ..Ways::default() };
-    let gate = Gate::open_within(rules(&[]).into(), ways, Limits { connections: 2, ..Limits::default() }, None).unwrap();
+    let gate =
+        Gate::open_within(rules(&[]).into(), ways, Limits { connections: 2, ..Limits::default() }, None).unwrap();
     let _open: Vec<TcpStream> = (0..10).map(|_| connect(proxy)).collect();
     let asker = UdpSocket::bind("127.0.0.1:0").unwrap();
     asker.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -64,7 +64,10 @@ impl Browser {
     pub(super) fn wanted(&self) -> Result<BrowserSettings, ConfigError> {
         let usual = BrowserSettings::default();
         if let Some(program) = self.program.as_ref().filter(|program| program.value.trim().is_empty()) {
-            return Err(ConfigError::malformed(&program.spot, "`browser.program` names nothing; leave it out".to_owned()));
+            return Err(ConfigError::malformed(
+                &program.spot,
+                "`browser.program` names nothing; leave it out".to_owned(),
+            ));
         }
         let side = |side: u32| side.clamp(*SIDES.start(), *SIDES.end());
         Ok(BrowserSettings {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_page_that_is_too_much_is_bounded() {
     let site = Site::start(|path, _| match path {
-        "/large" => page(&format!("<title>Large</title>{}", format!("<p>{}</p>", "word after word ".repeat(1600)).repeat(2000))),
+        "/large" => {
+            page(&format!("<title>Large</title>{}", format!("<p>{}</p>", "word after word ".repeat(1600)).repeat(2000)))
+        }
         "/dialogs" => page("<title>Insistent</title><p>here</p><script>while (true) alert('again')</script>"),
         "/endless" => page("<title>Endless</title><p>first</p><img src=\"/never\">"),
         "/never" => {

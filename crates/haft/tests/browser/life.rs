@@ -64,11 +64,8 @@ fn a_killed_haft_leaves_no_browser_behind() {
     let (home, project) = (dir.path().join("home"), dir.path().join("project"));
     std::fs::create_dir_all(project.join(".git")).unwrap();
     std::fs::create_dir_all(home.join(".config/haft")).unwrap();
-    let config = format!(
-        "browser:\n  program: {}\nweb:\n  allow_private: [\"127.0.0.1:{}\"]\n",
-        program.display(),
-        site.port
-    );
+    let config =
+        format!("browser:\n  program: {}\nweb:\n  allow_private: [\"127.0.0.1:{}\"]\n", program.display(), site.port);
     std::fs::write(home.join(".config/haft/config.yml"), config).unwrap();
     let mut haft = Command::new(env!("CARGO_BIN_EXE_haft"))
         .args(["serve", "--listen", "127.0.0.1:0", "--print-url"])
@@ -87,7 +84,8 @@ fn a_killed_haft_leaves_no_browser_behind() {
     let host = address.split("://").nth(1).unwrap().trim_end_matches('/');
     let body = json!({ "args": { "url": site.url("/") }, "session": "s" }).to_string();
     let mut stream = TcpStream::connect(host).unwrap();
-    let head = format!("POST /v1/tools/browser.navigate/call HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n");
+    let head =
+        format!("POST /v1/tools/browser.navigate/call HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n");
     let about = format!("Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n", body.len());
     stream.write_all(format!("{head}{about}\r\n{body}").as_bytes()).unwrap();
     let mut answer = String::new();

@@ -48,7 +48,10 @@ impl Scene {
     /// None where somebody said that tests are to do without a browser.
     fn new(private: &[u16]) -> Option<Self> {
         let program = needs::need("HAFT_TEST_CHROMIUM")?;
-        Some(Self::with(private, BrowserSettings { program: Some(program.display().to_string()), ..Default::default() }))
+        Some(Self::with(
+            private,
+            BrowserSettings { program: Some(program.display().to_string()), ..Default::default() },
+        ))
     }
 
     fn with(private: &[u16], browser: BrowserSettings) -> Self {

@@ -37,7 +37,10 @@ fn shop() -> Site {
 
 /// The ref on the line that has this.
 fn reference(tree: &str, what: &str) -> String {
-    let line = tree.lines().find(|line| line.contains(what) && line.contains("[ref=")).unwrap_or_else(|| panic!("no {what} in:\n{tree}"));
+    let line = tree
+        .lines()
+        .find(|line| line.contains(what) && line.contains("[ref="))
+        .unwrap_or_else(|| panic!("no {what} in:\n{tree}"));
     line.split("[ref=").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_else(|| panic!("{line}")).to_owned()
 }
 
@@ -91,7 +94,9 @@ fn a_page_is_read_and_used_as_a_person_would() {
     // Other forms of the same page, in parts.
     scene.navigate(&site.url("/"));
     let text = scene.call("browser.content", json!({ "format": "text", "limit": 10 }));
-    assert!(text.output.contains("Welcome") && text.output.contains("[more follows: browser.content with offset 10 of"));
+    assert!(
+        text.output.contains("Welcome") && text.output.contains("[more follows: browser.content with offset 10 of")
+    );
     let html = scene.call("browser.content", json!({ "format": "html" }));
     assert!(html.output.contains("<h1>Welcome</h1>"));
     assert_eq!(scene.evaluate("({ n: 6 * 7, who: document.forms[0].who.value })"), json!({ "n": 42, "who": "nobody" }));

@@ -101,8 +101,7 @@ impl Browser {
         }
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
-            let event =
-                json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
+            let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
             self.input(&tab, "Input.dispatchMouseEvent", event).await?;
         }
         self.settle().await;
@@ -110,7 +109,13 @@ impl Browser {
     }
 
     /// Types into a field.
-    pub(crate) async fn type_into(&self, named: &Named, text: &str, clear: bool, submit: bool) -> Result<(), CallError> {
+    pub(crate) async fn type_into(
+        &self,
+        named: &Named,
+        text: &str,
+        clear: bool,
+        submit: bool,
+    ) -> Result<(), CallError> {
         let tab = self.tab()?;
         let element = self.element(&tab, named).await?;
         // What cannot be scrolled to may still take text.
@@ -242,7 +247,8 @@ impl Browser {
             let base64 = answer["data"].as_str().unwrap_or_default().to_owned();
             let bytes = base64.len() / 4 * 3;
             if bytes <= PICTURE_MAX && !base64.is_empty() {
-                let (width, height) = extent(&base64).unwrap_or((whole_number(shown_width), whole_number(shown_height)));
+                let (width, height) =
+                    extent(&base64).unwrap_or((whole_number(shown_width), whole_number(shown_height)));
                 return Ok(Shown { mime, base64, width, height, bytes, cut });
             }
         }

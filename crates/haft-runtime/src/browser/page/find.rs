@@ -61,7 +61,9 @@ impl Browser {
                 let quoted = json!(selector);
                 self.by_script(tab, &format!("document.querySelector({quoted})"), &named.shown()).await
             }
-            (None, None, Some(text)) => self.by_script(tab, &format!("{BY_TEXT}({})", json!(text)), &named.shown()).await,
+            (None, None, Some(text)) => {
+                self.by_script(tab, &format!("{BY_TEXT}({})", json!(text)), &named.shown()).await
+            }
             _ => Err(CallError::invalid("name the element by exactly one of `ref`, `selector` and `text`")),
         }
     }

@@ -2,8 +2,8 @@
 
 use super::navigate::SHOWN;
 use super::reply;
-use crate::browser::page::{Form, Named, Part, Shot};
 use crate::browser::Lent;
+use crate::browser::page::{Form, Named, Part, Shot};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
