@@ -134,7 +134,7 @@ fn stash(scene: &Scene, session: &str, most: u64) -> Result<Stash, CallError> {
     let seen = staging.path().join("downloads");
     std::fs::create_dir(&seen).map_err(lost)?;
     let layer = Layer::create(&staging.path().join("0"), &seen).map_err(lost)?;
-    Ok(Stash::new(staging, seen, layer.upper, data_dir.join("downloads"), session, most))
+    Ok(Stash::new(staging, seen, layer.upper, &data_dir.join("downloads"), session, most))
 }
 
 fn confinement(program: &Path, stash: Option<&Stash>, settings: &BrowserSettings, rules: Rules) -> Confinement {

@@ -132,7 +132,9 @@ impl Browser {
         // A page that is being left gives no answer, and one that is busy gives it late.
         let _ = self.wire.ask(Some(&tab.session), "Runtime.evaluate", params, SETTLE).await;
         let calm = |tab: &Tab| tab.crashed || (!tab.loading && tab.loaded);
-        self.wire.until(AFTERMATH, |tabs| tabs.current().filter(|tab| calm(tab)).map(drop)).await;
+        if self.wire.until(AFTERMATH, |tabs| tabs.current().filter(|tab| calm(tab)).map(drop)).await.is_none() {
+            self.wire.tabs(super::tabs::Tabs::give_up);
+        }
     }
 
     /// Where the page is. A page that has come to what is neither of the web nor empty is left.
@@ -168,9 +170,12 @@ impl Browser {
 
     /// What happened beside what was asked for; downloads under way are waited for, but not for ever.
     pub(crate) async fn aside(&self) -> Aside {
-        self.wire.until(DOWNLOAD, |tabs| (!tabs.downloads()).then_some(())).await;
-        let happened = self.wire.tabs(|tabs| tabs.take());
+        let ended = self.wire.until(DOWNLOAD, |tabs| (!tabs.downloads()).then_some(())).await;
+        let happened = self.wire.tabs(super::tabs::Tabs::take);
         let mut aside = Aside::default();
+        if ended.is_none() && self.wire.is_open() {
+            aside.warnings.push("a download is still under way; browser.content tells when it has ended".to_owned());
+        }
         for said in &happened.dialogs {
             aside.warnings.push(format!("the page opened a dialog, which was dismissed: {}", inert(said)));
         }

@@ -31,7 +31,7 @@ impl Stash {
         staging: Arc<Staging>,
         seen: PathBuf,
         upper: PathBuf,
-        base: PathBuf,
+        base: &Path,
         session: &str,
         most: u64,
     ) -> Self {
@@ -135,7 +135,7 @@ mod tests {
         let staging = Staging::create(dir.path(), &crate::new_call_id()).unwrap();
         let upper = dir.path().join("upper");
         std::fs::create_dir(&upper).unwrap();
-        let stash = Stash::new(staging, dir.path().join("seen"), upper.clone(), dir.path().join("out"), "s", 10);
+        let stash = Stash::new(staging, dir.path().join("seen"), upper.clone(), &dir.path().join("out"), "s", 10);
         std::fs::write(upper.join("a-1"), "hello").unwrap();
         std::fs::write(upper.join("a-2"), "much too large").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", upper.join("a-3")).unwrap();

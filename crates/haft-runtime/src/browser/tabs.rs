@@ -20,6 +20,7 @@ pub(super) type Command = (Option<String>, &'static str, Value);
 
 /// One page.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each told by an event of its own")]
 pub(super) struct Tab {
     /// The target, which is also its main frame.
     pub(super) target: String,
@@ -89,6 +90,13 @@ impl Tabs {
         self.open.last()
     }
 
+    /// What has not come by now is not waited for again.
+    pub(super) fn give_up(&mut self) {
+        if let Some(tab) = self.open.last_mut() {
+            tab.loading = false;
+        }
+    }
+
     /// Whether some download is under way.
     pub(super) fn downloads(&self) -> bool {
         !self.running.is_empty()
@@ -125,7 +133,8 @@ impl Tabs {
             "Page.frameNavigated" => self.navigated(event),
             "Page.navigatedWithinDocument" => self.moved(event),
             "Page.lifecycleEvent" => self.lifecycle(event),
-            "Page.frameStartedLoading" | "Page.frameRequestedNavigation" => self.loading(event, true),
+            "Page.frameStartedLoading" => self.loading(event, true),
+            "Page.frameRequestedNavigation" if params["disposition"] == "currentTab" => self.loading(event, true),
             "Page.frameStoppedLoading" => self.loading(event, false),
             "Page.javascriptDialogOpening" => return self.dialog(event),
             "Browser.downloadWillBegin" => return self.download(params),
@@ -178,11 +187,11 @@ impl Tabs {
         }
         if let Some(tab) = self.tab(event) {
             let part = |name: &str| frame[name].as_str().unwrap_or_default();
-            tab.url = part("url").to_owned();
+            part("url").clone_into(&mut tab.url);
             if tab.loader != part("loaderId") {
                 (tab.loaded, tab.idle) = (false, false);
             }
-            tab.loader = part("loaderId").to_owned();
+            part("loaderId").clone_into(&mut tab.loader);
             tab.crashed = false;
         }
     }
@@ -198,7 +207,7 @@ impl Tabs {
         let (loader, name) = (event["params"]["loaderId"].clone(), event["params"]["name"].clone());
         let Some(tab) = self.whole(event) else { return };
         if name == "init" || tab.loader.is_empty() {
-            tab.loader = loader.as_str().unwrap_or_default().to_owned();
+            loader.as_str().unwrap_or_default().clone_into(&mut tab.loader);
             (tab.loaded, tab.idle) = (false, false);
         }
         if loader == tab.loader.as_str() {
@@ -236,7 +245,11 @@ impl Tabs {
 
     fn download(&mut self, params: &Value) -> Vec<Command> {
         let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
-        let guid = text("guid");
+        let (guid, frame) = (text("guid"), text("frameId"));
+        if let Some(tab) = self.open.iter_mut().find(|tab| tab.target == frame) {
+            // What would have been a page is a file.
+            tab.loading = false;
+        }
         if self.running.len() + self.happened.downloads.len() >= DOWNLOADS_MAX {
             return vec![(None, "Browser.cancelDownload", json!({ "guid": guid }))];
         }
@@ -271,6 +284,7 @@ fn as_float(bytes: u64) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a test reads better with its JSON in place")]
 mod tests {
     use super::*;
 

@@ -75,13 +75,13 @@ impl Resident {
         let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
         let (asleep, wake) = watch::pipe().map_err(lost)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (begun, started) = oneshot::channel();
+        let (first, started) = oneshot::channel();
         let (end, ended) = oneshot::channel();
         let watcher = Watcher { stop: Arc::clone(&stop), asleep };
         // A thread of its own: whoever starts a program stays with it to its end.
         let thread = std::thread::Builder::new().name("haft-resident".to_owned());
         let work = move || {
-            let why = watcher.run(begin, begun);
+            let why = watcher.run(begin, first);
             drop(held);
             // Nobody may be left who wants to know.
             let _ = end.send(why);
@@ -116,17 +116,17 @@ struct Watcher {
 type Begun = oneshot::Sender<Result<Pipes, CallError>>;
 
 impl Watcher {
-    fn run(&self, begin: impl FnOnce() -> Result<Started, CallError>, begun: Begun) -> String {
+    fn run(&self, begin: impl FnOnce() -> Result<Started, CallError>, first: Begun) -> String {
         let (mut run, bounds, pipes) = match begin() {
             Ok(started) => started,
             Err(error) => {
                 let why = error.message.clone();
-                let _ = begun.send(Err(error));
+                let _ = first.send(Err(error));
                 return why;
             }
         };
         // If nobody waits for it any more, its pipes are closed here and it is told to end.
-        if begun.send(Ok(pipes)).is_err() {
+        if first.send(Ok(pipes)).is_err() {
             self.stop.store(true, Ordering::Relaxed);
         }
         let stop = || self.stop.load(Ordering::Relaxed);

@@ -4,6 +4,7 @@ use crate::app::{Failure, Ground};
 use crate::cli::Common;
 use crate::config::Loaded;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
+use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Require;
 use haft_sandbox::{Level, Machine};
 use haft_store::Store;
@@ -85,6 +86,8 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.push(private(store.path()));
     let loaded = ground.resolve(&store);
     let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
+    let usual = BrowserSettings::default();
+    findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
     findings.push(configuration(loaded));
     (findings, required)
 }
@@ -111,6 +114,14 @@ fn private(path: &Path) -> Finding {
     match mode & 0o077 {
         0 => good("store", text),
         _ => finding("store", Health::Care, text, format!("others can read it: chmod 600 {}", path.display())),
+    }
+}
+
+/// Whether browser tools have a browser. Whoever does not use them needs none.
+fn browser(settings: &BrowserSettings) -> Finding {
+    match settings.find() {
+        Ok(program) => good("browser", program.display().to_string()),
+        Err(error) => finding("browser", Health::Care, error.message, error.hint.unwrap_or_default()),
     }
 }
 

@@ -50,12 +50,13 @@ impl Browser {
     pub(crate) async fn content(&self, form: Form, offset: usize, limit: usize) -> Result<Part, CallError> {
         let tab = self.tab()?;
         if form == Form::Tree {
-            let why = match self.is_small(&tab).await? {
-                true => match self.tree(&tab).await {
+            let why = if self.is_small(&tab).await? {
+                match self.tree(&tab).await {
                     Ok((tree, warnings)) => return Ok(Part { warnings, ..Part::of(&tree, offset, limit) }),
                     Err(error) => error.message,
-                },
-                false => "it is too large for that".to_owned(),
+                }
+            } else {
+                "it is too large for that".to_owned()
             };
             let mut part = self.written(&tab, "document.body?.innerText", offset, limit).await?;
             part.warnings.push(format!("the page cannot be shown as a tree, so this is its text, without refs: {why}"));
@@ -77,7 +78,8 @@ impl Browser {
     /// A part of a text that is cut where it is, so that no more of it comes here than is wanted.
     async fn written(&self, tab: &Tab, source: &str, offset: usize, limit: usize) -> Result<Part, CallError> {
         let expression = format!(
-            "(text => [text.length, text.slice({offset}, {offset} + {limit})])(({source} || '').toWellFormed?.() ?? '')"
+            "(text => [text.length, (part => part.toWellFormed ? part.toWellFormed() : part)(\
+             text.slice({offset}, {offset} + {limit}))])({source} || '')"
         );
         let told = self.look(tab, &expression).await?;
         let total = told[0].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
