@@ -8,6 +8,7 @@
 use haft::{Call, Haft, Halt, SessionId, Settings, Store, Workspace, new_call_id};
 use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth};
 use haft_runtime::approver::{Approver, Question, Said};
+use haft_runtime::http::{self, Carrier, Leads};
 use haft_runtime::tool::BoxFuture;
 use haft_runtime::{Form, Written};
 use serde_json::{Map, Value, json};
@@ -149,7 +150,7 @@ async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn E
         let _ = shown.send(address.to_owned());
     };
     let browser = async {
-        let client = haft_runtime::http::client()?;
+        let client = http::client(Leads::Anywhere, Carrier::Own)?;
         let Some(address) = seen.recv().await else { return Ok(()) };
         let answer = client.get(address).send().await?;
         let back = answer.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
@@ -157,7 +158,7 @@ async fn sign_in(dir: &Path, url: &str, challenge: &str) -> Result<(), Box<dyn E
         Ok::<_, Box<dyn Error>>(())
     };
     let who = who();
-    let signed = oauth::sign_in(dir, ("there", url), &who, challenge, &show);
+    let signed = oauth::sign_in(dir, ("there", url, Carrier::Own), &who, challenge, &show);
     tokio::pin!(signed, browser);
     tokio::select! {
         done = &mut signed => return Ok(done?),
