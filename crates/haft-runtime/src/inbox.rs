@@ -248,7 +248,9 @@ impl Haft {
         self.store.note_heard(session, sources.clone());
         // What was never asked about is learnt from the store, with this in it, when it is.
         if let Some(lines) = self.heard().get_mut(session) {
-            sources.into_iter().for_each(|source| add(lines, source));
+            for source in sources {
+                add(lines, source);
+            }
         }
     }
 

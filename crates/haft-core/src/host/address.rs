@@ -41,14 +41,13 @@ const CLOSED_V6: &[(Ipv6Addr, u32)] = &[
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !CLOSED_V4.iter().any(|(net, bits)| (u32::from(*net) ^ u32::from(v4)) >> (32 - bits) == 0),
-        IpAddr::V6(v6) => match dressed(v6) {
-            Some(v4) => is_public(IpAddr::V4(v4)),
-            None => {
-                let within = |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
-                within(&OPEN_V6) && !CLOSED_V6.iter().any(within) && !is_isatap(v6)
-            }
-        },
+        IpAddr::V6(v6) => dressed(v6).map_or_else(|| is_public_v6(v6), |v4| is_public(IpAddr::V4(v4))),
     }
+}
+
+fn is_public_v6(v6: Ipv6Addr) -> bool {
+    let within = |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
+    within(&OPEN_V6) && !CLOSED_V6.iter().any(within) && !is_isatap(v6)
 }
 
 /// Whether an IPv4 address stands in the second half, for routers inside to unpack (`…:0:5efe:a.b.c.d`).

@@ -99,7 +99,7 @@ impl Way<'_> {
     async fn hop(&self, request: &Request, rules: &Rules, (hops, until): (usize, Instant)) -> Result<Hop, CallError> {
         let mut noted = Noted::new(self, request, until);
         let done = self.attempt(request, rules, hops, &mut noted).await;
-        noted.end = Some(done.as_ref().err().map(|error| error.kind));
+        noted.end = done.as_ref().map_or_else(|error| End::Failed(error.kind), |_| End::Well);
         done
     }
 
@@ -197,6 +197,14 @@ fn coding(headers: &HeaderMap) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
+/// How a hop ended.
+enum End {
+    Well,
+    Failed(ErrorKind),
+    /// Nobody waited for it any longer.
+    GivenUp,
+}
+
 /// What the record says of one hop: whom, how it ended and how much came, and nothing of what was said. It is written
 /// when this goes, so that no way of ending escapes it.
 struct Noted<'w> {
@@ -206,8 +214,7 @@ struct Noted<'w> {
     begun: Instant,
     status: Option<u16>,
     bytes: usize,
-    /// How it ended: well, or with an error. One that is dropped before was not waited for.
-    end: Option<Option<ErrorKind>>,
+    end: End,
     /// When its time is up.
     until: Instant,
 }
@@ -221,7 +228,7 @@ impl<'w> Noted<'w> {
             begun: Instant::now(),
             status: None,
             bytes: 0,
-            end: None,
+            end: End::GivenUp,
             until,
         }
     }
@@ -239,8 +246,13 @@ impl Drop for Noted<'_> {
         if let Some(status) = self.status {
             entry = entry.with("status", status);
         }
-        let given_up = || Some(if Instant::now() < self.until { ErrorKind::Cancelled } else { ErrorKind::Timeout });
-        if let Some(error) = self.end.unwrap_or_else(given_up) {
+        let error = match self.end {
+            End::Well => None,
+            End::Failed(kind) => Some(kind),
+            End::GivenUp if Instant::now() < self.until => Some(ErrorKind::Cancelled),
+            End::GivenUp => Some(ErrorKind::Timeout),
+        };
+        if let Some(error) = error {
             entry = entry.with("error", error.as_str());
         }
         self.way.store.record_later(entry);

@@ -86,8 +86,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn a_bomb_is_cut_and_not_unpacked() {
     run(async {
         let once = gzip(&vec![0; 50 << 20]);
-        let (one, twice) = (once.clone(), gzip(&once));
-        let outcome = answered(move |_| ok("content-encoding: gzip\r\n", &one), json!({"bytes": 1_000_000})).await;
+        let (single, twice) = (once.clone(), gzip(&once));
+        let outcome = answered(move |_| ok("content-encoding: gzip\r\n", &single), json!({"bytes": 1_000_000})).await;
         assert_eq!((&data(&outcome)["size"], &data(&outcome)["cut"]), (&json!(1_000_000), &json!(true)), "{outcome:?}");
         // Encoded twice and saying so is not what was asked for.
         let outcome = answered(move |_| ok("content-encoding: gzip, gzip\r\n", &twice), json!({})).await;

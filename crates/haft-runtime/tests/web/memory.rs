@@ -36,9 +36,12 @@ async fn two_hundred_at_once() {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", bomb.len());
     let bomb = [head.as_bytes(), &bomb].concat();
     let plain = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n".to_vec();
-    let server = Server::start(move |request| match request.contains("/bomb") {
-        true => Answer::Bytes(bomb.clone()),
-        false => Answer::Endless(plain.clone(), vec![b'x'; 16 << 10], Duration::ZERO),
+    let server = Server::start(move |request| {
+        if request.contains("/bomb") {
+            Answer::Bytes(bomb.clone())
+        } else {
+            Answer::Endless(plain.clone(), vec![b'x'; 16 << 10], Duration::ZERO)
+        }
     })
     .await;
     let stage = Stage::reaching(&[server.port()]);

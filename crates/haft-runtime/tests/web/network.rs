@@ -29,7 +29,7 @@ fn all_some_or_none() {
         let base = WebSettings { allow_private: loopback(&[server.port()]), ..roomy() };
         for (network, refusal) in [
             (Network::All, None),
-            (only(&[host.clone()]), None),
+            (only(std::slice::from_ref(&host)), None),
             (only(&["example.com".to_owned()]), Some("is not on the list of hosts")),
             (only(&[]), Some("is not on the list of hosts")),
             (Network::None, Some("gives no network")),

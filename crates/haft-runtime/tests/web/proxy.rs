@@ -10,10 +10,13 @@ fn a_proxy_is_used_only_if_that_is_configured() {
         return run(with_a_proxy_in_the_environment());
     }
     run(async {
-        let proxy = Server::start(|request| match request.starts_with("CONNECT ") {
+        let proxy = Server::start(|request| {
             // Whoever wants a tunnel is told apart from whoever wants a page.
-            true => Answer::Last(b"HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n".to_vec()),
-            false => ok("", "by way of the proxy"),
+            if request.starts_with("CONNECT ") {
+                Answer::Last(b"HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n".to_vec())
+            } else {
+                ok("", "by way of the proxy")
+            }
         })
         .await;
         let mut command = alone(&[], "proxy::a_proxy_is_used_only_if_that_is_configured");
