@@ -5,6 +5,7 @@
 mod doors;
 mod haft;
 mod overhead;
+mod pages;
 mod peers;
 mod read;
 mod report;
@@ -24,10 +25,11 @@ const CALLS: &str = "Calls and files";
 const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
+const WEB: &str = "Web";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?];
+    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -44,6 +46,11 @@ pub(crate) fn shell() -> Result<()> {
 /// Only what the doors cost.
 pub(crate) fn doors() -> Result<()> {
     renew(&at_the_doors()?)
+}
+
+/// Only what the web costs.
+pub(crate) fn web() -> Result<()> {
+    renew(&on_the_web()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -88,6 +95,12 @@ fn at_the_doors() -> Result<Section> {
     };
     print!("{body}");
     Ok(Section { title: DOORS, body })
+}
+
+fn on_the_web() -> Result<Section> {
+    let body = pages::body()?;
+    print!("{body}");
+    Ok(Section { title: WEB, body })
 }
 
 fn path() -> PathBuf {

@@ -136,7 +136,8 @@ impl Scan {
 
     fn of(mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| (std::cmp::Reverse(finding.weight), finding.at));
-        let strongest = |kind: Kind| findings.iter().find(|finding| finding.kind == kind).map_or(0, |found| found.weight);
+        let strongest =
+            |kind: Kind| findings.iter().find(|finding| finding.kind == kind).map_or(0, |found| found.weight);
         // What any manual says is an order only beside something that no manual says.
         let told = KINDS.iter().filter(|kind| !kind.is_common()).map(|kind| strongest(*kind)).max().unwrap_or(0);
         let common = usize::from(if told >= SERIOUS { u8::MAX } else { COMMON_MAX });
@@ -199,7 +200,8 @@ fn orders(text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
     let (mut thing, mut treasure): (Option<Hit>, Option<Hit>) = (None, None);
     for found in words.find_overlapping_iter(squeezed) {
         let hit = Hit { sense: senses[found.pattern().as_usize()], start: found.start(), end: found.end() };
-        let near = |other: Option<Hit>, reach: usize| other.filter(|other| hit.start.saturating_sub(other.end) <= reach);
+        let near =
+            |other: Option<Hit>, reach: usize| other.filter(|other| hit.start.saturating_sub(other.end) <= reach);
         let joined = |other: Hit, sense| Hit { sense, start: other.start.min(hit.start), end: hit.end };
         match hit.sense {
             Sense::Disregard => {
@@ -233,7 +235,8 @@ fn orders(text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
     for hit in hits {
         let start = places.of(hit.start);
         if told < 4 * FINDINGS_MAX && begins_word(text, start) {
-            let end = places.clone().of(hit.end).max(start);
+            let last = places.clone().of(hit.end.saturating_sub(1)).max(start);
+            let end = last + text[last..].chars().next().map_or(0, char::len_utf8);
             if !parted(&text[start..end]) {
                 findings.push(told_of(hit.sense, text, start, end - start));
                 told += 1;
@@ -285,9 +288,11 @@ enum Standing {
     Order,
 }
 
-const QUOTES: &[char] = &['"', '\u{201c}', '\u{201d}', '\u{201e}', '«', '»', '`', '\u{2018}', '\u{2019}', '「', '」', '『', '』', '\''];
+const QUOTES: &[char] =
+    &['"', '\u{201c}', '\u{201d}', '\u{201e}', '«', '»', '`', '\u{2018}', '\u{2019}', '「', '」', '『', '』', '\''];
 /// Words after which an order is one all the same.
-const LEADING: &[&str] = &["please", "now", "must", "should", "bitte", "you", "and", "then", "then,", "assistant,", "ai,", "to:"];
+const LEADING: &[&str] =
+    &["please", "now", "must", "should", "bitte", "you", "and", "then", "then,", "assistant,", "ai,", "to:"];
 
 fn stands(text: &str, at: usize, length: usize) -> Standing {
     let before = &text[text.floor_char_boundary(at.saturating_sub(60))..at];
@@ -305,7 +310,9 @@ fn stands(text: &str, at: usize, length: usize) -> Standing {
     }
     let lead = sentence.trim_end();
     let heads = lead.is_empty()
-        || lead.ends_with([':', ';', '—', '–', '>', ']', ')', '*', '#', '-', '|', '：', '，', '、', ',', '؛', '،', '।', '"'])
+        || lead.ends_with([
+            ':', ';', '—', '–', '>', ']', ')', '*', '#', '-', '|', '：', '，', '、', ',', '؛', '،', '।', '"',
+        ])
         || LEADING.contains(&lead.rsplit(' ').next().unwrap_or_default().to_lowercase().as_str())
         || lead.chars().next_back().is_some_and(|c| c as u32 >= 0x590);
     if heads { Standing::Order } else { Standing::Told }

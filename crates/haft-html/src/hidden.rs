@@ -81,7 +81,9 @@ impl Look {
             "left" | "top" | "right" | "bottom" => self.far |= length().is_some_and(|number| number < FAR),
             "overflow" => self.clips = matches!(value, "hidden" | "clip"),
             "width" | "max-width" => self.thin |= length().is_some_and(|number| number <= 1.0 && !value.contains('%')),
-            "height" | "max-height" => self.flat |= length().is_some_and(|number| number <= 1.0 && !value.contains('%')),
+            "height" | "max-height" => {
+                self.flat |= length().is_some_and(|number| number <= 1.0 && !value.contains('%'))
+            }
             "color" | "-webkit-text-fill-color" => self.color = Some(color(value)),
             "background" | "background-color" => self.background = Some(color(value)),
             _ => {}
@@ -193,7 +195,9 @@ impl Rules {
         }
         let known = |selector: &str| self.selectors.contains(selector);
         let either = |mark: char, word: &str| known(&format!("{mark}{word}")) || known(&format!("{name}{mark}{word}"));
-        known(name) || (!id.is_empty() && either('#', id)) || classes.split_ascii_whitespace().any(|class| either('.', class))
+        known(name)
+            || (!id.is_empty() && either('#', id))
+            || classes.split_ascii_whitespace().any(|class| either('.', class))
     }
 }
 

@@ -67,7 +67,12 @@ pub fn markdown(html: &str, options: &Options) -> Page {
     let zones = std::mem::replace(&mut reading.zones, zones::Zones::new(false));
     let main = if options.main { zones.main(&written) } else { None };
     let hidden_chars = reading.hidden_chars;
-    Page { main: main.is_some(), text: joined(title.as_deref(), main.unwrap_or(written), options.form), title, hidden_chars }
+    Page {
+        main: main.is_some(),
+        text: joined(title.as_deref(), main.unwrap_or(written), options.form),
+        title,
+        hidden_chars,
+    }
 }
 
 /// The title above the text.

@@ -163,8 +163,11 @@ impl Writer {
     }
 
     fn blank_line(&mut self) {
-        let lead: String =
-            self.leads[..self.outer].iter().take_while(|lead| lead.first.is_none()).map(|lead| lead.rest.as_str()).collect();
+        let lead: String = self.leads[..self.outer]
+            .iter()
+            .take_while(|lead| lead.first.is_none())
+            .map(|lead| lead.rest.as_str())
+            .collect();
         self.out.push_str(lead.trim_end());
         self.out.push('\n');
     }
@@ -312,7 +315,6 @@ impl Writer {
             }
         }
     }
-
 
     pub(crate) fn open_code(&mut self) {
         self.code += 1;

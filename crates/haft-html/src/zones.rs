@@ -12,9 +12,31 @@ const WIDER_MAX: usize = 4;
 /// Words in names of classes that speak for content, and such that speak for what stands around it.
 const FOR: &[&str] = &["article", "content", "entry", "post", "story", "main", "text", "body", "markdown", "prose"];
 const AGAINST: &[&str] = &[
-    "nav", "menu", "sidebar", "footer", "comment", "share", "social", "promo", "banner", "cookie", "consent", "related",
-    "advert", "sponsor", "popup", "modal", "breadcrumb", "pagination", "newsletter", "subscribe", "toolbar", "masthead",
-    "recommend", "teaser", "widget",
+    "nav",
+    "menu",
+    "sidebar",
+    "footer",
+    "comment",
+    "share",
+    "social",
+    "promo",
+    "banner",
+    "cookie",
+    "consent",
+    "related",
+    "advert",
+    "sponsor",
+    "popup",
+    "modal",
+    "breadcrumb",
+    "pagination",
+    "newsletter",
+    "subscribe",
+    "toolbar",
+    "masthead",
+    "recommend",
+    "teaser",
+    "widget",
 ];
 
 /// A container.
@@ -57,7 +79,18 @@ impl Zones {
             return parent;
         }
         let hint = if self.wanted { hint(kind, names) } else { 0.0 };
-        self.all.push(Zone { parent, kind, start, end: usize::MAX, text: 0, link: 0, score: 0.0, direct: 0.0, hint, gone: false });
+        self.all.push(Zone {
+            parent,
+            kind,
+            start,
+            end: usize::MAX,
+            text: 0,
+            link: 0,
+            score: 0.0,
+            direct: 0.0,
+            hint,
+            gone: false,
+        });
         self.all.len() - 1
     }
 
@@ -125,7 +158,8 @@ impl Zones {
     /// What the page itself says is its main part: one main element, or one article.
     fn stated(&self, sums: &[(usize, usize)]) -> Option<usize> {
         let of = |kind: Kind| {
-            let fits = |index: &usize| self.all[*index].kind == kind && !self.all[*index].gone && sums[*index].0 >= LEAST;
+            let fits =
+                |index: &usize| self.all[*index].kind == kind && !self.all[*index].gone && sums[*index].0 >= LEAST;
             let mut found = (0..self.all.len()).filter(fits);
             let first = found.next();
             first.filter(|_| found.next().is_none())

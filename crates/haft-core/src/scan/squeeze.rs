@@ -98,7 +98,9 @@ fn fold(c: char, out: &mut Vec<u8>) {
     match code {
         // Letters of full width, and those of mathematics.
         0xff01..=0xff5e => out.extend(ascii(code - 0xfee0)),
-        0x1d400..=0x1d6a3 => out.extend(ascii(u32::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[((code - 0x1d400) % 52) as usize]))),
+        0x1d400..=0x1d6a3 => out.extend(ascii(u32::from(
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[((code - 0x1d400) % 52) as usize],
+        ))),
         0xc0..=0x24f => {
             for c in c.to_lowercase().filter(|c| !is_mark(*c)) {
                 let plain = ACCENTS.iter().find(|(letters, _)| letters.contains(c)).map(|(_, plain)| *plain);

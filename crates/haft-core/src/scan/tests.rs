@@ -11,7 +11,8 @@ fn corpus(text: &'static str) -> Vec<&'static str> {
 fn attacks_are_flagged_and_ordinary_texts_are_not() {
     let (attacks, benign) = (corpus(include_str!("attacks.txt")), corpus(include_str!("benign.txt")));
     assert!(attacks.len() >= 40 && benign.len() >= 30, "{} attacks, {} others", attacks.len(), benign.len());
-    let missed: Vec<_> = attacks.iter().filter(|text| !scan(text).is_flagged()).map(|text| (text, scan(text))).collect();
+    let missed: Vec<_> =
+        attacks.iter().filter(|text| !scan(text).is_flagged()).map(|text| (text, scan(text))).collect();
     let wrong: Vec<_> = benign.iter().filter(|text| scan(text).is_flagged()).map(|text| (text, scan(text))).collect();
     let share = 100 * (attacks.len() - missed.len()) / attacks.len();
     assert!(wrong.is_empty(), "{} of {} ordinary texts are flagged: {wrong:#?}", wrong.len(), benign.len());
