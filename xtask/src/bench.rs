@@ -5,6 +5,7 @@
 mod doors;
 mod haft;
 mod overhead;
+mod pages;
 mod peers;
 mod read;
 mod report;
@@ -48,7 +49,7 @@ pub(crate) fn doors() -> Result<()> {
     renew(&at_the_doors()?)
 }
 
-/// Only what the way out to the web costs.
+/// Only what the web costs: the way out, pages, the scan.
 pub(crate) fn web() -> Result<()> {
     renew(&on_the_web()?)
 }
@@ -98,7 +99,7 @@ fn at_the_doors() -> Result<Section> {
 }
 
 fn on_the_web() -> Result<Section> {
-    let body = web::body()?;
+    let body = format!("{}\n{}", web::body()?, pages::body()?);
     print!("{body}");
     Ok(Section { title: WEB, body })
 }

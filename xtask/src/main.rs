@@ -24,6 +24,7 @@ cargo xtask tidy                          the conventions that a compiler does n
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
 cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask bench shell                   the same for understanding shell commands alone
+cargo xtask bench web                     the same for reading pages and looking at their text alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
@@ -51,6 +52,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench"] => bench::run(),
         ["bench", "sandbox"] => bench::sandbox(),
         ["bench", "shell"] => bench::shell(),
+        ["bench", "web"] => bench::web(),
         ["bench", "doors"] => bench::doors(),
         ["bench", "web"] => bench::web(),
         ["soak", rest @ ..] => soak::command(rest),

@@ -150,13 +150,20 @@ impl Scan {
     }
 }
 
-/// The phrases, without what is left out of texts, and their senses in the same order.
-static WORDS: LazyLock<Option<(AhoCorasick, Vec<Sense>)>> = LazyLock::new(|| {
-    let (words, senses): (Vec<String>, Vec<Sense>) =
-        phrases().map(|(phrase, sense)| (squeeze(phrase, &mut Hidden::default()), sense)).unzip();
-    let made = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(words);
+/// Phrases and their senses, in the same order.
+type Words = Option<(AhoCorasick, Vec<Sense>)>;
+
+/// The phrases in plain letters, without what is left out of texts.
+static PLAIN: LazyLock<Words> = LazyLock::new(|| words(true));
+/// All others. Most texts have no use for them.
+static OTHERS: LazyLock<Words> = LazyLock::new(|| words(false));
+
+fn words(plain: bool) -> Words {
+    let squeezed = phrases().map(|(phrase, sense)| (squeeze(phrase, &mut Hidden::default()), sense));
+    let (words, senses): (Vec<String>, Vec<Sense>) = squeezed.filter(|(word, _)| word.is_ascii() == plain).unzip();
+    let made = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(words);
     made.ok().map(|words| (words, senses))
-});
+}
 
 static BORDERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let marks = MARKS.iter().map(|(mark, _)| *mark);
@@ -194,7 +201,11 @@ struct Hit {
 
 /// Finds phrases that give orders. Whether all of the text could be looked at.
 fn orders(text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
-    let Some((words, senses)) = WORDS.as_ref() else { return false };
+    phrased(&PLAIN, text, squeezed, findings) && (squeezed.is_ascii() || phrased(&OTHERS, text, squeezed, findings))
+}
+
+fn phrased(words: &Words, text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
+    let Some((words, senses)) = words else { return false };
     let mut hits: Vec<Hit> = Vec::new();
     let (mut verb, mut send): (Option<Hit>, Option<Hit>) = (None, None);
     let (mut thing, mut treasure): (Option<Hit>, Option<Hit>) = (None, None);
@@ -235,7 +246,8 @@ fn orders(text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
     for hit in hits {
         let start = places.of(hit.start);
         if told < 4 * FINDINGS_MAX && begins_word(text, start) {
-            let end = places.clone().of(hit.end).max(start);
+            let last = places.clone().of(hit.end.saturating_sub(1)).max(start);
+            let end = last + text[last..].chars().next().map_or(0, char::len_utf8);
             if !parted(&text[start..end]) {
                 findings.push(told_of(hit.sense, text, start, end - start));
                 told += 1;
@@ -299,10 +311,12 @@ fn stands(text: &str, at: usize, length: usize) -> Standing {
     let end = text.ceil_char_boundary((at + length).min(text.len()));
     let after = &text[end..text.floor_char_boundary((end + 160).min(text.len()))];
     let sentence = line.rsplit(['.', '!', '?', '。', '！', '？']).next().unwrap_or_default();
-    // An apostrophe inside a word is no quote.
+    // An apostrophe inside a word is no quote, and neither is what begins a value in JSON.
     let opens = sentence.char_indices().any(|(place, c)| {
-        let inner = sentence[..place].chars().next_back().is_some_and(char::is_alphanumeric);
-        QUOTES.contains(&c) && !inner
+        let lead = &sentence[..place];
+        let inner = lead.chars().next_back().is_some_and(char::is_alphanumeric);
+        let value = lead.trim_end().ends_with("\":") || after_value(lead, &sentence[place..]);
+        QUOTES.contains(&c) && !inner && !value
     });
     if opens && after.contains(QUOTES) {
         return Standing::Quoted;
@@ -315,6 +329,13 @@ fn stands(text: &str, at: usize, length: usize) -> Standing {
         || LEADING.contains(&lead.rsplit(' ').next().unwrap_or_default().to_lowercase().as_str())
         || lead.chars().next_back().is_some_and(|c| c as u32 >= 0x590);
     if heads { Standing::Order } else { Standing::Told }
+}
+
+/// Whether a quote belongs to the name of a member of JSON, and not to prose.
+fn after_value(before: &str, from: &str) -> bool {
+    let named = from.get(1..).and_then(|rest| rest.split_once('"')).is_some_and(|(_, rest)| rest.starts_with(':'));
+    let ends = before.trim_end().ends_with(|c: char| c.is_alphanumeric()) && from.starts_with("\":");
+    named || ends
 }
 
 /// Finds borders and calls that belong to the machinery around a model. Whether all of it could be looked at.

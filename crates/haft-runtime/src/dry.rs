@@ -1,6 +1,7 @@
 //! Dry runs: what a call would do, found out without doing it.
 
 use crate::halt::Halt;
+use crate::hygiene;
 use crate::pipeline::{Haft, Stop};
 use crate::{apply, journal};
 use haft_core::admit::judge;
@@ -56,7 +57,8 @@ impl Haft {
             ));
         }
         // Trying does not touch files, but what is sent is sent.
-        if facts.hold.as_ref().is_some_and(|hold| hold.network) && verdict.decision != Decision::Allow {
+        let out = facts.web.is_some() || facts.hold.as_ref().is_some_and(|hold| hold.network);
+        if out && verdict.decision != Decision::Allow {
             return Err(refuse(
                 ErrorKind::ApprovalRequired,
                 format!("it may use the network, so even trying has to be asked: {}", verdict.reason),
@@ -91,6 +93,8 @@ impl Haft {
         outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
         outcome.warnings = reply.warnings;
         outcome.labels = reply.labels;
+        let whole = outcome.output.clone();
+        hygiene::tend(&mut outcome, &whole);
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         Ok(outcome)

@@ -12,6 +12,7 @@ pub mod events;
 pub mod files;
 pub mod halt;
 pub mod http;
+mod hygiene;
 mod inbox;
 mod journal;
 pub mod judge;

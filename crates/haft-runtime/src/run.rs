@@ -1,8 +1,9 @@
-//! Running an admitted, recorded call, and cutting what it gives to size.
+//! Running an admitted, recorded call, cutting what it gives to size, and marking off what nobody vouches for.
 
 use crate::approver::Approver;
 use crate::back;
 use crate::halt::Halt;
+use crate::hygiene;
 use crate::journal::Opened;
 use crate::maker::Maker;
 use crate::pipeline::Haft;
@@ -136,9 +137,11 @@ impl Haft {
             None => truncate(&reply.text, limits),
         };
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
+        outcome.labels = reply.labels;
+        outcome.warnings = reply.warnings;
+        hygiene::tend(&mut outcome, &reply.text);
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
         outcome.full_output = reply.whole;
-        outcome.warnings = reply.warnings;
         if let Some(path) = &outcome.full_output {
             outcome.output = format!("{}\n[the whole output is in {path}]", outcome.output.trim_end_matches('\n'));
         }
@@ -153,7 +156,6 @@ impl Haft {
         }
         outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
         outcome.data = reply.data;
-        outcome.labels = reply.labels;
         outcome.undo = raw.undo;
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;

@@ -19,10 +19,14 @@ pub(super) fn squeeze(text: &str, hidden: &mut Hidden) -> String {
             continue;
         }
         let Some(c) = text[at..].chars().next() else { break };
-        if !hidden.sees(c, at) {
+        let end = at + c.len_utf8();
+        // Scripts of one spelling, and small Cyrillic letters, stay as they are.
+        if matches!(c as u32, 0x430..=0x45f | 0x3040..=0x30ff | 0x4e00..=0x9fff | 0xac00..=0xd7a3) {
+            out.extend_from_slice(&bytes[at..end]);
+        } else if !hidden.sees(c, at) {
             fold(c, &mut out);
         }
-        at += c.len_utf8();
+        at = end;
     }
     // Only whole characters were written.
     String::from_utf8(out).unwrap_or_default()

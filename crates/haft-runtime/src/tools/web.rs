@@ -1,6 +1,8 @@
 //! The tools that ask something of the web. They all leave by the one guarded way ([`crate::web`]).
 
 pub mod fetch;
+mod pdf;
+pub(crate) mod reading;
 pub mod request;
 pub mod search;
 

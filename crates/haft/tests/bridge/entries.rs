@@ -1,6 +1,6 @@
 //! `haft mcp add`, `list`, `remove` and `import`.
 
-use super::{Env, python};
+use super::{Env, python, said};
 use serde_json::json;
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn a_server_is_added_listed_and_removed() {
     let listed = env.run(&["mcp", "list", "--json"]).json();
     assert_eq!(listed["servers"][0]["state"], "idle", "listing starts nothing");
     assert_eq!(listed["servers"][0]["tools"], json!(["mcp:rug:add"]));
-    assert_eq!(env.ok("mcp:rug:add", json!({}))["output"], "called add");
+    assert_eq!(said(&env.ok("mcp:rug:add", json!({}))), "called add");
     assert_eq!(env.run(&["mcp", "remove", "rug"]).code, 0);
     assert_eq!(env.config(), before);
     assert_eq!(env.tools(), Vec::<String>::new());

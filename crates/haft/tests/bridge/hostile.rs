@@ -1,13 +1,13 @@
 //! Servers that mean no good, or do no good: bounded, isolated, reported.
 
-use super::Env;
+use super::{Env, said};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 #[test]
 fn what_is_no_mcp_is_left_out_and_reported() {
     let env = Env::new().hostile("garbage", "");
-    assert_eq!(env.ok("mcp:garbage:talk", json!({}))["output"], "fine");
+    assert_eq!(said(&env.ok("mcp:garbage:talk", json!({}))), "fine");
     let status = env.run(&["mcp", "test", "garbage", "--json"]).json();
     assert_eq!(status["state"], "ready");
     assert!(status["garbage"]["lines"].as_u64().unwrap() >= 4, "{status:#}");
@@ -34,7 +34,7 @@ fn fifty_megabytes_fail_the_call_and_the_server_comes_back() {
     let (kind, message) = env.err("mcp:huge:huge", json!({}));
     assert_eq!(kind, "upstream");
     assert!(message.contains("more than 8.0MB"), "{message}");
-    assert_eq!(env.ok("mcp:huge:small", json!({}))["output"], "small");
+    assert_eq!(said(&env.ok("mcp:huge:small", json!({}))), "small");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_server_that_changes_its_tools_all_the_time_is_asked_rarely_and_writes_nothi
     let outcomes = env.batch(&calls);
     assert!(outcomes.iter().all(|outcome| outcome["success"] == true), "{outcomes:#?}");
     // It counts how often it was asked anything: its calls, and a few lists.
-    let last = outcomes[19]["output"].as_str().unwrap().split(' ').next_back().unwrap().parse::<u32>().unwrap();
+    let last = said(&outcomes[19]).split(' ').next_back().unwrap().parse::<u32>().unwrap();
     assert!(last < 30, "its tools were listed {} times", last - 20);
     let records = env.run(&["log", "--json", "-n", "10000"]).stdout;
     assert_eq!(records.lines().filter(|line| line.contains("\"pin\"")).count(), 2, "{records}");
@@ -55,7 +55,7 @@ fn sampling_in_a_loop_is_ended_and_nobody_is_asked_by_a_server_unseen() {
     let env = Env::new().hostile("sampler", "");
     // `--yes` agrees to each, and there is no model to answer.
     let outcome = env.ok("mcp:sampler:ask", json!({}));
-    assert_eq!(outcome["output"], "40 errors, 0 answers");
+    assert_eq!(said(&outcome), "40 errors, 0 answers");
     let records = env.run(&["log", "--json", "-n", "10000"]).stdout;
     let asked = records.lines().filter(|line| line.contains("\"sampling\"")).count();
     assert_eq!(asked, 40, "each is in the log: {records}");
@@ -79,7 +79,7 @@ fn a_server_that_crashes_says_so_and_is_started_again() {
         said(0)
     );
     assert!(said(1).contains("it is tried again in 1 s"), "{}", said(1));
-    assert_eq!(outcomes[3]["output"], "last words", "{}", outcomes[3]);
+    assert_eq!(said(&outcomes[3]), "last words", "{}", outcomes[3]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_tools_give_is_bounded_and_marked() {
     assert_eq!(shaped["data"], json!({"n": "not a number"}));
     assert!(shaped["warnings"].to_string().contains("output does not fit its schema"));
     // Nobody is there to fill in a form.
-    assert_eq!(env.ok("mcp:odd:form", json!({}))["output"], "decline");
+    assert_eq!(said(&env.ok("mcp:odd:form", json!({}))), "decline");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_program_reaches_what_its_entry_says_and_nothing_else() {
     std::fs::write(env.root().join(".env"), "KEY=1").unwrap();
     std::fs::write(env.dir.path().join("home/private"), "private").unwrap();
     let read = |path: std::path::PathBuf| env.call("mcp:odd:read", json!({ "path": path }), &["--yes"]).0;
-    assert_eq!(read(env.root().join("a.txt"))["output"], "in the project");
+    assert_eq!(said(&read(env.root().join("a.txt"))), "in the project");
     assert_eq!(read(env.dir.path().join("home/private"))["success"], false);
     assert_eq!(read(env.root().join(".env"))["success"], false);
     assert_eq!(read(env.config_file())["success"], false);

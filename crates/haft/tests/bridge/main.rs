@@ -167,3 +167,15 @@ fn installed() -> Option<Installed> {
         python: found("HAFT_TEST_PYTHON")?,
     })
 }
+
+/// What a server said: its text stands between two lines with a mark of ours.
+fn said(outcome: &Value) -> &str {
+    unwrapped(outcome["output"].as_str().unwrap_or_default())
+}
+
+fn unwrapped(output: &str) -> &str {
+    let (head, rest) = output.split_once('\n').unwrap_or_default();
+    assert!(head.starts_with("<untrusted mark=\""), "{output}");
+    let mark = head.split('"').nth(1).unwrap_or_default();
+    rest.strip_suffix(&format!("</untrusted mark=\"{mark}\">")).unwrap_or_default().trim_end_matches('\n')
+}

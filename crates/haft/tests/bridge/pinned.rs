@@ -1,6 +1,6 @@
 //! What was accepted of a tool is what it is: anything else is asked about first.
 
-use super::Env;
+use super::{Env, said};
 use serde_json::json;
 
 #[test]
@@ -9,7 +9,7 @@ fn a_changed_description_asks_again_whatever_rules_say() {
     let config = env.config() + "approval:\n  auto_approve: [\"mcp:rug:*\"]\n";
     std::fs::write(env.config_file(), config).unwrap();
     let call = || env.call("mcp:rug:add", json!({}), &["--no-input"]).0;
-    assert_eq!(call()["output"], "called add", "the rule lets it run");
+    assert_eq!(said(&call()), "called add", "the rule lets it run");
     std::fs::write(env.root().join("pulled"), "").unwrap();
     // The first call meets what has changed, and is not made.
     let met = call();
@@ -20,7 +20,7 @@ fn a_changed_description_asks_again_whatever_rules_say() {
     assert!(altered.contains("mcp:rug:extra: the server offers it since you accepted its tools"), "{altered}");
     let shown = env.run(&["mcp", "test", "rug", "--accept"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
-    assert_eq!(call()["output"], "called add");
+    assert_eq!(said(&call()), "called add");
     let records = env.run(&["log", "--json", "-n", "1000"]).stdout;
     assert_eq!(records.lines().filter(|line| line.contains("\"kind\":\"pin\"")).count(), 3, "{records}");
 }
@@ -30,7 +30,7 @@ fn a_yes_accepts_what_has_changed() {
     let env = Env::new().hostile("rug", "");
     let config = env.config() + "approval:\n  auto_approve: [\"mcp:rug:*\"]\n";
     std::fs::write(env.config_file(), config).unwrap();
-    assert_eq!(env.ok("mcp:rug:add", json!({}))["output"], "called add");
+    assert_eq!(said(&env.ok("mcp:rug:add", json!({}))), "called add");
     std::fs::write(env.root().join("pulled"), "").unwrap();
     // One process meets the change, is asked about it, and then not any more.
     let outcomes =

@@ -1,6 +1,6 @@
 //! The servers that others wrote: the reference servers in TypeScript, and one in Python.
 
-use super::{Env, Installed, installed, python};
+use super::{Env, Installed, installed, python, said};
 use serde_json::{Value, json};
 
 fn node(found: &Installed, server: &str, args: &str) -> String {
@@ -16,7 +16,7 @@ fn server_everything_serves_what_it_has() {
     let env = Env::new().server("every", &format!("{}}}", node(&found, "server-everything", ", stdio")));
     let ran = env.run(&["mcp", "test", "every", "--json"]).json();
     assert_eq!(ran["state"], "ready", "{ran:#}");
-    assert_eq!(env.ok("mcp:every:echo", json!({"message": "héllo"}))["output"], "Echo: héllo");
+    assert_eq!(said(&env.ok("mcp:every:echo", json!({"message": "héllo"}))), "Echo: héllo");
     let weather = env.ok("mcp:every:get-structured-content", json!({"location": "New York"}));
     assert!(weather["data"]["temperature"].is_number(), "{weather:#}");
     let image = env.ok("mcp:every:get-tiny-image", json!({}));
@@ -32,7 +32,7 @@ fn server_everything_serves_what_it_has() {
     let (outcome, code) = env.call("mcp:every:get-sum", json!({"a": "two"}), &["--yes"]);
     assert_eq!((code, &outcome["error"]["kind"]), (2, &json!("invalid_input")), "haft checks before the server does");
     let (outcome, _) = env.call("mcp__every__get-sum", json!({"a": 2, "b": 3}), &["--yes"]);
-    assert_eq!(outcome["output"], "The sum of 2 and 3 is 5.", "as models name it");
+    assert_eq!(said(&outcome), "The sum of 2 and 3 is 5.", "as models name it");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn server_filesystem_reads_the_project_and_writes_where_it_may() {
     std::fs::write(env.root().join("a.txt"), "content").unwrap();
     let path = |name: &str| env.root().canonicalize().unwrap().join(name);
     let read = env.ok("mcp:files:read_text_file", json!({"path": path("a.txt")}));
-    assert_eq!(read["output"], "content");
+    assert_eq!(said(&read), "content");
     let write =
         |name: &str| env.call("mcp:files:write_file", json!({"path": path(name), "content": "x"}), &["--yes"]).0;
     assert_eq!(write("out/b.txt")["success"], true);
@@ -106,7 +106,7 @@ fn a_server_at_an_address_is_reached_and_says_when_it_is_gone() {
         assert!(begun.elapsed().as_secs() < 30, "the server does not listen");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(env.ok("mcp:web:echo", json!({"message": "hi"}))["output"], "Echo: hi");
+    assert_eq!(said(&env.ok("mcp:web:echo", json!({"message": "hi"}))), "Echo: hi");
     let long = env.ok("mcp:web:trigger-long-running-operation", json!({"duration": 1, "steps": 2}));
     assert!(long["output"].as_str().unwrap().contains("completed"), "{long:#}");
     drop(http);

@@ -81,6 +81,6 @@ async fn each_session_is_asked_about_its_own_call() {
         haft.call(call("second"), &Named("ben"), &never)
     );
     assert_eq!((first.error, second.error), (None, None));
-    assert_eq!((first.output.trim(), second.output.trim()), ("anna", "ben"));
+    assert_eq!((super::unwrapped(&first.output).trim(), super::unwrapped(&second.output).trim()), ("anna", "ben"));
     bridge.close().await;
 }

@@ -1,8 +1,7 @@
-//! Article pages to markdown: this crate and two others that do the same job take turns on the same pages.
+//! Article pages to markdown: haft and two others that do the same job take turns on the same pages. And scanning the
+//! text of those pages, which no other does in the same way.
 //!
-//! Prints one line of JSON with megabytes of HTML a second for each.
-
-#![expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
+//! Prints one line of JSON with megabytes a second for each. `cargo xtask bench web` runs it.
 
 use haft_html::{Options, Url, markdown};
 use std::hint::black_box;
@@ -32,7 +31,23 @@ fn main() {
     let speed = |best: &Duration| size as f64 / 1e6 / best.as_secs_f64();
     let said: Vec<String> =
         turners.iter().zip(&best).map(|((name, _), best)| format!("\"{name}_mb_s\": {:.1}", speed(best))).collect();
-    println!("{{\"bytes\": {size}, {}}}", said.join(", "));
+    let texts: Vec<String> = pages.iter().map(|page| markdown(page, &options(false)).text).collect();
+    println!("{{\"scan_mb_s\": {:.1}, \"bytes\": {size}, {}}}", scanned(&texts), said.join(", "));
+}
+
+/// The best of some rounds of scanning, in megabytes a second.
+#[expect(clippy::cast_precision_loss, reason = "a few megabytes")]
+fn scanned(texts: &[String]) -> f64 {
+    let size: usize = texts.iter().map(String::len).sum();
+    let round = || {
+        let begun = Instant::now();
+        for text in texts {
+            black_box(haft_core::scan::scan(black_box(text)));
+        }
+        begun.elapsed()
+    };
+    let best = (0..ROUNDS).map(|_| round()).min().unwrap_or_default();
+    size as f64 / 1e6 / best.as_secs_f64()
 }
 
 fn options(main: bool) -> Options {

@@ -1,0 +1,159 @@
+//! From an answer to text: by what the server says it is, and by what it looks like where nobody says.
+
+use crate::web::Response;
+use crate::web::cache::Text;
+use haft_core::preview::{cut, inert, size};
+use haft_core::shape::detect;
+use haft_html::{Form, Options, Url, decode, markdown};
+
+/// As much text of one page is kept.
+const TEXT_MAX: usize = 8 << 20;
+
+/// How a page is to be read.
+pub(crate) struct How {
+    pub(crate) format: String,
+    pub(crate) main: bool,
+}
+
+/// What an answer is.
+enum Sort {
+    Page,
+    Json,
+    Plain,
+    Pdf,
+    Other,
+}
+
+/// Who turns a PDF into text, or says why not.
+type Pdf<'p> = dyn Fn(&[u8]) -> Result<String, String> + 'p;
+
+/// Reads an answer.
+pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Text {
+    let content_type = cut(&inert(response.header("content-type").unwrap_or_default()), 200);
+    let mut text = Text { url: response.target.to_string(), status: response.status, ..Text::default() };
+    let plain = || decode(&response.body, Some(&content_type)).0.into_owned();
+    match sort(&content_type, &response.body) {
+        Sort::Page if how.format == "html" => text.text = plain(),
+        Sort::Page => page(response, how, &content_type, &mut text),
+        Sort::Json => text.text = indented(&response.body).unwrap_or_else(plain),
+        Sort::Plain => text.text = plain(),
+        Sort::Pdf => match pdf(&response.body) {
+            Ok(said) => text.text = said,
+            Err(why) => notice(&mut text, format!("A PDF of {}: {why}", size(response.body.len()))),
+        },
+        Sort::Other => {
+            let kind = detect(&response.body).map_or("binary", |binary| binary.name);
+            let declared = if content_type.is_empty() { String::new() } else { format!(" ({content_type})") };
+            notice(&mut text, format!("No text: {kind}{declared}, {}", size(response.body.len())));
+        }
+    }
+    if response.cut {
+        text.warnings.push(format!("only the first {} were read", size(response.body.len())));
+    }
+    if text.text.len() > TEXT_MAX {
+        text.text.truncate(text.text.floor_char_boundary(TEXT_MAX));
+        text.warnings.push(format!("only the first {} of the text are kept", size(TEXT_MAX)));
+    }
+    text.content_type = content_type;
+    text
+}
+
+fn notice(text: &mut Text, sentence: String) {
+    text.text = sentence;
+    text.notice = true;
+}
+
+fn page(response: &Response, how: &How, content_type: &str, text: &mut Text) {
+    let (html, _) = decode(&response.body, Some(content_type));
+    let form = if how.format == "text" { Form::Text } else { Form::Markdown };
+    let base = Url::parse(&response.target.to_string()).ok();
+    let page = markdown(&html, &Options { form, main: how.main, base });
+    text.text = page.text;
+    text.title = page.title;
+    if page.hidden_chars > 0 {
+        let said = "characters that a reader of the page would not see were left out; format html shows them";
+        text.warnings.push(format!("{} {said}", page.hidden_chars));
+    }
+    if how.main && !page.main {
+        text.warnings.push("what the page is about could not be told, so all of it is here".to_owned());
+    }
+}
+
+fn sort(content_type: &str, body: &[u8]) -> Sort {
+    let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match kind.as_str() {
+        "text/html" | "application/xhtml+xml" => Sort::Page,
+        "application/pdf" | "application/x-pdf" => Sort::Pdf,
+        _ if kind.ends_with("/json") || kind.ends_with("+json") => Sort::Json,
+        _ if kind.starts_with("text/") || is_code(&kind) => Sort::Plain,
+        _ => guessed(body),
+    }
+}
+
+/// Types that are text without saying so.
+fn is_code(kind: &str) -> bool {
+    const KINDS: &[&str] = &["xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "sql", "x-sh", "x-ndjson"];
+    kind.strip_prefix("application/").is_some_and(|name| KINDS.contains(&name)) || kind.ends_with("+xml")
+}
+
+/// What it looks like.
+fn guessed(body: &[u8]) -> Sort {
+    let start = body.trim_ascii_start();
+    let begins = |mark: &[u8]| start.get(..mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(mark));
+    if begins(b"%PDF-") {
+        Sort::Pdf
+    } else if begins(b"<!doctype html") || begins(b"<html") {
+        Sort::Page
+    } else if detect(body).is_some() {
+        Sort::Other
+    } else {
+        Sort::Plain
+    }
+}
+
+/// JSON with every member on its own line.
+fn indented(body: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(body).ok()?;
+    serde_json::to_string_pretty(&value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::web::Target;
+
+    fn answer(content_type: &str, body: impl Into<Vec<u8>>) -> Response {
+        let headers = vec![("content-type".to_owned(), content_type.to_owned())];
+        let target = Target::read("https://example.com/dir/page").unwrap();
+        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0 }
+    }
+
+    fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Text {
+        let how = How { format: "markdown".to_owned(), main: false };
+        read(&answer(content_type, body), &how, &|_| Err("no program".to_owned()))
+    }
+
+    #[test]
+    fn each_kind_is_read_as_it_should_be() {
+        let page = said("text/html; charset=latin1", b"<title>Caf\xe9</title><a href=x>y</a><p hidden>no".to_vec());
+        assert_eq!(page.text, "# Café\n\n[y](https://example.com/dir/x)\n");
+        assert_eq!(page.title.as_deref(), Some("Café"));
+        assert!(page.warnings[0].starts_with("2 characters"), "{:?}", page.warnings);
+        assert_eq!(
+            said("application/problem+json", r#"{"b":1,"a":[2]}"#).text,
+            "{\n  \"b\": 1,\n  \"a\": [\n    2\n  ]\n}"
+        );
+        assert_eq!(said("application/json", "{broken").text, "{broken");
+        assert_eq!(said("text/plain", "# as <it> is").text, "# as <it> is");
+        assert_eq!(said("", "<!DOCTYPE html><p>x").text, "x\n");
+        assert_eq!(said("application/octet-stream", "plain").text, "plain");
+    }
+
+    #[test]
+    fn what_is_no_text_is_said() {
+        let image = said("image/png", b"\x89PNG\r\n\x1a\n\0\0".to_vec());
+        assert!(image.notice && image.text.starts_with("No text: PNG (image/png)"), "{}", image.text);
+        let pdf = said("application/pdf", b"%PDF-1.7".to_vec());
+        assert!(pdf.notice && pdf.text.contains("no program"), "{}", pdf.text);
+    }
+}
