@@ -58,6 +58,8 @@ pub struct Held {
     pub id: String,
     /// What it says, or why it cannot be used.
     pub state: Result<Arc<Profile>, String>,
+    /// Where its API is, read once: every request is compared with it.
+    base: Option<Target>,
 }
 
 impl Profiles {
@@ -139,7 +141,8 @@ impl Profiles {
             let other = format!("it says that its id is `{}`", inert(&profile.id));
             (profile.id == id).then(|| Arc::new(profile)).ok_or(other)
         });
-        Held { id: id.to_owned(), state }
+        let base = state.as_ref().ok().and_then(|profile| profile.base().ok());
+        Held { id: id.to_owned(), state, base }
     }
 
     /// One by its id.
@@ -163,8 +166,8 @@ impl Profiles {
     /// The one that a target belongs to: of those whose URL it lies below, the nearest.
     pub fn covering(&self, target: &Target) -> Result<Option<Arc<Profile>>, CallError> {
         let all = self.all()?;
-        let covers = |profile: &&Arc<Profile>| profile.base().is_ok_and(|base| credential::covers(&base, target));
-        let found = all.iter().filter_map(|held| held.state.as_ref().ok()).filter(covers);
+        let covers = |held: &&Held| held.base.as_ref().is_some_and(|base| credential::covers(base, target));
+        let found = all.iter().filter(covers).filter_map(|held| held.state.as_ref().ok());
         Ok(found.max_by_key(|profile| profile.base_url.len()).cloned())
     }
 

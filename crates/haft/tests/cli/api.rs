@@ -27,8 +27,8 @@ fn a_document_becomes_a_profile_and_tools() {
     for line in ["name: petstore_list_pets", "kind: http", "Bearer ${PETSTORE_TOKEN}", "required: false"] {
         assert!(manifest.contains(line), "{line} is not in\n{manifest}");
     }
-    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(profiles(&env)), mode(profiles(&env).join("petstore.json"))), (0o700, 0o600));
+    let rights = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((rights(profiles(&env)), rights(profiles(&env).join("petstore.json"))), (0o700, 0o600));
 
     let again = env.run(&["api", "import", "petstore.yml"]);
     assert!(again.code == 1 && again.stderr.contains("already"), "{}", again.stderr);
