@@ -43,7 +43,7 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
                 app.haft.call(call, approver.as_ref(), &halt).await
             }
         };
-        let outcome = watched(app, work, &halt).await;
+        let outcome = Box::pin(watched(app, work, &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
     Ok(report(app, &outcome))
