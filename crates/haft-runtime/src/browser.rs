@@ -1,6 +1,6 @@
 //! Browsers: one with a profile of its own for each session, driven over the `DevTools` protocol.
 //!
-//! A browser runs confined ([`launch`]), is spoken to by two pipes ([`wire`]) and belongs to one session. Its calls take
+//! A browser runs confined (`launch`), is spoken to by two pipes (`wire`) and belongs to one session. Its calls take
 //! turns. It ends with its session, when nobody has used it for a while, when another one needs its place, and with
 //! haft.
 

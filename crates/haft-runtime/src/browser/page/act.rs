@@ -1,5 +1,6 @@
 //! What is done to a page: clicks and keys as a person would give them, scripts, pictures.
 
+use super::super::errand::authority_of;
 use super::super::tabs::Tab;
 use super::super::{Browser, page::find::Named};
 use super::{PATIENCE, Place};
@@ -79,14 +80,12 @@ impl Browser {
     /// The page must still be where the call was decided to act.
     pub(crate) async fn still_at(&self, authority: &str) -> Result<Place, CallError> {
         let place = self.place().await?;
-        let here = haft_core::web::Target::read(&place.url).map(|target| target.authority());
-        match here {
-            Ok(here) if here != authority => {
-                let message = format!("the page has moved on to {here} since this was decided; nothing was done");
-                Err(CallError::conflict(message).hint("browser.content shows what is there now"))
-            }
-            _ => Ok(place),
+        let here = authority_of(&self.address());
+        if here == authority {
+            return Ok(place);
         }
+        let message = format!("the page has moved on to {} since this was decided; nothing was done", inert(&here));
+        Err(CallError::conflict(message).hint("browser.content shows what is there now"))
     }
 
     /// Clicks an element in its middle.
