@@ -54,7 +54,6 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "shell"] => bench::shell(),
         ["bench", "web"] => bench::web(),
         ["bench", "doors"] => bench::doors(),
-        ["bench", "web"] => bench::web(),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

@@ -79,7 +79,7 @@ fn a_server_that_crashes_says_so_and_is_started_again() {
         said(0)
     );
     assert!(said(1).contains("it is tried again in 1 s"), "{}", said(1));
-    assert_eq!(said(&outcomes[3]), "last words", "{}", outcomes[3]);
+    assert_eq!(crate::said(&outcomes[3]), "last words", "{}", outcomes[3]);
 }
 
 #[test]
