@@ -50,6 +50,7 @@ fn plain(style: &str) -> String {
 
 /// What several declarations hide together.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing that a style says, and they hide only together")]
 struct Look {
     color: Option<String>,
     background: Option<String>,
@@ -82,7 +83,7 @@ impl Look {
             "overflow" => self.clips = matches!(value, "hidden" | "clip"),
             "width" | "max-width" => self.thin |= length().is_some_and(|number| number <= 1.0 && !value.contains('%')),
             "height" | "max-height" => {
-                self.flat |= length().is_some_and(|number| number <= 1.0 && !value.contains('%'))
+                self.flat |= length().is_some_and(|number| number <= 1.0 && !value.contains('%'));
             }
             "color" | "-webkit-text-fill-color" => self.color = Some(color(value)),
             "background" | "background-color" => self.background = Some(color(value)),

@@ -60,7 +60,7 @@ pub struct Page {
 pub fn markdown(html: &str, options: &Options) -> Page {
     let mut reading = Reading::new(html, options);
     // Everything happens as the tokens come by.
-    tokens::each(html, |event| reading.take(event));
+    tokens::each(html, |event| reading.take(&event));
     reading.finish();
     let title = Some(collapsed(&reading.title)).filter(|title| !title.is_empty());
     let written = std::mem::take(&mut reading.writer.out);

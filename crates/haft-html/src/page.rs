@@ -360,8 +360,8 @@ impl<'o> Reading<'o> {
 
 impl Reading<'_> {
     /// Takes in the next piece of the page.
-    pub(crate) fn take(&mut self, event: CallbackEvent<'_>) {
-        match event {
+    pub(crate) fn take(&mut self, event: &CallbackEvent<'_>) {
+        match *event {
             CallbackEvent::OpenStartTag { name } => {
                 self.tag.attributes.clear();
                 self.tag.next = None;

@@ -26,6 +26,7 @@ struct Anchor {
 
 /// The text so far.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "where a line stands is a few facts that change one by one")]
 pub(crate) struct Writer {
     pub(crate) out: String,
     pub(crate) form: Form,

@@ -7,7 +7,7 @@ const SIZE: usize = 10 << 20;
 /// What is not about depth is as bad when it is smaller.
 const PART: usize = 2 << 20;
 /// Far more than it takes on a slow machine, far less than what grows with the square.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn read(what: &str, html: &str) -> Page {
     let begun = Instant::now();

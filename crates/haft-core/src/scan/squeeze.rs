@@ -67,10 +67,10 @@ impl<'t> Places<'t> {
 /// ASCII letters and digits in lower case; nothing else.
 const PLAIN: [u8; 128] = {
     let mut table = [0; 128];
-    let mut byte = 0;
+    let mut byte = 0_u8;
     while byte < 128 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            table[byte] = (byte as u8).to_ascii_lowercase();
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = byte.to_ascii_lowercase();
         }
         byte += 1;
     }

@@ -25,7 +25,7 @@ impl Reading<'_> {
                     Some(base) => base.join(href),
                     None => Url::parse(href),
                 };
-                self.base = found.ok().filter(|url| url.has_host()).or(self.base.take());
+                self.base = found.ok().filter(Url::has_host).or(self.base.take());
             }
             _ => {}
         }
@@ -188,10 +188,10 @@ impl Reading<'_> {
                 }
             }
             Kind::Table if open.note == 1 => {
-                if let Some((table, mark)) = self.tables.pop() {
-                    if table.close(&mut self.writer, marks).is_some() {
-                        self.zones.forget_since(mark + 1);
-                    }
+                if let Some((table, mark)) = self.tables.pop()
+                    && table.close(&mut self.writer, marks).is_some()
+                {
+                    self.zones.forget_since(mark + 1);
                 }
             }
             Kind::Button | Kind::Format | Kind::Title | Kind::Other | Kind::Rows | Kind::Row => {}
