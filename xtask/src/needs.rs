@@ -161,6 +161,16 @@ pub(crate) const SPEECH: Need = Need {
     without: "no test meets a real recogniser of speech",
 };
 
+/// Reads PDFs, in the test of that.
+pub(crate) const PDFTOTEXT: Need = Need {
+    programs: &["pdftotext"],
+    probe: None,
+    apt: Some("poppler-utils"),
+    cargo: None,
+    npm: None,
+    without: "no test reads a PDF",
+};
+
 impl Need {
     /// The program, installed if it has to be and can be. Without it, a sentence that says so.
     pub(crate) fn meet(&self) -> Result<PathBuf, String> {

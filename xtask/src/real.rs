@@ -10,7 +10,7 @@ mod npm;
 mod place;
 mod python;
 
-use crate::needs::SPEECH;
+use crate::needs::{PDFTOTEXT, SPEECH};
 use crate::sh;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -31,7 +31,6 @@ pub(crate) struct Real {
 /// Who does without what says so by these.
 const WITHOUT_MCP: &str = "HAFT_TEST_WITHOUT_MCP";
 const WITHOUT_CHROMIUM: &str = "HAFT_TEST_WITHOUT_CHROMIUM";
-const WITHOUT_SPEECH: &str = "HAFT_TEST_WITHOUT_SPEECH";
 
 /// Brings everything that is not there yet.
 pub(crate) fn meet() -> Real {
@@ -47,7 +46,7 @@ pub(crate) fn meet() -> Real {
         let tests = "the tests of the page fail (HAFT_TEST_WITHOUT_CHROMIUM=1 leaves them out)";
         real.take(chromium::bring(), tests);
     }
-    speech(&mut real);
+    packaged(&mut real);
     if let Err(error) = remember(&real.exports) {
         real.missing.push(format!("could not: {error:#}; tests started without `cargo xtask` find nothing"));
     }
@@ -71,14 +70,20 @@ pub(crate) fn print() -> Result<()> {
     Ok(())
 }
 
-/// A recogniser of speech, which only Debian's packages bring: who may not install them does without.
-fn speech(real: &mut Real) {
-    match SPEECH.meet() {
-        Ok(program) => real.exports.push(("HAFT_TEST_SPEECH", program)),
-        Err(sentence) if sh::is_root() && !without(WITHOUT_SPEECH) => real.missing.push(sentence),
-        Err(sentence) => {
-            real.missing.push(sentence.replacen("could not: ", "", 1));
-            real.settings.push((WITHOUT_SPEECH, "1"));
+/// Programs that only Debian's packages bring: who may not install them does without.
+fn packaged(real: &mut Real) {
+    let wanted = [
+        (&SPEECH, "HAFT_TEST_SPEECH", "HAFT_TEST_WITHOUT_SPEECH"),
+        (&PDFTOTEXT, "HAFT_TEST_PDFTOTEXT", "HAFT_TEST_WITHOUT_PDFTOTEXT"),
+    ];
+    for (need, variable, otherwise) in wanted {
+        match need.meet() {
+            Ok(program) => real.exports.push((variable, program)),
+            Err(sentence) if sh::is_root() && !without(otherwise) => real.missing.push(sentence),
+            Err(sentence) => {
+                real.missing.push(sentence.replacen("could not: ", "", 1));
+                real.settings.push((otherwise, "1"));
+            }
         }
     }
 }

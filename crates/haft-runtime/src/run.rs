@@ -139,6 +139,8 @@ impl Haft {
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
         outcome.labels = reply.labels;
         outcome.warnings = reply.warnings;
+        outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
+        outcome.data = reply.data;
         hygiene::tend(&mut outcome, &reply.text);
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
         outcome.full_output = reply.whole;
@@ -154,8 +156,6 @@ impl Haft {
                 Err(error) => outcome.warnings.push(format!("the whole output could not be kept: {error}")),
             }
         }
-        outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
-        outcome.data = reply.data;
         outcome.undo = raw.undo;
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;

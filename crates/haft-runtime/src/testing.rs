@@ -64,12 +64,6 @@ impl Stage {
         Self { dir, workspace, store, terms, desk, outfit }
     }
 
-    /// The same with other rules about the web.
-    pub(crate) fn reaching(mut self, settings: WebSettings) -> Self {
-        self.outfit.web = Arc::new(Web::new(settings, &self.terms.data_dir));
-        self
-    }
-
     /// The project's directory.
     pub(crate) fn root(&self) -> &Path {
         self.workspace.root()

@@ -7,11 +7,12 @@ use crate::scene::Scene;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
 use haft_sandbox::watch::{self, Hit, Watch};
-use haft_sandbox::{Bounds, End, Network, Stdio};
+use haft_sandbox::{Backend, Bounds, Confinement, End, Network, Plan, SandboxError, Stdio, Writes};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 /// What stands for the file among a filter's arguments.
@@ -27,6 +28,8 @@ pub(crate) struct Filter<'f> {
     pub(crate) argv: &'f [String],
     /// What is in the file.
     pub(crate) material: &'f [u8],
+    /// Whether it may read the project, too; otherwise it sees nothing but the file and the system's programs.
+    pub(crate) project: bool,
     /// How long it may take.
     pub(crate) timeout: Duration,
     /// How much it may print.
@@ -37,11 +40,11 @@ pub(crate) struct Filter<'f> {
 pub(crate) fn filter(scene: &Scene, filter: &Filter<'_>) -> Result<Vec<u8>, CallError> {
     let mut argv = filter.argv.iter().map(|word| word.replace(FILE, "/dev/stdin"));
     let program = argv.next().ok_or_else(|| CallError::invalid("a command has at least a program"))?;
-    let command = Command::program(program, argv.collect(), scene.workspace().root().to_owned())?;
+    let cwd = if filter.project { scene.workspace().root() } else { Path::new("/") };
+    let command = Command::program(program, argv.collect(), cwd.to_owned())?;
     let terms = Terms { network: Network::None, secrets: Vec::new(), ..scene.terms().clone() };
-    let mut settled = terms.settle_resident(scene.workspace(), &[], &[]).map_err(|error| explain(&error))?;
-    settled.plan.confinement.bounds = Bounds { wall: Some(filter.timeout), ..settled.plan.confinement.bounds };
-    let bounds = settled.plan.confinement.bounds;
+    let bounds = Bounds { wall: Some(filter.timeout), ..terms.bounds };
+    let (backend, plan) = planned(scene, filter, &terms, bounds).map_err(|error| explain(&error))?;
     let program = command.prepared(&terms)?;
     let (stdio, pipes) =
         stdio(filter.material).map_err(|error| CallError::internal(format!("no pipes for the program: {error}")))?;
@@ -60,7 +63,7 @@ pub(crate) fn filter(scene: &Scene, filter: &Filter<'_>) -> Result<Vec<u8>, Call
         grace: GRACE,
         sink: Some(&mut sink),
     };
-    let job = Job { backend: settled.backend, plan: &settled.plan, program: &program, staging: None, begun: &|| {} };
+    let job = Job { backend, plan: &plan, program: &program, staging: None, begun: &|| {} };
     let ran = super::run(job, stdio, how).map_err(|error| explain(&error))?;
     scene.halt().check()?;
     let [stdout, stderr] = printed;
@@ -78,6 +81,32 @@ pub(crate) fn filter(scene: &Scene, filter: &Filter<'_>) -> Result<Vec<u8>, Call
             Err(CallError::failed(format!("{} was ended by signal {signal}: {said}", name(filter))))
         }
     }
+}
+
+/// How the program is held.
+fn planned(
+    scene: &Scene,
+    filter: &Filter<'_>,
+    terms: &Terms,
+    bounds: Bounds,
+) -> Result<(&'static dyn Backend, Plan), SandboxError> {
+    if filter.project {
+        let mut settled = terms.settle_resident(scene.workspace(), &[], &[])?;
+        settled.plan.confinement.bounds = bounds;
+        return Ok((settled.backend, settled.plan));
+    }
+    let wanted = Confinement {
+        read: Vec::new(),
+        write: Vec::new(),
+        protect: Vec::new(),
+        hide: Vec::new(),
+        network: Network::None,
+        writes: Writes::Direct,
+        bounds,
+    };
+    // What cannot be held does not run: it reads what a stranger wrote.
+    let backend = haft_sandbox::backend();
+    backend.plan(wanted).map(|plan| (backend, plan))
 }
 
 fn stdio(material: &[u8]) -> std::io::Result<(Stdio, Vec<OwnedFd>)> {
@@ -108,7 +137,7 @@ mod tests {
         let scene = stage
             .scene(&crate::tools::calc::tool(), serde_json::json!({"expression": "1"}), &crate::Halt::new())
             .unwrap();
-        let wanted = Filter { argv: &argv, material: b"some text\n", timeout, output: 100 };
+        let wanted = Filter { argv: &argv, material: b"some text\n", project: true, timeout, output: 100 };
         filter(&scene, &wanted).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 

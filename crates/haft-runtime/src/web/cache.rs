@@ -15,7 +15,7 @@ const LIFE_MS: i64 = 10 * 60 * 1000;
 
 /// A page as text, with what is said about it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Text {
+pub(crate) struct Page {
     pub(crate) url: String,
     pub(crate) status: u16,
     pub(crate) content_type: String,
@@ -38,12 +38,12 @@ struct Kept {
     /// What was asked for: the address, and how it was to be read.
     asked: String,
     until_ms: i64,
-    page: Arc<Text>,
+    page: Arc<Page>,
 }
 
 impl Pages {
     /// A page that this session asked for in the same way.
-    pub(crate) fn get(&self, session: &SessionId, asked: &str, now_ms: i64) -> Option<Arc<Text>> {
+    pub(crate) fn get(&self, session: &SessionId, asked: &str, now_ms: i64) -> Option<Arc<Page>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|entry| entry.until_ms > now_ms);
         let found = kept.iter().find(|entry| entry.session == *session && entry.asked == asked);
@@ -51,7 +51,7 @@ impl Pages {
     }
 
     /// Keeps a page, and lets go of older ones.
-    pub(crate) fn keep(&self, session: &SessionId, asked: String, page: Arc<Text>, now_ms: i64) {
+    pub(crate) fn keep(&self, session: &SessionId, asked: String, page: Arc<Page>, now_ms: i64) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|entry| entry.until_ms > now_ms && !(entry.session == *session && entry.asked == asked));
         kept.push_back(Kept { session: session.clone(), asked, until_ms: now_ms + LIFE_MS, page });
@@ -76,8 +76,8 @@ mod tests {
         SessionId::new(name).unwrap()
     }
 
-    fn page(bytes: usize) -> Arc<Text> {
-        Arc::new(Text { text: "x".repeat(bytes), ..Text::default() })
+    fn page(bytes: usize) -> Arc<Page> {
+        Arc::new(Page { text: "x".repeat(bytes), ..Page::default() })
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let pages = Pages::default();
-        for number in 0..OWN_MAX + 1 {
+        for number in 0..=OWN_MAX {
             pages.keep(&session("a"), number.to_string(), page(1), 0);
         }
         assert_eq!(pages.get(&session("a"), "0", 0), None);

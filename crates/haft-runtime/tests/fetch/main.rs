@@ -1,9 +1,12 @@
 //! web.fetch as it is used: a real server on this machine, the whole path of a call, and what comes of a page that
 //! attacks.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 
 mod hostile;
+#[path = "../../../../tests/real/needs.rs"]
+mod needs;
 mod pages;
 mod provenance;
 

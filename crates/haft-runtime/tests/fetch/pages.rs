@@ -91,15 +91,12 @@ fn a_failure_shows_what_the_server_said() {
 }
 
 #[test]
-fn a_pdf_is_read_or_it_is_said_what_is_missing() {
+fn a_pdf_is_read() {
+    let Some(_) = crate::needs::need("HAFT_TEST_PDFTOTEXT") else { return };
     run(async {
         let stage = Stage::new(vec![("/pdf", answer("application/pdf", pdf()))]);
         let outcome = stage.fetch("/pdf", json!({})).await;
-        if outcome.labels.is_empty() {
-            assert!(outcome.output.starts_with("A PDF of "), "{}", outcome.output);
-        } else {
-            assert!(inner(&outcome).contains("Hello tides"), "{}", outcome.output);
-        }
+        assert!(inner(&outcome).contains("Hello tides"), "{}", outcome.output);
     });
 }
 

@@ -33,7 +33,7 @@ pub struct Web {
     /// How much may be asked for.
     #[serde(skip_serializing_if = "super::file::is_default")]
     pub limits: WebLimits,
-    /// Whether the proxy is used that HTTPS_PROXY and its like name.
+    /// Whether the proxy is used that the environment names (`HTTPS_PROXY` and its like).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<bool>,
     /// Who searches.

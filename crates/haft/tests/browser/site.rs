@@ -65,9 +65,9 @@ fn serve(stream: TcpStream, heard: &Mutex<Vec<String>>, answer: &dyn Fn(&str, &s
     let mut words = first.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default().to_owned());
     heard.lock().unwrap().push(format!("{method} {path} {}", String::from_utf8_lossy(&body)).trim().to_owned());
-    let (head, body) = answer(&path, &cookie);
-    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let (status, body) = answer(&path, &cookie);
+    let sent = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     let mut stream = reader.into_inner();
     // A browser that has seen enough hangs up.
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+    let _ = stream.write_all(sent.as_bytes()).and_then(|()| stream.write_all(&body));
 }

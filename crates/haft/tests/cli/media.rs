@@ -16,7 +16,7 @@ const GRAMMAR: &str = "#JSGF V1.0;\ngrammar digits;\npublic <digits> = ( three |
 /// Answers one request with this status and body, and gives back what was asked.
 fn answer_once(listener: &TcpListener, status: &str, body: &Value) -> (String, Vec<u8>) {
     let (mut peer, _) = listener.accept().unwrap();
-    let (mut seen, mut chunk) = (Vec::new(), [0; 65536]);
+    let (mut seen, mut chunk) = (Vec::new(), [0; 8192]);
     let (end, length) = loop {
         let read = peer.read(&mut chunk).unwrap();
         seen.extend_from_slice(&chunk[..read]);

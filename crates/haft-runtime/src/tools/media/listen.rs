@@ -71,7 +71,7 @@ async fn listen(scene: &Scene) -> Result<Reply, CallError> {
             let by = argv.first().cloned().unwrap_or_default();
             let (argv, timeout, heard) = (argv.clone(), *timeout, scene.clone());
             let work = move || {
-                let wanted = Filter { argv: &argv, material: &sound.bytes, timeout, output: OUTPUT_MAX };
+                let wanted = Filter { argv: &argv, material: &sound.bytes, project: true, timeout, output: OUTPUT_MAX };
                 filter(&heard, &wanted)
             };
             let printed = off_thread(scene.halt().clone(), work).await?;

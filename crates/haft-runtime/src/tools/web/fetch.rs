@@ -6,7 +6,7 @@ use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use crate::web::Request;
-use crate::web::cache::Text;
+use crate::web::cache::Page;
 use haft_core::outcome::Label;
 use haft_core::shape::{Keep, Limits};
 use haft_core::tool::Outward;
@@ -18,6 +18,10 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How many characters one reply gives, where nobody says otherwise.
+const LIMIT: usize = 50_000;
+/// How long a page may take, where nobody says otherwise.
+const TIMEOUT_MS: u64 = 30_000;
 /// The most characters that one reply gives.
 const LIMIT_MAX: usize = 1_000_000;
 /// What is asked for where nobody says otherwise.
@@ -53,10 +57,10 @@ fn spec() -> ToolSpec {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": LIMIT_MAX,
-                "default": 50_000,
+                "default": LIMIT,
                 "description": "How many characters to show"
             },
-            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 120_000, "default": 30_000}
+            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 120_000, "default": TIMEOUT_MS}
         },
         "required": ["url"],
         "additionalProperties": false
@@ -100,14 +104,27 @@ impl Tool for Fetch {
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
             let args: Args = scene.parse()?;
-            let page = page(scene, &args).await?;
-            Ok(part(&page, &args))
+            shown(scene, &args).await
         })
     }
 }
 
-/// The whole page: the one that this session is reading, or a fresh one.
-async fn page(scene: &Scene, args: &Args) -> Result<Arc<Text>, CallError> {
+/// What a page is about.
+pub(super) async fn main_content(scene: &Scene, url: &str) -> Result<Reply, CallError> {
+    let (url, format) = (url.to_owned(), "markdown".to_owned());
+    let args = Args { url, format, main: true, offset: 0, limit: LIMIT, timeout_ms: TIMEOUT_MS };
+    shown(scene, &args).await
+}
+
+async fn shown(scene: &Scene, args: &Args) -> Result<Reply, CallError> {
+    let (page, advice) = page(scene, args).await?;
+    let mut reply = part(&page, args);
+    reply.warnings.extend(advice);
+    Ok(reply)
+}
+
+/// The whole page: the one that this session is reading, or a fresh one with what is known of its API.
+async fn page(scene: &Scene, args: &Args) -> Result<(Arc<Page>, Option<String>), CallError> {
     let target = Target::read(&args.url).map_err(|error| CallError::invalid(error.to_string()))?;
     let asked = format!("{} {} {target}", args.format, args.main);
     let (pages, session) = (scene.web().pages(), &scene.call().session);
@@ -115,22 +132,22 @@ async fn page(scene: &Scene, args: &Args) -> Result<Arc<Text>, CallError> {
     if args.offset > 0
         && let Some(page) = pages.get(session, &asked, now_ms())
     {
-        return Ok(page);
+        return Ok((page, None));
     }
     let way = scene.way();
-    let request = Request::new(&way, "GET", target)?.header("accept", ACCEPT)?;
+    let (request, profile) = way.profiled(Request::new(&way, "GET", target)?.header("accept", ACCEPT)?)?;
     let response = way.send(request.within(Duration::from_millis(args.timeout_ms))).await?;
     let how = How { format: args.format.clone(), main: args.main };
-    let terms = Arc::new(scene.terms().clone());
-    let work = move || reading::read(&response, &how, &|bytes| pdf::text(bytes, &terms));
+    let here = scene.clone();
+    let work = move || reading::read(&response, &how, &|bytes| pdf::text(bytes, &here));
     let read = tokio::task::spawn_blocking(work).await;
     let page = Arc::new(read.map_err(|crash| CallError::internal(format!("reading the page crashed: {crash}")))?);
     pages.keep(session, asked, Arc::clone(&page), now_ms());
-    Ok(page)
+    Ok((page, profile.and_then(|profile| way.advice(&profile))))
 }
 
 /// The part of it that was asked for.
-fn part(page: &Text, args: &Args) -> Reply {
+fn part(page: &Page, args: &Args) -> Reply {
     let total = page.text.chars().count();
     let place = |chars: usize| page.text.char_indices().nth(chars).map_or(page.text.len(), |(at, _)| at);
     let begin = place(args.offset);

@@ -1,7 +1,7 @@
 //! From an answer to text: by what the server says it is, and by what it looks like where nobody says.
 
 use crate::web::Response;
-use crate::web::cache::Text;
+use crate::web::cache::Page;
 use haft_core::preview::{cut, inert, size};
 use haft_core::shape::detect;
 use haft_html::{Form, Options, Url, decode, markdown};
@@ -28,9 +28,9 @@ enum Sort {
 type Pdf<'p> = dyn Fn(&[u8]) -> Result<String, String> + 'p;
 
 /// Reads an answer.
-pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Text {
+pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
     let content_type = cut(&inert(response.header("content-type").unwrap_or_default()), 200);
-    let mut text = Text { url: response.target.to_string(), status: response.status, ..Text::default() };
+    let mut text = Page { url: response.target.to_string(), status: response.status, ..Page::default() };
     let plain = || decode(&response.body, Some(&content_type)).0.into_owned();
     match sort(&content_type, &response.body) {
         Sort::Page if how.format == "html" => text.text = plain(),
@@ -58,12 +58,12 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Text {
     text
 }
 
-fn notice(text: &mut Text, sentence: String) {
+fn notice(text: &mut Page, sentence: String) {
     text.text = sentence;
     text.notice = true;
 }
 
-fn page(response: &Response, how: &How, content_type: &str, text: &mut Text) {
+fn page(response: &Response, how: &How, content_type: &str, text: &mut Page) {
     let (html, _) = decode(&response.body, Some(content_type));
     let form = if how.format == "text" { Form::Text } else { Form::Markdown };
     let base = Url::parse(&response.target.to_string()).ok();
@@ -128,7 +128,7 @@ mod tests {
         Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0 }
     }
 
-    fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Text {
+    fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
         let how = How { format: "markdown".to_owned(), main: false };
         read(&answer(content_type, body), &how, &|_| Err("no program".to_owned()))
     }

@@ -192,7 +192,7 @@ fn body(response: &Response) -> String {
         let what = if mime.is_empty() { "of no known type" } else { mime };
         return format!("[binary, {what}, {}; not shown]", size(bytes.len()));
     }
-    let text = decoded(&kind, bytes);
+    let text = haft_html::decode(bytes, Some(&kind)).0.into_owned();
     let json = (mime.ends_with("json") || mime.is_empty()) && !response.cut;
     let parsed: Option<Value> = if json { serde_json::from_str(&text).ok() } else { None };
     parsed.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(text)
@@ -205,14 +205,6 @@ fn is_text(mime: &str, bytes: &[u8]) -> bool {
     let named = mime.starts_with("text/") || TEXTS.iter().any(|kind| mime.ends_with(kind));
     let unsaid = matches!(mime, "" | "application/octet-stream") && std::str::from_utf8(bytes).is_ok();
     (named || unsaid) && (mime.starts_with("text/") || !bytes.contains(&0))
-}
-
-/// Text in the charset that it names. What does not fit is shown as such.
-fn decoded(kind: &str, bytes: &[u8]) -> String {
-    let label = kind.split(';').skip(1).find_map(|part| part.trim().strip_prefix("charset="));
-    let label = label.map(|label| label.trim_matches(['"', '\'']));
-    let charset = label.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
-    charset.unwrap_or(encoding_rs::UTF_8).decode(bytes).0.into_owned()
 }
 
 #[cfg(test)]

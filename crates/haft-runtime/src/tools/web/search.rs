@@ -15,6 +15,7 @@ mod tavily;
 
 pub use choice::{Pointers, Provider, SearchSettings};
 
+use super::fetch;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -24,7 +25,6 @@ use choice::Chosen;
 use haft_core::outcome::Label;
 use haft_core::preview::{cut, inert};
 use haft_core::tool::Outward;
-use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -115,30 +115,11 @@ async fn run_search(scene: &Scene) -> Result<Reply, CallError> {
 async fn run_research(scene: &Scene) -> Result<Reply, CallError> {
     let args: ResearchArgs = scene.parse()?;
     match (args.action.as_str(), args.url, args.query) {
-        ("read", Some(url), None) => read(scene, &url).await,
+        ("read", Some(url), None) => fetch::main_content(scene, &url).await,
         ("search", None, Some(_)) => run_search(scene).await,
         ("read", ..) => Err(CallError::invalid("read takes `url`, and no `query`")),
         _ => Err(CallError::invalid("search takes `query`, and no `url`")),
     }
-}
-
-/// A page's main content.
-async fn read(scene: &Scene, url: &str) -> Result<Reply, CallError> {
-    let target = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
-    let way = scene.way();
-    let (request, profile) = way.profiled(Request::new(&way, "GET", target)?.at_most(1 << 20))?;
-    let response = way.send(request).await?;
-    let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
-    let text = String::from_utf8_lossy(&response.body);
-    let text = if kind.contains("html") { html::text(&text) } else { text.into_owned() };
-    let mut reply = Reply::text(text).data(json!({ "url": response.target.to_string(), "status": response.status }));
-    reply.labels.push(Label::Untrusted);
-    reply.warnings.extend(profile.and_then(|profile| way.advice(&profile)));
-    if response.status >= 400 {
-        let message = format!("{} answered {}", response.target.origin(), response.status);
-        reply.error = Some(CallError::new(ErrorKind::Upstream, message));
-    }
-    Ok(reply)
 }
 
 /// Asks whoever searches.
