@@ -346,6 +346,10 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
 
 /// Why a call is asked that nobody has an opinion about.
 fn silence(spec: &ToolSpec, facts: &Facts) -> String {
+    if let Some(errand) = facts.web.as_ref().filter(|errand| errand.writes) {
+        let holds = if errand.lasts() { "; a yes holds for this host until the session ends" } else { "" };
+        return format!("it does {} at {}, and no rule allows that unasked{holds}", errand.method, errand.authority);
+    }
     let does = match spec.effects.effect {
         Effect::Reads => return "no rule allows it unasked".to_owned(),
         Effect::Changes => "it changes files",

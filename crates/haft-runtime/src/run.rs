@@ -128,7 +128,13 @@ impl Haft {
         let (id, name) = (checked.call().id.clone(), &checked.spec().name);
         let reply = match raw.reply {
             Ok(reply) => reply,
-            Err(error) => return Outcome::failure(id, name.as_str(), error, admitted.verdict().clone()),
+            Err(error) => {
+                let mut outcome = Outcome::failure(id, name.as_str(), error, admitted.verdict().clone());
+                if checked.spec().effects.open_world {
+                    hygiene::hear(&mut outcome);
+                }
+                return outcome;
+            }
         };
         let limits = checked.limits(admitted.facts());
         let Cut { text, hidden_bytes, .. } = match reply.whole {
@@ -141,6 +147,8 @@ impl Haft {
         outcome.warnings = reply.warnings;
         outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
         outcome.data = reply.data;
+        outcome.success = reply.error.is_none();
+        outcome.error = reply.error;
         hygiene::tend(&mut outcome, &reply.text);
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
         outcome.full_output = reply.whole;
@@ -157,8 +165,6 @@ impl Haft {
             }
         }
         outcome.undo = raw.undo;
-        outcome.success = reply.error.is_none();
-        outcome.error = reply.error;
         outcome
     }
 

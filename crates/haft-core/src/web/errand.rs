@@ -2,14 +2,23 @@
 
 use super::target::Target;
 use crate::host::Host;
+use crate::preview::{cut, inert};
 use crate::secret::contains_secret;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A query longer than this carries more than a question.
 const QUERY_MAX: usize = 512;
 /// One value of a query, or one segment of a path, that is this long and looks encoded carries data out.
 const VALUE_MAX: usize = 48;
 const SEGMENT_MAX: usize = 96;
+/// Pieces from this length on that look encoded are added up, and so much of them is too much.
+const PIECE_MIN: usize = 20;
+const PIECES_MAX: usize = 120;
+/// A path longer than this says more than where something is.
+const PATH_MAX: usize = 1024;
+/// Headers that say more than this carry something.
+const HEADERS_MAX: usize = 512;
 /// One word this long in a name is a message to whoever answers for the domain.
 const LABEL_MAX: usize = 40;
 
@@ -38,6 +47,12 @@ impl Errand {
         format!("{} {}", self.method, self.url)
     }
 
+    /// Whether a yes to it holds for everything of its kind at that host in the session. A script is not bound to
+    /// the page that it is run on, so each is looked at.
+    pub fn lasts(&self) -> bool {
+        self.writes && self.doubts.is_empty() && self.method != "EVALUATE"
+    }
+
     /// The pattern for everything at one host: what a yes to a first write is remembered as.
     pub fn host_pattern(target: &Target) -> String {
         format!("* {}/**", crate::grant::literal(&target.origin()))
@@ -58,7 +73,17 @@ pub fn doubts<'t>(target: &Target, sent: impl IntoIterator<Item = (&'t str, &'t 
         doubts.push(format!("its query is {} bytes long", query.len()));
     }
     if let Some((name, _)) = url.query_pairs().find(|(_, value)| looks_encoded(value, VALUE_MAX)) {
-        doubts.push(format!("`{}` in its query looks like encoded data", crate::preview::inert(&name)));
+        doubts.push(format!("`{}` in its query looks like encoded data", cut(&inert(&name), 40)));
+    }
+    if url.path().len() > PATH_MAX {
+        doubts.push(format!("its path is {} bytes long", url.path().len()));
+    }
+    // Small pieces add up to a message.
+    let names = url.query_pairs().flat_map(|(name, value)| [name, value]);
+    let pieces = url.path().split('/').map(Cow::from).chain(names);
+    let encoded: usize = pieces.filter(|piece| looks_encoded(piece, PIECE_MIN)).map(|piece| piece.len()).sum();
+    if doubts.is_empty() && encoded > PIECES_MAX {
+        doubts.push("its path and query hold much that looks like encoded data".to_owned());
     }
     if url.path().split('/').any(|segment| looks_encoded(segment, SEGMENT_MAX)) {
         doubts.push("its path looks like encoded data".to_owned());
@@ -71,10 +96,17 @@ pub fn doubts<'t>(target: &Target, sent: impl IntoIterator<Item = (&'t str, &'t 
     if contains_secret(url.as_str()) {
         doubts.push("its URL holds what looks like a key".to_owned());
     }
+    let mut beside = 0;
     for (what, text) in sent {
+        if what == "headers" {
+            beside += text.len();
+        }
         if contains_secret(text) {
             doubts.push(format!("its {what} holds what looks like a key"));
         }
+    }
+    if beside > HEADERS_MAX {
+        doubts.push(format!("its headers hold {beside} bytes"));
     }
     doubts
 }
@@ -83,7 +115,7 @@ pub fn doubts<'t>(target: &Target, sent: impl IntoIterator<Item = (&'t str, &'t 
 /// not. Digests, which are fixed in length and hexadecimal, are names of things.
 fn looks_encoded(text: &str, length: usize) -> bool {
     let digest = matches!(text.len(), 32 | 40 | 64 | 128) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let alphabet = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'%');
+    let alphabet = |b: u8| b.is_ascii_alphanumeric() || b"+/=_-%.~,:;".contains(&b);
     if text.len() < length || digest || !text.bytes().all(alphabet) {
         return false;
     }
@@ -117,6 +149,7 @@ mod tests {
             "https://blog.example/2024/01/why-the-quick-brown-fox-jumped-over-the-lazy-dog-and-what-happened-next",
             "https://docs.rs/serde/latest/serde/de/trait.Deserializer.html",
             "https://www.example.com/watch?v=dQw4w9WgXcQ",
+            "https://app.example.com/o/550e8400-e29b-41d4-a716-446655440000/p/6ba7b810-9dad-11d1-80b4-00c04fd430c8",
         ] {
             assert_eq!(doubted(url), [""; 0], "{url}");
         }
@@ -134,7 +167,11 @@ mod tests {
         ] {
             assert!(doubted(&url).iter().any(|doubt| doubt.contains(why)), "{url}: {:?}", doubted(&url));
         }
+        let pieces = format!("https://e.example/{}", ["aB3dE6gH9kL2nO5qR8tU"; 8].join("/"));
+        assert_eq!(doubted(&pieces), ["its path and query hold much that looks like encoded data"]);
         let target = Target::read("https://e.example/").unwrap();
+        let long = "words of no consequence ".repeat(30);
+        assert_eq!(doubts(&target, [("headers", long.as_str())]), [format!("its headers hold {} bytes", long.len())]);
         assert_eq!(doubts(&target, [("body", "AKIAIOSFODNN7EXAMPLE")]), ["its body holds what looks like a key"]);
     }
 

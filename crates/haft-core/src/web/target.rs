@@ -49,6 +49,21 @@ pub enum BadUrl {
     Port,
 }
 
+impl BadUrl {
+    /// What is wrong, without a word of the text itself: whoever wrote it may not be the one who reads this.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::TooLong => "it is too long",
+            Self::Characters => "it has spaces, backslashes, control or invisible characters",
+            Self::Malformed { .. } => "it is not a URL",
+            Self::Scheme(_) => "it is neither http nor https",
+            Self::UserInfo => "it has a user name or password in it",
+            Self::Host(_) => "its host is none",
+            Self::Port => "its port is 0",
+        }
+    }
+}
+
 impl Target {
     /// Reads a URL. What browsers quietly mend (tabs, backslashes, spaces) is refused: whoever looked at it may have
     /// read something else.

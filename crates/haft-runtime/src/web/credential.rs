@@ -136,7 +136,11 @@ fn forms<const N: usize>(secrets: [&str; N]) -> Vec<String> {
     for secret in secrets {
         let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
         let quoted = serde_json::Value::from(secret).to_string();
-        for form in [secret.to_owned(), encoded.replace('+', "%20"), encoded, quoted.trim_matches('"').to_owned()] {
+        let quoted = quoted.trim_matches('"').to_owned();
+        // Some writers of JSON escape more than they have to.
+        let slashed = quoted.replace('/', "\\/");
+        let shy = slashed.replace('+', "\\u002b").replace('=', "\\u003d");
+        for form in [secret.to_owned(), encoded.replace('+', "%20"), encoded, quoted, slashed, shy] {
             if form.len() >= FORM_MIN && !forms.contains(&form) {
                 forms.push(form);
             }

@@ -189,6 +189,11 @@ impl Profiles {
 
     /// Writes one, for everybody at once.
     pub fn save(&self, profile: &Profile) -> Result<(), CallError> {
+        let all = self.all()?;
+        if all.len() >= PROFILES_MAX && !all.iter().any(|held| held.id == profile.id) {
+            let message = format!("there are {PROFILES_MAX} profiles, and there cannot be more");
+            return Err(CallError::failed(message).hint("delete one that is not needed"));
+        }
         let write = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
             std::fs::set_permissions(&self.dir, Permissions::from_mode(0o700))?;

@@ -27,6 +27,8 @@ const OWN: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
+/// Headers by which some servers take a request for one of another method.
+const OVERRIDES: &[&str] = &["x-http-method", "x-http-method-override", "x-method-override"];
 /// How many headers are sent, and how much they may say.
 const HEADERS_MAX: usize = 64;
 const HEADERS_BYTES: usize = 32 << 10;
@@ -78,6 +80,11 @@ impl Request {
         let name = HeaderName::try_from(name).map_err(|_| bad())?;
         if OWN.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(CallError::invalid(format!("the header `{name}` is set by haft itself")));
+        }
+        if OVERRIDES.contains(&name.as_str()) {
+            let message =
+                format!("the header `{name}` would make another method of it than the one that is decided upon");
+            return Err(CallError::invalid(message).hint("name the method itself"));
         }
         let value = HeaderValue::try_from(value).ok().filter(|_| value.is_ascii()).ok_or_else(bad)?;
         self.headers.append(name, value);
@@ -138,7 +145,7 @@ impl Request {
             |why: String| CallError::new(ErrorKind::Denied, format!("it was sent on, and that is not followed: {why}"));
         let location = std::str::from_utf8(location.as_bytes());
         let location = location.map_err(|_| refused("where to is not readable".to_owned()))?;
-        let target = self.target.join(location).map_err(|error| refused(error.to_string()))?;
+        let target = self.target.join(location).map_err(|error| refused(error.kind().to_owned()))?;
         if self.target.is_secure() && !target.is_secure() {
             return Err(refused(format!("{} would be asked without encryption", target.origin())));
         }
@@ -226,11 +233,11 @@ mod tests {
     fn what_is_not_followed_says_why() {
         for (location, why) in [
             ("http://a.example/", "without encryption"),
-            ("file:///etc/passwd", "only http and https"),
-            ("https://user:pw@a.example/", "user name or password"),
-            ("https://a.example:0/", "port 0"),
-            ("https://[fe80::1%25eth0]/", "is not a URL"),
-            ("https://a..b/", "is not a host"),
+            ("file:///etc/passwd", "neither http nor https"),
+            ("https://user:pw@a.example/", "a user name or password"),
+            ("https://a.example:0/", "its port is 0"),
+            ("https://[fe80::1%25eth0]/", "it is not a URL"),
+            ("https://a..b/", "its host is none"),
         ] {
             let error = sent_on(302, location).unwrap_err();
             assert!(error.contains("is not followed") && error.contains(why), "{location}: {error}");

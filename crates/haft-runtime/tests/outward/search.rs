@@ -21,10 +21,8 @@ fn a_searxng_that_the_user_names_is_asked_wherever_it_is() {
         let outcome =
             stage.call("web.search", json!({"query": "rust & co", "time_range": "week", "max_results": 1})).await;
         assert!(outcome.success, "{outcome:?}");
-        assert_eq!(
-            outcome.output,
-            "1. Rust Programming Language\n   https://www.rust-lang.org/\n   A language empowering everyone."
-        );
+        let found = "1. Rust Programming Language\n   https://www.rust-lang.org/\n   A language empowering everyone.";
+        assert!(outcome.output.contains(&format!("\n{found}\n</untrusted mark=")), "{}", outcome.output);
         let data = outcome.data.unwrap();
         assert_eq!((&data["provider"], data["results"].as_array().unwrap().len()), (&json!("searxng"), 1));
         assert_eq!(outcome.labels, [Label::Untrusted]);

@@ -26,8 +26,8 @@ fn a_dialect_lists_its_contract() {
         shown.push(format!("{dialect}: {}", names.join(" ")));
     }
     insta::assert_snapshot!(shown.join("\n"), @r"
-    flynn: file.read file.write file.edit file.list shell.exec process.start process.status process.kill process.output process.list web.fetch web.search system.info sessions.list sessions.delete
-    flyto: Bash Read Edit Write Glob Grep WebSearch Gitignore
+    flynn: file.read file.write file.edit file.list shell.exec process.start process.status process.kill process.output process.list web.fetch web.search media.send image.analyze audio.transcribe browser.navigate browser.screenshot system.info sessions.list sessions.delete
+    flyto: Bash Read Edit Write Glob Grep WebFetch WebSearch Gitignore
     flemma: calculator calculator_async bash read edit write
     nodyn: bash read_file write_file batch_files http_request api_setup web_research
     glee:

@@ -7,6 +7,7 @@ use crate::tool::{BoxFuture, Reply, Tool, off_thread};
 use crate::tools::declare;
 use haft_core::outcome::Label;
 use haft_core::place::Access;
+use haft_core::shape::detect;
 use haft_core::tool::Outward;
 use haft_core::{CallError, ToolSpec};
 use serde::Deserialize;
@@ -94,6 +95,11 @@ async fn listen(scene: &Scene) -> Result<Reply, CallError> {
 }
 
 fn sound(material: Material) -> Result<Material, CallError> {
-    let heard = material.mime.starts_with("audio/") || material.mime.starts_with("video/");
-    if heard { Ok(material) } else { Err(CallError::invalid(format!("{} is not a recording", material.shown()))) }
+    // By its bytes, not by what is said of it: else any file could be sent away under the name of one.
+    let found = detect(&material.bytes).map_or("", |found| found.mime);
+    if found.starts_with("audio/") || found.starts_with("video/") {
+        Ok(material)
+    } else {
+        Err(CallError::invalid(format!("{} is not a recording", material.shown())))
+    }
 }

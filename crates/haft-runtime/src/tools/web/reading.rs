@@ -2,7 +2,7 @@
 
 use crate::web::Response;
 use crate::web::cache::Page;
-use haft_core::preview::{cut, inert, size};
+use haft_core::preview::size;
 use haft_core::shape::detect;
 use haft_html::{Form, Options, Url, decode, markdown};
 
@@ -29,12 +29,12 @@ type Pdf<'p> = dyn Fn(&[u8]) -> Result<String, String> + 'p;
 
 /// Reads an answer.
 pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
-    let content_type = cut(&inert(response.header("content-type").unwrap_or_default()), 200);
+    let content_type = response.header("content-type").unwrap_or_default();
     let mut text = Page { url: response.target.to_string(), status: response.status, ..Page::default() };
-    let plain = || decode(&response.body, Some(&content_type)).0.into_owned();
-    match sort(&content_type, &response.body) {
+    let plain = || decode(&response.body, Some(content_type)).0.into_owned();
+    match sort(content_type, &response.body) {
         Sort::Page if how.format == "html" => text.text = plain(),
-        Sort::Page => page(response, how, &content_type, &mut text),
+        Sort::Page => page(response, how, content_type, &mut text),
         Sort::Json => text.text = indented(&response.body).unwrap_or_else(plain),
         Sort::Plain => text.text = plain(),
         Sort::Pdf => match pdf(&response.body) {
@@ -43,7 +43,7 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
         },
         Sort::Other => {
             let kind = detect(&response.body).map_or("binary", |binary| binary.name);
-            let declared = if content_type.is_empty() { String::new() } else { format!(" ({content_type})") };
+            let declared = media_type(content_type).map(|name| format!(" ({name})")).unwrap_or_default();
             notice(&mut text, format!("No text: {kind}{declared}, {}", size(response.body.len())));
         }
     }
@@ -54,8 +54,16 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
         text.text.truncate(text.text.floor_char_boundary(TEXT_MAX));
         text.warnings.push(format!("only the first {} of the text are kept", size(TEXT_MAX)));
     }
-    text.content_type = content_type;
+    text.content_type = media_type(content_type).unwrap_or_default();
     text
+}
+
+/// What a header says a body is, if it is a media type and nothing else: the rest of the line is the server's to write.
+fn media_type(header: &str) -> Option<String> {
+    let name = header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let plain = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+.".contains(&b));
+    let is = name.len() <= 80 && name.split_once('/').is_some_and(|(kind, rest)| plain(kind) && plain(rest));
+    is.then_some(name)
 }
 
 fn notice(text: &mut Page, sentence: String) {

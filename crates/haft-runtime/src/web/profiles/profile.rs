@@ -174,9 +174,11 @@ impl Auth {
         let proof = value(self.proof())?;
         match self {
             Self::Basic { username, .. } => {
-                let pair = format!("{}:{proof}", value(username)?);
-                let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
-                Credential::header(base, "authorization", &format!("Basic {encoded}"), &proof)
+                let user = value(username)?;
+                let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{proof}"));
+                // With some APIs the name is the key, and there is no password.
+                let secret = if proof.len() > user.len() { &proof } else { &user };
+                Credential::header(base, "authorization", &format!("Basic {encoded}"), secret)
             }
             Self::Bearer { .. } => Credential::header(base, "authorization", &format!("Bearer {proof}"), &proof),
             Self::Header { name, .. } => Credential::header(base, name, &proof, &proof),
