@@ -68,9 +68,9 @@ fn no_redirect_leads_inward() {
             ("http://metadata.google.internal/".to_owned(), "is not a public address"),
             ("http://[fd00:ec2::254]/".to_owned(), "is not a public address"),
             (format!("http://good.example@127.0.0.1:{}/", secret.port()), "user name or password"),
-            ("file:///etc/passwd".to_owned(), "only http and https"),
-            ("gopher://127.0.0.1:25/_HELO".to_owned(), "only http and https"),
-            ("data:text/plain,hello".to_owned(), "only http and https"),
+            ("file:///etc/passwd".to_owned(), "neither http nor https"),
+            ("gopher://127.0.0.1:25/_HELO".to_owned(), "neither http nor https"),
+            ("data:text/plain,hello".to_owned(), "neither http nor https"),
             ("http://".to_owned(), "is not a URL"),
         ] {
             let to = location.clone();
