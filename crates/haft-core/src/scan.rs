@@ -181,15 +181,18 @@ pub fn scan(text: &str) -> Scan {
         return Scan::failed();
     }
     hidden.findings(if hidden.has_blanks() { hidden::cuts(text) } else { 0 }, &mut found);
-    for (at, inner) in encoded::texts(text) {
-        let mut inside = Found::default();
-        let squeezed = squeeze(&inner, &mut Hidden::default());
-        orders(&inner, &squeezed, &mut inside);
-        if inside.most() >= SERIOUS {
-            found.say(Kind::Encoded, 60, "orders that are encoded", at);
-        }
+    // One is as bad as many.
+    if let Some((at, _)) = encoded::texts(text).find(|(_, inner)| gives_orders(inner)) {
+        found.say(Kind::Encoded, 60, "orders that are encoded", at);
     }
     Scan::of(found)
+}
+
+/// Whether a text that was encoded holds orders, or cannot be looked at.
+fn gives_orders(inner: &str) -> bool {
+    let mut found = Found::default();
+    let squeezed = squeeze(inner, &mut Hidden::default());
+    !orders(inner, &squeezed, &mut found) || found.most() >= SERIOUS
 }
 
 /// A phrase that was met, in places of the squeezed text.
