@@ -7,6 +7,7 @@
 mod encoded;
 mod found;
 mod hidden;
+mod looks;
 mod phrases;
 mod squeeze;
 #[cfg(test)]
@@ -205,7 +206,17 @@ struct Hit {
 
 /// Finds phrases that give orders. Whether all of the text could be looked at.
 fn orders(text: &str, squeezed: &str, found: &mut Found) -> bool {
-    phrased(&PLAIN, text, squeezed, found) && (squeezed.is_ascii() || phrased(&OTHERS, text, squeezed, found))
+    plain(text, squeezed, found) && (squeezed.is_ascii() || phrased(&OTHERS, text, squeezed, found))
+}
+
+/// Finds phrases in plain letters, and in letters that look like them.
+fn plain(text: &str, squeezed: &str, found: &mut Found) -> bool {
+    let latin = if squeezed.is_ascii() { None } else { looks::latin(text) };
+    let Some(latin) = latin else { return phrased(&PLAIN, text, squeezed, found) };
+    let mut inside = Found::default();
+    let understood = phrased(&PLAIN, &latin, &squeeze(&latin, &mut Hidden::default()), &mut inside);
+    looks::take(inside, text, &latin, found);
+    understood
 }
 
 fn phrased(words: &Words, text: &str, squeezed: &str, found: &mut Found) -> bool {
