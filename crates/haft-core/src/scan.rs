@@ -5,7 +5,9 @@
 //! begins a sentence: an article about such attacks is noted, and an attack is flagged.
 
 mod encoded;
+mod found;
 mod hidden;
+mod looks;
 mod phrases;
 mod squeeze;
 #[cfg(test)]
@@ -13,6 +15,7 @@ mod tests;
 
 use crate::preview::{cut, inert};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use found::Found;
 use hidden::Hidden;
 use phrases::{MARKS, Mark, Sense, phrases};
 use serde::Serialize;
@@ -134,17 +137,16 @@ impl Scan {
         reasons.join("; ")
     }
 
-    fn of(mut findings: Vec<Finding>) -> Self {
-        findings.sort_by_key(|finding| (std::cmp::Reverse(finding.weight), finding.at));
-        let strongest =
-            |kind: Kind| findings.iter().find(|finding| finding.kind == kind).map_or(0, |found| found.weight);
+    fn of(found: Found) -> Self {
         // What any manual says is an order only beside something that no manual says.
-        let told = KINDS.iter().filter(|kind| !kind.is_common()).map(|kind| strongest(*kind)).max().unwrap_or(0);
+        let told = KINDS.iter().filter(|kind| !kind.is_common()).map(|kind| found.strongest(*kind)).max().unwrap_or(0);
         let common = usize::from(if told >= SERIOUS { u8::MAX } else { COMMON_MAX });
         let sum = |common: bool| -> usize {
-            KINDS.iter().filter(|kind| kind.is_common() == common).map(|kind| usize::from(strongest(*kind))).sum()
+            let kinds = KINDS.iter().filter(|kind| kind.is_common() == common);
+            kinds.map(|kind| usize::from(found.strongest(*kind))).sum()
         };
         let score = sum(false) + sum(true).min(common);
+        let mut findings = found.told();
         findings.truncate(FINDINGS_MAX);
         Self { score: u8::try_from(score.min(100)).unwrap_or(100), findings }
     }
@@ -172,23 +174,26 @@ static BORDERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// Looks at a text.
 pub fn scan(text: &str) -> Scan {
-    let mut findings = Vec::new();
+    let mut found = Found::default();
     let mut hidden = Hidden::default();
     let squeezed = squeeze(text, &mut hidden);
-    let understood = orders(text, &squeezed, &mut findings) && borders(text, &mut findings);
+    let understood = orders(text, &squeezed, &mut found) && borders(text, &mut found);
     if !understood {
         return Scan::failed();
     }
-    hidden.findings(if hidden.has_blanks() { hidden::cuts(text) } else { 0 }, &mut findings);
-    for (at, inner) in encoded::texts(text) {
-        let mut inside = Vec::new();
-        let squeezed = squeeze(&inner, &mut Hidden::default());
-        orders(&inner, &squeezed, &mut inside);
-        if inside.iter().any(|finding| finding.weight >= 20) {
-            findings.push(Finding { kind: Kind::Encoded, why: "orders that are encoded".to_owned(), at, weight: 60 });
-        }
+    hidden.findings(if hidden.has_blanks() { hidden::cuts(text) } else { 0 }, &mut found);
+    // One is as bad as many.
+    if let Some((at, _)) = encoded::texts(text).find(|(_, inner)| gives_orders(inner)) {
+        found.say(Kind::Encoded, 60, "orders that are encoded", at);
     }
-    Scan::of(findings)
+    Scan::of(found)
+}
+
+/// Whether a text that was encoded holds orders, or cannot be looked at.
+fn gives_orders(inner: &str) -> bool {
+    let mut found = Found::default();
+    let squeezed = squeeze(inner, &mut Hidden::default());
+    !orders(inner, &squeezed, &mut found) || found.most() >= SERIOUS
 }
 
 /// A phrase that was met, in places of the squeezed text.
@@ -200,17 +205,27 @@ struct Hit {
 }
 
 /// Finds phrases that give orders. Whether all of the text could be looked at.
-fn orders(text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
-    phrased(&PLAIN, text, squeezed, findings) && (squeezed.is_ascii() || phrased(&OTHERS, text, squeezed, findings))
+fn orders(text: &str, squeezed: &str, found: &mut Found) -> bool {
+    plain(text, squeezed, found) && (squeezed.is_ascii() || phrased(&OTHERS, text, squeezed, found))
 }
 
-fn phrased(words: &Words, text: &str, squeezed: &str, findings: &mut Vec<Finding>) -> bool {
+/// Finds phrases in plain letters, and in letters that look like them.
+fn plain(text: &str, squeezed: &str, found: &mut Found) -> bool {
+    let latin = if squeezed.is_ascii() { None } else { looks::latin(text) };
+    let Some(latin) = latin else { return phrased(&PLAIN, text, squeezed, found) };
+    let mut inside = Found::default();
+    let understood = phrased(&PLAIN, &latin, &squeeze(&latin, &mut Hidden::default()), &mut inside);
+    looks::take(inside, text, &latin, found);
+    understood
+}
+
+fn phrased(words: &Words, text: &str, squeezed: &str, found: &mut Found) -> bool {
     let Some((words, senses)) = words else { return false };
     let mut hits: Vec<Hit> = Vec::new();
     let (mut verb, mut send): (Option<Hit>, Option<Hit>) = (None, None);
     let (mut thing, mut treasure): (Option<Hit>, Option<Hit>) = (None, None);
-    for found in words.find_overlapping_iter(squeezed) {
-        let hit = Hit { sense: senses[found.pattern().as_usize()], start: found.start(), end: found.end() };
+    for met in words.find_overlapping_iter(squeezed) {
+        let hit = Hit { sense: senses[met.pattern().as_usize()], start: met.start(), end: met.end() };
         let near =
             |other: Option<Hit>, reach: usize| other.filter(|other| hit.start.saturating_sub(other.end) <= reach);
         let joined = |other: Hit, sense| Hit { sense, start: other.start.min(hit.start), end: hit.end };
@@ -242,15 +257,13 @@ fn phrased(words: &Words, text: &str, squeezed: &str, findings: &mut Vec<Finding
     }
     hits.sort_by_key(|hit| hit.start);
     let mut places = Places::new(text);
-    let mut told = 0;
     for hit in hits {
         let start = places.of(hit.start);
-        if told < 4 * FINDINGS_MAX && begins_word(text, start) {
+        if begins_word(text, start) {
             let last = places.clone().of(hit.end.saturating_sub(1)).max(start);
             let end = last + text[last..].chars().next().map_or(0, char::len_utf8);
             if !parted(&text[start..end]) {
-                findings.push(told_of(hit.sense, text, start, end - start));
-                told += 1;
+                tell(hit.sense, text, start, end - start, found);
             }
         }
     }
@@ -271,7 +284,7 @@ fn begins_word(text: &str, at: usize) -> bool {
     !(before.is_some_and(parted) && here.is_some_and(parted))
 }
 
-fn told_of(sense: Sense, text: &str, at: usize, length: usize) -> Finding {
+fn tell(sense: Sense, text: &str, at: usize, length: usize, found: &mut Found) {
     let (kind, weight, why) = match sense {
         Sense::Disregard | Sense::Orders => (Kind::Override, 55, "tells the reader to leave its instructions aside"),
         Sense::Secrecy => (Kind::Secrecy, 48, "tells the reader to keep something from the person"),
@@ -286,7 +299,7 @@ fn told_of(sense: Sense, text: &str, at: usize, length: usize) -> Finding {
         Standing::Told => 2,
         Standing::Order => 1,
     };
-    Finding { kind, why: why.to_owned(), at, weight: weight / share }
+    found.say(kind, weight / share, why, at);
 }
 
 /// How a phrase stands in its text.
@@ -339,12 +352,12 @@ fn after_value(before: &str, from: &str) -> bool {
 }
 
 /// Finds borders and calls that belong to the machinery around a model. Whether all of it could be looked at.
-fn borders(text: &str, findings: &mut Vec<Finding>) -> bool {
+fn borders(text: &str, found: &mut Found) -> bool {
     let Some(marks) = BORDERS.as_ref() else { return false };
-    let (mut delimiters, mut calls, mut roles, mut told) = (0_usize, 0, 0_usize, 0);
+    let (mut delimiters, mut calls, mut roles) = (0_usize, 0_usize, 0_usize);
     let mut last = 0;
-    for found in marks.find_iter(text) {
-        let (kind, at) = (MARKS[found.pattern().as_usize()].1, found.start());
+    for met in marks.find_iter(text) {
+        let (kind, at) = (MARKS[met.pattern().as_usize()].1, met.start());
         let coded = text[..at].ends_with('`');
         let (kind, weight, why) = match kind {
             Mark::Wrapper => (Kind::Delimiter, 55, "tries to end the wrapper around this text"),
@@ -364,10 +377,7 @@ fn borders(text: &str, findings: &mut Vec<Finding>) -> bool {
                 (Kind::ToolCall, if calls > 1 { 28 } else { 24 }, "holds what looks like a call of a tool")
             }
         };
-        if told < 4 * FINDINGS_MAX {
-            told += 1;
-            findings.push(Finding { kind, why: why.to_owned(), at, weight: if coded { weight / 5 } else { weight } });
-        }
+        found.say(kind, if coded { weight / 5 } else { weight }, why, at);
     }
     true
 }

@@ -1,7 +1,9 @@
 //! Recognising secrets by name and by shape, so that they are not written down.
 
-use regex::Regex;
+use aho_corasick::AhoCorasick;
+use regex::{Captures, Regex};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// What a secret is replaced by.
@@ -21,44 +23,44 @@ const SECRET_NAMES: &[&str] = &[
     "credential",
 ];
 
-/// The published shapes of keys and tokens.
+/// The published shapes of keys and tokens that no other text has.
 const SHAPES: &str = concat!(
     r"AKIA[0-9A-Z]{16}",
     r"|gh[pousr]_[A-Za-z0-9]{36,}",
     r"|github_pat_[A-Za-z0-9_]{60,}",
     r"|glpat-[A-Za-z0-9_-]{20,}",
-    r"|sk-(?:ant-|proj-)?[A-Za-z0-9_-]{20,}",
     r"|xox[abposr]-[A-Za-z0-9-]{10,}",
     r"|AIza[0-9A-Za-z_-]{35}",
     r"|npm_[A-Za-z0-9]{36}",
     r"|tvly-[A-Za-z0-9]{20,}",
     r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
-    r"|(?i:bearer|basic) [A-Za-z0-9._~+/-]{16,}=*",
+    r"|(?-u:\b{start-half})sk-(?:ant|proj)-[A-Za-z0-9_-]{20,}",
+    r#"|(?i-u:authorization)["']?\s{0,4}[:=]\s{0,4}["']?(?i-u:bearer|basic) [A-Za-z0-9._~+/-]{16,}=*"#,
     // A path that was normalised has lost one of its slashes.
     r"|:/{1,2}[^/\s:@]+:[^/\s@]+@",
 );
 
-/// Substrings of which every secret shape contains one: a cheap look before the expensive one.
-const TELLTALES: &[&str] = &[
-    "AKIA",
-    "gh",
-    "glpat-",
-    "sk-",
-    "xox",
-    "AIza",
-    "npm_",
-    "tvly-",
-    "eyJ",
-    "PRIVATE KEY",
-    "earer",
-    "asic",
-    "EARER",
-    "ASIC",
-    "@",
-];
+/// Shapes that slugs and prose have as well: whether it is a key is told by the value. A key may follow what an escape
+/// leaves of a line end or of a sign, and no other letter or digit: `risk-` begins no key.
+const LIKENESSES: &str = concat!(
+    r"(?:(?-u:\b{start-half})|_|\\[nrt]|%[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2})sk-([A-Za-z0-9_-]{20,})",
+    r"|(?i-u:bearer|basic) ([A-Za-z0-9._~+/-]{16,}=*)",
+);
 
-static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SHAPES).ok());
+/// So much of what was no secret is looked at again: the words that announce the next one are no longer than that, and
+/// every likeness is longer.
+const AGAIN: usize = 16;
+
+/// Substrings of which every secret shape contains one, in any case: a cheap look before the expensive
+/// one.
+const TELLTALES: &[&str] =
+    &["AKIA", "gh", "glpat-", "sk-", "xox", "AIza", "npm_", "tvly-", "eyJ", "PRIVATE KEY", "bearer ", "basic ", "@"];
+
+static SIGNS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(TELLTALES).ok());
+static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SHAPES).ok());
+static LIKENESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LIKENESSES).ok());
 
 /// Whether a parameter's name says that its value is secret.
 pub fn is_secret_name(name: &str) -> bool {
@@ -76,14 +78,70 @@ pub fn is_secret_header(name: &str) -> bool {
 
 /// The text with everything that looks like a secret masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    if !TELLTALES.iter().any(|sign| text.contains(sign)) {
+    if SIGNS.as_ref().is_some_and(|signs| !signs.is_match(text)) {
         return Cow::Borrowed(text);
     }
-    match PATTERN.as_ref() {
-        Some(pattern) => pattern.replace_all(text, MASK),
-        // Without the pattern nothing can be cleared, so nothing is.
-        None => Cow::Borrowed(MASK),
+    match (SHAPE.as_ref(), LIKENESS.as_ref()) {
+        (Some(shape), Some(likeness)) => masked(text, shape, likeness),
+        // Without the patterns nothing can be cleared, so nothing is.
+        _ => Cow::Borrowed(MASK),
     }
+}
+
+/// Masks what is found first, by whichever pattern, and goes on behind it. A place that was found ahead is kept until it
+/// is passed, so that all of it is one walk.
+fn masked<'t>(text: &'t str, shape: &Regex, likeness: &Regex) -> Cow<'t, str> {
+    let sure = |from| shape.find_at(text, from).map(|found| found.range());
+    let (mut one, mut other) = (sure(0), alike(text, likeness, 0));
+    let (mut out, mut done) = (String::new(), 0);
+    while let Some(place) = first(one.clone(), other.clone()) {
+        out.push_str(&text[done..place.start]);
+        out.push_str(MASK);
+        done = place.end;
+        if one.as_ref().is_some_and(|place| place.start < done) {
+            one = sure(done);
+        }
+        if other.as_ref().is_some_and(|place| place.start < done) {
+            other = alike(text, likeness, done);
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Which begins first; of two that begin together the longer.
+fn first(one: Option<Range<usize>>, other: Option<Range<usize>>) -> Option<Range<usize>> {
+    one.into_iter().chain(other).min_by_key(|place| (place.start, std::cmp::Reverse(place.end)))
+}
+
+/// The next likeness with a value as keys have them.
+fn alike(text: &str, likeness: &Regex, mut from: usize) -> Option<Range<usize>> {
+    loop {
+        let found = likeness.captures_at(text, from)?;
+        let place = found.get(0)?.range();
+        if value(&found).is_none_or(is_random) {
+            return Some(place);
+        }
+        from = text.floor_char_boundary((place.end - AGAIN).max(place.start + 1));
+    }
+}
+
+fn value<'t>(found: &Captures<'t>) -> Option<&'t str> {
+    found.get(1).or_else(|| found.get(2)).map(|value| value.as_str())
+}
+
+/// Whether a value is made of more than words: there is a digit in it, or a capital letter in the middle of a word.
+fn is_random(value: &str) -> bool {
+    let mixed = |word: &str| {
+        let capital = word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+        capital && word.bytes().any(|byte| byte.is_ascii_lowercase())
+    };
+    value.bytes().any(|byte| byte.is_ascii_digit())
+        || value.ends_with('=')
+        || value.split(|c: char| !c.is_ascii_alphabetic()).any(mixed)
 }
 
 /// Whether the text holds something that looks like a secret.
@@ -108,6 +166,65 @@ mod tests {
         }
         for prose in ["a basic idea", "mail me @ home", "skip", "high-risk", "src/main.rs", "user@example.com"] {
             assert_eq!(mask(prose), prose);
+        }
+    }
+
+    #[test]
+    fn slugs_and_prose_are_no_keys() {
+        for benign in [
+            "https://example.com/risk-assessment-and-management",
+            "https://example.com/task-management-software-for-teams-2024",
+            "/blog/disk-encryption-for-beginners-in-10-steps",
+            "/docs/sk-learn-pipelines-and-transformers",
+            "the basic responsibilities of managers",
+            "Basic Responsibilities of Managers",
+            "Bearer bonds-and-securities-law",
+            "BASIC TELECOMMUNICATIONS",
+            "basic internationalization, basic /usr/share/documentation",
+            "Authorization is a basic responsibility.",
+        ] {
+            assert_eq!(mask(benign), benign);
+            assert!(!contains_secret(benign), "{benign}");
+        }
+    }
+
+    #[test]
+    fn keys_are_masked_wherever_they_stand() {
+        let tail = "Ab3dEf6hIj9lMn2pQr5tUv8x";
+        for (text, shown) in [
+            (format!("sk-{tail}"), "[secret]"),
+            (format!("key=sk-ant-api03-{tail}"), "key=[secret]"),
+            (format!("\"sk-proj-{tail}\""), "\"[secret]\""),
+            (format!("sk-or-v1-{}", "0af1".repeat(16)), "[secret]"),
+            (format!("sk-{}", "abCDef".repeat(8)), "[secret]"),
+            (format!("sk-ant-{}", "a".repeat(30)), "[secret]"),
+            (format!("?key%3Dsk-{tail}&b"), "?key[secret]&b"),
+            (format!("KEY_sk-{tail}"), "KEY[secret]"),
+            (format!("\\nsk-{tail}"), "[secret]"),
+            (format!("ключ-sk-{tail} ж"), "ключ-[secret] ж"),
+            ("Authorization: Basic dXNlcjpwYXNzd29yZA==".to_owned(), "[secret]"),
+            ("-H 'authorization: basic abcdefghijklmnopqr'".to_owned(), "-H '[secret]'"),
+            ("Basic dXNlcjpwYXNzd29yZA==".to_owned(), "[secret]"),
+            ("bEaReR abcdefghijklmnop123456".to_owned(), "[secret]"),
+            (format!("Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{tail}."), "[secret]"),
+            // What is no key does not hide the one that follows.
+            (format!("basic responsibilities-basic {tail}"), "basic responsibilities-[secret]"),
+            (format!("risk-assessment-and-management-sk-{tail}"), "risk-assessment-and-management-[secret]"),
+            ("/sk-learn-and-other-tools/glpat-abcdefghijklmnopqrstuv".to_owned(), "/sk-learn-and-other-tools/[secret]"),
+            ("sk-learn-and-other-tools-glpat-abcdefghijklmnopqrstuv".to_owned(), "sk-learn-and-other-tools-[secret]"),
+            (format!("AKIAIOSFODNN7EXAMPLE sk-{tail} npm_{}", "a".repeat(36)), "[secret] [secret] [secret]"),
+        ] {
+            assert_eq!(mask(&text), shown, "{text}");
+            assert!(contains_secret(&text));
+        }
+    }
+
+    #[test]
+    fn a_flood_of_likenesses_is_walked_once() {
+        for piece in ["sk-", "-sk-learn-and-other-tools", "basic responsibilities-", "basic ", "@:/", "eyJaaaaaaaaaaa."]
+        {
+            let text = format!("{} sk-ant-{}", piece.repeat((1 << 19) / piece.len()), "a1".repeat(15));
+            assert!(mask(&text).ends_with(MASK), "{piece}");
         }
     }
 

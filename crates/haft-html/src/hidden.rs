@@ -151,9 +151,9 @@ impl Rules {
                 continue;
             }
             let Some(begin) = memchr::memchr(b'>', &html.as_bytes()[at..]).map(|end| at + end + 1) else { break };
-            let end = memchr::memmem::find(&html.as_bytes()[begin..], b"</").map_or(html.len(), |end| begin + end);
+            let end = block_end(html, begin);
             from = end;
-            let taken = html.get(begin..end.min(begin + room)).unwrap_or_default();
+            let taken = &html[begin..html.floor_char_boundary(end.min(begin + room))];
             room -= taken.len();
             rules.take(taken);
         }
@@ -200,6 +200,16 @@ impl Rules {
             || (!id.is_empty() && either('#', id))
             || classes.split_ascii_whitespace().any(|class| either('.', class))
     }
+}
+
+/// Where a style block that begins here ends: at its own end tag and at no other, as in a browser.
+fn block_end(html: &str, begin: usize) -> usize {
+    let rest = &html.as_bytes()[begin..];
+    let ends = |at: &usize| {
+        let name = rest.get(at + 2..at + 7).is_some_and(|name| name.eq_ignore_ascii_case(b"style"));
+        name && rest.get(at + 7).is_none_or(|next| matches!(next, b'>' | b'/') || next.is_ascii_whitespace())
+    };
+    memchr::memmem::find_iter(rest, b"</").find(ends).map_or(html.len(), |at| begin + at)
 }
 
 /// Whether a group of rules holds on every screen.
@@ -286,6 +296,28 @@ mod tests {
         assert!(hides("aside", "", ""));
         for class in ["b", "d", "f", "g", "h", "i", "x", "A"] {
             assert!(!hides("div", "", class), "{class}");
+        }
+    }
+
+    #[test]
+    fn a_style_block_ends_at_its_own_end_tag() {
+        let page = "<style>/*</*/ .a{display:none} /* </p> </styles> */ .b{display:none}</STYLE ><p>.c{display:none}
+            <style>.d{display:none}</style/>.e{display:none}<style>.f{display:none} /* open";
+        let rules = Rules::read(page);
+        for class in ["a", "b", "d", "f"] {
+            assert!(rules.hide("div", "", class), "{class}");
+        }
+        for class in ["c", "e"] {
+            assert!(!rules.hide("div", "", class), "{class}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_cut_inside_a_character_counts_up_to_there() {
+        for shift in 0..3 {
+            let filler = "漢".repeat(BLOCKS_MAX / 3);
+            let page = format!("<style>.a{{display:none}}/*{}{filler}*/</style>", "x".repeat(shift));
+            assert!(Rules::read(&page).hide("div", "", "a"), "{shift}");
         }
     }
 }

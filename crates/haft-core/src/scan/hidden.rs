@@ -1,6 +1,6 @@
 //! Characters that nobody sees and a model reads.
 
-use super::{Finding, Kind};
+use super::{Found, Kind};
 
 /// So many in a row carry a message and are no accident.
 const RUN: usize = 8;
@@ -88,10 +88,8 @@ impl Hidden {
     }
 
     /// What of it is worth saying. `cuts` is how many words were cut by it.
-    pub(super) fn findings(&self, cuts: usize, found: &mut Vec<Finding>) {
-        let mut say = |weight: u8, why: &str, at: usize| {
-            found.push(Finding { kind: Kind::Hidden, why: why.to_owned(), at, weight });
-        };
+    pub(super) fn findings(&self, cuts: usize, found: &mut Found) {
+        let mut say = |weight: u8, why: &str, at: usize| found.say(Kind::Hidden, weight, why, at);
         if self.tags.count >= 3 {
             say(60, "text in characters that are not shown (tags)", self.tags.first);
         }

@@ -97,6 +97,36 @@ const ACCENTS: &[(&str, &str)] = &[
     ("ß", "ss"),
 ];
 
+/// Small capitals by their letters.
+const CAPITALS: &[(char, u8)] = &[
+    ('ᴀ', b'a'),
+    ('ʙ', b'b'),
+    ('ᴄ', b'c'),
+    ('ᴅ', b'd'),
+    ('ᴇ', b'e'),
+    ('ꜰ', b'f'),
+    ('ɢ', b'g'),
+    ('ɡ', b'g'),
+    ('ʜ', b'h'),
+    ('ɪ', b'i'),
+    ('ᴊ', b'j'),
+    ('ᴋ', b'k'),
+    ('ʟ', b'l'),
+    ('ᴍ', b'm'),
+    ('ɴ', b'n'),
+    ('ᴏ', b'o'),
+    ('ᴘ', b'p'),
+    ('ʀ', b'r'),
+    ('ꜱ', b's'),
+    ('ᴛ', b't'),
+    ('ᴜ', b'u'),
+    ('ᴠ', b'v'),
+    ('ᴡ', b'w'),
+    ('ʏ', b'y'),
+    ('ᴢ', b'z'),
+    ('ɑ', b'a'),
+];
+
 fn fold(c: char, out: &mut Vec<u8>) {
     let code = c as u32;
     match code {
@@ -105,6 +135,14 @@ fn fold(c: char, out: &mut Vec<u8>) {
         0x1d400..=0x1d6a3 => out.extend(ascii(u32::from(
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[((code - 0x1d400) % 52) as usize],
         ))),
+        // Letters in circles, and small capitals.
+        0x24b6..=0x24e9 => out.extend(ascii(u32::from(b'a') + (code - 0x24b6) % 26)),
+        0x1f150..=0x1f169 => out.extend(ascii(u32::from(b'a') + code - 0x1f150)),
+        0x1f170..=0x1f189 => out.extend(ascii(u32::from(b'a') + code - 0x1f170)),
+        0x250..=0x2af | 0x1d00..=0x1d22 | 0xa730..=0xa731 => match CAPITALS.iter().find(|(capital, _)| *capital == c) {
+            Some((_, plain)) => out.push(*plain),
+            None => push(c, out),
+        },
         0xc0..=0x24f => {
             for c in c.to_lowercase().filter(|c| !is_mark(*c)) {
                 let plain = ACCENTS.iter().find(|(letters, _)| letters.contains(c)).map(|(_, plain)| *plain);
