@@ -69,9 +69,4 @@ impl Browser {
     fn end(&self) {
         drop(self.resident.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
-
-    /// The address of the page that it shows.
-    fn address(&self) -> String {
-        self.wire.tabs(|tabs| tabs.current().map(|tab| tab.url.clone())).unwrap_or_default()
-    }
 }

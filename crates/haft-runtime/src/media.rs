@@ -23,7 +23,10 @@ use std::time::Duration;
 pub(crate) const BYTES_MAX: u64 = 25 << 20;
 /// How much text base64 makes of that.
 pub(crate) const TEXT_MAX: u64 = BYTES_MAX.div_ceil(3) * 4;
+/// The longest name, in characters.
 const NAME_MAX: usize = 100;
+/// The same, in bytes.
+const NAME_BYTES_MAX: usize = 200;
 /// As much is kept of what was sent, and of so many calls.
 const KEPT_BYTES: u64 = 1 << 30;
 const KEPT_CALLS: usize = 1000;
@@ -127,7 +130,9 @@ fn is_mime(text: &str) -> bool {
 fn file_name(path: &str) -> String {
     let last = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let tame = |c: char| if c.is_control() || ":*?\"<>|".contains(c) { '_' } else { c };
-    let name: String = inert(last).chars().map(tame).take(NAME_MAX).collect();
+    let mut name: String = inert(last).chars().map(tame).take(NAME_MAX).collect();
+    // Systems count bytes, and a character may have four.
+    name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
     name.trim_start_matches('.').trim().to_owned()
 }
 
@@ -232,6 +237,7 @@ mod tests {
             assert_eq!(file_name(given), name, "{given}");
         }
         assert!(file_name(&"a".repeat(500)).len() <= NAME_MAX);
+        assert_eq!(file_name(&"\u{597d}".repeat(500)), "\u{597d}".repeat(66), "at most 200 bytes, whole characters");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Browsers;
 use super::pool::no_page;
+use super::tabs::Tab;
 use crate::web::{Web, texts};
 use haft_core::tool::Effect;
 use haft_core::web::{Errand, Target, doubts};
@@ -12,21 +13,22 @@ impl Browsers {
     pub(crate) fn errand(&self, web: &Web, checked: &Checked) -> Result<Errand, CallError> {
         let (spec, call) = (checked.spec(), checked.call());
         let browser = self.peek(&call.session).filter(|browser| browser.wire.is_open()).ok_or_else(no_page)?;
-        let address = browser.address();
+        let tab = browser.wire.tabs(|tabs| tabs.current().cloned()).ok_or_else(no_page)?;
         let method = spec.name.as_str().rsplit('.').next().unwrap_or_default().to_ascii_uppercase();
         let writes = spec.effects.effect == Effect::Acts;
-        let authority = authority_of(&address);
-        let Ok(target) = Target::read(&address) else {
-            // An empty page, or one that will be left, has no host that could hear anything; one of the web has.
-            let odd = address.starts_with("http").then(|| "the page's address cannot be read".to_owned());
-            let refusal = odd.filter(|_| writes);
-            return Ok(Errand { method, url: authority.clone(), authority, writes, refusal, doubts: Vec::new() });
+        let Some(target) = owner(&tab) else {
+            // Looking at what belongs to nobody tells nobody anything. Acting on it might: who hears it is not known.
+            let odd = "the page belongs to no host that is known; browser.content looks who it is, browser.navigate \
+                       opens another";
+            let refusal = writes.then(|| odd.to_owned());
+            let (url, authority) = (NOBODY.to_owned(), NOBODY.to_owned());
+            return Ok(Errand { method, url, authority, writes, refusal, doubts: Vec::new() });
         };
         let refusal = web.rules(&call.caller, &spec.name).admits(&target).err();
         Ok(Errand {
             method,
             url: target.to_string(),
-            authority,
+            authority: target.authority(),
             writes,
             refusal: refusal.map(|refusal| format!("{refusal}; {}", refusal.hint())),
             doubts: if writes { doubts(&target, texts(checked.args(), "")) } else { Vec::new() },
@@ -34,10 +36,15 @@ impl Browsers {
     }
 }
 
-/// Whom a page belongs to: the host and port, or what stands for them where there is none.
-pub(super) fn authority_of(address: &str) -> String {
-    let scheme = || address.split(['/', '?', '#']).next().unwrap_or_default().to_owned();
-    Target::read(address).map_or_else(|_| scheme(), |target| target.authority())
+/// What stands for a host where there is none.
+const NOBODY: &str = "about:blank";
+
+/// Whom a page belongs to: the host of its address, or of its origin where the address is not of the web. An empty page
+/// that a page opens has its opener's origin, and its opener may hear everything in it.
+pub(super) fn owner(tab: &Tab) -> Option<Target> {
+    let scheme = tab.url.split(':').next().unwrap_or_default();
+    let whose = if matches!(scheme, "http" | "https") { &tab.url } else { &tab.origin };
+    Target::read(whose).ok()
 }
 
 #[cfg(test)]
@@ -45,9 +52,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_belongs_to_its_host_or_to_nobody() {
-        assert_eq!(authority_of("https://a.example/x?y"), "a.example:443");
-        assert_eq!(authority_of("about:blank"), "about:blank");
-        assert_eq!(authority_of(&format!("https://a.example/{}", "x".repeat(9000))), "https:", "nobody's, so refused");
+    fn a_page_belongs_to_its_host_or_to_whoever_opened_it_or_to_nobody() {
+        let owner = |url: &str, origin: &str| {
+            let tab = Tab { url: url.to_owned(), origin: origin.to_owned(), ..Tab::default() };
+            super::owner(&tab).map(|target| target.authority())
+        };
+        assert_eq!(owner("https://a.example/x?y", "").as_deref(), Some("a.example:443"));
+        assert_eq!(owner("about:blank", "https://a.example").as_deref(), Some("a.example:443"));
+        assert_eq!(owner("https://a.example/", "https://b.example").as_deref(), Some("a.example:443"));
+        for (url, origin) in [("about:blank", ""), ("about:blank", "://"), ("chrome-error://x/", "null"), ("", "")] {
+            assert_eq!(owner(url, origin), None, "{url} {origin}");
+        }
+        let long = format!("https://a.example/{}", "x".repeat(9000));
+        assert_eq!(owner(&long, "https://a.example"), None, "nobody's, so refused");
     }
 }

@@ -4,7 +4,7 @@ mod act;
 mod find;
 mod view;
 
-pub(crate) use act::Shot;
+pub(crate) use act::{Came, Held, Shot};
 pub(crate) use find::Named;
 pub(crate) use view::{Form, Part};
 
@@ -47,6 +47,8 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
     pub(crate) warnings: Vec<String>,
+    /// What the page said by it. That is the word of a stranger, so it belongs into the text, never into warnings.
+    pub(crate) said: Vec<String>,
     /// Where each download is, and how large.
     pub(crate) downloads: Vec<(String, u64)>,
 }
@@ -77,6 +79,7 @@ impl Browser {
         // A page that was left broken or busy is left for good.
         self.refresh().await?;
         let tab = self.tab()?;
+        self.close_others(&tab).await?;
         let went = self.ask(&tab, "Page.navigate", json!({ "url": target.to_string() }), timeout).await?;
         if let Some(error) = went["errorText"].as_str() {
             if self.wire.tabs(|tabs| tabs.has_download()) {
@@ -114,6 +117,19 @@ impl Browser {
         ready.ok_or_else(|| CallError::failed("no page could be opened").hint("browser.close ends this browser"))
     }
 
+    /// Closes all tabs but one: what was left behind could lead what is shown elsewhere.
+    async fn close_others(&self, kept: &Tab) -> Result<(), CallError> {
+        for target in self.wire.tabs(|tabs| tabs.others(&kept.target)) {
+            // One that has gone by itself is no error.
+            let _ = self.wire.ask(None, "Target.closeTarget", json!({ "targetId": target }), PATIENCE).await?;
+        }
+        let alone = self.wire.until(PATIENCE, |tabs| tabs.others(&kept.target).is_empty().then_some(())).await;
+        alone.ok_or_else(|| {
+            CallError::failed("the other tabs of this session could not be closed")
+                .hint("browser.close ends this browser")
+        })
+    }
+
     fn unreached(&self, target: &Target, error: &str) -> CallError {
         let refused = self.notes.refused();
         if let Some(why) = refused.first() {
@@ -142,11 +158,16 @@ impl Browser {
         let tab = self.tab()?;
         let scheme = tab.url.split(':').next().unwrap_or_default();
         if !matches!(scheme, "http" | "https" | "about" | "chrome-error" | "") {
-            let message = format!("the page went to a `{}` address, which is not shown; it was left", inert(scheme));
+            let message = "the page went to an address that is not of the web, which is not shown; it was left";
             self.ask(&tab, "Page.navigate", json!({ "url": "about:blank" }), PATIENCE).await?;
             return Err(CallError::new(ErrorKind::Denied, message).hint("only http and https pages are opened"));
         }
-        let title = self.look(&tab, "document.title.slice(0, 300)").await.unwrap_or_default();
+        let frames = self.ask(&tab, "Page.getFrameTree", json!({}), PATIENCE).await?;
+        let document = self.wire.tabs(|tabs| tabs.learn(&tab.session, &frames["frameTree"]["frame"]));
+        // The origin is asked for where the page has changed nothing, and holds for that document alone.
+        let told = self.look(&tab, "[document.title.slice(0, 300), window.origin]").await.unwrap_or_default();
+        self.wire.tabs(|tabs| tabs.learn_origin(&tab.session, document.as_deref(), told[1].as_str()));
+        let title = &told[0];
         let title = title.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
         Ok(Place { title, url: cut(&inert(&tab.url), 2000) })
     }
@@ -176,13 +197,12 @@ impl Browser {
         if ended.is_none() && self.wire.is_open() {
             aside.warnings.push("a download is still under way; browser.content tells when it has ended".to_owned());
         }
-        for said in &happened.dialogs {
-            aside.warnings.push(format!("the page opened a dialog, which was dismissed: {}", inert(said)));
+        match happened.dialogs_seen {
+            0 => {}
+            1 => aside.warnings.push("the page opened a dialog, which was dismissed".to_owned()),
+            seen => aside.warnings.push(format!("the page opened {seen} dialogs, which were dismissed")),
         }
-        let more = happened.dialogs_seen.saturating_sub(happened.dialogs.len());
-        if more > 0 {
-            aside.warnings.push(format!("it opened {more} more dialogs"));
-        }
+        aside.said.extend(happened.dialogs.iter().map(|said| format!("Dialog, {}", inert(said))));
         for download in happened.downloads {
             let shown = cut(&inert(&download.name), 100);
             let taken = match (&self.stash, download.state) {
@@ -191,7 +211,10 @@ impl Browser {
             };
             match taken {
                 Ok((path, bytes)) => aside.downloads.push((path.display().to_string(), bytes)),
-                Err(error) => aside.warnings.push(format!("the download of {shown} is not kept: {}", error.message)),
+                Err(error) => {
+                    aside.warnings.push(format!("a download is not kept: {}", error.message));
+                    aside.said.push(format!("Not kept: {shown}"));
+                }
             }
         }
         aside.warnings.extend(self.notes.refused().into_iter().map(|why| format!("the page was refused: {why}")));
@@ -206,6 +229,7 @@ impl Aside {
             let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
             format!("Downloaded {path} ({})\n", size(bytes))
         };
-        self.downloads.iter().map(one).collect()
+        let said = self.said.iter().map(|said| format!("{said}\n"));
+        self.downloads.iter().map(one).chain(said).collect()
     }
 }

@@ -28,6 +28,10 @@ pub(super) struct Tab {
     pub(super) session: String,
     /// Its address.
     pub(super) url: String,
+    /// The origin of the document that it shows, once somebody has asked.
+    pub(super) origin: String,
+    /// The world of that document's own scripts, once somebody has asked.
+    pub(super) context: String,
     /// The document that it shows.
     pub(super) loader: String,
     /// Whether that document has come.
@@ -80,6 +84,18 @@ pub(super) struct Tabs {
     download_max: u64,
 }
 
+impl Tab {
+    fn show(&mut self, frame: &Value) {
+        let part = |name: &str| frame[name].as_str().unwrap_or_default();
+        if self.loader != part("loaderId") {
+            part("loaderId").clone_into(&mut self.loader);
+            // What a frame is said to have for an origin is made of its address alone.
+            self.origin.clear();
+        }
+        self.url = format!("{}{}", part("url"), part("urlFragment"));
+    }
+}
+
 impl Tabs {
     pub(super) fn new(viewport: (u32, u32), download_max: u64) -> Self {
         Self { open: Vec::new(), happened: Happened::default(), running: VecDeque::new(), viewport, download_max }
@@ -88,6 +104,31 @@ impl Tabs {
     /// The page that is shown: the one opened last.
     pub(super) fn current(&self) -> Option<&Tab> {
         self.open.last()
+    }
+
+    /// The targets of all tabs but one.
+    pub(super) fn others(&self, kept: &str) -> Vec<String> {
+        self.open.iter().filter(|tab| tab.target != kept).map(|tab| tab.target.clone()).collect()
+    }
+
+    /// Takes in what a tab's main frame is said to be at this moment, and says which document that is.
+    pub(super) fn learn(&mut self, session: &str, frame: &Value) -> Option<String> {
+        let tab = self.open.iter_mut().find(|tab| tab.session == session)?;
+        tab.show(frame);
+        Some(tab.loader.clone())
+    }
+
+    /// Takes in the origin of a document, if that is the one which is shown.
+    pub(super) fn learn_origin(&mut self, session: &str, document: Option<&str>, origin: Option<&str>) {
+        let shown = |tab: &&mut Tab| tab.session == session && Some(tab.loader.as_str()) == document;
+        if let Some(tab) = self.open.iter_mut().find(shown) {
+            origin.unwrap_or_default().clone_into(&mut tab.origin);
+        }
+    }
+
+    /// The tab that is spoken to by a session.
+    pub(super) fn of(&self, session: &str) -> Option<&Tab> {
+        self.open.iter().find(|tab| tab.session == session)
     }
 
     /// What has not come by now is not waited for again.
@@ -131,6 +172,7 @@ impl Tabs {
             "Target.detachedFromTarget" => self.detached(params),
             "Inspector.targetCrashed" => self.crashed(event),
             "Page.frameNavigated" => self.navigated(event),
+            "Runtime.executionContextCreated" => self.context(event),
             "Page.navigatedWithinDocument" => self.moved(event),
             "Page.lifecycleEvent" => self.lifecycle(event),
             "Page.frameStartedLoading" => self.loading(event, true),
@@ -186,13 +228,19 @@ impl Tabs {
             return;
         }
         if let Some(tab) = self.tab(event) {
-            let part = |name: &str| frame[name].as_str().unwrap_or_default();
-            part("url").clone_into(&mut tab.url);
-            if tab.loader != part("loaderId") {
+            if frame["loaderId"] != tab.loader.as_str() {
                 (tab.loaded, tab.idle) = (false, false);
             }
-            part("loaderId").clone_into(&mut tab.loader);
+            tab.show(frame);
             tab.crashed = false;
+        }
+    }
+
+    fn context(&mut self, event: &Value) {
+        let context = &event["params"]["context"];
+        let (frame, own) = (&context["auxData"]["frameId"], &context["auxData"]["isDefault"]);
+        if let Some(tab) = self.tab(event).filter(|tab| *own == true && *frame == tab.target.as_str()) {
+            context["uniqueId"].as_str().unwrap_or_default().clone_into(&mut tab.context);
         }
     }
 
@@ -207,6 +255,7 @@ impl Tabs {
         let (loader, name) = (event["params"]["loaderId"].clone(), event["params"]["name"].clone());
         let Some(tab) = self.whole(event) else { return };
         if name == "init" || tab.loader.is_empty() {
+            tab.origin.clear();
             loader.as_str().unwrap_or_default().clone_into(&mut tab.loader);
             (tab.loaded, tab.idle) = (false, false);
         }
@@ -339,6 +388,25 @@ mod tests {
         let frame = json!({ "id": "F", "parentId": "T1", "loaderId": "L9", "url": "http://b/" });
         said(&mut tabs, "Page.frameNavigated", json!({ "frame": frame }));
         assert_eq!(tabs.current().unwrap().url, "http://a/", "a frame in it is not it");
+    }
+
+    #[test]
+    fn an_origin_is_that_of_one_document() {
+        let mut tabs = tabs();
+        attach(&mut tabs, 1);
+        let frame =
+            |loader: &str| json!({ "id": "T1", "loaderId": loader, "url": "about:blank", "securityOrigin": "://" });
+        let first = tabs.learn("S1", &frame("L1"));
+        said(&mut tabs, "Page.frameNavigated", json!({ "frame": frame("L2") }));
+        tabs.learn_origin("S1", first.as_deref(), Some("http://a"));
+        assert_eq!(tabs.current().unwrap().origin, "", "that was the one before");
+        let second = tabs.learn("S1", &frame("L2"));
+        tabs.learn_origin("S1", second.as_deref(), Some("http://b"));
+        assert_eq!(tabs.current().unwrap().origin, "http://b");
+        tabs.learn("S1", &frame("L2"));
+        assert_eq!(tabs.current().unwrap().origin, "http://b");
+        tabs.learn("S1", &frame("L3"));
+        assert_eq!(tabs.current().unwrap().origin, "");
     }
 
     #[test]

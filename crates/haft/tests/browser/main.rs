@@ -13,6 +13,7 @@ mod needs;
 mod reach;
 mod site;
 mod using;
+mod whose;
 
 use haft::{Approver, BoxFuture, Call, Haft, Halt, Outcome, Question, Said, SessionId, Settings, Store, Workspace};
 use haft_core::outcome::Label;
@@ -79,7 +80,9 @@ impl Scene {
         if outcome.labels.contains(&Label::Untrusted) && !outcome.output.is_empty() {
             let (head, rest) = outcome.output.split_once('\n').unwrap();
             let end = format!("</untrusted mark=\"{}\">", head.split('"').nth(1).unwrap());
-            outcome.output = rest.strip_suffix(&end).unwrap().trim_end_matches('\n').to_owned();
+            // Behind it may be said where the whole is.
+            let (inside, after) = rest.split_once(&end).unwrap();
+            outcome.output = format!("{}{after}", inside.trim_end_matches('\n'));
         }
         outcome
     }

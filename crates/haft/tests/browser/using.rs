@@ -101,15 +101,18 @@ fn a_page_is_read_and_used_as_a_person_would() {
     assert!(html.output.contains("<h1>Welcome</h1>"));
     assert_eq!(scene.evaluate("({ n: 6 * 7, who: document.forms[0].who.value })"), json!({ "n": 42, "who": "nobody" }));
     assert_eq!(scene.evaluate("new Promise(done => setTimeout(() => done('later'), 10))"), "later");
-    let thrown = scene.refused("browser.evaluate", json!({ "expression": "nothing.here" }));
-    assert!(thrown.contains("ReferenceError: nothing is not defined"), "{thrown}");
+    let thrown = scene.tries("browser.evaluate", json!({ "expression": "nothing.here" }));
+    assert!(!thrown.success && thrown.labels == [Label::Untrusted], "{thrown:#?}");
+    assert!(thrown.output.contains("ReferenceError: nothing is not defined"), "{thrown:#?}");
+    assert_eq!(thrown.error.unwrap().message, "the script threw an exception", "which one is the page's word");
 
     // Dialogs are dismissed and told; a click that would meet something else is not made.
     let clicked = scene.call("browser.click", json!({ "text": "Ask me" }));
-    assert_eq!(clicked.warnings[0], "the page opened a dialog, which was dismissed: alert: Boo");
+    assert_eq!(clicked.warnings, ["the page opened 2 dialogs, which were dismissed"]);
+    assert!(clicked.output.contains("Dialog, alert: Boo\nDialog, confirm: Really?\n"), "{}", clicked.output);
     assert_eq!(clicked.data.as_ref().unwrap()["title"], "false");
     let under = scene.refused("browser.click", json!({ "selector": "#under" }));
-    assert!(under.contains("`div` lies over it"), "{under}");
+    assert!(under.contains("something else lies over it"), "{under}");
 
     // What a page opens is what is shown; closed, the one before is.
     let popup = scene.call("browser.click", json!({ "text": "Another window" }));

@@ -1,9 +1,9 @@
 //! What is done to a page: clicks and keys as a person would give them, scripts, pictures.
 
-use super::super::errand::authority_of;
+use super::super::errand::owner;
 use super::super::tabs::Tab;
 use super::super::{Browser, page::find::Named};
-use super::{PATIENCE, Place};
+use super::PATIENCE;
 use base64::Engine as _;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
@@ -34,14 +34,26 @@ pub(crate) struct Shown {
     pub(crate) cut: bool,
 }
 
+/// A page that was checked: what is done is done to it, or not at all.
+#[derive(Debug)]
+pub(crate) struct Held(Tab);
+
+/// What came of a script.
+#[derive(Debug)]
+pub(crate) enum Came {
+    Value(Value),
+    /// What it threw, in the page's own words.
+    Thrown(String),
+}
+
 /// Whether a click in the middle of an element meets it, or what lies over it.
 const MEETS: &str = "function (x, y) {
     const root = this.getRootNode();
     const hit = (root.elementFromPoint ? root : document).elementFromPoint(x, y);
-    if (!hit) return 'nothing that can be clicked';
+    if (!hit) return false;
     const label = hit.closest && hit.closest('label');
     const meets = hit === this || this.contains(hit) || hit.contains(this) || (label && label.control === this);
-    return meets ? null : hit.tagName.toLowerCase();
+    return Boolean(meets);
 }";
 
 /// Makes a field ready to be typed into, or says why it cannot be. What is a choice is chosen.
@@ -78,30 +90,45 @@ const READY: &str = "function (text, clear) {
 
 impl Browser {
     /// The page must still be where the call was decided to act.
-    pub(crate) async fn still_at(&self, authority: &str) -> Result<Place, CallError> {
-        let place = self.place().await?;
-        let here = authority_of(&self.address());
-        if here == authority {
-            return Ok(place);
+    pub(crate) async fn still_at(&self, authority: &str) -> Result<Held, CallError> {
+        // First the world that scripts would run in, then whose it is: should another document come in between, the
+        // world has gone with its own.
+        let tab = self.tab()?;
+        let session = tab.session.clone();
+        self.ask(&tab, "Runtime.enable", json!({}), PATIENCE).await?;
+        let world = self.wire.tabs(|tabs| tabs.of(&session).map(|tab| tab.context.clone())).unwrap_or_default();
+        self.ask(&tab, "Runtime.disable", json!({}), PATIENCE).await?;
+        self.place().await?;
+        let tab = Tab { context: world, ..self.tab()? };
+        if tab.session == session && owner(&tab).is_some_and(|target| target.authority() == authority) {
+            return Ok(Held(tab));
         }
-        let message = format!("the page has moved on to {} since this was decided; nothing was done", inert(&here));
-        Err(CallError::conflict(message).hint("browser.content shows what is there now"))
+        Err(moved("nothing was done"))
+    }
+
+    /// Whether what is shown is still the document that was checked.
+    fn holds(&self, tab: &Tab, done: &str) -> Result<(), CallError> {
+        let now = self.tab()?;
+        if now.session == tab.session && now.loader == tab.loader { Ok(()) } else { Err(moved(done)) }
     }
 
     /// Clicks an element in its middle.
-    pub(crate) async fn click(&self, named: &Named) -> Result<(), CallError> {
-        let tab = self.tab()?;
-        let element = self.element(&tab, named).await?;
-        let [x, y] = self.middle(&tab, element, named).await?;
-        let over = self.with(&tab, element, MEETS, &[json!(x), json!(y)]).await?;
-        if let Some(over) = over.as_str() {
-            let message = format!("`{}` cannot be clicked: `{}` lies over it", named.shown(), cut(&inert(over), 40));
+    pub(crate) async fn click(&self, Held(tab): &Held, named: &Named) -> Result<(), CallError> {
+        let element = self.element(tab, named).await?;
+        let [x, y] = self.middle(tab, element, named).await?;
+        let meets = self.with(tab, element, MEETS, &[json!(x), json!(y)]).await?;
+        if meets != true {
+            let message = format!("`{}` cannot be clicked: something else lies over it", named.shown());
             return Err(CallError::conflict(message).hint("browser.screenshot shows what is there"));
         }
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
             let button = if kind == "mouseMoved" { "none" } else { "left" };
             let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
-            self.input(&tab, "Input.dispatchMouseEvent", event).await?;
+            // A button that is down has to come up again, wherever that is.
+            if kind != "mouseReleased" {
+                self.holds(tab, "nothing was clicked")?;
+            }
+            self.input(tab, "Input.dispatchMouseEvent", event).await?;
         }
         self.settle().await;
         Ok(())
@@ -110,27 +137,30 @@ impl Browser {
     /// Types into a field.
     pub(crate) async fn type_into(
         &self,
+        Held(tab): &Held,
         named: &Named,
         text: &str,
         clear: bool,
         submit: bool,
     ) -> Result<(), CallError> {
-        let tab = self.tab()?;
-        let element = self.element(&tab, named).await?;
+        let element = self.element(tab, named).await?;
         // What cannot be scrolled to may still take text.
         let scroll = json!({ "backendNodeId": element });
         let _ = self.wire.ask(Some(&tab.session), "DOM.scrollIntoViewIfNeeded", scroll, PATIENCE).await?;
-        let ready = self.with(&tab, element, READY, &[json!(text), json!(clear)]).await?;
+        self.holds(tab, "nothing was typed")?;
+        let ready = self.with(tab, element, READY, &[json!(text), json!(clear)]).await?;
+        self.holds(tab, "nothing was typed")?;
         match ready.as_str() {
             Some("chosen") => {}
             Some(why) => {
                 return Err(CallError::failed(format!("`{}` cannot be typed into: {}", named.shown(), inert(why))));
             }
-            None if text.is_empty() && clear => self.key(&tab, "Delete", "Delete", 46, None).await?,
-            None => self.input(&tab, "Input.insertText", json!({ "text": text })).await?,
+            None if text.is_empty() && clear => self.key(tab, "Delete", "Delete", 46, None).await?,
+            None => self.input(tab, "Input.insertText", json!({ "text": text })).await?,
         }
         if submit {
-            self.key(&tab, "Enter", "Enter", 13, Some("\r")).await?;
+            self.holds(tab, "the text was typed, but Enter was not pressed")?;
+            self.key(tab, "Enter", "Enter", 13, Some("\r")).await?;
         }
         self.settle().await;
         Ok(())
@@ -177,11 +207,17 @@ impl Browser {
     }
 
     /// Evaluates a script in the page, as the page itself could.
-    pub(crate) async fn evaluate(&self, expression: &str, patience: Duration) -> Result<Value, CallError> {
-        let tab = self.tab()?;
+    pub(crate) async fn evaluate(
+        &self,
+        Held(tab): &Held,
+        expression: &str,
+        patience: Duration,
+    ) -> Result<Came, CallError> {
+        self.holds(tab, "nothing was evaluated")?;
         let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         let params = json!({
             "expression": expression,
+            "uniqueContextId": tab.context,
             "awaitPromise": true,
             "returnByValue": true,
             "timeout": millis,
@@ -200,17 +236,19 @@ impl Browser {
             "Object reference chain is too long" | "Object couldn't be returned by value" => {
                 failed("its result cannot be given as JSON")
             }
+            "uniqueContextId not found" | "Cannot find context with specified id" => moved("nothing was evaluated"),
             other => failed(other),
         })?;
         if let Some(thrown) = answer.get("exceptionDetails") {
             let said = thrown["exception"]["description"].as_str().or(thrown["exception"]["value"].as_str());
-            return Err(failed(said.or(thrown["text"].as_str()).unwrap_or("it threw something")));
+            let said = said.or(thrown["text"].as_str()).unwrap_or("it threw something");
+            return Ok(Came::Thrown(cut(&inert(said), 500)));
         }
         self.settle().await;
         let result = &answer["result"];
         // What JSON has no word for has a description.
         let odd = || result["unserializableValue"].as_str().map(Value::from);
-        Ok(result.get("value").cloned().or_else(odd).unwrap_or(Value::Null))
+        Ok(Came::Value(result.get("value").cloned().or_else(odd).unwrap_or(Value::Null)))
     }
 
     /// A picture of the page.
@@ -253,6 +291,11 @@ impl Browser {
         }
         Err(CallError::failed("the picture would be too large").hint("take one of the window, or of an element"))
     }
+}
+
+fn moved(done: &str) -> CallError {
+    let message = format!("the page has moved on, or opened another, since this was decided; {done}");
+    CallError::conflict(message).hint("browser.content shows what is there now")
 }
 
 /// How large a PNG says it is.

@@ -3,7 +3,7 @@
 use super::navigate::SHOWN;
 use super::reply;
 use crate::browser::Lent;
-use crate::browser::page::{Form, Named, Part, Shot};
+use crate::browser::page::{Came, Form, Held, Named, Part, Shot};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -72,7 +72,8 @@ pub(super) fn content() -> Arc<dyn Tool> {
     .hint("read page text html accessibility tree snapshot")
     .input(object(
         json!({
-            "format": {"type": "string", "enum": ["tree", "text", "html"], "default": "tree"},
+            "format": {"type": "string", "enum": ["tree", "text", "html"], "default": "tree",
+                "description": "In which form"},
             "offset": {"type": "integer", "minimum": 0, "maximum": 1_000_000_000, "default": 0,
                 "description": "First character to show"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 50_000, "default": SHOWN,
@@ -115,7 +116,7 @@ pub(super) fn type_into() -> Arc<dyn Tool> {
     .input(object(
         element("The field"),
         json!({
-            "text": {"type": "string", "maxLength": TEXT_MAX},
+            "text": {"type": "string", "maxLength": TEXT_MAX, "description": "What to type or choose"},
             "clear": {"type": "boolean", "default": true, "description": "Replace what is there"},
             "submit": {"type": "boolean", "default": false, "description": "Press Enter afterwards"}
         }),
@@ -136,8 +137,10 @@ pub(super) fn evaluate() -> Arc<dyn Tool> {
     .hint("javascript script run console")
     .input(object(
         json!({
-            "expression": {"type": "string", "minLength": 1, "maxLength": TEXT_MAX},
-            "timeout_ms": {"type": "integer", "minimum": 100, "maximum": 60_000, "default": 10_000}
+            "expression": {"type": "string", "minLength": 1, "maxLength": TEXT_MAX,
+                "description": "JavaScript; its last value is given"},
+            "timeout_ms": {"type": "integer", "minimum": 100, "maximum": 60_000, "default": 10_000,
+                "description": "After this it is ended"}
         }),
         json!({}),
         &["expression"],
@@ -225,17 +228,15 @@ pub(super) fn with_rest(part: &Part) -> String {
 }
 
 /// The page has to be where the call was decided to act.
-async fn check(scene: &Scene, lent: &Lent) -> Result<(), CallError> {
-    match scene.errand() {
-        Some(errand) => lent.browser.still_at(&errand.authority).await.map(drop),
-        None => Ok(()),
-    }
+async fn check(scene: &Scene, lent: &Lent) -> Result<Held, CallError> {
+    let undecided = || CallError::internal("nobody has decided where this call may act");
+    lent.browser.still_at(&scene.errand().ok_or_else(undecided)?.authority).await
 }
 
 async fn press(scene: &Scene, lent: &Lent) -> Result<Reply, CallError> {
     let named: Named = scene.parse()?;
-    check(scene, lent).await?;
-    lent.browser.click(&named).await?;
+    let held = check(scene, lent).await?;
+    lent.browser.click(&held, &named).await?;
     done(lent, &format!("Clicked {}", named.shown())).await
 }
 
@@ -251,9 +252,9 @@ struct Types {
 
 async fn write(scene: &Scene, lent: &Lent) -> Result<Reply, CallError> {
     let args: Types = scene.parse()?;
-    check(scene, lent).await?;
+    let held = check(scene, lent).await?;
     let named = Named { reference: args.reference, selector: args.selector, text: None };
-    lent.browser.type_into(&named, &args.text, args.clear, args.submit).await?;
+    lent.browser.type_into(&held, &named, &args.text, args.clear, args.submit).await?;
     done(lent, &format!("Typed into {}", named.shown())).await
 }
 
@@ -272,10 +273,17 @@ struct Evaluates {
 
 async fn run(scene: &Scene, lent: &Lent) -> Result<Reply, CallError> {
     let args: Evaluates = scene.parse()?;
-    check(scene, lent).await?;
-    let value = lent.browser.evaluate(&args.expression, Duration::from_millis(args.timeout_ms)).await?;
+    let held = check(scene, lent).await?;
+    let came = lent.browser.evaluate(&held, &args.expression, Duration::from_millis(args.timeout_ms)).await?;
     let aside = lent.browser.aside().await;
     let place = lent.browser.place().await?;
+    let value = match came {
+        Came::Value(value) => value,
+        Came::Thrown(said) => {
+            let error = CallError::failed("the script threw an exception").hint("the output says which");
+            return Ok(Reply { error: Some(error), ..reply(&place, aside, &said, json!({})) });
+        }
+    };
     let text = serde_json::to_string_pretty(&value).unwrap_or_default();
     let data = if text.len() <= RESULT_MAX { json!({ "value": value }) } else { json!({ "too_large": text.len() }) };
     Ok(reply(&place, aside, &text, data))
