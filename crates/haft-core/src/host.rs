@@ -204,7 +204,7 @@ pub enum Fault {
     #[error("its port is not a number from 1 to 65535; write `{0}:443`, or no port for every port")]
     Port(String),
     /// `*`.
-    #[error("it would allow every host; if that is meant, say `network: all`")]
+    #[error("it would allow every host; if that is meant, say `network: true`")]
     Everything,
     /// `*.com`.
     #[error("it would allow all of `.{0}`; write a domain below it, as in `*.example.{0}`")]

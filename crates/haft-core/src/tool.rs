@@ -245,6 +245,13 @@ impl ToolSpec {
         self
     }
 
+    /// It runs after what was called before it, and before what is called after it.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.effects.concurrency_safe = false;
+        self
+    }
+
     /// It acts on nothing but what the same session started.
     #[must_use]
     pub fn on_own_tasks(mut self) -> Self {

@@ -1,6 +1,6 @@
 //! Admission: gathering the facts that the pure decision needs, and asking whoever has to be asked.
 
-use crate::approver::{Approver, Question, Said};
+use crate::approver::{Approver, Question, Said, Yes};
 use crate::events::Event;
 use crate::halt::Halt;
 use crate::inbox::{Heard, required};
@@ -226,6 +226,8 @@ impl Haft {
         };
         let yes = || Answer::Yes(approver.name().to_owned());
         let answer = match said {
+            // What answers everything has not looked at this host.
+            Said::Once if approver.name() == Yes::NAME => yes(),
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,

@@ -116,9 +116,14 @@ pub trait Approver: Send + Sync {
 /// Says yes to everything that is not denied: `--yes`.
 pub struct Yes;
 
+impl Yes {
+    /// The name of this approver.
+    pub const NAME: &'static str = "--yes";
+}
+
 impl Approver for Yes {
     fn name(&self) -> &'static str {
-        "--yes"
+        Self::NAME
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Once))

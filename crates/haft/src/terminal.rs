@@ -113,6 +113,7 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     ];
     text.extend(question.class.map(|class| format!("{} it {}", paint(FAINT, "as a command"), class.does())));
     text.extend(question.hold.as_ref().map(held));
+    text.extend(sent(question, lines));
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
         text.push(paint(FAINT, "it was tried, and printed:"));
         text.extend(tried.lines().map(|line| format!("  {}", inert(line))));
@@ -131,6 +132,17 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     }
     text.push(String::new());
     text.join("\n")
+}
+
+/// What a request would carry: whoever says yes to it has seen that.
+fn sent(question: &Question, lines: usize) -> Option<String> {
+    let body = question.args.get("body").filter(|_| question.tool.as_str() == "web.request")?;
+    let whole = body.as_str().map_or_else(|| format!("{body:#}"), str::to_owned);
+    let shown = whole.lines().take(lines).map(|line| format!("  {}", haft_core::preview::cut(&inert(line), 200)));
+    let more = whole.lines().count().saturating_sub(lines);
+    let rest = (more > 0).then(|| paint(FAINT, format!("… {more} more lines")));
+    let head = paint(FAINT, "it sends:");
+    Some(std::iter::once(head).chain(shown).chain(rest).collect::<Vec<_>>().join("\n"))
 }
 
 /// How the kernel holds the program, in one line.

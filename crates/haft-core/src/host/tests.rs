@@ -86,8 +86,8 @@ fn a_rule_that_cannot_be_meant_says_what_to_write() {
     example.com:65536: its port is not a number from 1 to 65535; write `example.com:443`, or no port for every port
     example.com:+443: its port is not a number from 1 to 65535; write `example.com:443`, or no port for every port
     example.com:: its port is not a number from 1 to 65535; write `example.com:443`, or no port for every port
-    *: it would allow every host; if that is meant, say `network: all`
-    *:443: it would allow every host; if that is meant, say `network: all`
+    *: it would allow every host; if that is meant, say `network: true`
+    *:443: it would allow every host; if that is meant, say `network: true`
     *.com: it would allow all of `.com`; write a domain below it, as in `*.example.com`
     a.*.com: `*` can only stand for the whole first label; write `*.example.com`
     ex*mple.com: `*` can only stand for the whole first label; write `*.example.com`
@@ -160,7 +160,7 @@ fn rules_are_text_in_settings() {
     let rules: HostRules = serde_json::from_str(r#"["a.example:443", "*.b.example"]"#).unwrap();
     assert_eq!(rules.to_string(), "a.example:443, *.b.example");
     assert_eq!(serde_json::to_string(&rules).unwrap(), r#"["a.example:443","*.b.example"]"#);
-    assert!(serde_json::from_str::<HostRules>(r#"["*"]"#).unwrap_err().to_string().contains("network: all"));
+    assert!(serde_json::from_str::<HostRules>(r#"["*"]"#).unwrap_err().to_string().contains("network: true"));
     let asked = Host::read("x.b.example").unwrap();
     assert_eq!(rules.rule_for(&asked, 22).map(ToString::to_string).as_deref(), Some("*.b.example"));
     assert!(rules.know(&Host::read("a.example").unwrap()));

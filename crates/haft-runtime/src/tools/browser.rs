@@ -35,3 +35,13 @@ fn reply(place: &Place, aside: Aside, text: &str, mut data: Value) -> Reply {
     }
     Reply { warnings: aside.warnings, labels: vec![Label::Untrusted], ..Reply::text(text).data(data) }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_done_with_one_browser_is_done_in_order() {
+        for tool in super::all() {
+            assert!(!tool.spec().effects.concurrency_safe, "{}", tool.spec().name);
+        }
+    }
+}

@@ -54,7 +54,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "additionalProperties": false
     }))
     .web(Outward::Url("url", None))
-    .timeout(Duration::from_mins(4));
+    .timeout(Duration::from_mins(4))
+    .in_order();
     Arc::new(Navigate(Arc::new(spec)))
 }
 

@@ -41,7 +41,7 @@ struct PageTool {
 }
 
 fn made(spec: ToolSpec, deed: Deed) -> Arc<dyn Tool> {
-    Arc::new(PageTool { spec: Arc::new(spec.timeout(TIMEOUT)), deed })
+    Arc::new(PageTool { spec: Arc::new(spec.timeout(TIMEOUT).in_order()), deed })
 }
 
 /// The parameters by which an element is named.

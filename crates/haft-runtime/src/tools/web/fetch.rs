@@ -60,7 +60,10 @@ fn spec() -> ToolSpec {
                 "default": LIMIT,
                 "description": "How many characters to show"
             },
-            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 120_000, "default": TIMEOUT_MS}
+            "timeout_ms": {
+                "type": "integer", "minimum": 1, "maximum": 120_000, "default": TIMEOUT_MS,
+                "description": "How long it may take"
+            }
         },
         "required": ["url"],
         "additionalProperties": false

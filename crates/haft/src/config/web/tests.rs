@@ -85,7 +85,7 @@ fn a_bad_rule_says_where_it_stands() {
     assert_snapshot!(error("web:\n  allow_private:\n    - 127.0.0.1\n"), @"~/.config/haft/config.yml:3:7: `127.0.0.1` is not one service; write its host and port, as in `127.0.0.1:8080`");
     assert_snapshot!(error("web:\n  allow_private: ['*.corp.example:80']\n"), @"~/.config/haft/config.yml:2:19: `*.corp.example:80` is not one service; write its host and port, as in `127.0.0.1:8080`");
     assert_snapshot!(error("web:\n  network:\n    allow:\n      - https://example.com/\n"), @"~/.config/haft/config.yml:4:9: `https://example.com/` is not a host rule: it has parts of a URL; write only the host, as in `example.com`");
-    assert_snapshot!(error("web:\n  agents:\n    bot: {allow: ['*']}\n"), @"~/.config/haft/config.yml:3:19: `*` is not a host rule: it would allow every host; if that is meant, say `network: all`");
+    assert_snapshot!(error("web:\n  agents:\n    bot: {allow: ['*']}\n"), @"~/.config/haft/config.yml:3:19: `*` is not a host rule: it would allow every host; if that is meant, say `network: true`");
     assert_snapshot!(error("web:\n  tools:\n    web.fetch: {allow: [0x7f.1]}\n"), @"~/.config/haft/config.yml:3:25: `0x7f.1` is not a host rule: it is an odd spelling of an address; write `127.0.0.1`");
 }
 
