@@ -1,6 +1,6 @@
 //! What is not text: how it comes in, how it is delivered, and who looks at pictures and listens to sounds.
 //!
-//! A tool is given a [`Material`] (a file of the project or bytes of the caller's own). What is for the person becomes an
+//! A tool is given a `Material` (a file of the project or bytes of the caller's own). What is for the person becomes an
 //! [`Attachment`]: a file that is kept, an event for who listens, a block for who speaks MCP. What is for a model goes to
 //! the endpoint that the configuration names, by the guarded way out, or to a program on this machine, confined.
 

@@ -1,6 +1,6 @@
 //! web.search and web.research: one shape of results, whoever found them.
 //!
-//! Who searches is a small pure pair in [`adapter`]: what is asked, and what the answer says. Everything is sent by the
+//! Who searches is a small pure pair in `adapter`: what is asked, and what the answer says. Everything is sent by the
 //! guarded way, with the key as a credential that is shown nowhere.
 
 mod adapter;
