@@ -13,6 +13,7 @@ pub mod dialect;
 pub mod error;
 pub mod grant;
 pub mod host;
+pub mod manifest;
 pub mod name;
 pub mod orchestrate;
 pub mod outcome;
