@@ -108,6 +108,8 @@ pub struct Facts {
     pub shell: Option<Shell>,
     /// Why the tool is not the one that was accepted: its declaration has changed since.
     pub altered: Option<String>,
+    /// Why the tool may not run at all: nobody has accepted it.
+    pub barred: Option<String>,
     /// What the call would ask of the web, if it goes there.
     pub web: Option<Errand>,
     /// What the conversation has heard that somebody else may have written, or that must not leave.
@@ -152,12 +154,19 @@ pub struct Hold {
     pub permissions: BTreeMap<&'static str, String>,
     /// Whether it may reach beyond this machine.
     pub network: bool,
+    /// Whether it may write anything that stays.
+    pub writes: bool,
     /// Why what it does to files could not be taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<String>,
 }
 
 impl Hold {
+    /// Whether the kernel lets it do nothing but look.
+    pub fn only_looks(&self) -> bool {
+        self.enforced && !self.network && !self.writes
+    }
+
     /// Whether nothing can happen that could not be taken back.
     pub fn harmless(&self) -> bool {
         self.enforced && !self.network && self.gap.is_none()
@@ -180,7 +189,13 @@ impl Facts {
     pub fn only_reads(&self, checked: &Checked) -> bool {
         checked.only_reads()
             || self.shell.as_ref().is_some_and(Shell::only_reads)
+            || self.only_looks()
             || self.web.as_ref().is_some_and(|errand| !errand.writes)
+    }
+
+    /// Whether the kernel lets the program that the call runs do nothing but look.
+    pub fn only_looks(&self) -> bool {
+        self.hold.as_ref().is_some_and(Hold::only_looks)
     }
 
     /// Whether the call can carry something away from this machine.

@@ -148,6 +148,9 @@ pub struct Call {
     pub caller: Caller,
     /// The door.
     pub origin: Origin,
+    /// The calls that led to this one, the outermost first, where a tool makes calls of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<CallId>,
 }
 
 impl Call {
@@ -161,6 +164,22 @@ impl Call {
             session: SessionId::default(),
             caller: Caller::default(),
             origin: Origin::Library,
+            parents: Vec::new(),
+        }
+    }
+
+    /// A canonical call that this one makes, for the same caller in the same session.
+    #[must_use]
+    pub fn makes(&self, id: CallId, tool: impl Into<String>, args: Value) -> Self {
+        Self {
+            id,
+            spoken: tool.into(),
+            args,
+            dialect: Dialect::Haft,
+            parents: self.parents.iter().chain([&self.id]).cloned().collect(),
+            session: self.session.clone(),
+            caller: self.caller.clone(),
+            origin: self.origin,
         }
     }
 }

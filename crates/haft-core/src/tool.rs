@@ -2,11 +2,13 @@
 //! about it without running it.
 
 use crate::admit::{Facts, Hold, Shell};
+use crate::manifest::Declared;
 use crate::name::{BadName, ToolName};
 use crate::place::Access;
 use crate::shape::Limits;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What running a tool does to the world.
@@ -72,6 +74,8 @@ pub enum Outward {
     Configured,
     /// Nowhere new: it acts on the page that the session's browser shows.
     Page,
+    /// To where the tool itself says, given the arguments.
+    Made,
 }
 
 /// What a tool may touch.
@@ -93,6 +97,8 @@ pub struct Reach {
     pub own_tasks: bool,
     /// Whether it decides where credentials are sent.
     pub credentials: bool,
+    /// What its manifest declares, if it has one: it may touch nothing else.
+    pub declared: Option<Arc<Declared>>,
 }
 
 /// How much a mistake with a call would cost.
@@ -263,6 +269,15 @@ impl ToolSpec {
     #[must_use]
     pub fn on_credentials(mut self) -> Self {
         self.reach.credentials = true;
+        self
+    }
+
+    /// It is a manifest's, and may touch what that declares.
+    #[must_use]
+    pub fn declared(mut self, declared: Declared) -> Self {
+        self.reach.network = declared.permissions.network.is_any();
+        self.effects.open_world |= self.reach.network;
+        self.reach.declared = Some(Arc::new(declared));
         self
     }
 

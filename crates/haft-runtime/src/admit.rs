@@ -183,9 +183,14 @@ impl Haft {
                 place.inside = true;
             }
         }
-        let altered = self.registry.get(checked.spec().name.as_str()).and_then(|entry| entry.tool().altered());
-        let web = match checked.spec().reach.web {
-            Some(Outward::Page) => self.browsers.errand(&self.web, checked).map(Some),
+        let entry = self.registry.get(checked.spec().name.as_str());
+        let tool = entry.as_ref().map(|entry| entry.tool());
+        let (altered, barred) = (tool.and_then(|tool| tool.altered()), tool.and_then(|tool| tool.barred()));
+        let web = match (checked.spec().reach.web, tool) {
+            (Some(Outward::Page), _) => self.browsers.errand(&self.web, checked).map(Some),
+            (Some(Outward::Made), Some(tool)) => {
+                tool.aim(checked.args()).map(|aim| Some(self.web.errand_to(checked, &aim)))
+            }
             _ => self.web.errand(checked),
         };
         let web = web.map_err(|error| Stop {
@@ -194,7 +199,7 @@ impl Haft {
             error,
         })?;
         let heard = self.heard_in(&checked.call().session).await;
-        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, web, heard, now_ms: now_ms() })
+        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, barred, web, heard, now_ms: now_ms() })
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
@@ -324,7 +329,8 @@ impl Haft {
 
     fn outfit(&self) -> Outfit {
         let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
-        Outfit { web, browsers, media: Arc::clone(&self.media) }
+        let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
+        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

@@ -2,13 +2,15 @@
 //! to the path of the call, which shows it to the approver of that call, counts it and records it.
 
 use crate::approver::{Approver, Question, Said};
+use crate::halt::Halt;
 use crate::journal::Opened;
 use crate::pipeline::Haft;
 use crate::run::PREVIEW_COLUMNS;
+use crate::tool::BoxFuture;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
 use haft_core::tool::Severity;
-use haft_core::{CallError, ErrorKind};
+use haft_core::{Call, CallError, ErrorKind, Outcome};
 use haft_store::Entry;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +18,9 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How often one call may ask back. A server that asks in a loop is stopped here.
 const WISHES_MAX: usize = 16;
+/// How many calls one call may make, and how deep they may go.
+const CALLS_MAX: usize = 64;
+const DEPTH_MAX: usize = 4;
 
 /// Something that a person fills in.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,6 +50,7 @@ pub enum Written {
 pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
     Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
+    Call(Box<Call>, oneshot::Sender<Outcome>),
 }
 
 /// A tool's way to ask back. Cheap to clone.
@@ -55,12 +61,13 @@ pub struct Back(Option<mpsc::Sender<Wish>>);
 pub(crate) struct Wishes {
     queue: mpsc::Receiver<Wish>,
     heard: usize,
+    calls: usize,
 }
 
 /// Both ends.
 pub(crate) fn channel() -> (Back, Wishes) {
     let (sender, queue) = mpsc::channel(1);
-    (Back(Some(sender)), Wishes { queue, heard: 0 })
+    (Back(Some(sender)), Wishes { queue, heard: 0, calls: 0 })
 }
 
 impl Back {
@@ -82,6 +89,15 @@ impl Back {
         queue.send(Wish::Sample { from: from.into(), request, answer }).await.map_err(|_| gone())?;
         said.await.unwrap_or_else(|_| Err(gone()))
     }
+
+    /// Makes another call, which goes the whole path: it is validated, decided, recorded and run as itself.
+    pub async fn call(&self, call: Call) -> Result<Outcome, CallError> {
+        let (answer, outcome) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Call(Box::new(call), answer)).await.map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())
+    }
 }
 
 impl Wishes {
@@ -96,10 +112,32 @@ impl Wishes {
 
 impl Haft {
     /// Answers one wish of a running call.
-    pub(crate) async fn grant_wish(&self, opened: &Opened, approver: &dyn Approver, wishes: &mut Wishes, wish: Wish) {
-        wishes.heard += 1;
+    pub(crate) fn grant_wish<'a>(
+        &'a self,
+        opened: &'a Opened,
+        asked: (&'a dyn Approver, &'a Halt),
+        wishes: &'a mut Wishes,
+        wish: Wish,
+    ) -> BoxFuture<'a, ()> {
+        // Boxed: a call may make calls that make calls.
+        Box::pin(self.grant(opened, asked, wishes, wish))
+    }
+
+    async fn grant(&self, opened: &Opened, (approver, halt): (&dyn Approver, &Halt), wishes: &mut Wishes, wish: Wish) {
+        wishes.heard += usize::from(!matches!(wish, Wish::Call(..)));
         let enough = wishes.heard > WISHES_MAX;
         match wish {
+            Wish::Call(call, answer) => {
+                wishes.calls += 1;
+                let outcome = if wishes.calls > CALLS_MAX || call.parents.len() > DEPTH_MAX {
+                    let why = format!("one call makes at most {CALLS_MAX} others, at most {DEPTH_MAX} deep");
+                    let verdict = crate::registry::undecided("it was one call too many");
+                    Outcome::failure(call.id.clone(), call.spoken.as_str(), CallError::failed(why), verdict)
+                } else {
+                    self.call(*call, approver, halt).await
+                };
+                let _ = answer.send(outcome);
+            }
             Wish::Form(form, answer) => {
                 let written = if enough { Written::Declined } else { approver.elicit(&form).await };
                 self.record_back(opened, "elicitation", &form.from, word(&written, enough));

@@ -33,12 +33,17 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     };
     // A tool that a hook marks stands out for whoever reads the log.
     let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
-    if checked.only_reads() {
+    if has_no_effect(&admitted) {
         store.record_later(entry);
     } else if let Err(error) = store.open_call(&id, &tool, entry).await {
         return Err((Box::new(admitted), error));
     }
     Ok(Opened { admitted })
+}
+
+/// Whether nothing can have been lost if the process dies before the record is on disk.
+fn has_no_effect(admitted: &Admitted) -> bool {
+    admitted.checked().only_reads() || admitted.facts().only_looks()
 }
 
 /// A record that is still open. If the caller drops the call half-way, it is closed as cancelled: changes
@@ -66,7 +71,7 @@ impl<'o> Unfinished<'o> {
     fn write(&self, outcome: &Outcome) {
         let checked = self.opened.admitted.checked();
         let entry = ended(Kind::Outcome, checked.call(), outcome);
-        if checked.only_reads() || self.goes_on {
+        if has_no_effect(&self.opened.admitted) || self.goes_on {
             self.store.record_later(entry);
         } else {
             self.store.close_call(&checked.call().id, entry);
@@ -113,7 +118,11 @@ pub(crate) fn rehearsed(store: &Store, call: &Call, args: Value, hold: Option<&H
 
 fn describe(kind: Kind, checked: &Checked) -> Entry {
     let (call, spec) = (checked.call(), checked.spec());
-    Entry::new(kind)
+    let entry = match call.parents.last() {
+        Some(parent) => Entry::new(kind).with("parent", parent.as_str()),
+        None => Entry::new(kind),
+    };
+    entry
         .call(&call.id)
         .with("tool", spec.name.as_str())
         .with("args", redact(checked.args(), &spec.reach.bodies))

@@ -25,7 +25,9 @@ mod recall;
 pub mod registry;
 mod run;
 pub mod scene;
+pub mod secrets;
 pub mod seen;
+pub mod shelf;
 pub mod task;
 #[cfg(test)]
 mod testing;

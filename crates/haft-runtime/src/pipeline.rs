@@ -12,6 +12,8 @@ use crate::halt::Halt;
 use crate::maker::Maker;
 use crate::media::MediaSettings;
 use crate::registry::{self, Meant, Registry};
+use crate::secrets::Secrets;
+use crate::shelf::{Folder, Shelf};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
 use crate::trial::Trials;
@@ -62,6 +64,10 @@ pub struct Settings {
     pub browser: BrowserSettings,
     /// What media tools go by.
     pub media: MediaSettings,
+    /// Where tools that are files are found.
+    pub folders: Vec<Folder>,
+    /// Where secrets come from.
+    pub secrets: Arc<Secrets>,
 }
 
 impl Settings {
@@ -91,6 +97,8 @@ impl Settings {
             web,
             browser,
             media,
+            folders: Vec::new(),
+            secrets: Arc::default(),
         }
     }
 
@@ -121,6 +129,7 @@ pub struct Haft {
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
+    pub(crate) shelf: Arc<Shelf>,
 }
 
 /// A call that ended before it ran.
@@ -187,6 +196,7 @@ impl Haft {
         let browsers = Arc::new(Browsers::new(settings.browser.clone()));
         let media = Arc::new(settings.media.clone());
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
+        let shelf = Arc::new(Shelf::new(settings.folders.clone()));
         Self {
             registry,
             workspace,
@@ -204,7 +214,13 @@ impl Haft {
             web,
             browsers,
             media,
+            shelf,
         }
+    }
+
+    /// The tools that are files.
+    pub fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
     }
 
     /// The tools there are. Register your own here.
@@ -349,7 +365,8 @@ impl Haft {
     /// Waits for this session's turn: calls with effects run one after the other, in the order they came.
     async fn turn(&self, admitted: &haft_core::Admitted, halt: &Halt) -> Result<Option<Turn>, Stop> {
         let checked = admitted.checked();
-        if checked.only_reads() {
+        // What another call makes runs in the turn of that one.
+        if checked.only_reads() || !checked.call().parents.is_empty() || admitted.facts().only_looks() {
             return Ok(None);
         }
         let lane = {

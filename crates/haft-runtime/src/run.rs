@@ -54,19 +54,25 @@ impl Haft {
             let mut act = entry.tool().act(&scene);
             // It hears the halt itself, and first ends and clears away what it started.
             let hears = checked.spec().effects.effect == Effect::Runs;
-            loop {
+            let mut reply = loop {
                 tokio::select! {
                     biased;
                     reply = &mut act => break reply,
                     error = halt.stopped(), if !hears => break Err(error),
-                    wish = wishes.next() => self.grant_wish(opened, approver, &mut wishes, wish).await,
+                    wish = wishes.next() => self.grant_wish(opened, (approver, &halt), &mut wishes, wish).await,
                 }
-            }
+            };
+            scene.used().mask_reply(&mut reply);
+            reply
         };
         let changes = matches!(checked.spec().effects.effect, Effect::Changes | Effect::Runs);
         match reply {
-            Ok(reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
-                Ok(()) => self.change(checked.call(), reply, &halt).await,
+            Ok(mut reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
+                Ok(()) => {
+                    let accepts = std::mem::take(&mut reply.accepts);
+                    let made = self.change(checked.call(), reply, &halt).await;
+                    self.accepted(opened, &accepts, made).await
+                }
                 Err(error) => Raw { reply: Err(error), undo: None },
             },
             // What a task in the background changed is changed already.
@@ -76,6 +82,16 @@ impl Haft {
             }
             Err(error) => Raw { reply: Err(error), undo: None },
         }
+    }
+
+    /// Accepts the tools that a person approved, now that they are there.
+    async fn accepted(&self, opened: &Opened, tools: &[String], mut made: Raw) -> Raw {
+        if let (Ok(reply), false, true) = (&mut made.reply, tools.is_empty(), opened.admitted().asked())
+            && let Err(error) = self.shelf.accept(tools).await
+        {
+            reply.warnings.push(format!("it is not accepted yet: {}; `haft trust` does that", error.message));
+        }
+        made
     }
 
     /// Whether these are the changes that a person saw, at places that no floor rule forbids.

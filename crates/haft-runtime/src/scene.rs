@@ -8,7 +8,9 @@ use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
 use crate::media::{Attachment, MediaSettings};
 use crate::registry::Catalogue;
+use crate::secrets::{Secret, Secrets, Used};
 use crate::seen::Seen;
+use crate::shelf::Shelf;
 use crate::task::Desk;
 use crate::web::{Way, Web};
 use crate::workspace::Workspace;
@@ -71,6 +73,7 @@ pub struct Scene {
     catalogue: Catalogue,
     back: Back,
     outward: Outfit,
+    used: Used,
 }
 
 /// What calls share that reaches beyond this machine or is no text.
@@ -79,6 +82,8 @@ pub(crate) struct Outfit {
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) secrets: Arc<Secrets>,
 }
 
 impl Scene {
@@ -89,7 +94,19 @@ impl Scene {
         events: Events,
         halt: Halt,
     ) -> Self {
-        Self { basis, workspace, terms, store, events, halt, desk, catalogue, back: Back::default(), outward }
+        Self {
+            basis,
+            workspace,
+            terms,
+            store,
+            events,
+            halt,
+            desk,
+            catalogue,
+            back: Back::default(),
+            outward,
+            used: Used::default(),
+        }
     }
 
     /// The same with a way to ask back.
@@ -254,6 +271,23 @@ impl Scene {
     /// What media tools go by.
     pub fn media(&self) -> &Arc<MediaSettings> {
         &self.outward.media
+    }
+
+    /// The tools that are files.
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.outward.shelf
+    }
+
+    /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.
+    pub fn secret(&self, name: &str) -> Result<Option<Secret>, CallError> {
+        let found = self.outward.secrets.get(name)?;
+        found.iter().for_each(|secret| self.used.note(secret));
+        Ok(found)
+    }
+
+    /// The secrets that were asked for.
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
     }
 
     /// The tools that there are for this caller.

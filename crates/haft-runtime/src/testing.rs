@@ -60,6 +60,8 @@ impl Stage {
             web: Arc::new(Web::new(WebSettings::default(), &terms.data_dir)),
             browsers: Arc::default(),
             media: Arc::default(),
+            shelf: Arc::default(),
+            secrets: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }

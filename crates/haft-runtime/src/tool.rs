@@ -4,6 +4,7 @@ use crate::halt::Halt;
 use crate::scene::Scene;
 use haft_core::change::Change;
 use haft_core::outcome::{Label, Undo};
+use haft_core::web::Target;
 use haft_core::{CallError, CallId, ToolSpec};
 use haft_sandbox::layer::remove_all;
 use serde_json::Value;
@@ -29,6 +30,32 @@ pub trait Tool: Send + Sync + 'static {
     fn altered(&self) -> Option<String> {
         None
     }
+
+    /// Why it may not run at all, for tools that others write: nobody has accepted it as it stands. It is listed all the
+    /// same.
+    fn barred(&self) -> Option<String> {
+        None
+    }
+
+    /// Where on the web a call with these arguments goes, for a tool that declares [`Outward::Made`]. Nothing is sent to
+    /// find out.
+    ///
+    /// [`Outward::Made`]: haft_core::tool::Outward::Made
+    fn aim(&self, args: &Value) -> Result<Aim, CallError> {
+        let _ = args;
+        Err(CallError::internal("the tool does not say where it goes"))
+    }
+}
+
+/// Where a call goes on the web, before anything that is secret is added.
+#[derive(Debug, Clone)]
+pub struct Aim {
+    /// The method, in capitals.
+    pub method: String,
+    /// The URL.
+    pub target: Target,
+    /// What is sent besides, each part with its name: `headers`, `body`.
+    pub sent: Vec<(&'static str, String)>,
 }
 
 /// What a tool gives back.
@@ -54,6 +81,8 @@ pub struct Reply {
     pub undo: Option<Undo>,
     /// Whether something that the call started goes on after it.
     pub goes_on: bool,
+    /// Tools that whoever approved this call has accepted by that, as the changes leave them.
+    pub accepts: Vec<String>,
 }
 
 /// What was made so long ago and is not locked was left by a process that died.

@@ -70,8 +70,14 @@ impl Haft {
             return Ok(None);
         }
         let staging = Terms::staging_of(&self.settings.data_dir, &checked.call().id);
-        let settled = self.terms.settle(&self.workspace, &staging).map_err(|error| confined::explain(&error))?;
-        Ok(Some(settled.hold()))
+        let settled = match &checked.spec().reach.declared {
+            Some(declared) => {
+                let rules = self.web.rules(&checked.call().caller, &checked.spec().name);
+                self.terms.settle_declared(&self.workspace, &declared.permissions, (&[], &rules), &staging)
+            }
+            None => self.terms.settle(&self.workspace, &staging),
+        };
+        Ok(Some(settled.map_err(|error| confined::explain(&error))?.hold()))
     }
 
     /// Runs a call on a copy-on-write view. Nothing has happened when this returns.
@@ -83,7 +89,10 @@ impl Haft {
             CallError::failed(format!("`{name}` cannot be tried without doing it: {why}"))
         })?;
         let entry = self.registry.get(name.as_str()).ok_or_else(|| CallError::failed("it was just unregistered"))?;
-        entry.tool().act(&self.scene(basis, &halt.within(checked.spec().timeout))).await
+        let scene = self.scene(basis, &halt.within(checked.spec().timeout));
+        let mut reply = entry.tool().act(&scene).await;
+        scene.used().mask_reply(&mut reply);
+        reply
     }
 
     /// A trial is no call, but it ran, and may have contacted somebody.

@@ -21,6 +21,7 @@ pub use quota::Quota;
 pub use request::Request;
 
 use crate::http::{self, Carrier, Client, Leads};
+use crate::tool::Aim;
 use crate::tools::web::search::SearchSettings;
 use cache::Pages;
 use haft_core::host::HostRules;
@@ -169,16 +170,9 @@ impl Web {
                 let Some(url) = args.get(param).and_then(Value::as_str) else { return Ok(None) };
                 let target = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
                 let method = method.and_then(|name| args.get(name)).and_then(Value::as_str).unwrap_or("GET");
-                let rules = self.rules(&checked.call().caller, &spec.name);
-                let refusal = rules.admits(&target).err().map(|refusal| format!("{refusal}; {}", refusal.hint()));
-                Ok(Some(Errand {
-                    method: method.to_ascii_uppercase(),
-                    url: target.to_string(),
-                    authority: target.authority(),
-                    writes: Errand::is_write(&method.to_ascii_uppercase()),
-                    refusal: refusal.or_else(|| self.profiles.refusal(&target)),
-                    doubts: doubts(&target, texts(args, param)),
-                }))
+                let mut errand = self.judged(checked, method, &target, texts(args, param));
+                errand.refusal = errand.refusal.or_else(|| self.profiles.refusal(&target));
+                Ok(Some(errand))
             }
             Some(Outward::Configured) => Ok(Some(Errand {
                 method: "GET".to_owned(),
@@ -197,7 +191,30 @@ impl Web {
                     .into_iter()
                     .collect(),
             })),
-            Some(Outward::Page) | None => Ok(None),
+            Some(Outward::Page | Outward::Made) | None => Ok(None),
+        }
+    }
+
+    /// The same for a tool that says by itself where it goes.
+    pub(crate) fn errand_to(&self, checked: &Checked, aim: &Aim) -> Errand {
+        self.judged(checked, &aim.method, &aim.target, aim.sent.iter().map(|(name, text)| (*name, text.as_str())))
+    }
+
+    fn judged<'t>(
+        &self,
+        checked: &Checked,
+        method: &str,
+        target: &Target,
+        sent: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Errand {
+        let (method, rules) = (method.to_ascii_uppercase(), self.rules(&checked.call().caller, &checked.spec().name));
+        Errand {
+            url: target.to_string(),
+            authority: target.authority(),
+            writes: Errand::is_write(&method),
+            refusal: rules.admits(target).err().map(|refusal| format!("{refusal}; {}", refusal.hint())),
+            doubts: doubts(target, sent),
+            method,
         }
     }
 }

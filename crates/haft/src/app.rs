@@ -348,6 +348,7 @@ impl App {
             session: self.session.clone(),
             caller: self.caller.clone(),
             origin: Origin::Cli,
+            parents: Vec::new(),
         })
     }
 

@@ -89,6 +89,7 @@ impl Gateway {
             session,
             caller: self.options.caller.clone(),
             origin: visitor.origin,
+            parents: Vec::new(),
         })
     }
 

@@ -171,6 +171,7 @@ fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, cal
         session,
         caller,
         origin: Origin::Mcp,
+        parents: Vec::new(),
     }
 }
 

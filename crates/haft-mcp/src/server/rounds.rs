@@ -245,6 +245,7 @@ mod tests {
             session: SessionId::new(session).unwrap(),
             caller: Caller::default(),
             origin: haft_core::Origin::Mcp,
+            parents: Vec::new(),
         }
     }
 

@@ -5,7 +5,9 @@ use super::environment;
 use super::guard::{self, Guard};
 use crate::tool::Staging;
 use crate::workspace::Workspace;
+use haft_core::manifest::{Permissions, Reachable};
 use haft_core::place::{Sensitive, sensitive};
+use haft_core::web::Rules;
 use haft_core::{CallId, Hold};
 use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Machine, Network, Plan, SandboxError, Writes, roots};
 use serde::{Deserialize, Serialize};
@@ -68,6 +70,7 @@ impl Settled {
             enforced: standing.holds(),
             permissions: standing.each().into_iter().map(|(name, held)| (name, held.to_string())).collect(),
             network: self.plan.confinement.network != Network::None,
+            writes: !self.plan.confinement.write.is_empty(),
             gap: self.gap.clone(),
         }
     }
@@ -119,6 +122,43 @@ impl Terms {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Settles how a manifest's program is confined: it reads what the manifest declares and what it is made of, writes
+    /// what the manifest declares, and reaches whom it declares, as far as `rules` go.
+    pub fn settle_declared(
+        &self,
+        workspace: &Workspace,
+        permissions: &Permissions,
+        (made_of, rules): (&[PathBuf], &Rules),
+        staging: &Path,
+    ) -> Result<Settled, SandboxError> {
+        let backend = haft_sandbox::backend();
+        let machine = super::machine::known(&self.data_dir);
+        self.satisfied(machine)?;
+        let at = |path: &String| workspace.root().join(path);
+        let (write, granted) = guard::split(&permissions.fs.write.iter().map(at).collect::<Vec<_>>());
+        let layered = !write.is_empty() && machine.layers && machine.level == Level::Full;
+        let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
+        let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
+        let named: Vec<PathBuf> = permissions.fs.read.iter().map(at).collect();
+        // What is named itself is meant to be read, except for haft's own state.
+        let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
+        let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
+        let wanted = Confinement {
+            read: named.iter().chain(made_of).cloned().chain(environment::toolchains()).collect(),
+            protect: guard.for_kernel(),
+            hide,
+            network: reached(&permissions.network, rules),
+            writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
+            bounds: self.bounds,
+            write,
+        };
+        let gap = (!layered && !wanted.write.is_empty())
+            .then(|| "copy-on-write views do not work here, so it writes straight into its places".to_owned());
+        let wanted = roots::resolve(wanted, workspace.root())?;
+        // There is no lesser way: what a manifest declares is enforced, or nothing runs.
+        backend.plan(wanted).map(|plan| Settled { plan, backend, guard, gap })
     }
 
     /// Settles how a program is confined that stays: it reads the project and what is named besides, and writes
@@ -189,6 +229,21 @@ impl Terms {
     /// Makes the staging directory of a call.
     pub(crate) fn stage(&self, call: &CallId) -> std::io::Result<Arc<Staging>> {
         Staging::create(&Self::staging_base(&self.data_dir), call)
+    }
+}
+
+/// The network of a manifest's program: what it declares, as far as the user's rules go.
+fn reached(declared: &Reachable, rules: &Rules) -> Network {
+    let all = rules.networks.iter().all(|network| *network == haft_core::web::Network::All);
+    match declared {
+        _ if !declared.is_any() || rules.networks.contains(&haft_core::web::Network::None) => Network::None,
+        Reachable::Hosts(hosts) if all => Network::Hosts(hosts.clone()),
+        Reachable::Hosts(hosts) => {
+            let mut rules = rules.clone();
+            rules.networks.push(haft_core::web::Network::Only(hosts.clone().into()));
+            Network::Web(rules)
+        }
+        Reachable::Any(_) => Network::Web(rules.clone()),
     }
 }
 
