@@ -6,6 +6,7 @@ use super::doors::{self, Doors};
 use super::error::ConfigError;
 use super::file::{Config, Undo};
 use super::layers::{Layers, Stack};
+use super::names::Names;
 use super::paths::Paths;
 use super::placed::{Spot, Text};
 use haft_core::grant::DEFAULT_USES;
@@ -68,15 +69,17 @@ pub(super) fn build(
     stack: &Stack,
     merged: &Config,
     commands: Commands,
-    warnings: &mut Vec<String>,
+    names: &mut Names<'_>,
 ) -> Result<Settings, ConfigError> {
+    let web = merged.web.wanted(names)?;
+    let warnings = &mut names.warnings;
     let nearest_said = |flag: &Option<String>, variable: &Option<String>| flag.clone().or_else(|| variable.clone());
     let caller = Caller {
         agent: nearest_said(&layers.flags.agent, &layers.environment.agent),
         provider: nearest_said(&layers.flags.provider, &layers.environment.provider),
         claimed: false,
     };
-    warnings.extend(misspelt("agent", caller.agent.as_deref(), merged.agents.keys()));
+    warnings.extend(misspelt("agent", caller.agent.as_deref(), merged.agents.keys().chain(merged.web.agents.keys())));
     warnings.extend(misspelt("provider", caller.provider.as_deref(), merged.providers.keys()));
     Ok(Settings {
         roots: roots(stack, &layers.paths, warnings)?,
@@ -88,8 +91,8 @@ pub(super) fn build(
         caller,
         table: commands.table,
         rules: commands.rules,
-        web: merged.web.wanted()?,
-        browser: merged.browser.wanted()?,
+        browser: merged.browser.wanted(&web)?,
+        web,
         media: merged.media.wanted()?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
