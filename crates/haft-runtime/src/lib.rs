@@ -42,6 +42,7 @@ pub use approver::{Approver, Nobody, Question, Said, Yes};
 pub use back::{Back, Form, Written};
 pub use events::{Event, Events};
 pub use halt::Halt;
+pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
 pub use recall::{Changed, Resolution};
 pub use registry::{Registry, Scope, Source};
