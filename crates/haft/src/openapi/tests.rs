@@ -233,6 +233,7 @@ fn what_cannot_be_used_is_said() {
         ("", "not an OpenAPI document"),
         ("{", "not an OpenAPI document"),
         ("[1, 2]", "`openapi` is missing"),
+        ("openapi: 2.0\npaths: {}", "its version is 2.0"),
         ("swagger: '2.0'", "version 2 (Swagger)"),
         ("openapi: 4.0.0", "its version is 4.0.0"),
         ("a: &a [*a, *a]", "not an OpenAPI document"),

@@ -128,7 +128,11 @@ pub(super) fn choose(settings: &SearchSettings, env: Env<'_>) -> Result<Chosen, 
             Adapter::Google { base: base(google::BASE)?, key: key()?, engine }
         }
         Provider::Searxng => {
-            let url = settings.url.clone().or_else(|| env(SEARXNG)).ok_or_else(|| missing(provider, SEARXNG))?;
+            let nowhere = || {
+                CallError::failed("where SearXNG is has to be said, and is not")
+                    .hint("set `web.search.url` in the configuration, or the variable SEARXNG_URL")
+            };
+            let url = settings.url.clone().or_else(|| env(SEARXNG)).ok_or_else(nowhere)?;
             let bad = |error: haft_core::web::BadUrl| CallError::invalid(format!("where SearXNG is: {error}"));
             Adapter::Searxng { base: Target::read(&url).map_err(bad)? }
         }
@@ -176,5 +180,7 @@ fn missing(provider: Provider, variable: &str) -> CallError {
         "to search with {} the variable {variable} has to be set, and it is not",
         provider.name()
     ))
-    .hint("duckduckgo needs no key, and searxng only SEARXNG_URL: choose with `web.search.provider`")
+    .hint(
+        "duckduckgo needs no key, and searxng only `web.search.url` or SEARXNG_URL: choose with `web.search.provider`",
+    )
 }
