@@ -81,7 +81,9 @@ impl Target {
         }
         let malformed = |why: url::ParseError| BadUrl::Malformed { url: cut(&inert(text), 120), why: why.to_string() };
         match Url::parse(text) {
-            Err(url::ParseError::RelativeUrlWithoutBase) => Err(BadUrl::Bare(cut(&inert(text), 120))),
+            Err(url::ParseError::RelativeUrlWithoutBase) if !text.starts_with('/') => {
+                Err(BadUrl::Bare(cut(&inert(text), 120)))
+            }
             // `example.com:8080` reads as a scheme of that name.
             Ok(url) if url.scheme().contains('.') || url.scheme() == "localhost" => {
                 Err(BadUrl::Bare(cut(&inert(text), 120)))
@@ -201,7 +203,7 @@ mod tests {
             ("https://example.com:0/", "port 0"),
             ("https://[fe80::1%25eth0]/", "is not a URL"),
             ("https://a..b/", "is not a host"),
-            ("nonsense", "is not a URL"),
+            ("nonsense", "write `https://nonsense`"),
         ] {
             let error = Target::read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

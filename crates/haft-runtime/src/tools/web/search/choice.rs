@@ -129,8 +129,10 @@ pub(super) fn choose(settings: &SearchSettings, env: Env<'_>) -> Result<Chosen, 
         }
         Provider::Searxng => {
             let nowhere = || {
-                CallError::failed("where SearXNG is has to be said, and is not")
-                    .hint("set `web.search.url` in the configuration, or the variable SEARXNG_URL")
+                CallError::failed(
+                    "`web.search.url` or the variable SEARXNG_URL has to say where SearXNG is, and neither does",
+                )
+                .hint("duckduckgo needs no key and no address: choose with `web.search.provider`")
             };
             let url = settings.url.clone().or_else(|| env(SEARXNG)).ok_or_else(nowhere)?;
             let bad = |error: haft_core::web::BadUrl| CallError::invalid(format!("where SearXNG is: {error}"));
