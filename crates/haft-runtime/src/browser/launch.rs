@@ -5,7 +5,7 @@
 //! told not to try.
 
 use super::notes::Notes;
-use super::stash::Stash;
+use super::stash::{Room, Stash};
 use super::tabs::Tabs;
 use super::visits::Visits;
 use super::wire::Wire;
@@ -140,7 +140,8 @@ fn stash(scene: &Scene, session: &str, most: u64) -> Result<Stash, CallError> {
     let seen = staging.path().join("downloads");
     std::fs::create_dir(&seen).map_err(lost)?;
     let layer = Layer::create(&staging.path().join("0"), &seen).map_err(lost)?;
-    Ok(Stash::new(staging, seen, layer.upper, &data_dir.join("downloads"), session, most))
+    let room = Room { data_dir: data_dir.clone(), limits: scene.terms().kept };
+    Ok(Stash::new(staging, seen, layer.upper, room, session, most))
 }
 
 fn confinement(program: &Path, stash: Option<&Stash>, settings: &BrowserSettings, rules: Rules) -> Confinement {

@@ -4,7 +4,7 @@ use super::commands::Commands;
 use super::confinement;
 use super::doors::{self, Doors};
 use super::error::ConfigError;
-use super::file::{Config, Undo};
+use super::file::{Config, Kept, Undo};
 use super::layers::{Layers, Stack};
 use super::names::Names;
 use super::paths::Paths;
@@ -14,11 +14,11 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
-use haft_runtime::UndoLimits;
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
 use haft_runtime::media::MediaSettings;
 use haft_runtime::web::WebSettings;
+use haft_runtime::{KeptLimits, UndoLimits};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +84,11 @@ pub(super) fn build(
     Ok(Settings {
         roots: roots(stack, &layers.paths, warnings)?,
         undo: undo(&merged.undo),
-        terms: Terms { shell: merged.shell.wanted()?, ..confinement::terms(&merged.permissions, &merged.confinement)? },
+        terms: Terms {
+            shell: merged.shell.wanted()?,
+            kept: kept(&merged.kept),
+            ..confinement::terms(&merged.permissions, &merged.confinement)?
+        },
         dialect: merged.dialect.unwrap_or_default(),
         store: layers.store()?,
         grant_uses: grant_uses(merged)?,
@@ -103,6 +107,14 @@ fn misspelt<'k>(noun: &str, name: Option<&str>, known: impl Iterator<Item = &'k 
     let name = name.filter(|name| known.clone().all(|text| text.as_str() != *name))?;
     let near = nearest(name, known.map(Text::as_str))?;
     Some(format!("no rules are given for the {noun} `{name}`; did you mean `{near}`?"))
+}
+
+fn kept(kept: &Kept) -> KeptLimits {
+    let usual = KeptLimits::default();
+    KeptLimits {
+        age: kept.keep_days.map_or(usual.age, |days| Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        bytes: kept.max_total_bytes.unwrap_or(usual.bytes),
+    }
 }
 
 fn undo(undo: &Undo) -> UndoLimits {
