@@ -143,7 +143,9 @@ fn generic(args: &Value, bodies: &[&str]) -> String {
         Some(text) if bodies.contains(&name) => format!("({})", size(text.len())),
         _ => shown(value),
     };
-    entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ")
+    let text =
+        entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ");
+    crate::secret::mask(&text).into_owned()
 }
 
 fn shown(value: &Value) -> String {
@@ -198,6 +200,12 @@ mod tests {
                 "auth": {"type": "bearer", "token": "${A_TOKEN}"}}}),
                 None,
             ),
+            show("web.search", json!({"query": format!("my key AKIA{}", "Z7Q3M5N2K8R4T6W1")}), None),
+            show(
+                "browser.navigate",
+                json!({"url": format!("https://a.test/?k=AKIA{}", "Z7Q3M5N2K8R4T6W1"), "wait": "load"}),
+                None,
+            ),
             show("my.search", json!({"b": {"x": 1, "y": 2, "z": 3, "w": 4}, "a": "v", "c": [1, 2]}), None),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -206,6 +214,8 @@ mod tests {
         file.write: output.txt (2.3KB)  # saving log
         web.request: POST https://a.test/x  (7B)  headers={X}
         api.setup: create a  https://a.test  sends ${A_TOKEN} there as bearer
+        web.search: query="my key [secret]"
+        browser.navigate: url="https://a.test/?k=[secret]", wait="load"
         my.search: a="v", b={x, y, z, +1 more}, c=[2 items]
         "#);
     }

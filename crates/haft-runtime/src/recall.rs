@@ -209,6 +209,12 @@ impl Haft {
         Ok(Some(now))
     }
 
+    /// The same for somebody who is shown a part of it: what an approval is for stays what it was.
+    pub async fn glance_at(&self, id: &str) -> Result<Option<Question>, CallError> {
+        self.belongs_here(id).await?;
+        self.question_of(id, &Halt::new()).await
+    }
+
     /// The rules under which a stored shell command would have run unasked, where there are safe ones.
     pub async fn suggested(&self, id: &str) -> Vec<String> {
         let now = self.question_of(id, &Halt::new()).await;

@@ -169,7 +169,10 @@ impl Haft {
     }
 
     fn keep_output(&self, call: &Call, text: &str) -> std::io::Result<String> {
-        let dir = self.settings.data_dir.join("outputs");
+        let (data_dir, bytes) = (&self.settings.data_dir, text.len() as u64);
+        let room = self.settings.terms.kept.make_room(data_dir, bytes);
+        room.map_err(|error| std::io::Error::other(error.message))?;
+        let dir = data_dir.join("outputs");
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         let path = dir.join(format!("{}.txt", call.id));
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

@@ -33,7 +33,12 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
     let mut text = Page { url: response.target.to_string(), status: response.status, ..Page::default() };
     let plain = || decode(&response.body, Some(content_type)).0.into_owned();
     match sort(content_type, &response.body) {
-        Sort::Page if how.format == "html" => text.text = plain(),
+        Sort::Page if how.format == "html" => {
+            text.text = plain();
+            if how.main {
+                text.warnings.push("format html is the page as it came; main is not heeded".to_owned());
+            }
+        }
         Sort::Page => page(response, how, content_type, &mut text),
         Sort::Json => text.text = indented(&response.body).unwrap_or_else(plain),
         Sort::Plain => text.text = plain(),
@@ -155,6 +160,20 @@ mod tests {
         assert_eq!(said("text/plain", "# as <it> is").text, "# as <it> is");
         assert_eq!(said("", "<!DOCTYPE html><p>x").text, "x\n");
         assert_eq!(said("application/octet-stream", "plain").text, "plain");
+    }
+
+    #[test]
+    fn what_a_short_page_is_about_is_what_it_says() {
+        let page = "<title>On Apples</title><nav><a href=/>Home</a></nav>\
+                    <main><article><h1>On Apples</h1><p>They are red.</article></main><footer>Imprint</footer>";
+        let read = |format: &str| {
+            let how = How { format: format.to_owned(), main: true };
+            read(&answer("text/html", page), &how, &|_| Err("no program".to_owned()))
+        };
+        let (markdown, text, html) = (read("markdown"), read("text"), read("html"));
+        assert_eq!((markdown.text.as_str(), markdown.warnings.len()), ("# On Apples\n\nThey are red.\n", 0));
+        assert_eq!(text.text, "On Apples\n\nThey are red.\n", "the title once");
+        assert!(html.text == page && html.warnings == ["format html is the page as it came; main is not heeded"]);
     }
 
     #[test]
