@@ -166,9 +166,12 @@ impl Profiles {
     /// The one that a target belongs to: of those whose URL it lies below, the nearest.
     pub fn covering(&self, target: &Target) -> Result<Option<Arc<Profile>>, CallError> {
         let all = self.all()?;
-        let covers = |held: &&Held| held.base.as_ref().is_some_and(|base| credential::covers(base, target));
-        let found = all.iter().filter(covers).filter_map(|held| held.state.as_ref().ok());
-        Ok(found.max_by_key(|profile| profile.base_url.len()).cloned())
+        let depth = |held: &Held| {
+            let base = held.base.as_ref().filter(|base| credential::covers(base, target))?;
+            // However the URL was written: with a port that is the usual one, in capitals.
+            Some((base.url().path().trim_end_matches('/').len(), Arc::clone(held.state.as_ref().ok()?)))
+        };
+        Ok(all.iter().filter_map(depth).max_by_key(|(depth, _)| *depth).map(|(_, profile)| profile))
     }
 
     /// Why a target must not be called: it looks like an API, and nothing is known of it.
@@ -283,6 +286,9 @@ mod tests {
         assert_eq!((mode(here.dir()), mode(&here.dir().join("acme.json"))), (0o700, 0o600));
         here.save(&profile("inner", "https://api.acme.test/v1/orders")).unwrap();
         assert_eq!(there.covering(&url).unwrap().unwrap().id, "inner", "the nearest");
+        here.save(&profile("long", "https://API.acme.test:443/")).unwrap();
+        assert_eq!(there.covering(&url).unwrap().unwrap().id, "inner", "the nearest, not the longest text");
+        there.remove("long").unwrap();
         there.remove("inner").unwrap();
         assert_eq!(here.covering(&url).unwrap().unwrap().id, "acme");
         // By hand, in place.

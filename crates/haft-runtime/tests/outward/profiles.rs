@@ -113,7 +113,7 @@ fn limits_hold_for_all_sessions_and_say_when_they_end() {
         assert!(stage.call_in("other", "web.request", ask.clone()).await.success);
         let outcome = stage.call("web.request", ask).await;
         let message = outcome.error.unwrap().message;
-        assert_eq!(message, "the 2 requests a day of the API `acme` are used up; the next is free in 12 h");
+        assert_eq!(message, "the 2 requests a day of the API `acme` are used up; the next is free in 24 h");
         assert_eq!(server.heard().len(), 2);
     });
 }
