@@ -89,7 +89,7 @@ fn request(args: &Value) -> String {
     };
     let headers = args.get("headers").and_then(Value::as_object).filter(|headers| !headers.is_empty());
     let headers = headers.map(|headers| format!("  headers={}", shown(&headers.clone().into()))).unwrap_or_default();
-    format!("{} {}{sent}{headers}", text("method"), crate::secret::mask(text("url")))
+    format!("{} {}{sent}{headers}", text("method"), crate::secret::mask_urls(text("url")))
 }
 
 /// What is done to which profile. Where it leads, and which variable would be sent there, is what a person decides
@@ -141,6 +141,7 @@ fn generic(args: &Value, bodies: &[&str]) -> String {
     entries.sort_by_key(|(name, value)| (value.is_object() || value.is_array(), name.as_str()));
     let value = |name: &str, value: &Value| match value.as_str() {
         Some(text) if bodies.contains(&name) => format!("({})", size(text.len())),
+        Some(text) if name == "url" => Value::from(crate::secret::mask_urls(text)).to_string(),
         _ => shown(value),
     };
     entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ")

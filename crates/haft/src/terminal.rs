@@ -134,14 +134,19 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     text.join("\n")
 }
 
-/// What a request would carry: whoever says yes to it has seen that.
+/// What a request would carry, or a page would run: whoever says yes to it has seen that.
 fn sent(question: &Question, lines: usize) -> Option<String> {
-    let body = question.args.get("body").filter(|_| question.tool.as_str() == "web.request")?;
+    let (name, head) = match question.tool.as_str() {
+        "web.request" => ("body", "it sends:"),
+        "browser.evaluate" => ("expression", "it runs:"),
+        _ => return None,
+    };
+    let body = question.args.get(name)?;
     let whole = body.as_str().map_or_else(|| format!("{body:#}"), str::to_owned);
     let shown = whole.lines().take(lines).map(|line| format!("  {}", haft_core::preview::cut(&inert(line), 200)));
     let more = whole.lines().count().saturating_sub(lines);
     let rest = (more > 0).then(|| paint(FAINT, format!("… {more} more lines")));
-    let head = paint(FAINT, "it sends:");
+    let head = paint(FAINT, head);
     Some(std::iter::once(head).chain(shown).chain(rest).collect::<Vec<_>>().join("\n"))
 }
 

@@ -146,7 +146,8 @@ pub(super) fn evaluate() -> Arc<dyn Tool> {
         &["expression"],
     ))
     .acts()
-    .web(Outward::Page);
+    .web(Outward::Page)
+    .body("expression");
     made(spec, Deed::Evaluate)
 }
 
