@@ -55,8 +55,8 @@ pub struct WebSettings {
     pub bytes: usize,
     /// How long a request may take where nobody says otherwise.
     pub timeout: Duration,
-    /// Whether the proxy that the environment names is used.
-    pub proxy: bool,
+    /// Who carries requests: haft itself, or the proxy that the environment names.
+    pub carrier: Carrier,
     /// Who searches.
     pub search: SearchSettings,
 }
@@ -71,16 +71,9 @@ impl Default for WebSettings {
             quota: Quota::default(),
             bytes: 10 << 20,
             timeout: Duration::from_secs(30),
-            proxy: false,
+            carrier: Carrier::Own,
             search: SearchSettings::default(),
         }
-    }
-}
-
-impl WebSettings {
-    /// Who carries requests.
-    pub fn carrier(&self) -> Carrier {
-        if self.proxy { Carrier::Environment } else { Carrier::Own }
     }
 }
 
@@ -152,7 +145,7 @@ impl Web {
         } else {
             (&self.outside, Leads::Outside)
         };
-        let made = cell.get_or_init(|| http::client(leads, self.settings.carrier()));
+        let made = cell.get_or_init(|| http::client(leads, self.settings.carrier));
         made.as_ref().map_err(Clone::clone)
     }
 

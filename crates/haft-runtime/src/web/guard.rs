@@ -140,8 +140,8 @@ impl Way<'_> {
         match target.host() {
             _ if rules.admits_inside(target) => Ok(()),
             Host::Address(address) if http::is_inside(*address) => Err(Refusal::Private(target.authority())),
-            Host::Name(name) if self.web.settings().proxy => http::leads_outside_from_here(name).await,
-            Host::Address(_) | Host::Name(_) => Ok(()),
+            Host::Address(_) => Ok(()),
+            Host::Name(name) => http::leads_outside_from_here(name, self.web.settings().carrier).await,
         }
     }
 
