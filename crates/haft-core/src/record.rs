@@ -203,7 +203,8 @@ mod tests {
         let headers = json!({"headers": {"Cookie": "id=7", "X-Signing-Key": "abc", "Accept": "text/html"}});
         let shown = redact(&headers, &[]).to_string();
         assert!(shown.contains("text/html") && !shown.contains("id=7") && !shown.contains("abc\""), "{shown}");
-        let url = json!({"url": "https://a.test/x?page=2&token=abc&sig=d%3D", "urls": ["https://b.test/?password=abc"]});
+        let url =
+            json!({"url": "https://a.test/x?page=2&token=abc&sig=d%3D", "urls": ["https://b.test/?password=abc"]});
         let shown = redact(&url, &[]).to_string();
         assert!(shown.contains("a.test/x?page=2&token=[secret]") && !shown.contains("abc"), "{shown}");
         for hidden in ["hello", "\"k\"", "ghp_0123", "xxxx", "\"p\""] {

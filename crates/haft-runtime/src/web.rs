@@ -14,6 +14,7 @@ mod quota;
 mod request;
 mod room;
 mod trouble;
+mod written;
 
 pub use credential::Credential;
 pub use guard::Response;
