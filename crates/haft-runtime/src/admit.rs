@@ -3,6 +3,7 @@
 use crate::approver::{Approver, Question, Said, Yes};
 use crate::events::Event;
 use crate::halt::Halt;
+use crate::hygiene::LONG;
 use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
 use crate::pipeline::{Haft, Stop};
@@ -10,6 +11,7 @@ use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
 use crate::tool::off_thread;
+use crate::web::texts;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decision, Verdict};
@@ -186,7 +188,7 @@ impl Haft {
         let altered = self.registry.get(checked.spec().name.as_str()).and_then(|entry| entry.tool().altered());
         let web = match checked.spec().reach.web {
             Some(Outward::Page) => self.browsers.errand(&self.web, checked).map(Some),
-            _ => self.web.errand(checked),
+            _ => self.web_errand(checked).await,
         };
         let web = web.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
@@ -195,6 +197,16 @@ impl Haft {
         })?;
         let heard = self.heard_in(&checked.call().session).await;
         Ok(Facts { places, grants: Vec::new(), hold, shell, altered, web, heard, now_ms: now_ms() })
+    }
+
+    /// What a call would ask of the web. Long arguments are looked through on a thread of their own.
+    async fn web_errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
+        let long = || texts(checked.args(), "").iter().map(|(_, text)| text.len()).sum::<usize>() > LONG;
+        if checked.spec().reach.web.is_none() || !long() {
+            return self.web.errand(checked);
+        }
+        let (web, checked) = (Arc::clone(&self.web), checked.clone());
+        off_thread(Halt::new(), move || web.errand(&checked)).await
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {

@@ -296,7 +296,7 @@ impl Haft {
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let mut outcome = stage!("shape").in_scope(|| self.shape(&opened, raw));
+        let mut outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
         outcome.duration_ms = millis(begun);
         record.close(&outcome, goes_on);
         Ok(Passed::Here(Box::new(outcome)))

@@ -1,11 +1,11 @@
 //! api.setup: what is known of an API, so that calling it needs no guessing.
 
 use crate::scene::Scene;
-use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use crate::web::profiles::{Auth, Held, Profile, Profiles};
+use haft_core::CallError;
 use haft_core::preview::inert;
-use haft_core::{CallError, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -34,11 +34,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     .body("profile");
     // A profile is checked by its own rules, which list everything that is missing.
     spec.shapes.strict = false;
-    vec![Arc::new(Setup { spec: Arc::new(spec) })]
-}
-
-struct Setup {
-    spec: Arc<ToolSpec>,
+    vec![Blocking::tool(spec, set_up)]
 }
 
 #[derive(Deserialize)]
@@ -57,16 +53,6 @@ impl Args {
     fn profile(&self) -> Result<Map<String, Value>, CallError> {
         let missing = || CallError::invalid(format!("`profile` is missing: what to {}", self.action));
         self.profile.clone().ok_or_else(missing)
-    }
-}
-
-impl Tool for Setup {
-    fn spec(&self) -> &Arc<ToolSpec> {
-        &self.spec
-    }
-
-    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
-        Box::pin(std::future::ready(set_up(scene)))
     }
 }
 

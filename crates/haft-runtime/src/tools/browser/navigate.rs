@@ -83,7 +83,8 @@ impl Tool for Navigate {
                 }
             };
             aside.warnings.extend(part.warnings.iter().cloned());
-            Ok(reply(&place, aside, &super::page::with_rest(&part), json!({})))
+            let reply = reply(&place, aside, &super::page::with_rest(&part), json!({}));
+            Ok(super::page::looked(reply, part).await)
         })
     }
 }
