@@ -11,6 +11,7 @@ use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
 use crate::tool::off_thread;
+use crate::tools::api;
 use crate::web::texts;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
@@ -252,6 +253,7 @@ impl Haft {
                 {
                     return Err(pending.defer(error).into());
                 }
+                let args = api::with_keys(args, pending.checked());
                 let mut call = pending.into_call();
                 // The edited arguments are canonical, whatever dialect the call came in.
                 call.spoken = question.tool.to_string();
@@ -286,13 +288,14 @@ impl Haft {
         // So does the host: a page may move on by itself.
         let host = facts.web.as_ref().map(|errand| &errand.authority);
         let basis = format!("{} {said} {} {real:?} {shown:?} {:?} {host:?}", spec.name, checked.args(), facts.altered);
+        let args = api::shown_args(checked);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
-            preview: checked.preview(PREVIEW_COLUMNS),
+            preview: api::preview(checked, &args, self.web.profiles(), PREVIEW_COLUMNS),
             verdict: pending.verdict().clone(),
             severity: checked.spec().severity(facts),
-            args: checked.args().clone(),
+            args,
             diff,
             problem,
             subject: subject(checked, facts),
@@ -389,7 +392,7 @@ impl Haft {
             if look { self.effect(&checked, &facts, &halt).await } else { Effects::default() };
         Ok(Explained {
             tool: checked.spec().name.to_string(),
-            args: checked.args().clone(),
+            args: api::shown_args(&checked),
             preview: checked.preview(PREVIEW_COLUMNS),
             shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
             places: facts.places,

@@ -7,6 +7,7 @@
 mod limiter;
 mod profile;
 
+pub(crate) use profile::hide;
 pub use profile::{Auth, Endpoint, Profile, RateLimit, is_id};
 
 use super::{Request, Way, credential};

@@ -91,13 +91,47 @@ fn setting_up_asks_and_looking_does_not() {
         let made = json!({"action": "create", "profile": profile("acme", "https://api.acme.test", auth)});
         assert!(stage.call("api.setup", made).await.success);
         let asked = stage.person.asked.lock().unwrap().drain(..).collect::<Vec<_>>();
-        assert_eq!(asked, ["api.setup: create acme  https://api.acme.test  sends ${ACME_TOKEN} there as bearer"]);
+        assert_eq!(
+            asked,
+            ["api.setup: create acme: sends ${ACME_TOKEN} to api.acme.test:443 as bearer  https://api.acme.test"]
+        );
+        let auth = json!({"auth": {"type": "bearer", "token": "${AWS_SECRET_ACCESS_KEY}"}});
+        assert!(stage.call("api.setup", json!({"action": "update", "id": "acme", "profile": auth})).await.success);
+        let asked = stage.person.asked.lock().unwrap().drain(..).collect::<Vec<_>>();
+        let update = "api.setup: update acme: sends ${AWS_SECRET_ACCESS_KEY} to api.acme.test:443 as bearer";
+        assert!(asked[0].starts_with(update), "{asked:?}");
         for looks in [json!({"action": "list"}), json!({"action": "view", "id": "acme"})] {
             assert!(stage.call("api.setup", looks).await.success);
         }
         assert_eq!(stage.asked(), 0);
         assert!(stage.call("api.setup", json!({"action": "delete", "id": "acme"})).await.success);
         assert_eq!(stage.asked(), 1, "one yes is not one for everything");
+    });
+}
+
+#[test]
+fn a_key_is_in_no_question_and_survives_an_edit() {
+    run(async {
+        let stage = Stage::reaching(&[]);
+        let made = profile("acme", "https://api.acme.test", json!({"type": "bearer", "token": KEY}));
+        let call = haft_core::Call::new(
+            haft_runtime::new_call_id(),
+            "api.setup",
+            json!({"action": "create", "profile": made.clone()}),
+        );
+        let id = call.id.to_string();
+        let waits = stage.haft.call(call, &haft_runtime::Nobody, &Halt::new()).await;
+        assert_eq!(kind(&waits), "approval_required");
+        let question = stage.haft.look_at(&id).await.unwrap().unwrap();
+        let shown = serde_json::to_string(&question).unwrap();
+        assert!(!shown.contains("hunter2") && shown.contains("[secret]"), "{shown}");
+        let mut edited = question.args.clone();
+        edited["profile"]["name"] = json!("Acme Inc.");
+        let question = stage.haft.amend(&id, "a test", edited).await.unwrap();
+        assert!(!serde_json::to_string(&question).unwrap().contains("hunter2"));
+        assert!(stage.haft.approve(&id, "a test", &Halt::new()).await.unwrap().success);
+        let kept = std::fs::read_to_string(stage.haft.settings().data_dir.join("apis/acme.json")).unwrap();
+        assert!(kept.contains(KEY) && kept.contains("Acme Inc."), "{kept}");
     });
 }
 

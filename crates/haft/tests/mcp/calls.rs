@@ -2,6 +2,7 @@
 
 use crate::{Env, newest, text};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 fn names(listed: &Value) -> Vec<&str> {

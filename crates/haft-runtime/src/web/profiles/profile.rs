@@ -201,6 +201,18 @@ fn variable(text: &str) -> Option<&str> {
     well.then_some(name)
 }
 
+/// Masks what proves who asks, unless it is a variable. With some APIs the user name is the key, and the password nothing.
+pub(crate) fn hide(auth: &mut Value) {
+    let length = |auth: &Value, name: &str| auth[name].as_str().map_or(0, str::len);
+    let named = length(auth, "username") < length(auth, "password");
+    let open = |name: &str| matches!(name, "type" | "name") || (name == "username" && named);
+    for (name, value) in auth.as_object_mut().into_iter().flatten() {
+        if !open(name) && value.as_str().is_none_or(|text| variable(text).is_none()) {
+            *value = haft_core::secret::MASK.into();
+        }
+    }
+}
+
 /// One text, or a list of them.
 fn lines<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
@@ -294,14 +306,8 @@ impl Profile {
     /// The profile as it may be shown: without what proves who asks.
     pub fn shown(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let Some(auth) = &self.auth {
-            let shown = auth.shown();
-            let secret = match auth {
-                Auth::Basic { .. } => "password",
-                Auth::Bearer { .. } => "token",
-                Auth::Header { .. } | Auth::Query { .. } => "value",
-            };
-            value["auth"][secret] = shown.into();
+        if let Some(auth) = value.get_mut("auth") {
+            hide(auth);
         }
         value
     }
@@ -427,6 +433,9 @@ mod tests {
             let shown = format!("{} {read:?}", read.shown());
             assert!(!shown.contains("hunter2") && shown.contains("[secret]"), "{shown}");
         }
+        profile["auth"] = json!({"type": "basic", "username": "hunter2hunter2", "password": "x"});
+        let shown = Profile::read(&profile).unwrap().shown().to_string();
+        assert!(!shown.contains("hunter2"), "a user name that is the key: {shown}");
         profile["auth"] = json!({"type": "bearer", "token": "Bearer ${ACME_TOKEN}"});
         assert!(Profile::read(&profile).unwrap_err().message.contains("stands for the whole value"));
     }
