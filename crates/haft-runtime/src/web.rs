@@ -56,6 +56,8 @@ pub struct WebSettings {
     pub bytes: usize,
     /// How long a request may take where nobody says otherwise.
     pub timeout: Duration,
+    /// How long each 256 KiB of a larger answer may take: what fills the room that others wait for has to go on.
+    pub pace: Duration,
     /// Who carries requests: haft itself, or the proxy that the environment names.
     pub carrier: Carrier,
     /// Who searches.
@@ -72,6 +74,7 @@ impl Default for WebSettings {
             quota: Quota::default(),
             bytes: 10 << 20,
             timeout: Duration::from_secs(30),
+            pace: Duration::from_secs(15),
             carrier: Carrier::Own,
             search: SearchSettings::default(),
         }
@@ -103,13 +106,13 @@ pub struct Way<'w> {
 impl Web {
     /// A way out by these rules. What is known of APIs is kept below `data_dir`.
     pub fn new(settings: WebSettings, data_dir: &Path) -> Self {
-        let spent = Spent::new(settings.quota);
+        let (spent, room) = (Spent::new(settings.quota), Room::new(settings.pace));
         Self {
             settings,
             outside: OnceLock::new(),
             anywhere: OnceLock::new(),
             spent,
-            room: Room::default(),
+            room,
             profiles: Profiles::new(data_dir.join("apis")),
             pages: Pages::default(),
         }

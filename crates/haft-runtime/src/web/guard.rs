@@ -4,8 +4,7 @@ use super::Way;
 use super::body::{ACCEPTED, Intake};
 use super::credential::Credential;
 use super::request::Request;
-use super::room::SMALL;
-use super::trouble::{cause, late, refused, unreached, unreadable};
+use super::trouble::{cause, late, refused, slow, unreached, unreadable};
 use crate::http;
 use haft_core::host::Host;
 use haft_core::record::Kind;
@@ -84,8 +83,9 @@ impl Way<'_> {
             return Err(CallError::invalid(message).hint("ask for all of it, or for less by the API's own parameters"));
         }
         let until = Instant::now() + timeout;
+        let share = self.web.room.share(self.session);
         let work = async {
-            let _turn = self.web.room.request().await;
+            let _turn = self.web.room.request(&share).await;
             self.follow(request, until).await
         };
         let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)));
@@ -197,18 +197,22 @@ impl Way<'_> {
         // What it may become: all that is allowed, or what it says if it cannot become more.
         let said = response.content_length().filter(|_| coding.is_empty()).and_then(|size| usize::try_from(size).ok());
         let size = said.map_or(request.bytes, |said| said.min(request.bytes));
-        let mut room = None;
-        'reading: while let Some(piece) = response.chunk().await.map_err(|error| bad(cause(&error)))? {
+        let share = self.web.room.share(self.session);
+        let mut room = self.web.room.body(&share);
+        'reading: loop {
+            let next = room.in_time(response.chunk()).await.ok_or_else(|| slow(&request.target, room.pace()))?;
+            let Some(piece) = next.map_err(|error| bad(cause(&error)))? else { break };
             let mut rest = &piece[..];
             while !rest.is_empty() {
-                let fits = if room.is_some() { rest.len() } else { intake.fits(rest, SMALL) };
+                let fits = intake.fits(rest, room.limit());
                 if fits == 0 {
-                    room = self.web.room.body(size).await;
+                    room.grow().await;
                     intake.widen(size);
                     continue;
                 }
                 let more = intake.take(&rest[..fits]).map_err(bad)?;
                 noted.bytes = intake.received;
+                room.reached(intake.size());
                 rest = &rest[fits..];
                 if !more {
                     break 'reading;
