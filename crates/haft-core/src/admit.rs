@@ -90,8 +90,13 @@ impl Checked {
 
     /// One line about the call, at most `columns` wide.
     pub fn preview(&self, columns: usize) -> String {
+        self.preview_with(&self.args, columns)
+    }
+
+    /// The same with arguments that say more, or less, than those of the call.
+    pub fn preview_with(&self, args: &Value, columns: usize) -> String {
         let bodies = &self.spec.reach.bodies;
-        preview::line(&self.call.spoken, (self.spec.name.as_str(), bodies), &self.args, self.note.as_deref(), columns)
+        preview::line(&self.call.spoken, (self.spec.name.as_str(), bodies), args, self.note.as_deref(), columns)
     }
 }
 

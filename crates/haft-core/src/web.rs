@@ -64,6 +64,9 @@ pub enum Refusal {
         /// Where it leads.
         address: IpAddr,
     },
+    /// A name that only the proxy could look up.
+    #[error("`{0}` has no address here, so that where the proxy would go cannot be checked")]
+    OnlyTheProxyKnows(String),
 }
 
 impl Refusal {
@@ -78,6 +81,9 @@ impl Refusal {
             }
             Self::Private(_) | Self::LeadsInside { .. } => {
                 "a service of your own is reached by adding `host:port` to `web.allow_private` in your configuration"
+            }
+            Self::OnlyTheProxyKnows(_) => {
+                "check the spelling of the name; `web.proxy: trust` in your configuration leaves such names to the proxy"
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Dry runs: what a call would do, found out without doing it.
 
 use crate::halt::Halt;
-use crate::hygiene;
+use crate::hygiene::{self, Looked};
 use crate::pipeline::{Haft, Stop};
 use crate::{apply, journal};
 use haft_core::admit::judge;
@@ -117,8 +117,11 @@ impl Haft {
         outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
         outcome.warnings = reply.warnings;
         outcome.labels = reply.labels;
-        let whole = outcome.output.clone();
-        hygiene::tend(&mut outcome, &whole);
+        let looked = match reply.looked {
+            Some(looked) => looked,
+            None => Looked::at_all(outcome.output.clone()).await.0,
+        };
+        hygiene::tend(&mut outcome, looked).await;
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         Ok(outcome)

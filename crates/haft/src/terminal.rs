@@ -134,9 +134,19 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     text.join("\n")
 }
 
-/// The body that a request would carry, with what looks like a key masked: whoever says yes to it has seen that.
+/// What of a question's arguments is sent or run as it is, and what is said of it.
+fn carried(question: &Question) -> Option<(&'static str, &'static str)> {
+    match question.tool.as_str() {
+        "web.request" => Some(("body", "it sends:")),
+        "browser.evaluate" => Some(("expression", "it runs:")),
+        _ => None,
+    }
+}
+
+/// What a request would carry, or a page would run, with what looks like a key masked: whoever says yes to it has seen
+/// that.
 pub(crate) fn body(question: &Question) -> Option<String> {
-    let body = question.args.get("body").filter(|_| question.tool.as_str() == "web.request")?;
+    let body = question.args.get(carried(question)?.0)?;
     let whole = body.as_str().map_or_else(|| format!("{body:#}"), str::to_owned);
     Some(haft_core::secret::mask(&whole).into_owned())
 }
@@ -149,7 +159,7 @@ pub(crate) fn sent(question: &Question, lines: usize) -> Option<String> {
     let piece = |piece: &[char]| format!("  {}", inert(&piece.iter().collect::<String>()));
     let more = pieces.clone().count().saturating_sub(lines);
     let rest = (more > 0).then(|| paint(FAINT, format!("… {more} more lines")));
-    let head = paint(FAINT, "it sends:");
+    let head = paint(FAINT, carried(question)?.1);
     Some(std::iter::once(head).chain(pieces.take(lines).map(piece)).chain(rest).collect::<Vec<_>>().join("\n"))
 }
 

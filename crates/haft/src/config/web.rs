@@ -8,6 +8,7 @@ use super::placed::{Placed, Spot, Text};
 use super::search::Search;
 use haft_core::host::{Fault, HostRule, HostRules};
 use haft_core::web::Network;
+use haft_runtime::http::Carrier;
 use haft_runtime::web::{Quota, WebSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,12 +34,41 @@ pub struct Web {
     /// How much may be asked for.
     #[serde(skip_serializing_if = "super::file::is_default")]
     pub limits: WebLimits,
-    /// Whether the proxy is used that the environment names (`HTTPS_PROXY` and its like).
+    /// Whether the proxy is used that the environment names (`HTTPS_PROXY` and its like). `trust` leaves names to it
+    /// that have no address here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub proxy: Option<bool>,
+    pub proxy: Option<Proxy>,
     /// Who searches.
     #[serde(skip_serializing_if = "super::file::is_default")]
     pub search: Search,
+}
+
+/// Whether a proxy is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Proxy {
+    /// Yes or no.
+    Switch(bool),
+    /// Yes, and more.
+    Word(ProxyTrust),
+}
+
+/// How far a proxy is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyTrust {
+    /// With names that have no address here.
+    Trust,
+}
+
+impl From<Proxy> for Carrier {
+    fn from(proxy: Proxy) -> Self {
+        match proxy {
+            Proxy::Switch(false) => Self::Own,
+            Proxy::Switch(true) => Self::Environment,
+            Proxy::Word(ProxyTrust::Trust) => Self::Trusted,
+        }
+    }
 }
 
 /// How much may be asked of the web.
@@ -122,7 +152,7 @@ impl Web {
                 day: day.unwrap_or(usual.quota.day),
             },
             timeout: timeout_ms.map_or(usual.timeout, Duration::from_millis),
-            proxy: self.proxy.unwrap_or(usual.proxy),
+            carrier: self.proxy.map_or(usual.carrier, Carrier::from),
             search: self.search.wanted()?,
             ..usual
         })

@@ -84,7 +84,8 @@ impl Tool for Navigate {
                 }
             };
             aside.warnings.extend(part.warnings.iter().cloned());
-            Ok(answered(reply(&place, aside, &super::page::with_rest(&part), data), opened.status))
+            let reply = answered(reply(&place, aside, &super::page::with_rest(&part), data), opened.status);
+            Ok(super::page::looked(reply, part).await)
         })
     }
 }

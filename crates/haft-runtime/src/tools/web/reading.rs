@@ -60,6 +60,8 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
         text.warnings.push(format!("only the first {} of the text are kept", size(TEXT_MAX)));
     }
     text.content_type = media_type(content_type).unwrap_or_default();
+    text.text = response.masked(text.text);
+    text.title = text.title.map(|title| response.masked(title));
     text
 }
 
@@ -138,7 +140,7 @@ mod tests {
     fn answer(content_type: &str, body: impl Into<Vec<u8>>) -> Response {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
         let target = Target::read("https://example.com/dir/page").unwrap();
-        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0 }
+        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0, veil: None }
     }
 
     fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
@@ -174,6 +176,19 @@ mod tests {
         assert_eq!((markdown.text.as_str(), markdown.warnings.len()), ("# On Apples\n\nThey are red.\n", 0));
         assert_eq!(text.text, "On Apples\n\nThey are red.\n", "the title once");
         assert!(html.text == page && html.warnings == ["format html is the page as it came; main is not heeded"]);
+    }
+
+    #[test]
+    fn a_page_that_repeats_a_key_does_not_show_it() {
+        let veil = crate::web::Credential::query(&Target::read("https://example.com/").unwrap(), "key", "k3y/a_b+c==");
+        let html = "<title>k3y/a&lowbar;b+c==</title><p>k3y&#47;a_b&plus;c&equals;=<pre>k3y/a_b+c==</pre>";
+        for format in ["markdown", "text", "html"] {
+            let how = How { format: format.to_owned(), main: false };
+            let answer = Response { veil: Some(veil.clone()), ..answer("text/html", html) };
+            let page = read(&answer, &how, &|_| Err(String::new()));
+            assert!(page.text.contains("[secret]") && !page.text.contains("k3y"), "{format}: {}", page.text);
+            assert!(!page.title.unwrap_or_default().contains("k3y"));
+        }
     }
 
     #[test]
