@@ -28,7 +28,7 @@ pub(super) fn reply(mut outcome: Outcome, decide_at: &str, schema: Option<&Schem
     if outcome.labels.contains(&Label::Untrusted) {
         // Some clients show a model the data in place of the text: it is marked off like that.
         let mark = mark_of(&outcome.output).map_or_else(haft_runtime::new_mark, str::to_owned);
-        data = data.and_then(|data| marked_off(data, &mark, schema));
+        data = data.and_then(|data| marked_off(&data, &mark, schema));
     }
     let mut shown = data.as_mut().and_then(Value::as_object_mut).map(blocks).unwrap_or_default();
     if outcome.output.is_empty() && outcome.success && outcome.warnings.is_empty() && !shown.is_empty() {
@@ -47,11 +47,11 @@ pub(super) fn reply(mut outcome: Outcome, decide_at: &str, schema: Option<&Schem
 }
 
 /// Data in which every sentence is between marks. None if that cannot be done within its schema.
-fn marked_off(data: Value, mark: &str, schema: Option<&Schema>) -> Option<Value> {
+fn marked_off(data: &Value, mark: &str, schema: Option<&Schema>) -> Option<Value> {
     let faults = |data: &Value| schema.map(|schema| schema.violations(data)).unwrap_or_default();
     let mut marked = wrap(data.clone(), mark);
     let wrong = faults(&marked);
-    if wrong.is_empty() || !faults(&data).is_empty() {
+    if wrong.is_empty() || !faults(data).is_empty() {
         return Some(marked);
     }
     // A choice of short values, a pattern: what a schema pins down cannot say much.

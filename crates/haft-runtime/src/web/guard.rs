@@ -92,7 +92,7 @@ impl Way<'_> {
         done.map_err(|mut error| {
             if let Some(credential) = veil {
                 credential.mask_text(&mut error.message);
-                error.hint.as_mut().map(|hint| credential.mask_text(hint));
+                error.hint.iter_mut().for_each(|hint| credential.mask_text(hint));
             }
             error
         })
