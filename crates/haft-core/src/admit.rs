@@ -90,8 +90,13 @@ impl Checked {
 
     /// One line about the call, at most `columns` wide.
     pub fn preview(&self, columns: usize) -> String {
+        self.preview_with(&self.args, columns)
+    }
+
+    /// The same with arguments that say more, or less, than those of the call.
+    pub fn preview_with(&self, args: &Value, columns: usize) -> String {
         let bodies = &self.spec.reach.bodies;
-        preview::line(&self.call.spoken, (self.spec.name.as_str(), bodies), &self.args, self.note.as_deref(), columns)
+        preview::line(&self.call.spoken, (self.spec.name.as_str(), bodies), args, self.note.as_deref(), columns)
     }
 }
 
@@ -394,6 +399,23 @@ fn adjust(verdict: Verdict, votes: &[Cast], autonomy: Autonomy, looks: bool) -> 
     }
 }
 
+/// What to type to see who said what, so that it works as it stands.
+fn explain_hint(checked: &Checked) -> String {
+    const LONGEST: usize = 200;
+    // As it was called: what was added since is nothing to type.
+    let (name, args) = (&checked.call.spoken, checked.call.args.to_string());
+    let plain = checked.call.dialect == crate::Dialect::Haft;
+    let typed = plain
+        && args.len() <= LONGEST
+        && crate::preview::inert(&args) == args
+        && !crate::secret::contains_secret(&args);
+    if typed {
+        format!("`haft explain {name} '{}'` shows every voice and what it said", args.replace('\'', r"'\''"))
+    } else {
+        format!("`haft explain {}` with the same arguments shows every voice and what it said", checked.spec.name)
+    }
+}
+
 /// Decides about a call. This is the only source of [`Admitted`] besides an answered [`Pending`].
 pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) -> Ruling {
     let (_, verdict) = judge(&checked, &facts, policy, chain);
@@ -402,8 +424,7 @@ pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) ->
         Decision::Ask => Ruling::Ask(Pending { checked, facts, verdict }),
         Decision::Deny => {
             let message = format!("{} (by {})", verdict.reason, verdict.by);
-            let error = CallError::new(ErrorKind::Denied, message)
-                .hint(format!("`haft explain {}` shows every voice and what it said", checked.spec.name));
+            let error = CallError::new(ErrorKind::Denied, message).hint(explain_hint(&checked));
             Ruling::Refused(Refused { checked, verdict, error })
         }
     }

@@ -89,26 +89,44 @@ fn request(args: &Value) -> String {
     };
     let headers = args.get("headers").and_then(Value::as_object).filter(|headers| !headers.is_empty());
     let headers = headers.map(|headers| format!("  headers={}", shown(&headers.clone().into()))).unwrap_or_default();
-    format!("{} {}{sent}{headers}", text("method"), crate::secret::mask(text("url")))
+    format!("{} {}{sent}{headers}", text("method"), crate::secret::mask_urls(text("url")))
 }
 
-/// What is done to which profile. Where it leads, and which variable would be sent there, is what a person decides
-/// about; a key itself is not shown.
+/// What is done to which profile. Which variable would be sent to which host is what a person decides about, so it comes
+/// first; a key itself is not shown.
 fn setup(args: &Value) -> String {
     let profile = &args["profile"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let id = if args["id"].is_string() { text(&args["id"]) } else { text(&profile["id"]) };
-    let mut said = format!("{} {id}", text(&args["action"]));
-    if let Some(base) = profile["base_url"].as_str() {
-        let _ = write!(said, "  {}", crate::secret::mask(base));
-    }
+    let mut said = format!("{} {}", text(&args["action"]), cut(&id, ID_COLUMNS));
+    let base = profile["base_url"].as_str();
     if let Some(auth) = profile["auth"].as_object() {
-        let named = auth.values().filter_map(Value::as_str).filter(|value| value.starts_with("${"));
-        let named: Vec<&str> = named.collect();
+        let named: Vec<&str> =
+            auth.values().filter_map(Value::as_str).filter(|value| value.starts_with("${")).collect();
         let what = if named.is_empty() { "a key".to_owned() } else { named.join(" ") };
-        let _ = write!(said, "  sends {what} there as {}", text(auth.get("type").unwrap_or(&Value::Null)));
+        let kind = text(auth.get("type").unwrap_or(&Value::Null));
+        let host = base.map_or_else(|| "a host that is not known".to_owned(), host);
+        let _ = write!(said, ": sends {what} to {host} as {kind}");
+    }
+    if let Some(base) = base {
+        let _ = write!(said, "  {}", crate::secret::mask_urls(base));
     }
     said
+}
+
+/// As much of an id is shown.
+const ID_COLUMNS: usize = 64;
+/// As much of a host is shown.
+const HOST_COLUMNS: usize = 50;
+
+/// The host that a URL leads to, in plain letters. Of a long one the end is shown: that is whose it is.
+fn host(url: &str) -> String {
+    let Ok(target) = crate::web::Target::read(url) else { return "what is no URL".to_owned() };
+    let authority = target.authority();
+    match authority.len().checked_sub(HOST_COLUMNS).filter(|over| *over > 0) {
+        Some(over) => format!("…{}", &authority[authority.ceil_char_boundary(over + 1)..]),
+        None => authority,
+    }
 }
 
 /// The command of a call, with the arguments that it is given apart, as a shell would write them.
@@ -141,9 +159,12 @@ fn generic(args: &Value, bodies: &[&str]) -> String {
     entries.sort_by_key(|(name, value)| (value.is_object() || value.is_array(), name.as_str()));
     let value = |name: &str, value: &Value| match value.as_str() {
         Some(text) if bodies.contains(&name) => format!("({})", size(text.len())),
+        Some(text) if name == "url" => Value::from(crate::secret::mask_urls(text)).to_string(),
         _ => shown(value),
     };
-    entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ")
+    let text =
+        entries.iter().map(|(name, given)| format!("{name}={}", value(name, given))).collect::<Vec<_>>().join(", ");
+    crate::secret::mask(&text).into_owned()
 }
 
 fn shown(value: &Value) -> String {
@@ -198,6 +219,12 @@ mod tests {
                 "auth": {"type": "bearer", "token": "${A_TOKEN}"}}}),
                 None,
             ),
+            show("web.search", json!({"query": format!("my key AKIA{}", "Z7Q3M5N2K8R4T6W1")}), None),
+            show(
+                "browser.navigate",
+                json!({"url": format!("https://a.test/?k=AKIA{}", "Z7Q3M5N2K8R4T6W1"), "wait": "load"}),
+                None,
+            ),
             show("my.search", json!({"b": {"x": 1, "y": 2, "z": 3, "w": 4}, "a": "v", "c": [1, 2]}), None),
         ];
         insta::assert_snapshot!(lines.join("\n"), @r#"
@@ -205,9 +232,23 @@ mod tests {
         file.read: config.lua  +100,50  # reading tail
         file.write: output.txt (2.3KB)  # saving log
         web.request: POST https://a.test/x  (7B)  headers={X}
-        api.setup: create a  https://a.test  sends ${A_TOKEN} there as bearer
+        api.setup: create a: sends ${A_TOKEN} to a.test:443 as bearer  https://a.test
+        web.search: query="my key [secret]"
+        browser.navigate: url="https://a.test/?k=[secret]", wait="load"
         my.search: a="v", b={x, y, z, +1 more}, c=[2 items]
         "#);
+    }
+
+    #[test]
+    fn where_a_variable_goes_is_seen_however_long_the_rest_is() {
+        let base = format!("https://api.bank.test.{}.evil.test/{}", "a".repeat(60), "b".repeat(300));
+        let auth = json!({"type": "bearer", "token": "${AWS_SECRET_ACCESS_KEY}"});
+        let args = json!({"action": "create", "profile": {"id": "bank", "base_url": base, "auth": auth}});
+        let shown = line("api.setup", ("api.setup", &[]), &args, None, 120);
+        assert!(
+            shown.contains("sends ${AWS_SECRET_ACCESS_KEY} to …") && shown.contains(".evil.test:443 as bearer"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub fn sealed(value: &Value) -> Value {
 fn redact_value(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > CLEAR_MAX => fingerprint(value),
-        Value::String(text) => Value::String(secret::mask(text).into_owned()),
+        Value::String(text) => Value::String(secret::mask_urls(text).into_owned()),
         Value::Array(items) => items.iter().map(redact_value).collect(),
         Value::Object(_) => redact(value, &[]),
         other => other.clone(),
@@ -203,6 +203,10 @@ mod tests {
         let headers = json!({"headers": {"Cookie": "id=7", "X-Signing-Key": "abc", "Accept": "text/html"}});
         let shown = redact(&headers, &[]).to_string();
         assert!(shown.contains("text/html") && !shown.contains("id=7") && !shown.contains("abc\""), "{shown}");
+        let url =
+            json!({"url": "https://a.test/x?page=2&token=abc&sig=d%3D", "urls": ["https://b.test/?password=abc"]});
+        let shown = redact(&url, &[]).to_string();
+        assert!(shown.contains("a.test/x?page=2&token=[secret]") && !shown.contains("abc"), "{shown}");
         for hidden in ["hello", "\"k\"", "ghp_0123", "xxxx", "\"p\""] {
             assert!(!text.contains(hidden), "{hidden} in {text}");
         }

@@ -76,6 +76,41 @@ pub fn is_secret_header(name: &str) -> bool {
         || lower.ends_with("_key")
 }
 
+/// Whether a parameter of a query is secret by its name: short names are common there.
+fn is_secret_parameter(name: &str) -> bool {
+    let decoded = url::form_urlencoded::parse(name.as_bytes()).next().map_or_else(String::new, |(name, _)| name.into());
+    let plain = decoded.to_lowercase();
+    let short = ["sig", "key", "pwd", "pass", "code", "otp", "pin", "sid", "session", "jwt"];
+    is_secret_header(&plain) || short.contains(&plain.as_str())
+}
+
+/// The text with everything masked that looks like a secret, and in its URLs what stands for one by its name:
+/// `?token=…`.
+pub fn mask_urls(text: &str) -> Cow<'_, str> {
+    let masked = mask(text);
+    if !masked.contains("://") || !masked.contains('=') {
+        return masked;
+    }
+    let (mut out, mut done) = (String::new(), 0);
+    for (at, _) in masked.match_indices(['?', '&', ';', '#']) {
+        // What a value held is no parameter.
+        let Some(rest) = masked.get(at + 1..).filter(|_| at >= done) else { continue };
+        let outside = |c: char| c.is_whitespace() || "?&;#/=\"'<>`".contains(c);
+        let Some((name, after)) = rest.find(outside).map(|end| rest.split_at(end)) else { continue };
+        let Some(value) = after.strip_prefix('=').filter(|_| is_secret_parameter(name)) else { continue };
+        let length = value.find(|c: char| c.is_whitespace() || "&#\"'<>`".contains(c)).unwrap_or(value.len());
+        let begin = at + 1 + name.len() + 1;
+        out.push_str(&masked[done..begin]);
+        out.push_str(MASK);
+        done = begin + length;
+    }
+    if done == 0 {
+        return masked;
+    }
+    out.push_str(&masked[done..]);
+    Cow::Owned(out)
+}
+
 /// The text with everything that looks like a secret masked.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if SIGNS.as_ref().is_some_and(|signs| !signs.is_match(text)) {
@@ -146,7 +181,10 @@ fn is_random(value: &str) -> bool {
 
 /// Whether the text holds something that looks like a secret.
 pub fn contains_secret(text: &str) -> bool {
-    matches!(mask(text), Cow::Owned(_)) || mask(text) == MASK
+    match mask(text) {
+        Cow::Owned(_) => true,
+        Cow::Borrowed(shown) => shown == MASK,
+    }
 }
 
 #[cfg(test)]
@@ -216,6 +254,23 @@ mod tests {
         ] {
             assert_eq!(mask(&text), shown, "{text}");
             assert!(contains_secret(&text));
+        }
+    }
+
+    #[test]
+    fn what_a_url_calls_a_secret_is_masked() {
+        for (text, shown) in [
+            ("https://a.test/x?token=abc&n=1", "https://a.test/x?token=[secret]&n=1"),
+            ("https://a.test/x?n=1&sig=a%2Fb==#top", "https://a.test/x?n=1&sig=[secret]#top"),
+            ("https://a.test/?to%6ben=abc", "https://a.test/?to%6ben=[secret]"),
+            ("https://a.test/#access_token=abc&state=1", "https://a.test/#access_token=[secret]&state=1"),
+            ("curl 'https://a.test/?password=a?token=b' -o x", "curl 'https://a.test/?password=[secret]' -o x"),
+            ("https://a.test/?q=token&key=", "https://a.test/?q=token&key=[secret]"),
+            ("https://a.test/?keyword=x&passage=2", "https://a.test/?keyword=x&passage=2"),
+            ("a ? token=b : c", "a ? token=b : c"),
+            ("x?token=abc", "x?token=abc"),
+        ] {
+            assert_eq!(mask_urls(text), shown);
         }
     }
 

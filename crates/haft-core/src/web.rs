@@ -31,7 +31,8 @@ pub enum Network {
 /// Who may be reached by one call: what everybody with a say allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// The network as the configuration, the agent's rules and the tool's rules have it. All of them must allow a host.
+    /// The network as the configuration, the agent's rules and the tool's rules have it, in that order. All of them must
+    /// allow a host.
     pub networks: Vec<Network>,
     /// Hosts on this machine or its network that may be reached all the same, by name or address and port.
     pub private: HostRules,
@@ -43,12 +44,18 @@ pub enum Refusal {
     /// There is no network.
     #[error("the configuration gives no network")]
     NoNetwork,
+    /// There is none for this agent or tool.
+    #[error("the configuration gives this agent or tool no network")]
+    NoNetworkFor,
     /// A list does not hold it.
     #[error("`{0}` is not on the list of hosts that may be reached")]
     NotListed(String),
     /// An address of this machine, its network, or a network that is nobody's.
     #[error("`{0}` is not a public address")]
     Private(String),
+    /// A service inside that is open to its own pages alone.
+    #[error("`{0}` is a service of your own, and what asked for it was not opened from there")]
+    Strange(String),
     /// A name that leads to such an address.
     #[error("`{name}` leads to {address}, which is not a public address")]
     LeadsInside {
@@ -57,6 +64,9 @@ pub enum Refusal {
         /// Where it leads.
         address: IpAddr,
     },
+    /// A name that only the proxy could look up.
+    #[error("`{0}` has no address here, so that where the proxy would go cannot be checked")]
+    OnlyTheProxyKnows(String),
 }
 
 impl Refusal {
@@ -64,9 +74,16 @@ impl Refusal {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::NoNetwork => "set `web.network` in the configuration",
+            Self::NoNetworkFor => "`web.agents` or `web.tools` in the configuration says so",
             Self::NotListed(_) => "add the host to the `web.network` list in the configuration if it should be reached",
+            Self::Strange(_) => {
+                "browser.navigate opens it by itself; `browser.allow_private` in your configuration opens it to every page"
+            }
             Self::Private(_) | Self::LeadsInside { .. } => {
                 "a service of your own is reached by adding `host:port` to `web.allow_private` in your configuration"
+            }
+            Self::OnlyTheProxyKnows(_) => {
+                "check the spelling of the name; `web.proxy: trust` in your configuration leaves such names to the proxy"
             }
         }
     }
@@ -77,10 +94,12 @@ impl Rules {
     pub fn admits(&self, target: &Target) -> Result<(), Refusal> {
         let (host, port) = (target.host(), target.port());
         let private = self.admits_inside(target);
-        for network in &self.networks {
+        for (at, network) in self.networks.iter().enumerate() {
             match network {
                 Network::All => {}
-                Network::None => return Err(Refusal::NoNetwork),
+                // What everybody has comes first.
+                Network::None if at == 0 => return Err(Refusal::NoNetwork),
+                Network::None => return Err(Refusal::NoNetworkFor),
                 Network::Only(rules) if rules.rule_for(host, port).is_some() => {}
                 Network::Only(_) => return Err(Refusal::NotListed(target.authority())),
             }
@@ -138,6 +157,8 @@ mod tests {
         assert!(matches!(rules.admits(&target("http://www.example.com/")), Err(Refusal::NotListed(_))));
         let none = Rules { networks: vec![Network::None, Network::All], ..Rules::default() };
         assert_eq!(none.admits(&target("https://www.example.com/")), Err(Refusal::NoNetwork));
+        let none = Rules { networks: vec![Network::All, Network::None], ..Rules::default() };
+        assert_eq!(none.admits(&target("https://www.example.com/")), Err(Refusal::NoNetworkFor));
     }
 
     #[test]

@@ -135,13 +135,13 @@ impl Zones {
     }
 
     /// The stretches of the text that the page is about; none if that cannot be told.
-    pub(crate) fn main(mut self, out: &str) -> Option<String> {
+    pub(crate) fn main(&self, out: &str) -> Option<String> {
         let sums = self.sums();
-        let chosen = self.stated(&sums).or_else(|| self.scored(&sums))?;
-        let chosen = self.widened(chosen, &sums);
-        self.all[chosen].end = self.all[chosen].end.min(out.len());
-        let text = self.kept(chosen, &sums, out);
-        (text.len() >= LEAST).then_some(text)
+        let long = self.stated(&sums, LEAST).or_else(|| self.scored(&sums));
+        let long = long.map(|chosen| self.kept(self.widened(chosen, &sums), &sums, out));
+        // Of a short page only the page itself can say what it is about.
+        let short = || self.stated(&sums, 1).map(|chosen| self.kept(chosen, &sums, out));
+        long.filter(|text| text.len() >= LEAST).or_else(|| short().filter(|text| !text.is_empty()))
     }
 
     /// Text and linked text of each, with all inside.
@@ -156,10 +156,10 @@ impl Zones {
     }
 
     /// What the page itself says is its main part: one main element, or one article.
-    fn stated(&self, sums: &[(usize, usize)]) -> Option<usize> {
+    fn stated(&self, sums: &[(usize, usize)], least: usize) -> Option<usize> {
         let of = |kind: Kind| {
             let fits =
-                |index: &usize| self.all[*index].kind == kind && !self.all[*index].gone && sums[*index].0 >= LEAST;
+                |index: &usize| self.all[*index].kind == kind && !self.all[*index].gone && sums[*index].0 >= least;
             let mut found = (0..self.all.len()).filter(fits);
             let first = found.next();
             first.filter(|_| found.next().is_none())
@@ -207,7 +207,7 @@ impl Zones {
 
     /// The text of a container without what in it stands around the content.
     fn kept(&self, chosen: usize, sums: &[(usize, usize)], out: &str) -> String {
-        let end = self.all[chosen].end;
+        let end = self.all[chosen].end.min(out.len());
         let mut at = self.all[chosen].start;
         let mut parts = Vec::new();
         for (index, zone) in self.all.iter().enumerate().skip(chosen + 1) {

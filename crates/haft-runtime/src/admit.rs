@@ -3,6 +3,7 @@
 use crate::approver::{Approver, Question, Said, Yes};
 use crate::events::Event;
 use crate::halt::Halt;
+use crate::hygiene::LONG;
 use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
 use crate::pipeline::{Haft, Stop};
@@ -10,6 +11,8 @@ use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
 use crate::tool::off_thread;
+use crate::tools::api;
+use crate::web::texts;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decision, Verdict};
@@ -191,7 +194,7 @@ impl Haft {
             (Some(Outward::Made), Some(tool)) => {
                 tool.aim(checked.args()).map(|aim| Some(self.web.errand_to(checked, &aim)))
             }
-            _ => self.web.errand(checked),
+            _ => self.web_errand(checked).await,
         };
         let web = web.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
@@ -200,6 +203,16 @@ impl Haft {
         })?;
         let heard = self.heard_in(&checked.call().session).await;
         Ok(Facts { places, grants: Vec::new(), hold, shell, altered, barred, web, heard, now_ms: now_ms() })
+    }
+
+    /// What a call would ask of the web. Long arguments are looked through on a thread of their own.
+    async fn web_errand(&self, checked: &Checked) -> Result<Option<Errand>, CallError> {
+        let long = || texts(checked.args(), "").iter().map(|(_, text)| text.len()).sum::<usize>() > LONG;
+        if checked.spec().reach.web.is_none() || !long() {
+            return self.web.errand(checked);
+        }
+        let (web, checked) = (Arc::clone(&self.web), checked.clone());
+        off_thread(Halt::new(), move || web.errand(&checked)).await
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
@@ -245,6 +258,7 @@ impl Haft {
                 {
                     return Err(pending.defer(error).into());
                 }
+                let args = api::with_keys(args, pending.checked());
                 let mut call = pending.into_call();
                 // The edited arguments are canonical, whatever dialect the call came in.
                 call.spoken = question.tool.to_string();
@@ -279,13 +293,14 @@ impl Haft {
         // So does the host: a page may move on by itself.
         let host = facts.web.as_ref().map(|errand| &errand.authority);
         let basis = format!("{} {said} {} {real:?} {shown:?} {:?} {host:?}", spec.name, checked.args(), facts.altered);
+        let args = api::shown_args(checked);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
-            preview: checked.preview(PREVIEW_COLUMNS),
+            preview: api::preview(checked, &args, self.web.profiles(), PREVIEW_COLUMNS),
             verdict: pending.verdict().clone(),
             severity: checked.spec().severity(facts),
-            args: checked.args().clone(),
+            args,
             diff,
             problem,
             subject: subject(checked, facts),
@@ -383,7 +398,7 @@ impl Haft {
             if look { self.effect(&checked, &facts, &halt).await } else { Effects::default() };
         Ok(Explained {
             tool: checked.spec().name.to_string(),
-            args: checked.args().clone(),
+            args: api::shown_args(&checked),
             preview: checked.preview(PREVIEW_COLUMNS),
             shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
             places: facts.places,

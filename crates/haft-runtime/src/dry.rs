@@ -1,13 +1,15 @@
 //! Dry runs: what a call would do, found out without doing it.
 
 use crate::halt::Halt;
-use crate::hygiene;
+use crate::hygiene::{self, Looked};
 use crate::pipeline::{Haft, Stop};
 use crate::{apply, journal};
 use haft_core::admit::judge;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::place::{Access, Place};
+use haft_core::secret::{is_secret_header, mask};
 use haft_core::tool::Effect;
+use haft_core::web::Errand;
 use haft_core::{Call, CallError, Checked, ErrorKind, Facts, Outcome};
 use serde_json::json;
 
@@ -16,6 +18,24 @@ use serde_json::json;
 pub(crate) fn may_look(places: &[Place]) -> bool {
     let writes = |place: &Place| place.param == crate::judge::PARAM && place.access == Access::Write;
     places.iter().all(|place| writes(place) || (place.inside && place.sensitive.is_none()))
+}
+
+/// The request that a call would make. Nothing is sent; what looks like a key is masked.
+fn would_be(checked: &Checked, errand: &Errand, verdict: Verdict) -> Outcome {
+    let args = checked.args();
+    let mut text = format!("Nothing was sent. It would be:\n{} {}\n", errand.method, mask(&errand.url));
+    for (name, value) in args["headers"].as_object().into_iter().flatten() {
+        let value = if is_secret_header(name) { "[secret]".into() } else { mask(value.as_str().unwrap_or_default()) };
+        text.push_str(&format!("{name}: {value}\n"));
+    }
+    let body = args.get("body").map(|body| body.as_str().map_or_else(|| format!("{body:#}"), str::to_owned));
+    text.extend(body.map(|body| format!("\n{}\n", mask(&body))));
+    let asked = (verdict.decision == Decision::Ask).then(|| format!("a person would be asked: {}", verdict.reason));
+    let mut outcome = Outcome::success(checked.call().id.clone(), &checked.spec().name, text, verdict);
+    let request = json!({ "method": errand.method, "url": mask(&errand.url) });
+    outcome.data = Some(json!({ "dry_run": true, "changes": [], "diff": "", "result": request }));
+    outcome.warnings.extend(asked);
+    outcome
 }
 
 impl Haft {
@@ -56,8 +76,12 @@ impl Haft {
                 format!("even looking has to be asked: {}", verdict.reason),
             ));
         }
-        // Trying does not touch files, but what is sent is sent.
-        let out = facts.web.is_some() || facts.hold.as_ref().is_some_and(|hold| hold.network);
+        // What is sent is sent, so what would be is only shown.
+        if let Some(errand) = facts.web.as_ref().filter(|errand| errand.writes || verdict.decision != Decision::Allow) {
+            return Ok(would_be(checked, errand, verdict));
+        }
+        // Trying does not touch files, but a program may reach out.
+        let out = facts.hold.as_ref().is_some_and(|hold| hold.network);
         if out && verdict.decision != Decision::Allow {
             return Err(refuse(
                 ErrorKind::ApprovalRequired,
@@ -93,8 +117,11 @@ impl Haft {
         outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
         outcome.warnings = reply.warnings;
         outcome.labels = reply.labels;
-        let whole = outcome.output.clone();
-        hygiene::tend(&mut outcome, &whole);
+        let looked = match reply.looked {
+            Some(looked) => looked,
+            None => Looked::at_all(outcome.output.clone()).await.0,
+        };
+        hygiene::tend(&mut outcome, looked).await;
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         Ok(outcome)

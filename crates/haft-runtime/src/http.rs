@@ -35,12 +35,16 @@ pub enum Leads {
 }
 
 /// Who carries requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carrier {
     /// haft itself.
+    #[default]
     Own,
-    /// The proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY` name, but for the hosts in `NO_PROXY`.
+    /// The proxies that `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY` name, but for the hosts in `NO_PROXY`. They look names
+    /// up themselves; a name is only given to them if it leads outside from here as well.
     Environment,
+    /// The same, and names that have no address here are left to them, wherever those may lead.
+    Trusted,
 }
 
 /// A name that has no address.
@@ -57,7 +61,7 @@ pub fn client(leads: Leads, carrier: Carrier) -> Result<Client, CallError> {
     ready();
     let proxies = match carrier {
         Carrier::Own => Vec::new(),
-        Carrier::Environment => proxies(|name| std::env::var(name).ok())?,
+        Carrier::Environment | Carrier::Trusted => proxies(|name| std::env::var(name).ok())?,
     };
     let resolver = Resolver { leads, free: proxies.iter().filter_map(|(_, url)| host_of(url)).collect() };
     let builder = Client::builder()
@@ -180,25 +184,31 @@ pub(crate) fn is_inside(address: IpAddr) -> bool {
 #[error("{0}; only the server's own host may be there")]
 pub struct Stranger(#[from] Refusal);
 
-/// Whether an address in a URL may be connected to for somebody whose own host is `own`. Where names lead is for the
-/// client to judge, in the moment of connecting.
-pub fn judge(target: &Target, own: &Host) -> Result<(), Stranger> {
-    if target.host() == own {
+/// Whether somebody may be asked for a server whose own place is `own`: the server itself wherever it is, anybody else
+/// only outside. Another port is somebody else. Where a name leads is for the client to judge, in the moment of
+/// connecting, or judged here if a proxy connects.
+pub async fn judge(target: &Target, own: &Target, carrier: Carrier) -> Result<(), Stranger> {
+    if target.authority() == own.authority() {
         return Ok(());
     }
     Rules { networks: vec![Network::All], ..Rules::default() }.admits(target)?;
     match target.host() {
         Host::Address(address) if is_inside(*address) => Err(Refusal::Private(target.authority()).into()),
-        Host::Address(_) | Host::Name(_) => Ok(()),
+        Host::Address(_) => Ok(()),
+        Host::Name(name) => Ok(leads_outside_from_here(name, carrier).await?),
     }
 }
 
-/// Where a proxy carries requests, it also looks names up. What they lead to from here is checked all the same; a name
-/// that only the proxy knows is left to the proxy, which somebody has chosen to trust with that.
-pub(crate) async fn leads_outside_from_here(name: &str) -> Result<(), Refusal> {
+/// Where a proxy carries requests, it also looks names up. What they lead to from here is checked all the same. A name
+/// that has no address here is not sent there unless the proxy is trusted with that: it may be one inside.
+pub(crate) async fn leads_outside_from_here(name: &str, carrier: Carrier) -> Result<(), Refusal> {
+    if carrier == Carrier::Own {
+        return Ok(());
+    }
     match look_up(name).await {
         Ok(found) => outside_only(name, &found),
-        Err(_) => Ok(()),
+        Err(_) if carrier == Carrier::Trusted => Ok(()),
+        Err(_) => Err(Refusal::OnlyTheProxyKnows(inert(name))),
     }
 }
 
@@ -231,14 +241,17 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_server_names_nobody_inside_but_itself() {
-        let (here, there) = (Host::read("127.0.0.1").unwrap(), Host::read("mcp.example").unwrap());
+    #[tokio::test]
+    async fn a_server_names_nobody_inside_but_itself() {
+        let target = |url: &str| Target::read(url).unwrap();
+        let (here, there) = (target("http://127.0.0.1:9000/mcp"), target("https://mcp.example/"));
         for (url, own, allowed) in [
             ("http://127.0.0.1:9000/token", &here, true),
-            ("http://127.1/", &here, true),
-            ("http://127.0.0.2/", &here, false),
-            ("http://localhost/", &here, false),
+            ("http://127.1:9000/", &here, true),
+            ("http://127.0.0.1:2375/containers", &here, false),
+            ("http://127.0.0.1/", &here, false),
+            ("http://127.0.0.2:9000/", &here, false),
+            ("http://localhost:9000/", &here, false),
             ("http://169.254.169.254/", &here, false),
             ("https://mcp.example/", &there, true),
             ("https://login.example/", &there, true),
@@ -246,8 +259,21 @@ mod tests {
             ("http://[::1]/", &there, false),
             ("http://metadata.google.internal/", &there, false),
         ] {
-            assert_eq!(judge(&Target::read(url).unwrap(), own).is_ok(), allowed, "{url}");
+            assert_eq!(judge(&target(url), own, Carrier::Own).await.is_ok(), allowed, "{url}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_only_a_proxy_knows_needs_one_that_is_trusted() {
+        let (name, own) = ("only-the-proxy-knows.invalid", Target::read("https://mcp.example/").unwrap());
+        let target = Target::read(&format!("https://{name}/token")).unwrap();
+        for (carrier, allowed) in [(Carrier::Own, true), (Carrier::Environment, false), (Carrier::Trusted, true)] {
+            assert_eq!(leads_outside_from_here(name, carrier).await.is_ok(), allowed, "{carrier:?}");
+            assert_eq!(judge(&target, &own, carrier).await.is_ok(), allowed, "{carrier:?}");
+        }
+        assert!(judge(&own, &own, Carrier::Environment).await.is_ok(), "the server itself is wherever it is");
+        let inside = leads_outside_from_here("localhost", Carrier::Trusted).await;
+        assert!(matches!(inside, Err(Refusal::LeadsInside { .. })), "what leads inside from here never is");
     }
 
     #[test]

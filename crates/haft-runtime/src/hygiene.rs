@@ -11,37 +11,87 @@ use std::panic::catch_unwind;
 const WORDS_MAX: usize = 4 << 20;
 /// The longest text in data that is looked at.
 const TEXT_MAX: usize = 256 << 10;
+/// What is longer is looked at on a thread of its own.
+pub(crate) const LONG: usize = 256 << 10;
 
-/// Looks at the whole text of an outcome that is untrusted, wraps what is shown of it, and says what was found.
-pub(crate) fn tend(outcome: &mut Outcome, whole: &str) {
+/// What a look at a text found. A tool that shows a part of something looks at the whole itself, so that what stands
+/// across a cut is found in both parts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Looked {
+    scan: Scan,
+    secret: bool,
+}
+
+impl Looked {
+    /// Looks at a text. What cannot be looked at is taken for the worst.
+    pub fn at(text: &str) -> Self {
+        Self { scan: seen(text), secret: catch_unwind(|| contains_secret(text)).unwrap_or(true) }
+    }
+
+    /// With what is found in another text: the stronger counts.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        let scan = if other.scan.score > self.scan.score { other.scan } else { self.scan };
+        Self { scan, secret: self.secret || other.secret }
+    }
+
+    /// The same on a thread of its own, if the text is long.
+    pub(crate) async fn at_all(text: String) -> (Self, String) {
+        if text.len() <= LONG {
+            return (Self::at(&text), text);
+        }
+        let work = move || (Self::at(&text), text);
+        let lost = || (Self { scan: Scan::failed(), secret: true }, String::new());
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| lost())
+    }
+}
+
+/// What is around the text of an outcome.
+pub(crate) struct Wrapper {
+    mark: String,
+    scan: Scan,
+}
+
+impl Wrapper {
+    /// The same around another text.
+    pub(crate) fn around(&self, text: &str, source: &str) -> String {
+        wrapped(text, source, &self.mark, &self.scan)
+    }
+}
+
+fn seen(text: &str) -> Scan {
+    catch_unwind(|| scan(text)).unwrap_or_else(|_| Scan::failed())
+}
+
+/// Says what was found in an outcome that is untrusted, and wraps what is shown of it. `looked` is what was found in its
+/// text, or all of what that is a part of.
+pub(crate) async fn tend(outcome: &mut Outcome, looked: Looked) -> Option<Wrapper> {
     if !outcome.labels.contains(&Label::Untrusted) {
-        return;
+        return None;
     }
-    // What cannot be looked at is taken for the worst.
-    let look = |text: &str| catch_unwind(|| scan(text)).unwrap_or_else(|_| Scan::failed());
-    let (said, told) = (look(whole), look(&besides(outcome)));
-    let found = if told.score > said.score { told } else { said };
-    if found.is_flagged() {
+    let (told, _) = Looked::at_all(besides(outcome)).await;
+    let Looked { scan, secret } = looked.and(told);
+    if scan.is_flagged() {
         label(outcome, Label::Flagged);
-        let warning =
-            format!("this looks like an attempt to give orders ({} of 100): {}", found.score, found.reasons());
+        let warning = format!("this looks like an attempt to give orders ({} of 100): {}", scan.score, scan.reasons());
         outcome.warnings.push(warning);
-    } else if found.is_noted() {
-        outcome.warnings.push(format!("worth a second look ({} of 100): {}", found.score, found.reasons()));
+    } else if scan.is_noted() {
+        outcome.warnings.push(format!("worth a second look ({} of 100): {}", scan.score, scan.reasons()));
     }
-    if catch_unwind(|| contains_secret(whole)).unwrap_or(true) {
+    if secret {
         label(outcome, Label::Sensitive);
         outcome.warnings.push("this holds what looks like a key or a password".to_owned());
     }
+    let wrapper = Wrapper { mark: crate::new_mark(), scan };
     if !outcome.output.is_empty() {
-        let mark = format!("{:016x}", crate::chance());
-        outcome.output = wrapped(&outcome.output, &outcome.tool, &mark, &found);
+        outcome.output = wrapper.around(&outcome.output, &outcome.tool);
     }
+    Some(wrapper)
 }
 
 /// The same for a call to somebody outside that failed: what went wrong may be said in their words.
 pub(crate) fn hear(outcome: &mut Outcome) {
-    let found = catch_unwind(|| scan(&besides(outcome))).unwrap_or_else(|_| Scan::failed());
+    let found = seen(&besides(outcome));
     if found.is_flagged() {
         label(outcome, Label::Untrusted);
         label(outcome, Label::Flagged);
@@ -92,6 +142,11 @@ mod tests {
     use super::*;
     use haft_core::ToolName;
     use haft_core::approval::{Decision, Verdict};
+
+    fn tend(outcome: &mut Outcome, text: &str) -> Option<Wrapper> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(super::tend(outcome, Looked::at(text)))
+    }
 
     fn tended(text: &str, labels: &[Label]) -> Outcome {
         let verdict = Verdict::new(Decision::Allow, "test", "a test");

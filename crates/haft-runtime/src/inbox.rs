@@ -23,6 +23,28 @@ const GRACE: Duration = Duration::from_secs(30);
 /// another.
 const SOURCES_MAX: usize = 8;
 const SESSIONS_MAX: usize = 1024;
+/// How long it may be before another process's labels are seen.
+const HEARD_AGAIN: Duration = Duration::from_secs(1);
+
+/// What one conversation has heard, as far as this process knows.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    lines: Vec<(Source, i64)>,
+    /// When the store was last asked for what others noted.
+    asked: tokio::time::Instant,
+}
+
+impl Conversation {
+    /// Adds what was noted elsewhere.
+    fn join(&mut self, noted: Vec<(Source, i64)>) {
+        for (source, at_ms) in noted {
+            let known = self.lines.iter().any(|(known, at)| *known == source && *at >= at_ms);
+            if !known {
+                add(&mut self.lines, source, at_ms);
+            }
+        }
+    }
+}
 
 /// What came of waiting for an answer.
 pub(crate) enum Heard {
@@ -207,20 +229,25 @@ impl Haft {
         self.heard_here(session).iter().map(ToString::to_string).collect()
     }
 
-    /// The same, for those who decide: with what processes before this one noted. If that cannot be known, the
-    /// conversation may have heard anything.
+    /// The same, for those who decide: with what other processes noted, before this one and beside it. If that cannot be
+    /// known, the conversation may have heard anything.
     pub(crate) async fn heard_in(&self, session: &SessionId) -> Vec<Source> {
-        if self.heard().contains_key(session) {
+        let now = tokio::time::Instant::now();
+        let fresh = self.heard().get(session).is_some_and(|known| now.duration_since(known.asked) < HEARD_AGAIN);
+        if fresh {
             return self.heard_here(session);
         }
         match self.store.heard(session).await {
-            Ok(before) => {
+            Ok(noted) => {
                 let mut heard = self.heard();
-                if heard.len() >= SESSIONS_MAX {
+                if heard.len() >= SESSIONS_MAX && !heard.contains_key(session) {
                     heard.pop_first();
                 }
-                // Another call of this conversation may have been faster, and have noted something since.
-                heard.entry(session.clone()).or_insert(before);
+                // What this process has noted since may not be in the store yet, so nothing is forgotten here.
+                let known = heard.entry(session.clone());
+                let known = known.or_insert_with(|| Conversation { lines: Vec::new(), asked: now });
+                known.asked = now;
+                known.join(noted);
                 drop(heard);
                 self.heard_here(session)
             }
@@ -230,11 +257,12 @@ impl Haft {
 
     fn heard_here(&self, session: &SessionId) -> Vec<Source> {
         let since = crate::now_ms() - haft_store::HOLDS_MS;
-        let lines = self.heard().get(session).cloned().unwrap_or_default();
-        lines.into_iter().filter(|(_, at)| *at > since).map(|(source, _)| source).collect()
+        let heard = self.heard();
+        let lines = heard.get(session).map(|known| known.lines.as_slice()).unwrap_or_default();
+        lines.iter().filter(|(_, at)| *at > since).map(|(source, _)| source.clone()).collect()
     }
 
-    fn heard(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Vec<(Source, i64)>>> {
+    fn heard(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Conversation>> {
         self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -247,9 +275,9 @@ impl Haft {
         let sources: Vec<Source> = outcome.labels.iter().map(source).collect();
         self.store.note_heard(session, sources.clone());
         // What was never asked about is learnt from the store, with this in it, when it is.
-        if let Some(lines) = self.heard().get_mut(session) {
+        if let Some(known) = self.heard().get_mut(session) {
             for source in sources {
-                add(lines, source);
+                add(&mut known.lines, source, crate::now_ms());
             }
         }
     }
@@ -261,8 +289,8 @@ impl Haft {
     }
 }
 
-/// Adds what was heard just now; of each label the latest are kept.
-fn add(lines: &mut Vec<(Source, i64)>, source: Source) {
+/// Adds what was heard; of each label the latest are kept.
+fn add(lines: &mut Vec<(Source, i64)>, source: Source, at_ms: i64) {
     lines.retain(|(known, _)| *known != source);
     let same = |(known, _): &(Source, i64)| known.label == source.label;
     if lines.iter().filter(|line| same(line)).count() >= SOURCES_MAX
@@ -270,7 +298,7 @@ fn add(lines: &mut Vec<(Source, i64)>, source: Source) {
     {
         lines.remove(oldest);
     }
-    lines.push((source, crate::now_ms()));
+    lines.push((source, at_ms));
 }
 
 /// What the caller is told whose question nobody has answered.

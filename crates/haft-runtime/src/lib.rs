@@ -16,6 +16,7 @@ mod hygiene;
 mod inbox;
 mod journal;
 pub mod judge;
+mod kept;
 mod maker;
 pub mod media;
 mod orchestrate;
@@ -44,6 +45,9 @@ pub use approver::{Approver, Nobody, Question, Said, Yes};
 pub use back::{Back, Form, Written};
 pub use events::{Event, Events};
 pub use halt::Halt;
+pub use hygiene::Looked;
+pub use kept::KeptLimits;
+pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
 pub use recall::{Changed, Resolution};
 pub use registry::{Registry, Scope, Source};
@@ -59,6 +63,11 @@ use haft_core::{CallError, CallId};
 pub(crate) fn chance() -> u64 {
     // Without a source of chance there is still the clock; ids only have to differ.
     getrandom::u64().unwrap_or_else(|_| now_ns())
+}
+
+/// A mark for the wrapper around a text, which its author cannot know.
+pub fn new_mark() -> String {
+    format!("{:016x}", chance())
 }
 
 fn now_ns() -> u64 {

@@ -27,9 +27,6 @@ pub(crate) const TEXT_MAX: u64 = BYTES_MAX.div_ceil(3) * 4;
 const NAME_MAX: usize = 100;
 /// The same, in bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// As much is kept of what was sent, and of so many calls.
-const KEPT_BYTES: u64 = 1 << 30;
-const KEPT_CALLS: usize = 1000;
 
 /// What media tools go by.
 #[derive(Debug, Clone, Default)]
@@ -184,7 +181,6 @@ pub struct Attachment {
 impl Attachment {
     /// Keeps it under its call's name.
     pub(crate) fn keep(data_dir: &Path, call: &CallId, name: &str, mime: &str, bytes: &[u8]) -> std::io::Result<Self> {
-        make_room(&data_dir.join("attachments"));
         let dir = Self::dir(data_dir, call);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         let path = dir.join(name);
@@ -196,27 +192,6 @@ impl Attachment {
     /// Where the attachments of a call are.
     pub fn dir(data_dir: &Path, call: &CallId) -> PathBuf {
         data_dir.join("attachments").join(call.as_str())
-    }
-}
-
-/// Lets go of the oldest attachments when there are too many. Best effort: the next one tries again.
-fn make_room(all: &Path) {
-    let Ok(entries) = std::fs::read_dir(all) else { return };
-    let made = |entry: &std::fs::DirEntry| entry.metadata().and_then(|meta| meta.modified()).ok();
-    let mut calls: Vec<_> = entries.flatten().map(|entry| (made(&entry), entry.path())).collect();
-    calls.sort();
-    let size = |dir: &Path| -> u64 {
-        let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum()
-    };
-    let mut total: u64 = calls.iter().map(|(_, dir)| size(dir)).sum();
-    let mut left = calls.len();
-    for (_, dir) in calls {
-        if total <= KEPT_BYTES && left <= KEPT_CALLS {
-            return;
-        }
-        (total, left) = (total.saturating_sub(size(&dir)), left - 1);
-        let _ = std::fs::remove_dir_all(dir);
     }
 }
 
@@ -238,17 +213,6 @@ mod tests {
         }
         assert!(file_name(&"a".repeat(500)).len() <= NAME_MAX);
         assert_eq!(file_name(&"\u{597d}".repeat(500)), "\u{597d}".repeat(66), "at most 200 bytes, whole characters");
-    }
-
-    #[test]
-    fn of_many_attachments_the_oldest_go() {
-        let dir = tempfile::tempdir().unwrap();
-        let call = |number: u64| CallId::new(number, number);
-        for number in 0..=KEPT_CALLS as u64 + 1 {
-            Attachment::keep(dir.path(), &call(number), "a.txt", "text/plain", b"x").unwrap();
-        }
-        assert!(std::fs::read_dir(dir.path().join("attachments")).unwrap().count() <= KEPT_CALLS + 1);
-        assert!(Attachment::dir(dir.path(), &call(KEPT_CALLS as u64 + 1)).exists());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
+use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::media::MediaSettings;
 use crate::registry::{self, Meant, Registry};
@@ -22,7 +23,6 @@ use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
 use haft_core::approval::{Chain, Verdict};
-use haft_core::outcome::Source;
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
@@ -125,7 +125,7 @@ pub struct Haft {
     /// Stored questions that were decided at the door of their own call, and by whom.
     pub(crate) claimed: Mutex<HashMap<CallId, String>>,
     /// What each conversation has heard from elsewhere, and when.
-    pub(crate) heard: Mutex<BTreeMap<SessionId, Vec<(Source, i64)>>>,
+    pub(crate) heard: Mutex<BTreeMap<SessionId, Conversation>>,
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
@@ -312,7 +312,7 @@ impl Haft {
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let mut outcome = stage!("shape").in_scope(|| self.shape(&opened, raw));
+        let mut outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
         outcome.duration_ms = millis(begun);
         record.close(&outcome, goes_on);
         Ok(Passed::Here(Box::new(outcome)))

@@ -129,8 +129,9 @@ impl Haft {
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
         let halt = Halt::new();
         // What waits may be said in any dialect; what a person edits is canonical.
-        call.spoken = self.check(call.clone(), &halt).map_err(|stop| stop.error)?.spec().name.to_string();
-        (call.dialect, call.args) = (haft_core::Dialect::Haft, args);
+        let before = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
+        call.spoken = before.spec().name.to_string();
+        (call.dialect, call.args) = (haft_core::Dialect::Haft, crate::tools::api::with_keys(args, &before));
         let checked = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
         let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         let pending = match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
@@ -207,6 +208,12 @@ impl Haft {
             rebased.map_err(store_error)?;
         }
         Ok(Some(now))
+    }
+
+    /// The same for somebody who is shown a part of it: what an approval is for stays what it was.
+    pub async fn glance_at(&self, id: &str) -> Result<Option<Question>, CallError> {
+        self.belongs_here(id).await?;
+        self.question_of(id, &Halt::new()).await
     }
 
     /// The rules under which a stored shell command would have run unasked, where there are safe ones.

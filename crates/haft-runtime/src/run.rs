@@ -3,7 +3,7 @@
 use crate::approver::Approver;
 use crate::back;
 use crate::halt::Halt;
-use crate::hygiene;
+use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
 use crate::maker::Maker;
 use crate::pipeline::Haft;
@@ -11,7 +11,7 @@ use crate::scene::Basis;
 use crate::store_error;
 use crate::tool::Reply;
 use haft_core::change::{Change, digest};
-use haft_core::outcome::Undo;
+use haft_core::outcome::{Label, Undo};
 use haft_core::shape::{Cut, truncate};
 use haft_core::tool::Effect;
 use haft_core::{Call, CallError, ErrorKind, Outcome};
@@ -20,6 +20,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 
 /// How wide one line about a call may be where nobody says otherwise.
 pub(crate) const PREVIEW_COLUMNS: usize = 120;
+/// Where whole outputs are kept, in the data directory.
+pub(crate) const OUTPUTS: &str = "outputs";
 
 /// What a run gave, not yet cut to size.
 pub(crate) struct Raw {
@@ -137,7 +139,7 @@ impl Haft {
     }
 
     /// Cuts the output to size, keeps what is cut, and checks the data against the declared shape.
-    pub(crate) fn shape(&self, opened: &Opened, raw: Raw) -> Outcome {
+    pub(crate) async fn shape(&self, opened: &Opened, raw: Raw) -> Outcome {
         crate::crash_point("ran");
         let admitted = opened.admitted();
         let checked = admitted.checked();
@@ -165,14 +167,24 @@ impl Haft {
         outcome.data = reply.data;
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
-        hygiene::tend(&mut outcome, &reply.text);
+        let (looked, whole) = match reply.looked {
+            Some(looked) => (looked, reply.text),
+            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(reply.text).await,
+            None => (Looked::default(), reply.text),
+        };
+        let wrapper = hygiene::tend(&mut outcome, looked).await;
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
         outcome.full_output = reply.whole;
         if let Some(path) = &outcome.full_output {
             outcome.output = format!("{}\n[the whole output is in {path}]", outcome.output.trim_end_matches('\n'));
         }
         if hidden_bytes > 0 && outcome.full_output.is_none() {
-            match self.keep_output(checked.call(), &reply.text) {
+            // What is read back later is marked off like what is shown now.
+            let whole = match wrapper {
+                Some(wrapper) => wrapper.around(&whole, &outcome.tool),
+                None => whole,
+            };
+            match self.keep_output(checked.call(), whole).await {
                 Ok(path) => {
                     outcome.output.push_str(&format!("\n[the whole output is in {path}]"));
                     outcome.full_output = Some(path);
@@ -184,13 +196,20 @@ impl Haft {
         outcome
     }
 
-    fn keep_output(&self, call: &Call, text: &str) -> std::io::Result<String> {
-        let dir = self.settings.data_dir.join("outputs");
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    async fn keep_output(&self, call: &Call, text: String) -> std::io::Result<String> {
+        let (data_dir, bytes) = (self.settings.data_dir.clone(), text.len() as u64);
+        let (kept, dir) = (self.settings.terms.kept, data_dir.join(OUTPUTS));
         let path = dir.join(format!("{}.txt", call.id));
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        file.write_all(text.as_bytes())?;
-        Ok(path.to_string_lossy().into_owned())
+        let shown = path.to_string_lossy().into_owned();
+        let write = move || {
+            let room = kept.make_room(&data_dir, bytes);
+            room.map_err(|error| std::io::Error::other(error.message))?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+            let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            file.write_all(text.as_bytes())
+        };
+        tokio::task::spawn_blocking(write).await.unwrap_or_else(|crash| Err(std::io::Error::other(crash)))?;
+        Ok(shown)
     }
 
     /// Where the data does not have the shape that the tool declares. The data is passed on all the same.

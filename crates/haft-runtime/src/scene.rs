@@ -234,6 +234,8 @@ impl Scene {
     /// Gives the person something that is not text: it is kept, and whoever listens hears of it.
     pub(crate) fn deliver(&self, name: &str, mime: &str, bytes: &[u8]) -> std::io::Result<Attachment> {
         let call = self.call();
+        let room = self.terms.kept.make_room(&self.terms.data_dir, bytes.len() as u64);
+        room.map_err(|error| std::io::Error::other(error.message))?;
         let attachment = Attachment::keep(&self.terms.data_dir, &call.id, name, mime, bytes)?;
         let (call_id, session) = (call.id.clone(), call.session.clone());
         self.events.send_with(|| Event::Attachment { call_id, session, attachment: attachment.clone() });

@@ -1,6 +1,7 @@
 //! What a tool is to the runtime: a declaration, and one function.
 
 use crate::halt::Halt;
+use crate::hygiene::Looked;
 use crate::scene::Scene;
 use haft_core::change::Change;
 use haft_core::outcome::{Label, Undo};
@@ -73,6 +74,9 @@ pub struct Reply {
     pub labels: Vec<Label>,
     /// Where the whole is, if the tool itself gave only a part.
     pub whole: Option<String>,
+    /// What was found in all of what `text` is a part of, where the tool has looked at that. Otherwise the runtime looks at
+    /// the text.
+    pub looked: Option<Looked>,
     /// What went wrong, if the tool ran and failed: its text, data and changes count all the same.
     pub error: Option<CallError>,
     /// Where the files wait that the changes place.

@@ -14,6 +14,7 @@ mod quota;
 mod request;
 mod room;
 mod trouble;
+mod written;
 
 pub use credential::Credential;
 pub use guard::Response;
@@ -56,8 +57,10 @@ pub struct WebSettings {
     pub bytes: usize,
     /// How long a request may take where nobody says otherwise.
     pub timeout: Duration,
-    /// Whether the proxy that the environment names is used.
-    pub proxy: bool,
+    /// How long each 256 KiB of a larger answer may take: what fills the room that others wait for has to go on.
+    pub pace: Duration,
+    /// Who carries requests: haft itself, or the proxy that the environment names.
+    pub carrier: Carrier,
     /// Who searches.
     pub search: SearchSettings,
 }
@@ -72,16 +75,10 @@ impl Default for WebSettings {
             quota: Quota::default(),
             bytes: 10 << 20,
             timeout: Duration::from_secs(30),
-            proxy: false,
+            pace: Duration::from_secs(15),
+            carrier: Carrier::Own,
             search: SearchSettings::default(),
         }
-    }
-}
-
-impl WebSettings {
-    /// Who carries requests.
-    pub fn carrier(&self) -> Carrier {
-        if self.proxy { Carrier::Environment } else { Carrier::Own }
     }
 }
 
@@ -110,13 +107,13 @@ pub struct Way<'w> {
 impl Web {
     /// A way out by these rules. What is known of APIs is kept below `data_dir`.
     pub fn new(settings: WebSettings, data_dir: &Path) -> Self {
-        let spent = Spent::new(settings.quota);
+        let (spent, room) = (Spent::new(settings.quota), Room::new(settings.pace));
         Self {
             settings,
             outside: OnceLock::new(),
             anywhere: OnceLock::new(),
             spent,
-            room: Room::default(),
+            room,
             profiles: Profiles::new(data_dir.join("apis")),
             pages: Pages::default(),
         }
@@ -153,7 +150,7 @@ impl Web {
         } else {
             (&self.outside, Leads::Outside)
         };
-        let made = cell.get_or_init(|| http::client(leads, self.settings.carrier()));
+        let made = cell.get_or_init(|| http::client(leads, self.settings.carrier));
         made.as_ref().map_err(Clone::clone)
     }
 

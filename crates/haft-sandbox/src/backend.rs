@@ -2,7 +2,7 @@
 //! three acts: say what you offer, plan, start. Paths, addresses and process ids stay behind it.
 
 use crate::confinement::{Bounds, Confinement};
-use crate::net::Told;
+use crate::net::{Inside, Told};
 use crate::standing::{Machine, Standing};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -97,6 +97,8 @@ pub struct Plan {
     pub env: Vec<(OsString, OsString)>,
     /// Whoever wants to hear of each contact through the gate when it ends.
     pub told: Option<Told>,
+    /// Whoever is asked, at each contact, whether a service inside that the rules admit is open at that moment.
+    pub inside: Option<Inside>,
 }
 
 impl Plan {

@@ -28,7 +28,7 @@ impl Backend for Bare {
         if confinement.writes != Writes::Direct {
             return Err(SandboxError::Unenforceable(format!("{WHY}, so nothing can be tried without doing it")));
         }
-        Ok(Plan { confinement, standing: Standing::bare(WHY), env: Vec::new(), told: None })
+        Ok(Plan { confinement, standing: Standing::bare(WHY), env: Vec::new(), told: None, inside: None })
     }
 
     fn start(&self, _: &Plan, program: &Program, stdio: Stdio) -> Result<Box<dyn Run>, SandboxError> {

@@ -16,7 +16,7 @@ mod report;
 mod request;
 mod splice;
 
-pub use allowed::Allowed;
+pub use allowed::{Allowed, Inside};
 pub use dial::is_own;
 pub use report::{Contact, Told, Via};
 

@@ -305,14 +305,14 @@ impl App {
     }
 
     /// Meets the server whose tool is named, if nothing is known of its tools yet.
-    fn learn_of(&self, name: &str, args: &Value) -> Result<(), CallError> {
+    async fn learn_of(&self, name: &str, args: &Value) -> Result<(), CallError> {
         // A process that serves meets them by itself, and must not be held up here.
         let (Some(bridge), Life::OneCall) = (&self.bridge, self.life) else { return Ok(()) };
         let name = haft_runtime::registry::meant_by(name, args).unwrap_or(name);
         let server = name.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
         let server = server.or_else(|| name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
         match server.filter(|server| bridge.has(server)) {
-            Some(server) => self.block_on(bridge.learn(server)),
+            Some(server) => bridge.learn(server).await,
             None => Ok(()),
         }
     }
@@ -339,7 +339,12 @@ impl App {
 
     /// A call from this door.
     pub fn call(&self, name: &str, args: Value, dialect: Option<&str>) -> Result<Call, CallError> {
-        self.learn_of(name, &args)?;
+        self.block_on(self.call_soon(name, args, dialect))
+    }
+
+    /// The same where async work is being done.
+    pub async fn call_soon(&self, name: &str, args: Value, dialect: Option<&str>) -> Result<Call, CallError> {
+        self.learn_of(name, &args).await?;
         Ok(Call {
             id: new_call_id(),
             spoken: name.to_owned(),

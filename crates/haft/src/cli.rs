@@ -76,7 +76,7 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Call a tool.
     Call(CallArgs),
-    /// Call many tools: JSON lines in, JSON lines of outcomes out, in call order.
+    /// Call many tools: JSON lines in, JSON lines of outcomes out, in call order, each as soon as it is there.
     Batch(BatchArgs),
     /// Say what would happen to a call, and why. Nothing is changed.
     Explain(ExplainArgs),
@@ -206,6 +206,10 @@ pub struct CallArgs {
 #[derive(Debug, Args)]
 pub struct BatchArgs {
     /// A file of JSON lines {"tool", "args"}, or - for stdin.
+    ///
+    /// What comes on stdin runs as it comes: consecutive calls that only read run together, others wait for those before
+    /// them. A line that makes no sense has an outcome of its own. A file is read whole, and nothing of it runs if a line
+    /// makes no sense. The exit code is that of the first call that failed.
     #[arg(default_value = "-")]
     pub file: String,
     /// Vocabulary of the names and arguments.

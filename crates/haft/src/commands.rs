@@ -2,6 +2,7 @@
 
 mod api;
 mod approvals;
+mod batch;
 mod call;
 mod config;
 mod confine;
@@ -43,7 +44,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
     match cli.command {
         Command::Tools(args) => tools::run(&App::open(common)?, &args),
         Command::Call(args) => call::one(&App::open_with(common, &args.rules)?, &args),
-        Command::Batch(args) => call::batch(&App::open_with(common, &args.rules)?, &args),
+        Command::Batch(args) => batch::run(&App::open_with(common, &args.rules)?, &args),
         Command::Explain(args) => explain::run(&App::open_with(common, &args.rules)?, &args),
         Command::Approvals(args) => approvals::run(&App::open(common)?, args.action),
         Command::Log(args) => log::run(&App::open_to_look_back(common)?, &args),

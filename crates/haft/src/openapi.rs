@@ -58,7 +58,12 @@ impl Document {
             }
             (None, Some(_)) => Err(unreadable("it is of version 2 (Swagger)".to_owned())
                 .hint("convert it to OpenAPI 3 first; most tools that write one version write the other")),
-            (None, None) => Err(unreadable("the key `openapi` is missing".to_owned())),
+            (None, None) => Err(match root.get("openapi") {
+                // YAML reads 2.0 as a number.
+                Some(other) => unreadable(format!("its version is {other}, which is no text"))
+                    .hint("OpenAPI 3.0 and 3.1 are read; write the version as in `openapi: \"3.0.3\"`"),
+                None => unreadable("the key `openapi` is missing".to_owned()),
+            }),
         }
     }
 

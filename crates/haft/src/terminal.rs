@@ -134,15 +134,33 @@ pub(crate) fn present(question: &Question, lines: usize) -> String {
     text.join("\n")
 }
 
-/// What a request would carry: whoever says yes to it has seen that.
-fn sent(question: &Question, lines: usize) -> Option<String> {
-    let body = question.args.get("body").filter(|_| question.tool.as_str() == "web.request")?;
+/// What of a question's arguments is sent or run as it is, and what is said of it.
+fn carried(question: &Question) -> Option<(&'static str, &'static str)> {
+    match question.tool.as_str() {
+        "web.request" => Some(("body", "it sends:")),
+        "browser.evaluate" => Some(("expression", "it runs:")),
+        _ => None,
+    }
+}
+
+/// What a request would carry, or a page would run, with what looks like a key masked: whoever says yes to it has seen
+/// that.
+pub(crate) fn body(question: &Question) -> Option<String> {
+    let body = question.args.get(carried(question)?.0)?;
     let whole = body.as_str().map_or_else(|| format!("{body:#}"), str::to_owned);
-    let shown = whole.lines().take(lines).map(|line| format!("  {}", haft_core::preview::cut(&inert(line), 200)));
-    let more = whole.lines().count().saturating_sub(lines);
+    Some(haft_core::secret::mask(&whole).into_owned())
+}
+
+/// The same as lines for a terminal, long ones broken, so that nothing of it is out of sight.
+pub(crate) fn sent(question: &Question, lines: usize) -> Option<String> {
+    const WIDTH: usize = 200;
+    let whole: Vec<char> = body(question)?.chars().collect();
+    let pieces = whole.split(|c| *c == '\n').flat_map(|line| line.chunks(WIDTH));
+    let piece = |piece: &[char]| format!("  {}", inert(&piece.iter().collect::<String>()));
+    let more = pieces.clone().count().saturating_sub(lines);
     let rest = (more > 0).then(|| paint(FAINT, format!("… {more} more lines")));
-    let head = paint(FAINT, "it sends:");
-    Some(std::iter::once(head).chain(shown).chain(rest).collect::<Vec<_>>().join("\n"))
+    let head = paint(FAINT, carried(question)?.1);
+    Some(std::iter::once(head).chain(pieces.take(lines).map(piece)).chain(rest).collect::<Vec<_>>().join("\n"))
 }
 
 /// How the kernel holds the program, in one line.

@@ -33,6 +33,9 @@ pub enum BadUrl {
         /// The parser's complaint.
         why: String,
     },
+    /// No scheme.
+    #[error("`{0}` is not a whole URL; write `https://{0}`")]
+    Bare(String),
     /// Neither `http` nor `https`.
     #[error("`{0}` URLs are not asked for; only http and https are")]
     Scheme(String),
@@ -56,6 +59,7 @@ impl BadUrl {
             Self::TooLong => "it is too long",
             Self::Characters => "it has spaces, backslashes, control or invisible characters",
             Self::Malformed { .. } => "it is not a URL",
+            Self::Bare(_) => "it has no scheme",
             Self::Scheme(_) => "it is neither http nor https",
             Self::UserInfo => "it has a user name or password in it",
             Self::Host(_) => "its host is none",
@@ -76,7 +80,16 @@ impl Target {
             return Err(BadUrl::Characters);
         }
         let malformed = |why: url::ParseError| BadUrl::Malformed { url: cut(&inert(text), 120), why: why.to_string() };
-        Self::checked(Url::parse(text).map_err(malformed)?)
+        match Url::parse(text) {
+            Err(url::ParseError::RelativeUrlWithoutBase) if !text.starts_with('/') => {
+                Err(BadUrl::Bare(cut(&inert(text), 120)))
+            }
+            // `example.com:8080` reads as a scheme of that name.
+            Ok(url) if url.scheme().contains('.') || url.scheme() == "localhost" => {
+                Err(BadUrl::Bare(cut(&inert(text), 120)))
+            }
+            read => Self::checked(read.map_err(malformed)?),
+        }
     }
 
     /// The URL that a `Location` header names, seen from here.
@@ -190,7 +203,7 @@ mod tests {
             ("https://example.com:0/", "port 0"),
             ("https://[fe80::1%25eth0]/", "is not a URL"),
             ("https://a..b/", "is not a host"),
-            ("nonsense", "is not a URL"),
+            ("nonsense", "write `https://nonsense`"),
         ] {
             let error = Target::read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

@@ -210,7 +210,7 @@ impl Reading<'_> {
         let text = self.writer.out.get(start..).unwrap_or_default().trim();
         if !std::mem::replace(&mut self.headed, true) && !text.is_empty() {
             let text = text.trim_start_matches('#').trim();
-            if self.options.form == Form::Markdown && text == crate::collapsed(&self.title) {
+            if text == crate::collapsed(&self.title) {
                 self.writer.rewind(start);
             }
         }

@@ -44,7 +44,7 @@ impl Bridge {
             workspace: Arc::new(haft.workspace().clone()),
             terms: Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() },
             oauth: settings.data_dir.join("oauth"),
-            carrier: settings.web.carrier(),
+            carrier: settings.web.carrier,
         };
         for server in servers {
             let link = Arc::new(Link::new(server.clone(), haft, site.clone()));

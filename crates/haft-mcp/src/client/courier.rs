@@ -1,8 +1,7 @@
 //! Who is spoken to for a bridged server. Its own host may be wherever it is, because the user named it; whatever else
-//! the server names (where to sign in, for one) has to be public.
+//! the server names (where to sign in, for one) has to be public, another port of the same host too.
 
 use haft_core::CallError;
-use haft_core::host::Host;
 use haft_core::web::Target;
 use haft_runtime::http::{self, Carrier, Client, Leads, Stranger};
 use rmcp::transport::auth::{
@@ -24,8 +23,12 @@ pub(super) fn client(url: &str, carrier: Carrier) -> Result<Client, CallError> {
 
 /// Carries what signing in asks for.
 pub(super) struct Courier {
-    own: Host,
+    own: Target,
+    carrier: Carrier,
+    /// To the server itself, and nobody else.
     client: Client,
+    /// To everybody else.
+    outside: Client,
 }
 
 /// Why an answer is not used.
@@ -48,18 +51,23 @@ enum Fault {
 impl Courier {
     /// For the server at this address.
     pub(super) fn new(url: &str, carrier: Carrier) -> Result<Self, CallError> {
-        let target = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
-        let own = target.host().clone();
-        let client = http::client(Leads::OutsideBut(own.to_string()), carrier)?;
-        Ok(Self { own, client })
+        let own = Target::read(url).map_err(|error| CallError::invalid(error.to_string()))?;
+        let client = http::client(Leads::OutsideBut(own.host().to_string()), carrier)?;
+        let outside = http::client(Leads::Outside, carrier)?;
+        Ok(Self { own, carrier, client, outside })
+    }
+
+    fn client_for(&self, target: &Target) -> &Client {
+        if target.authority() == self.own.authority() { &self.client } else { &self.outside }
     }
 
     async fn carry(&self, request: OAuthHttpRequest) -> Result<::http::Response<Vec<u8>>, OAuthHttpClientError> {
         let (mut head, mut body) = request.request.into_parts();
         let mut target = Target::read(&head.uri.to_string()).map_err(Fault::from)?;
         for _ in 0..=HOPS_MAX {
-            http::judge(&target, &self.own).map_err(Fault::from)?;
-            let sent = self.client.request(head.method.clone(), target.url().clone()).headers(head.headers.clone());
+            http::judge(&target, &self.own, self.carrier).await.map_err(Fault::from)?;
+            let client = self.client_for(&target);
+            let sent = client.request(head.method.clone(), target.url().clone()).headers(head.headers.clone());
             let answer = sent.body(body.clone()).send().await?;
             let location = answer.headers().get(::http::header::LOCATION).filter(|_| answer.status().is_redirection());
             let follows = request.redirect_policy == OAuthHttpRedirectPolicy::Follow && head.method.is_safe();

@@ -154,7 +154,9 @@ async fn told_of(
         // A client that has gone need not be told.
         let _ = log(&context.peer, LoggingLevel::Warning, &outcome.tool, warning.clone()).await;
     }
-    Ok(reply(outcome, &door.shared().options.decide_at).into())
+    let entry = door.shared().haft.registry().get(&outcome.tool);
+    let schema = entry.as_ref().and_then(|entry| entry.output());
+    Ok(reply(outcome, &door.shared().options.decide_at, schema).into())
 }
 
 /// Whether a call is one of another tool by way of haft's own.

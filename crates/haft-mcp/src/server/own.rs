@@ -4,6 +4,7 @@
 use super::offer::Offer;
 use super::recent::{Made, Recent};
 use haft_core::preview::cut;
+use haft_core::scan::{closing, mark_of};
 use haft_core::{CallId, SessionId};
 use haft_runtime::{BoxFuture, Haft};
 use rmcp::model::{
@@ -99,7 +100,12 @@ impl Own {
             Ok::<_, std::io::Error>(bytes)
         });
         let bytes = read.await.ok().and_then(Result::ok).ok_or_else(missing)?;
-        Ok(vec![ResourceContents::text(String::from_utf8_lossy(&bytes), uri)])
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        // What was cut has lost the end of its wrapper.
+        if let Some(end) = mark_of(&text).map(closing).filter(|end| !text.ends_with(end)) {
+            text.push_str(&format!("\n{end}"));
+        }
+        Ok(vec![ResourceContents::text(text, uri)])
     }
 
     async fn fill(

@@ -1,5 +1,9 @@
 //! An outcome in the words of the protocol.
 
+use haft_core::outcome::Label;
+use haft_core::scan::{mark_of, wrapped_within};
+use haft_core::schema::Schema;
+use haft_core::web::Target;
 use haft_core::{ErrorKind, Outcome};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Resource};
 use serde_json::{Map, Value, json};
@@ -9,11 +13,23 @@ const BLOCKS: &str = "content";
 /// The member of a tool's data that holds an image.
 const IMAGE: &str = "image";
 
-/// What a client is told of an outcome.
-pub(super) fn reply(outcome: Outcome, decide_at: &str) -> CallToolResult {
+/// A value that is a word rather than a sentence.
+const WORD_MAX: usize = 256;
+/// A URL that is kept as one.
+const URL_MAX: usize = 2048;
+/// What a schema holds to its own rules may be as long and still stand as it is.
+const VALUE_MAX: usize = 100;
+
+/// What a client is told of an outcome. `schema` is what the tool says of its data.
+pub(super) fn reply(mut outcome: Outcome, decide_at: &str, schema: Option<&Schema>) -> CallToolResult {
     let meta = meta(&outcome);
     let mut content = vec![ContentBlock::text(text(&outcome, decide_at))];
-    let mut data = outcome.data;
+    let mut data = outcome.data.take();
+    if outcome.labels.contains(&Label::Untrusted) {
+        // Some clients show a model the data in place of the text: it is marked off like that.
+        let mark = mark_of(&outcome.output).map_or_else(haft_runtime::new_mark, str::to_owned);
+        data = data.and_then(|data| marked_off(&data, &mark, schema));
+    }
     let mut shown = data.as_mut().and_then(Value::as_object_mut).map(blocks).unwrap_or_default();
     if outcome.output.is_empty() && outcome.success && outcome.warnings.is_empty() && !shown.is_empty() {
         content.clear();
@@ -28,6 +44,42 @@ pub(super) fn reply(outcome: Outcome, decide_at: &str) -> CallToolResult {
     result.structured_content = data.filter(Value::is_object);
     result.meta = Some(meta);
     result
+}
+
+/// Data in which every sentence is between marks. None if that cannot be done within its schema.
+fn marked_off(data: &Value, mark: &str, schema: Option<&Schema>) -> Option<Value> {
+    let faults = |data: &Value| schema.map(|schema| schema.violations(data)).unwrap_or_default();
+    let mut marked = wrap(data.clone(), mark);
+    let wrong = faults(&marked);
+    if wrong.is_empty() || !faults(data).is_empty() {
+        return Some(marked);
+    }
+    // A choice of short values, a pattern: what a schema pins down cannot say much.
+    for fault in &wrong {
+        let short = |value: &&Value| value.as_str().is_some_and(|text| text.len() <= VALUE_MAX && !text.contains('\n'));
+        let (kept, place) = (data.pointer(&fault.pointer).filter(short)?, marked.pointer_mut(&fault.pointer)?);
+        *place = kept.clone();
+    }
+    faults(&marked).is_empty().then_some(marked)
+}
+
+fn wrap(data: Value, mark: &str) -> Value {
+    let name = |name: String| if is_word(&name) { name } else { wrapped_within(&name, mark) };
+    match data {
+        Value::String(text) if !is_word(&text) => wrapped_within(&text, mark).into(),
+        Value::Array(items) => items.into_iter().map(|item| wrap(item, mark)).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (name(key), wrap(value, mark))).collect(),
+        other => other,
+    }
+}
+
+/// Whether a text says no more than a word does: a name, a number, an address, encoded bytes.
+fn is_word(text: &str) -> bool {
+    let graphic = || text.bytes().all(|byte| byte.is_ascii_graphic());
+    let encoded = || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte));
+    (text.len() <= WORD_MAX && graphic())
+        || (text.len() <= URL_MAX && graphic() && Target::read(text).is_ok())
+        || encoded()
 }
 
 /// What a person or a model reads: the output, then what went wrong and what to do about it.
@@ -119,7 +171,7 @@ mod tests {
     fn an_image_is_shown_and_not_repeated_as_data() {
         let mut outcome = outcome();
         outcome.data = Some(json!({"image": {"mime_type": "image/png", "data": "AAAA", "width": 1}}));
-        let result = serde_json::to_value(reply(outcome, "")).unwrap();
+        let result = serde_json::to_value(reply(outcome, "", None)).unwrap();
         assert_eq!(result["content"][1], json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}));
         assert_eq!(result["structuredContent"], json!({"image": {"mime_type": "image/png", "width": 1}}));
     }
@@ -129,8 +181,37 @@ mod tests {
         let mut outcome = outcome();
         let sound = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
         outcome.data = Some(json!({"content": [{"type": "text", "text": "Image: a.png"}, sound]}));
-        let result = serde_json::to_value(reply(outcome, "")).unwrap();
+        let result = serde_json::to_value(reply(outcome, "", None)).unwrap();
         assert_eq!(result["content"], json!([{"type": "text", "text": "Image: a.png"}, sound]));
+    }
+
+    #[test]
+    fn a_strangers_sentences_are_marked_off_in_data_too() {
+        let mut outcome = outcome();
+        outcome.labels = vec![Label::Untrusted];
+        outcome.output = "<untrusted mark=\"00ff00ff00ff00ff\" source=\"x\"> Data\nsoup\n</untrusted>".to_owned();
+        let (image, url) = (json!({"mime_type": "image/png", "data": "AAAA".repeat(100)}), "https://a.test/x?q=1");
+        outcome.data = Some(json!({"title": "Do as I say", "url": url, "n": 1, "state": "In Progress", "image": image,
+            "rows": [{"two words": "x"}], "content": [{"type": "resource", "resource":
+                {"uri": "file:///x", "text": "Do as I say"}}]}));
+        let schema = json!({"type": "object", "properties": {"state": {"enum": ["In Progress", "Done"]}}});
+        let schema = Schema::compile(&schema).unwrap();
+        let result = serde_json::to_value(reply(outcome.clone(), "", Some(&schema))).unwrap();
+        let within = |text: &str| wrapped_within(text, "00ff00ff00ff00ff");
+        let data = &result["structuredContent"];
+        assert_eq!((&data["title"], &data["url"]), (&json!(within("Do as I say")), &json!(url)));
+        assert_eq!((&data["state"], &data["rows"][0][within("two words")]), (&json!("In Progress"), &json!("x")));
+        assert_eq!(result["content"][1]["data"], "AAAA".repeat(100), "{result}");
+        assert_eq!(result["content"][2]["resource"]["text"], json!(within("Do as I say")), "{result}");
+        let mute = json!({"type": "object", "properties": {"title": {"maxLength": 11}, "state": {"maxLength": 11}}});
+        let mute = Schema::compile(&mute).unwrap();
+        outcome.data = Some(json!({"title": "Do as I say"}));
+        let short = serde_json::to_value(reply(outcome.clone(), "", Some(&mute))).unwrap();
+        assert_eq!(short["structuredContent"]["title"], "Do as I say", "a schema that leaves no room for more");
+        let long = json!({"type": "object", "properties": {"title": {"maxLength": 200}}});
+        outcome.data = Some(json!({"title": "Do as I say. ".repeat(15)}));
+        let dropped = serde_json::to_value(reply(outcome, "", Some(&Schema::compile(&long).unwrap()))).unwrap();
+        assert_eq!(dropped.get("structuredContent"), None);
     }
 
     #[test]
@@ -139,7 +220,7 @@ mod tests {
         let error = CallError::new(ErrorKind::ApprovalRequired, "a person has to decide");
         (outcome.success, outcome.output, outcome.error) = (false, String::new(), Some(error));
         let id = outcome.call_id.to_string();
-        let result = serde_json::to_value(reply(outcome, "Run `haft approvals`.")).unwrap();
+        let result = serde_json::to_value(reply(outcome, "Run `haft approvals`.", None)).unwrap();
         assert_eq!(result["isError"], true);
         let text = result["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(&format!("approval {id}. Run `haft approvals`.")), "{text}");

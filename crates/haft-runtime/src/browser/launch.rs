@@ -5,10 +5,11 @@
 //! told not to try.
 
 use super::notes::Notes;
-use super::stash::Stash;
+use super::stash::{Room, Stash};
 use super::tabs::Tabs;
+use super::visits::Visits;
 use super::wire::Wire;
-use super::{Browser, BrowserSettings};
+use super::{Browser, BrowserSettings, Reach};
 use crate::confined::{Resident, Terms, explain, machine};
 use crate::scene::Scene;
 use crate::tool::Staging;
@@ -16,7 +17,7 @@ use haft_core::preview::{cut, inert};
 use haft_core::web::Rules;
 use haft_core::{CallError, ErrorKind};
 use haft_sandbox::layer::Layer;
-use haft_sandbox::net::Told;
+use haft_sandbox::net::{Inside, Told};
 use haft_sandbox::{Bounds, Confinement, Level, Network, Program, Writes, roots};
 use serde_json::json;
 use std::ffi::OsString;
@@ -106,12 +107,17 @@ pub(super) async fn start(scene: &Scene, settings: &BrowserSettings, rules: Rule
     let mut plan = backend.plan(wanted).map_err(|error| explain(&error))?;
     let teller = Arc::clone(&notes);
     plan.told = Some(Told::new(move |contact| teller.note(contact)));
+    let visits = Arc::new(Visits::default());
+    let reach = Reach { open: settings.allow_private.clone(), visits: Arc::clone(&visits) };
+    let judge = reach.clone();
+    plan.inside = Some(Inside::new(move |target| judge.admits(target)));
     let held = stash.as_ref().map(Stash::staging);
     let (resident, pipes) = Resident::planned(backend, plan, order(&program, settings), held).await?;
     let complaints = listen(pipes.stderr).map_err(|error| no_line(&error))?;
-    let tabs = Tabs::new(settings.viewport, settings.download_bytes);
+    let tabs = Tabs::new(settings.viewport, settings.download_bytes, visits);
     let wire = Wire::open(pipes.stdin, pipes.stdout, tabs).map_err(|error| no_line(&error))?;
-    let browser = Browser::new(wire, rules, notes, stash, resident);
+    let (refs, resident) = (Mutex::default(), Mutex::new(Some(resident)));
+    let browser = Browser { wire, rules, reach, notes, refs, stash, resident };
     greet(&browser).await.map_err(|error| {
         let said = complaints.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let said = String::from_utf8_lossy(&said);
@@ -134,7 +140,8 @@ fn stash(scene: &Scene, session: &str, most: u64) -> Result<Stash, CallError> {
     let seen = staging.path().join("downloads");
     std::fs::create_dir(&seen).map_err(lost)?;
     let layer = Layer::create(&staging.path().join("0"), &seen).map_err(lost)?;
-    Ok(Stash::new(staging, seen, layer.upper, &data_dir.join("downloads"), session, most))
+    let room = Room { data_dir: data_dir.clone(), limits: scene.terms().kept };
+    Ok(Stash::new(staging, seen, layer.upper, room, session, most))
 }
 
 fn confinement(program: &Path, stash: Option<&Stash>, settings: &BrowserSettings, rules: Rules) -> Confinement {

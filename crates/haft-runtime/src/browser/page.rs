@@ -36,6 +36,15 @@ pub(crate) enum Wait {
     Idle,
 }
 
+/// How an address was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Opened {
+    /// The status that the server answered with, where a page was asked for.
+    pub(crate) status: Option<u16>,
+    /// What is said where it did not come in time.
+    pub(crate) late: Option<String>,
+}
+
 /// Where a page is.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
@@ -69,12 +78,7 @@ impl Browser {
     }
 
     /// Opens an address. What comes within the time is shown, whole or not.
-    pub(crate) async fn navigate(
-        &self,
-        target: &Target,
-        wait: Wait,
-        timeout: Duration,
-    ) -> Result<Vec<String>, CallError> {
+    pub(crate) async fn navigate(&self, target: &Target, wait: Wait, timeout: Duration) -> Result<Opened, CallError> {
         let until = Instant::now() + timeout;
         // A page that was left broken or busy is left for good.
         self.refresh().await?;
@@ -83,9 +87,10 @@ impl Browser {
         let went = self.ask(&tab, "Page.navigate", json!({ "url": target.to_string() }), timeout).await?;
         if let Some(error) = went["errorText"].as_str() {
             if self.wire.tabs(|tabs| tabs.has_download()) {
-                return Ok(Vec::new());
+                return Ok(Opened::default());
             }
-            return Err(self.unreached(target, error));
+            let failed = self.not_reached().unwrap_or_else(|| unreached(target, error));
+            return Err(failed);
         }
         let come = |tab: &Tab| tab.loaded && (wait == Wait::Load || tab.idle) && !tab.loading;
         let left = until.saturating_duration_since(Instant::now());
@@ -97,10 +102,39 @@ impl Browser {
             (now.crashed || (begun && come(now))).then_some(())
         });
         let late = seen.await.is_none();
-        self.tab()?;
+        let status = self.tab()?.status;
+        // Plain requests are answered by the gate where it does not let them pass.
+        if let (Some(403 | 502), Some(failed)) = (status, self.not_reached()) {
+            self.leave().await;
+            return Err(failed);
+        }
         let what = if wait == Wait::Load { "finish loading" } else { "come to rest" };
         let said = format!("the page did not {what} within {} ms; this is what was there", timeout.as_millis());
-        Ok(late.then_some(said).into_iter().collect())
+        Ok(Opened { status, late: late.then_some(said) })
+    }
+
+    /// Shows nothing: what the gate says in a page's place is not the page's word.
+    async fn leave(&self) {
+        let Ok(tab) = self.tab() else { return };
+        let went = self.ask(&tab, "Page.navigate", json!({ "url": "about:blank" }), PATIENCE).await.unwrap_or_default();
+        let blank = |tab: &&Tab| went["loaderId"] == tab.loader.as_str() && tab.loaded;
+        self.wire.until(SETTLE, |tabs| tabs.current().filter(blank).map(drop)).await;
+    }
+
+    /// Why what was asked for at last was not reached, if the gate did not let it pass or found nobody there.
+    fn not_reached(&self) -> Option<CallError> {
+        let asked = Target::read(&self.wire.tabs(|tabs| tabs.current().map(|tab| tab.asked.clone()))?).ok()?;
+        let failed = self.notes.failed(&asked.authority())?;
+        let message = format!("{} cannot be opened: {}", asked.origin(), cut(&inert(&failed.why), 300));
+        let (kind, hint) = if failed.denied {
+            (
+                ErrorKind::Denied,
+                "`web.network`, `web.allow_private` and `browser.allow_private` in the configuration say who may be reached",
+            )
+        } else {
+            (ErrorKind::Upstream, "check the address, and that the host is up")
+        };
+        Some(CallError::new(kind, message).hint(hint))
     }
 
     /// A tab that is broken is closed for another.
@@ -128,16 +162,6 @@ impl Browser {
             CallError::failed("the other tabs of this session could not be closed")
                 .hint("browser.close ends this browser")
         })
-    }
-
-    fn unreached(&self, target: &Target, error: &str) -> CallError {
-        let refused = self.notes.refused();
-        if let Some(why) = refused.first() {
-            return CallError::new(ErrorKind::Denied, format!("{} cannot be opened: {why}", target.origin()))
-                .hint("`web.network` and `web.allow_private` in the configuration say who may be reached");
-        }
-        let message = format!("{} cannot be opened: {}", target.origin(), cut(&inert(error), 200));
-        CallError::new(ErrorKind::Upstream, message).hint("check the address, and that the host is up")
     }
 
     /// Waits for what an action sets off: another page, if one is coming, otherwise a moment of rest.
@@ -220,6 +244,11 @@ impl Browser {
         aside.warnings.extend(self.notes.refused().into_iter().map(|why| format!("the page was refused: {why}")));
         aside
     }
+}
+
+fn unreached(target: &Target, error: &str) -> CallError {
+    let message = format!("{} cannot be opened: {}", target.origin(), cut(&inert(error), 200));
+    CallError::new(ErrorKind::Upstream, message).hint("check the address, and that the host is up")
 }
 
 impl Aside {

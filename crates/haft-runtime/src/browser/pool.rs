@@ -3,6 +3,7 @@
 use super::launch;
 use super::{Browser, BrowserSettings};
 use crate::scene::Scene;
+use haft_core::web::Target;
 use haft_core::{CallError, SessionId, ToolName};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -44,6 +45,8 @@ struct Seat {
 /// A browser for the time of one call.
 pub(crate) struct Lent {
     pub(crate) browser: Arc<Browser>,
+    /// What is to be said about it.
+    pub(crate) note: Option<String>,
     pool: Arc<Pool>,
     session: SessionId,
     _turn: OwnedMutexGuard<()>,
@@ -78,15 +81,16 @@ impl Browsers {
 
     /// The browser of the call's session, and the turn to use it.
     pub(crate) async fn lend(&self, scene: &Scene) -> Result<Lent, CallError> {
-        self.lent(scene, false).await
+        self.lent(scene, None).await
     }
 
-    /// The same, and one is started if there is none, or if the one there is was started under other rules.
-    pub(crate) async fn open(&self, scene: &Scene) -> Result<Lent, CallError> {
-        self.lent(scene, true).await
+    /// The same for opening an address, and one is started if there is none, or if the one there is was started under
+    /// other rules, or has been where it could have met somebody who may not reach that address.
+    pub(crate) async fn open(&self, scene: &Scene, to: &Target) -> Result<Lent, CallError> {
+        self.lent(scene, Some(to)).await
     }
 
-    async fn lent(&self, scene: &Scene, starts: bool) -> Result<Lent, CallError> {
+    async fn lent(&self, scene: &Scene, to: Option<&Target>) -> Result<Lent, CallError> {
         let call = scene.call();
         let session = call.session.clone();
         let turn = {
@@ -98,17 +102,23 @@ impl Browsers {
         let leads = ToolName::new(LEADS).map_err(|error| CallError::internal(error.to_string()))?;
         let rules = scene.web().rules(&call.caller, &leads);
         let known = self.peek(&session).filter(|browser| browser.wire.is_open());
+        let shy = |browser: &Browser| to.is_some_and(|target| !browser.can_show(target));
+        let mut note = None;
         let browser = match known {
-            Some(browser) if browser.rules == rules => browser,
-            Some(_) if !starts => {
+            Some(browser) if browser.rules == rules && !shy(&browser) => browser,
+            Some(_) if to.is_none() => {
                 return Err(CallError::conflict("this session's browser was started under other network rules")
                     .hint("browser.navigate starts one under yours"));
             }
-            None if !starts => {
+            None if to.is_none() => {
                 self.forget(&session);
                 return Err(no_page());
             }
-            _ => {
+            known => {
+                note = known.filter(|browser| shy(browser)).and(to).map(|to| {
+                    let to = to.authority();
+                    format!("{to} is a service of your own, so a browser that has seen nothing else was started for it")
+                });
                 self.forget(&session);
                 self.make_room(&session)?;
                 let browser = Arc::new(launch::start(scene, &self.settings, rules).await?);
@@ -117,7 +127,7 @@ impl Browsers {
             }
         };
         browser.notes.turn_to(&call.id);
-        Ok(Lent { browser, pool: Arc::clone(&self.pool), session, _turn: turn })
+        Ok(Lent { browser, note, pool: Arc::clone(&self.pool), session, _turn: turn })
     }
 
     /// The browser of a session, without waiting for a turn.
@@ -214,5 +224,8 @@ fn end(seats: &[Seat]) {
 
 /// What is said where there is no page to look at.
 pub(super) fn no_page() -> CallError {
-    CallError::conflict("no page is open in this session").hint("browser.navigate opens one")
+    CallError::conflict("no page is open in this session").hint(
+        "browser.navigate opens one, for as long as this haft runs: with `haft call` that is one call; `haft batch`, \
+         `haft mcp` and `haft serve` go on",
+    )
 }

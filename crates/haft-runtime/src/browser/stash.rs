@@ -1,6 +1,7 @@
 //! Where downloads land, and how they come out: a browser writes into a layer of its own; what it has finished is
 //! copied to the session's directory, bounded and under a plain name.
 
+use crate::kept::KeptLimits;
 use crate::tool::Staging;
 use haft_core::CallError;
 use haft_core::preview::{cut, inert};
@@ -24,6 +25,14 @@ pub(super) struct Stash {
     upper: PathBuf,
     dir: PathBuf,
     most: u64,
+    room: Room,
+}
+
+/// Where what is kept lies, and how much of it may.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) data_dir: PathBuf,
+    pub(super) limits: KeptLimits,
 }
 
 impl Stash {
@@ -31,11 +40,12 @@ impl Stash {
         staging: Arc<Staging>,
         seen: PathBuf,
         upper: PathBuf,
-        base: &Path,
+        room: Room,
         session: &str,
         most: u64,
     ) -> Self {
-        Self { staging, seen, upper, dir: base.join(plain(session)), most }
+        let dir = room.data_dir.join("downloads").join(plain(session));
+        Self { staging, seen, upper, dir, most, room }
     }
 
     /// What has to live as long as the browser.
@@ -57,9 +67,11 @@ impl Stash {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let from = rustix::fs::open(self.upper.join(guid), flags, Mode::empty());
         let from = File::from(from.map_err(|error| failed("the download cannot be read", error.into()))?);
-        if !from.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= self.most) {
+        let size = from.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len());
+        let Some(size) = size.filter(|size| *size <= self.most) else {
             return Err(CallError::failed("the download is not a file of an allowed size"));
-        }
+        };
+        self.room.limits.make_room(&self.room.data_dir, size)?;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| failed("downloads", e))?;
         let there = std::fs::read_dir(&self.dir).map_err(|error| failed("downloads", error))?.take(FILES_MAX).count();
         if there >= FILES_MAX {
@@ -135,14 +147,21 @@ mod tests {
         let staging = Staging::create(dir.path(), &crate::new_call_id()).unwrap();
         let upper = dir.path().join("upper");
         std::fs::create_dir(&upper).unwrap();
-        let stash = Stash::new(staging, dir.path().join("seen"), upper.clone(), &dir.path().join("out"), "s", 10);
+        let stash = Stash::new(
+            staging,
+            dir.path().join("seen"),
+            upper.clone(),
+            Room { data_dir: dir.path().join("out"), limits: KeptLimits::default() },
+            "s",
+            10,
+        );
         std::fs::write(upper.join("a-1"), "hello").unwrap();
         std::fs::write(upper.join("a-2"), "much too large").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", upper.join("a-3")).unwrap();
         let (first, bytes) = stash.take("a-1", "x.txt").unwrap();
         let (second, _) = stash.take("a-1", "x.txt").unwrap();
-        assert_eq!((first, bytes), (dir.path().join("out/s/x.txt"), 5));
-        assert_eq!(second, dir.path().join("out/s/x-1.txt"));
+        assert_eq!((first, bytes), (dir.path().join("out/downloads/s/x.txt"), 5));
+        assert_eq!(second, dir.path().join("out/downloads/s/x-1.txt"));
         for bad in ["a-2", "a-3", "a-4", "../upper/a-1"] {
             assert!(stash.take(bad, "y.txt").is_err(), "{bad}");
         }

@@ -1,8 +1,10 @@
 //! What a browser's own words mean for its tabs: which page is shown, how far it has come, what it asked and what it
 //! downloads. Pure: an event goes in, commands come out.
 
+use super::visits::Visits;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How many tabs stay open; what pages open beyond that is closed.
 const TABS_MAX: usize = 5;
@@ -42,6 +44,10 @@ pub(super) struct Tab {
     pub(super) loading: bool,
     /// Whether it is broken.
     pub(super) crashed: bool,
+    /// The address that a document was asked for at last, after all that were sent on from there.
+    pub(super) asked: String,
+    /// The status that it came with, if it has.
+    pub(super) status: Option<u16>,
 }
 
 /// A file that a page gives.
@@ -82,6 +88,7 @@ pub(super) struct Tabs {
     running: VecDeque<Download>,
     viewport: (u32, u32),
     download_max: u64,
+    visits: Arc<Visits>,
 }
 
 impl Tab {
@@ -97,8 +104,9 @@ impl Tab {
 }
 
 impl Tabs {
-    pub(super) fn new(viewport: (u32, u32), download_max: u64) -> Self {
-        Self { open: Vec::new(), happened: Happened::default(), running: VecDeque::new(), viewport, download_max }
+    pub(super) fn new(viewport: (u32, u32), download_max: u64, visits: Arc<Visits>) -> Self {
+        let (open, happened, running) = (Vec::new(), Happened::default(), VecDeque::new());
+        Self { open, happened, running, viewport, download_max, visits }
     }
 
     /// The page that is shown: the one opened last.
@@ -171,6 +179,7 @@ impl Tabs {
             "Target.attachedToTarget" => return self.attached(params),
             "Target.detachedFromTarget" => self.detached(params),
             "Inspector.targetCrashed" => self.crashed(event),
+            "Fetch.requestPaused" => return self.paused(event),
             "Page.frameNavigated" => self.navigated(event),
             "Runtime.executionContextCreated" => self.context(event),
             "Page.navigatedWithinDocument" => self.moved(event),
@@ -197,6 +206,8 @@ impl Tabs {
             return vec![go];
         }
         if self.open.len() >= TABS_MAX {
+            // It may have begun to go somewhere when it is closed.
+            self.visits.stray();
             return vec![go, (None, "Target.closeTarget", json!({ "targetId": target }))];
         }
         let url = params["targetInfo"]["url"].as_str().unwrap_or_default().to_owned();
@@ -208,6 +219,7 @@ impl Tabs {
             to("Page.setLifecycleEventsEnabled", json!({ "enabled": true })),
             to("Inspector.enable", json!({})),
             to("Emulation.setDeviceMetricsOverride", metrics),
+            to("Fetch.enable", json!({ "patterns": [document("Request"), document("Response")] })),
             go,
         ]
     }
@@ -220,6 +232,22 @@ impl Tabs {
         if let Some(tab) = self.tab(event) {
             (tab.crashed, tab.loading) = (true, false);
         }
+    }
+
+    /// A document is asked for, or has come. It goes on at once; where it leads is known before anything of it runs.
+    fn paused(&mut self, event: &Value) -> Vec<Command> {
+        let params = &event["params"];
+        let came = params["responseStatusCode"].as_u64().map(|status| u16::try_from(status).unwrap_or_default());
+        let (visits, failed) = (Arc::clone(&self.visits), params.get("responseErrorReason").is_some());
+        if let Some(tab) = self.whole(event) {
+            tab.status = came;
+            if came.is_none() && !failed {
+                params["request"]["url"].as_str().unwrap_or_default().clone_into(&mut tab.asked);
+                visits.go(&tab.asked);
+            }
+        }
+        let session = event["sessionId"].as_str().map(str::to_owned);
+        vec![(session, "Fetch.continueRequest", json!({ "requestId": params["requestId"] }))]
     }
 
     fn navigated(&mut self, event: &Value) {
@@ -326,6 +354,11 @@ impl Tabs {
     }
 }
 
+/// Which requests are looked at on their way: those for documents.
+fn document(stage: &str) -> Value {
+    json!({ "urlPattern": "*", "resourceType": "Document", "requestStage": stage })
+}
+
 /// Exact for every size that a download can have.
 #[expect(clippy::cast_precision_loss, reason = "a bound of megabytes")]
 fn as_float(bytes: u64) -> f64 {
@@ -338,7 +371,7 @@ mod tests {
     use super::*;
 
     fn tabs() -> Tabs {
-        Tabs::new((1280, 800), 1000)
+        Tabs::new((1280, 800), 1000, Arc::default())
     }
 
     fn attach(tabs: &mut Tabs, number: usize) -> Vec<Command> {
@@ -388,6 +421,26 @@ mod tests {
         let frame = json!({ "id": "F", "parentId": "T1", "loaderId": "L9", "url": "http://b/" });
         said(&mut tabs, "Page.frameNavigated", json!({ "frame": frame }));
         assert_eq!(tabs.current().unwrap().url, "http://a/", "a frame in it is not it");
+    }
+
+    #[test]
+    fn where_a_document_leads_is_known_before_it_goes_on_and_how_it_came_after() {
+        let mut tabs = tabs();
+        attach(&mut tabs, 1);
+        let own = haft_core::web::Target::read("http://127.0.0.1:8080/").unwrap();
+        let asks = |frame: &str, url: &str| json!({ "requestId": "R", "frameId": frame, "request": { "url": url } });
+        let went = said(&mut tabs, "Fetch.requestPaused", asks("T1", "http://127.0.0.1:8080/a"));
+        assert_eq!(went, [(Some("S1".to_owned()), "Fetch.continueRequest", json!({ "requestId": "R" }))]);
+        said(&mut tabs, "Fetch.requestPaused", asks("F", "https://elsewhere.example/"));
+        assert!(tabs.visits.only(&own), "a frame in a page is not the page");
+        let mut came = asks("T1", "http://127.0.0.1:8080/a");
+        came["responseStatusCode"] = 404.into();
+        said(&mut tabs, "Fetch.requestPaused", came);
+        let tab = tabs.current().unwrap();
+        assert_eq!((tab.asked.as_str(), tab.status), ("http://127.0.0.1:8080/a", Some(404)));
+        said(&mut tabs, "Fetch.requestPaused", asks("T1", "https://elsewhere.example/"));
+        assert!(!tabs.visits.only(&own));
+        assert_eq!(tabs.current().unwrap().status, None, "the next has not come");
     }
 
     #[test]

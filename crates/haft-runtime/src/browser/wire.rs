@@ -258,7 +258,7 @@ mod tests {
     async fn answers_find_who_asked_whatever_comes_between() {
         let (theirs_in, ours_out) = haft_sandbox::watch::pipe().unwrap();
         let (ours_in, theirs_out) = haft_sandbox::watch::pipe().unwrap();
-        let wire = Wire::open(ours_out, ours_in, Tabs::new((800, 600), 1000)).unwrap();
+        let wire = Wire::open(ours_out, ours_in, Tabs::new((800, 600), 1000, Arc::default())).unwrap();
         let browser = thread::spawn(move || {
             let (mut from, mut to) = (File::from(theirs_in), File::from(theirs_out));
             let mut byte = [0];

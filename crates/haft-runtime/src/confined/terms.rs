@@ -3,6 +3,7 @@
 use super::command::Shell;
 use super::environment;
 use super::guard::{self, Guard};
+use crate::kept::KeptLimits;
 use crate::tool::Staging;
 use crate::workspace::Workspace;
 use haft_core::manifest::{Permissions, Reachable};
@@ -45,6 +46,9 @@ pub struct Terms {
     pub shell: Shell,
     /// Where layers are kept. The tool layer sets this to its own.
     pub data_dir: PathBuf,
+    /// How much of what calls leave for people is kept there.
+    #[serde(default)]
+    pub kept: KeptLimits,
 }
 
 static BARE: LazyLock<Bare> = LazyLock::new(Bare::default);

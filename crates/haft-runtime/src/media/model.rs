@@ -73,10 +73,11 @@ fn answer(endpoint: &Endpoint, response: &Response) -> Result<Value, CallError> 
     if response.status >= 400 {
         let said = serde_json::from_str::<Value>(&body).ok();
         let why = said.as_ref().and_then(|said| said["error"]["message"].as_str()).unwrap_or(&body);
-        let why = haft_core::secret::mask(why).into_owned();
+        let why = response.masked(haft_core::secret::mask(why));
         return Err(strange(endpoint, &format!("status {}: {}", response.status, cut(&inert(&why), 300))));
     }
-    serde_json::from_str(&body).map_err(|error| strange(endpoint, &format!("it is not JSON: {error}")))
+    let answer = serde_json::from_str(&body).map(|answer| response.masked_data(answer));
+    answer.map_err(|error| strange(endpoint, &format!("it is not JSON: {error}")))
 }
 
 fn strange(endpoint: &Endpoint, why: &str) -> CallError {

@@ -1,11 +1,12 @@
 //! api.setup: what is known of an API, so that calling it needs no guessing.
 
 use crate::scene::Scene;
-use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
-use crate::web::profiles::{Auth, Held, Profile, Profiles};
+use crate::web::profiles::{self, Auth, Held, Profile, Profiles};
 use haft_core::preview::inert;
-use haft_core::{CallError, ToolSpec};
+use haft_core::secret::MASK;
+use haft_core::{CallError, Checked};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// The tools.
 pub fn all() -> Vec<Arc<dyn Tool>> {
     let mut spec = declare(
-        "api.setup",
+        NAME,
         "Keep profiles of APIs: base_url, auth, rate_limit, endpoints, guidelines, avoid, notes. web.request signs in and \
          keeps to limits by them. A profile of an API has id, name, base_url, description, endpoints [{method, path, \
          description}] and guidelines; auth is {type: basic, username, password}, {type: bearer, token}, {type: header, \
@@ -34,11 +35,50 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     .body("profile");
     // A profile is checked by its own rules, which list everything that is missing.
     spec.shapes.strict = false;
-    vec![Arc::new(Setup { spec: Arc::new(spec) })]
+    vec![Blocking::tool(spec, set_up)]
 }
 
-struct Setup {
-    spec: Arc<ToolSpec>,
+/// The name of the tool.
+const NAME: &str = "api.setup";
+
+/// Arguments as anybody may see them: without a key that is written down.
+pub(crate) fn shown_args(checked: &Checked) -> Value {
+    let mut args = checked.args().clone();
+    if checked.spec().name.as_str() == NAME
+        && let Some(auth) = args.pointer_mut("/profile/auth")
+    {
+        profiles::hide(auth);
+    }
+    args
+}
+
+/// The same as one line says it: an update with what the profile has already, so that a person sees what goes where.
+pub(crate) fn preview(checked: &Checked, shown: &Value, profiles: &Profiles, columns: usize) -> String {
+    let mut args = shown.clone();
+    let known = args["id"].as_str().filter(|_| args["action"] == "update").and_then(|id| profiles.get(id).ok());
+    if let (NAME, Some(known)) = (checked.spec().name.as_str(), known) {
+        let known = known.shown();
+        for field in ["base_url", "auth"] {
+            let given = args["profile"].get(field).is_some();
+            if !given && args["profile"].is_object() {
+                args["profile"][field] = known[field].clone();
+            }
+        }
+    }
+    checked.preview_with(&args, columns)
+}
+
+/// Arguments that a person has edited without seeing the key in them.
+pub(crate) fn with_keys(mut edited: Value, before: &Checked) -> Value {
+    let kept = before.args().pointer("/profile/auth").and_then(Value::as_object);
+    if before.spec().name.as_str() == NAME
+        && let (Some(auth), Some(kept)) = (edited.pointer_mut("/profile/auth").and_then(Value::as_object_mut), kept)
+    {
+        for (name, value) in auth.iter_mut().filter(|(_, value)| *value == MASK) {
+            *value = kept.get(name).cloned().unwrap_or_default();
+        }
+    }
+    edited
 }
 
 #[derive(Deserialize)]
@@ -57,16 +97,6 @@ impl Args {
     fn profile(&self) -> Result<Map<String, Value>, CallError> {
         let missing = || CallError::invalid(format!("`profile` is missing: what to {}", self.action));
         self.profile.clone().ok_or_else(missing)
-    }
-}
-
-impl Tool for Setup {
-    fn spec(&self) -> &Arc<ToolSpec> {
-        &self.spec
-    }
-
-    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
-        Box::pin(std::future::ready(set_up(scene)))
     }
 }
 

@@ -95,10 +95,19 @@ pub(super) fn here(stage: &Stage, command: &Command) -> Result<Reply, CallError>
     let site = Site { workspace: scene.workspace(), terms: &terms, call: &scene.call().id };
     let done = command::run(command, &site, &reins, &mut collector)?;
     let shown = collector.finish().shown(scene.limits());
+    make_room_after(scene, &shown);
     // A caller who cancelled hears that, with what was printed so far; nothing is kept.
     let (kept, ending) = done.settle(stage.halted(), &|path| scene.shown(path));
     let reply = ended(&ending, shown, None);
     Ok(Reply { changes: kept.changes, staging: kept.staging, ..reply })
+}
+
+/// Lets the oldest of what is kept go where a whole output was just added. That one is bounded by itself, and fresh, so it
+/// stays; should there be no room at all, the next that asks beforehand is told so.
+fn make_room_after(scene: &Scene, shown: &Shown) {
+    if shown.whole.is_some() {
+        let _ = scene.terms().kept.make_room(&scene.terms().data_dir, 0);
+    }
 }
 
 /// The reply about a command that has ended.
@@ -169,6 +178,7 @@ fn waited_for(scene: &Scene, held: &Held, cut: Option<CallError>) -> Result<Repl
         let file = kept.join(format!("{}.txt", scene.call().id));
         std::fs::create_dir_all(&kept).and_then(|()| std::fs::rename(path, &file)).ok().map(|()| file)
     });
+    make_room_after(scene, &shown);
     // What is not text stays where the reply says that it is.
     if end.notices.is_empty() {
         held.dir.remove();

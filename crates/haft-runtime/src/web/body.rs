@@ -108,11 +108,17 @@ impl Intake {
         Ok(Self { kind, received: 0 })
     }
 
+    /// How large the body has become.
+    pub(super) fn size(&self) -> usize {
+        self.body().bytes.len()
+    }
+
     /// How much of a piece can be taken in so that the body does not grow beyond `limit` by much.
     pub(super) fn fits(&self, piece: &[u8], limit: usize) -> usize {
         let room = limit.saturating_sub(self.body().bytes.len());
         match self.kind {
             Kind::Plain(_) => piece.len().min(room),
+            _ if limit == usize::MAX => piece.len(),
             _ if room == 0 => 0,
             _ => piece.len().min(SIP),
         }

@@ -1,5 +1,6 @@
 //! Pages that a session has fetched, so that reading on costs no second request. Few, bounded, and not for long.
 
+use crate::hygiene::Looked;
 use haft_core::SessionId;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ pub(crate) struct Page {
     pub(crate) warnings: Vec<String>,
     /// Whether it is not the page's text but a sentence of ours about it.
     pub(crate) notice: bool,
+    /// What was found in all of it, whichever part is shown.
+    pub(crate) looked: Looked,
 }
 
 /// The pages of all sessions.

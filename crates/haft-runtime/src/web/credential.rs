@@ -4,6 +4,7 @@
 //! records a request can show it. It is bound to an origin and a path: where an answer points elsewhere, it stays
 //! behind. What comes back is searched for it, because some servers repeat what they were sent.
 
+use super::written;
 use haft_core::CallError;
 use haft_core::secret::MASK;
 use haft_core::web::Target;
@@ -14,13 +15,17 @@ use std::fmt;
 
 /// What is shorter than this is not looked for in answers: it would be found everywhere.
 const FORM_MIN: usize = 6;
+/// As much of its beginning is masked where an answer was cut.
+const PART_MIN: usize = 4;
 
 /// A credential for everything below one URL.
 #[derive(Clone)]
 pub struct Credential {
     base: Target,
     sign: Sign,
-    /// Every way in which it may be written in an answer.
+    /// What of it must not be seen, the longest first.
+    secrets: Vec<String>,
+    /// The usual ways in which that is written in bytes that nobody has decoded yet.
     forms: Vec<String>,
 }
 
@@ -44,13 +49,20 @@ impl Credential {
         let mut sent = HeaderValue::try_from(value).map_err(|_| bad())?;
         sent.set_sensitive(true);
         let last = value.rsplit(' ').next().unwrap_or_default();
-        let forms = forms([value, last, secret]);
-        Ok(Self { base: base.clone(), sign: Sign::Header(header, sent), forms })
+        Ok(Self::new(base, Sign::Header(header, sent), [value, last, secret]))
     }
 
     /// One that is sent in the query.
     pub fn query(base: &Target, name: &str, value: &str) -> Self {
-        Self { base: base.clone(), sign: Sign::Query(name.to_owned(), value.to_owned()), forms: forms([value]) }
+        Self::new(base, Sign::Query(name.to_owned(), value.to_owned()), [value])
+    }
+
+    fn new<const N: usize>(base: &Target, sign: Sign, secrets: [&str; N]) -> Self {
+        let forms = forms(secrets);
+        let mut secrets: Vec<String> = secrets.map(str::to_owned).into();
+        secrets.retain(|secret| secret.len() >= FORM_MIN);
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { base: base.clone(), sign, secrets, forms }
     }
 
     /// Whether it is for this target: of the same origin, and below its path.
@@ -89,12 +101,13 @@ impl Credential {
             }
             _ => next,
         };
-        let clean = !self.forms.iter().any(|form| next.url().as_str().contains(form.as_str()));
-        clean.then_some(next)
+        let mut shown = next.url().to_string();
+        self.mask_text(&mut shown);
+        (shown == next.url().as_str()).then_some(next)
     }
 
-    /// Masks it in bytes that came back.
-    pub(super) fn mask_bytes(&self, bytes: &mut Vec<u8>) {
+    /// Masks it in bytes that came back. Of what was cut, the end may be the beginning of it.
+    pub(super) fn mask_bytes(&self, bytes: &mut Vec<u8>, cut: bool) {
         for form in &self.forms {
             let found: Vec<usize> = Finder::new(form.as_bytes()).find_iter(bytes).collect();
             if found.is_empty() {
@@ -110,14 +123,25 @@ impl Credential {
             masked.extend_from_slice(&bytes[from..]);
             *bytes = masked;
         }
+        let ends = |form: &String| {
+            let longest = form.len().saturating_sub(1);
+            (PART_MIN..=longest).rev().find(|length| bytes.ends_with(&form.as_bytes()[..*length]))
+        };
+        if let Some(part) = self.forms.iter().filter(|_| cut).filter_map(ends).max() {
+            bytes.truncate(bytes.len() - part);
+            bytes.extend_from_slice(MASK.as_bytes());
+        }
     }
 
-    /// Masks it in text that came back.
+    /// Masks it in text that came back and has been decoded.
     pub(super) fn mask_text(&self, text: &mut String) {
         for form in &self.forms {
             if text.contains(form.as_str()) {
                 *text = text.replace(form.as_str(), MASK);
             }
+        }
+        if let Some(masked) = written::masked(text, &self.secrets) {
+            *text = masked;
         }
     }
 }
@@ -181,8 +205,11 @@ mod tests {
         let base = target("https://api.test/");
         let basic = Credential::header(&base, "authorization", "Basic dTpwYXNzd29yZCE=", "password!").unwrap();
         let mut body = b"you sent Basic dTpwYXNzd29yZCE= and password! or password%21".to_vec();
-        basic.mask_bytes(&mut body);
+        basic.mask_bytes(&mut body, false);
         assert_eq!(String::from_utf8(body).unwrap(), "you sent [secret] and [secret] or [secret]");
+        let mut cut = b"you sent Basic dTpwYX".to_vec();
+        basic.mask_bytes(&mut cut, true);
+        assert_eq!(String::from_utf8(cut).unwrap(), "you sent [secret]");
         let mut text = "dTpwYXNzd29yZCE=".to_owned();
         basic.mask_text(&mut text);
         assert_eq!(text, "[secret]");

@@ -2,17 +2,18 @@
 
 use super::Way;
 use super::body::{ACCEPTED, Intake};
+use super::credential::Credential;
 use super::request::Request;
-use super::room::SMALL;
-use super::trouble::{cause, late, refused, unreached, unreadable};
+use super::trouble::{cause, late, refused, slow, unreached, unreadable};
 use crate::http;
 use haft_core::host::Host;
 use haft_core::record::Kind;
 use haft_core::web::{Refusal, Rules, Target};
 use haft_core::{CallError, ErrorKind};
 use haft_store::Entry;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, HeaderValue, LOCATION, RANGE};
 use reqwest::{Method, StatusCode};
+use serde_json::Value;
 use std::time::Instant;
 
 /// How often a request is sent on.
@@ -33,12 +34,35 @@ pub struct Response {
     pub cut: bool,
     /// How often it was sent on.
     pub hops: usize,
+    /// What proved who asked: it may stand in the body in ways that only show when it is decoded.
+    pub(crate) veil: Option<Credential>,
 }
 
 impl Response {
     /// The first header of this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Text that was made of it, without what proved who asked. Whoever decodes a body passes what came of it here.
+    pub fn masked(&self, text: impl Into<String>) -> String {
+        let mut text = text.into();
+        if let Some(credential) = &self.veil {
+            credential.mask_text(&mut text);
+        }
+        text
+    }
+
+    /// The same for data.
+    pub fn masked_data(&self, data: Value) -> Value {
+        match data {
+            Value::String(text) => self.masked(text).into(),
+            Value::Array(items) => items.into_iter().map(|item| self.masked_data(item)).collect(),
+            Value::Object(map) => {
+                map.into_iter().map(|(name, value)| (self.masked(name), self.masked_data(value))).collect()
+            }
+            other => other,
+        }
     }
 }
 
@@ -52,13 +76,26 @@ impl Way<'_> {
     /// Sends a request, and follows where it is sent on to as far as the rules go. All of it is bounded: the hops, the
     /// time for all of them together, the size of the answer.
     pub async fn send(&self, request: Request) -> Result<Response, CallError> {
-        let timeout = request.timeout;
+        let (timeout, veil) = (request.timeout, request.credential.clone());
+        if veil.is_some() && request.headers.contains_key(RANGE) {
+            // A part of what repeats a key shows a part of the key.
+            let message = "the header `range` is not sent to an API that is signed in to";
+            return Err(CallError::invalid(message).hint("ask for all of it, or for less by the API's own parameters"));
+        }
         let until = Instant::now() + timeout;
+        let share = self.web.room.share(self.session);
         let work = async {
-            let _turn = self.web.room.request().await;
+            let _turn = self.web.room.request(&share).await;
             self.follow(request, until).await
         };
-        tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)))
+        let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)));
+        done.map_err(|mut error| {
+            if let Some(credential) = veil {
+                credential.mask_text(&mut error.message);
+                error.hint.iter_mut().for_each(|hint| credential.mask_text(hint));
+            }
+            error
+        })
     }
 
     /// Judges and counts a request that somebody else will send: a browser.
@@ -111,6 +148,7 @@ impl Way<'_> {
         noted: &mut Noted<'_>,
     ) -> Result<Hop, CallError> {
         self.judge(&request.target, rules).await.map_err(|refusal| refused(&refusal))?;
+        self.web.profiles.pass(&request.target, hops > 0 && !request.goes_where_named())?;
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;
         let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
@@ -140,8 +178,8 @@ impl Way<'_> {
         match target.host() {
             _ if rules.admits_inside(target) => Ok(()),
             Host::Address(address) if http::is_inside(*address) => Err(Refusal::Private(target.authority())),
-            Host::Name(name) if self.web.settings().proxy => http::leads_outside_from_here(name).await,
-            Host::Address(_) | Host::Name(_) => Ok(()),
+            Host::Address(_) => Ok(()),
+            Host::Name(name) => http::leads_outside_from_here(name, self.web.settings().carrier).await,
         }
     }
 
@@ -159,18 +197,22 @@ impl Way<'_> {
         // What it may become: all that is allowed, or what it says if it cannot become more.
         let said = response.content_length().filter(|_| coding.is_empty()).and_then(|size| usize::try_from(size).ok());
         let size = said.map_or(request.bytes, |said| said.min(request.bytes));
-        let mut room = None;
-        'reading: while let Some(piece) = response.chunk().await.map_err(|error| bad(cause(&error)))? {
+        let share = self.web.room.share(self.session);
+        let mut room = self.web.room.body(&share);
+        'reading: loop {
+            let next = room.in_time(response.chunk()).await.ok_or_else(|| slow(&request.target, room.pace()))?;
+            let Some(piece) = next.map_err(|error| bad(cause(&error)))? else { break };
             let mut rest = &piece[..];
             while !rest.is_empty() {
-                let fits = if room.is_some() { rest.len() } else { intake.fits(rest, SMALL) };
+                let fits = intake.fits(rest, room.limit());
                 if fits == 0 {
-                    room = self.web.room.body(size).await;
+                    room.grow().await;
                     intake.widen(size);
                     continue;
                 }
                 let more = intake.take(&rest[..fits]).map_err(bad)?;
                 noted.bytes = intake.received;
+                room.reached(intake.size());
                 rest = &rest[fits..];
                 if !more {
                     break 'reading;
@@ -182,12 +224,13 @@ impl Way<'_> {
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
         if let Some(credential) = &request.credential {
-            credential.mask_bytes(&mut body);
+            credential.mask_bytes(&mut body, cut);
             for (_, value) in &mut headers {
                 credential.mask_text(value);
             }
         }
-        Ok(Response { status: response.status().as_u16(), target: request.target.clone(), headers, body, cut, hops })
+        let (status, target, veil) = (response.status().as_u16(), request.target.clone(), request.credential.clone());
+        Ok(Response { status, target, headers, body, cut, hops, veil })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Way;
 use super::credential::Credential;
 use bytes::Bytes;
-use haft_core::host::HostRule;
+use haft_core::host::{HostRule, HostRules};
 use haft_core::preview::{cut, inert};
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
@@ -115,6 +115,12 @@ impl Request {
     pub fn named_by_the_user(mut self) -> Self {
         self.named = self.target.authority().parse().ok();
         self
+    }
+
+    /// Whether it goes where the user's configuration named.
+    pub(super) fn goes_where_named(&self) -> bool {
+        let named: HostRules = self.named.iter().cloned().collect::<Vec<_>>().into();
+        named.rule_for(self.target.host(), self.target.port()).is_some()
     }
 
     /// Adds a body.

@@ -1,7 +1,8 @@
 //! Why there is no answer, in words that say what to do.
 
+use super::room::STEP;
 use crate::http::{CONNECT, Unknown};
-use haft_core::preview::{cut, inert};
+use haft_core::preview::{cut, inert, size};
 use haft_core::web::{Refusal, Target};
 use haft_core::{CallError, ErrorKind};
 use rustls::CertificateError;
@@ -18,6 +19,13 @@ pub(super) fn refused(refusal: &Refusal) -> CallError {
 pub(super) fn late(timeout: Duration) -> CallError {
     CallError::new(ErrorKind::Timeout, format!("no whole answer within {} s", timeout.as_secs_f64()))
         .hint("the host is slow, or sends without end; allow more time, or ask for less")
+}
+
+/// It takes room that others wait for, and does not use it.
+pub(super) fn slow(target: &Target, pace: Duration) -> CallError {
+    let message =
+        format!("{} sends too slowly: less than {} within {} s", target.origin(), size(STEP), pace.as_secs_f64());
+    CallError::new(ErrorKind::Timeout, message).hint("try again later, or ask for less")
 }
 
 /// An answer came, and is no good.

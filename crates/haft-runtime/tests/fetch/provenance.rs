@@ -56,6 +56,8 @@ fn a_dry_run_sends_nothing_that_has_to_be_asked() {
         assert!(stage.fetch("/attack", json!({})).await.success);
         let call = haft_core::Call::new(haft_runtime::new_call_id(), "web.fetch", json!({"url": stage.url("/calm")}));
         let outcome = stage.haft.dry_run(call, &haft_runtime::Halt::new()).await;
-        assert_eq!((kind(&outcome), stage.served()), ("approval_required", 1), "{outcome:?}");
+        assert_eq!((outcome.success, stage.served()), (true, 1), "{outcome:?}");
+        assert!(outcome.output.starts_with("Nothing was sent"), "{outcome:?}");
+        assert!(outcome.warnings.iter().any(|said| said.starts_with("a person would be asked")), "{outcome:?}");
     });
 }

@@ -42,6 +42,29 @@ fn a_label_reaches_the_verdicts_of_later_processes() {
 }
 
 #[test]
+fn a_label_reaches_a_process_that_runs_already() {
+    run(async {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        std::fs::write(dir.path().join("project/.env"), "TOKEN=1").unwrap();
+        let url = json!({"url": "http://no-such-name.invalid/"});
+        let kind = |outcome: &Outcome| outcome.error.as_ref().unwrap().kind.as_str();
+        let (here, there) = (process(dir.path(), roomy()), process(dir.path(), roomy()));
+        let before = ask(&here, "a", "probe.ask", url.clone()).await;
+        assert_eq!(kind(&before), "upstream", "nobody has heard anything: {before:?}");
+        let mut read = Call::new(new_call_id(), "file.read", json!({"path": ".env"}));
+        read.session = SessionId::new("a").unwrap();
+        assert!(there.call(read, &haft_runtime::Yes, &Halt::new()).await.success);
+        there.flush().await.unwrap();
+        // It is known a second later at the latest.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let after = ask(&here, "a", "probe.ask", url.clone()).await;
+        assert_eq!(kind(&after), "approval_required", "{after:?}");
+        assert_eq!(kind(&ask(&here, "b", "probe.ask", url).await), "upstream");
+    });
+}
+
+#[test]
 fn what_was_heard_long_ago_no_longer_counts() {
     run(async {
         let dir = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
 //! How much may be asked for, whoever asks; and what the record says of it.
 
 use super::server::{Answer, Server, ok, sends_on};
-use super::{Stage, fault, loopback, process, run};
+use super::{Stage, fault, loopback, process, roomy, run};
 use haft_core::{Call, SessionId};
 use haft_runtime::web::{Quota, WebSettings};
 use haft_runtime::{Halt, Yes, new_call_id};
 use serde_json::json;
+use std::time::Duration;
 
 #[test]
 fn the_limits_hold_across_processes() {
@@ -99,7 +100,7 @@ fn what_is_given_up_is_in_the_record() {
         let call = Call::new(new_call_id(), "probe.ask", json!({"url": server.url("/")}));
         let given_up = async {
             while server.heard().is_empty() {
-                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+                tokio::time::sleep(Duration::from_millis(2)).await;
             }
             halt.cancel();
         };
@@ -107,5 +108,58 @@ fn what_is_given_up_is_in_the_record() {
         assert_eq!(fault(&outcome).0, "cancelled", "{outcome:?}");
         let requests = stage.requests().await;
         assert_eq!((requests.len(), &requests[0]["error"]), (1, &json!("cancelled")), "{requests:?}");
+    });
+}
+
+/// A server whose answers grow beyond what is small, and then trickle.
+async fn trickling() -> Server {
+    Server::start(|request| {
+        if request.contains("/large") {
+            return ok("", vec![b'x'; 5 << 20]);
+        }
+        let head = [&b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n"[..], &[b'x'; 70 << 10]].concat();
+        Answer::Endless(head, b"x".to_vec(), Duration::from_millis(10))
+    })
+    .await
+}
+
+#[test]
+fn an_answer_that_trickles_is_given_up() {
+    run(async {
+        let server = trickling().await;
+        let allow_private = loopback(&[server.port()]);
+        let stage = Stage::new(WebSettings { allow_private, pace: Duration::from_millis(300), ..roomy() });
+        let outcome = stage.get(&server.url("/")).await;
+        let (kind, message) = fault(&outcome);
+        assert!(kind == "timeout" && message.contains("sends too slowly: less than 256.0KB within 0.3 s"), "{message}");
+    });
+}
+
+#[test]
+fn slow_answers_of_one_session_do_not_keep_another_waiting() {
+    run(async {
+        let server = trickling().await;
+        let stage = Stage::new(WebSettings { allow_private: loopback(&[server.port()]), ..roomy() });
+        let halt = Halt::new();
+        let ask = |session: &str, path: &str, halt: &Halt| {
+            let mut call = Call::new(new_call_id(), "probe.ask", json!({"url": server.url(path)}));
+            call.session = SessionId::new(session).unwrap();
+            let (haft, halt) = (&stage.haft, halt.clone());
+            async move { haft.call(call, &Yes, &halt).await }
+        };
+        // As many as there are turns: half of them are let through, and take all the room that one session has.
+        let slow = futures_util::future::join_all((0..64).map(|_| ask("slow", "/", &halt)));
+        let other = async {
+            while server.heard().len() < 32 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            let outcome = ask("other", "/large", &Halt::new()).await;
+            halt.cancel();
+            outcome
+        };
+        let (slow, other) = tokio::join!(slow, other);
+        assert!(other.success, "{other:?}");
+        assert_eq!(super::data(&other)["size"], json!(5 << 20));
+        assert!(slow.iter().all(|outcome| fault(outcome).0 == "cancelled"), "{:?}", slow.first());
     });
 }

@@ -2,6 +2,7 @@
 
 use super::server::{Answer, Server, ok};
 use super::{Stage, alone, data, fault, loopback, part, passes, roomy, run};
+use haft_runtime::http::Carrier;
 use haft_runtime::web::WebSettings;
 
 #[test]
@@ -43,7 +44,12 @@ async fn with_a_proxy_in_the_environment() {
     let private = loopback(&[server.port()]);
     let without = Stage::new(WebSettings { allow_private: private.clone(), ..roomy() });
     assert_eq!(data(&without.get(&server.url("/")).await)["body"], "directly");
-    let with = Stage::new(WebSettings { proxy: true, ..roomy() });
+    // What is not known here is not left to the proxy, which may know it as something inside.
+    let careful = Stage::new(WebSettings { carrier: Carrier::Environment, ..roomy() });
+    let outcome = careful.get("http://host-that-only-the-proxy-knows.invalid/page").await;
+    let (kind, message) = fault(&outcome);
+    assert!(kind == "denied" && message.contains("cannot be checked"), "{kind}: {message}");
+    let with = Stage::new(WebSettings { carrier: Carrier::Trusted, ..roomy() });
     let outcome = with.get("http://host-that-only-the-proxy-knows.invalid/page").await;
     assert_eq!(data(&outcome)["body"], "by way of the proxy", "{outcome:?}");
     let outcome = with.get("https://host-that-only-the-proxy-knows.invalid/page").await;

@@ -28,7 +28,7 @@ pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, 
         Network::Hosts(_) | Network::Web(_) => proxy_variables(),
         Network::None | Network::All => Vec::new(),
     };
-    Ok(Plan { confinement, standing, env, told: None })
+    Ok(Plan { confinement, standing, env, told: None, inside: None })
 }
 
 /// Where something is mounted. Inside a user namespace the kernel lets nobody look under a mount, so a

@@ -5,14 +5,36 @@ use haft_core::host::{Host, HostRule, HostRules, is_public};
 use haft_core::web::{Refusal, Rules, Target};
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Who may be reached.
 #[derive(Debug, Clone)]
 pub enum Allowed {
     /// These hosts, and no other.
     Listed(HostRules),
-    /// Whatever the rules of the web admit.
-    Web(Rules),
+    /// Whatever the rules of the web admit; and services inside only while somebody says so, if anybody is asked.
+    Web(Rules, Option<Inside>),
+}
+
+/// Whoever says whether a service inside may be reached at this moment. The answer must not wait for anything.
+#[derive(Clone)]
+pub struct Inside(Arc<dyn Fn(&Target) -> bool + Send + Sync>);
+
+impl Inside {
+    /// By this function.
+    pub fn new(open: impl Fn(&Target) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(open))
+    }
+
+    fn is_closed(&self, target: &Target) -> bool {
+        !(self.0)(target)
+    }
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
 }
 
 impl Allowed {
@@ -21,7 +43,16 @@ impl Allowed {
         match self {
             Self::Listed(rules) if rules.rule_for(host, port).is_some() => Ok(()),
             Self::Listed(_) => Err(NoWay::NotListed(format!("{host}:{port}"))),
-            Self::Web(rules) => Ok(rules.admits(&target(host, port)?)?),
+            Self::Web(rules, inside) => {
+                let target = target(host, port)?;
+                rules.admits(&target)?;
+                match inside {
+                    Some(inside) if rules.admits_inside(&target) && inside.is_closed(&target) => {
+                        Err(Refusal::Strange(target.authority()).into())
+                    }
+                    _ => Ok(()),
+                }
+            }
         }
     }
 
@@ -39,7 +70,7 @@ impl Allowed {
                     return Err(NoWay::Private { name: host.to_string(), address: answer.ip() });
                 }
             }
-            Self::Web(rules) => {
+            Self::Web(rules, _) => {
                 let target = target(host, port)?;
                 for answer in &found {
                     let address = answer.ip().to_canonical();
@@ -54,7 +85,7 @@ impl Allowed {
     pub(super) fn know(&self, host: &Host) -> bool {
         match self {
             Self::Listed(rules) => rules.know(host),
-            Self::Web(_) => self.admits(host, 443).is_ok(),
+            Self::Web(..) => self.admits(host, 443).is_ok(),
         }
     }
 }
@@ -79,7 +110,7 @@ impl From<Vec<HostRule>> for Allowed {
 
 impl From<Rules> for Allowed {
     fn from(rules: Rules) -> Self {
-        Self::Web(rules)
+        Self::Web(rules, None)
     }
 }
 
@@ -87,7 +118,7 @@ impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listed(rules) => write!(f, "The list: {rules}"),
-            Self::Web(_) => f.write_str("`web.network` and `web.allow_private` in the configuration say who is"),
+            Self::Web(..) => f.write_str("`web.network` and `web.allow_private` in the configuration say who is"),
         }
     }
 }
@@ -113,7 +144,7 @@ mod tests {
     #[test]
     fn one_address_inside_refuses_the_name() {
         let listed = Allowed::Listed(rules(&["a.test"]));
-        let web = Allowed::Web(Rules { networks: vec![Network::All], ..Rules::default() });
+        let web = Allowed::from(Rules { networks: vec![Network::All], ..Rules::default() });
         for allowed in [listed, web] {
             let public = ["1.1.1.1:443", "[2606:4700::1111]:443"];
             assert_eq!(checked(&allowed, "a.test", &public).unwrap(), answers(&public));
@@ -137,7 +168,7 @@ mod tests {
     #[test]
     fn the_web_is_every_public_host_and_what_is_private_by_name_and_port() {
         let web =
-            Allowed::Web(Rules { networks: vec![Network::All], private: rules(&["127.0.0.1:8080", "db.test:5432"]) });
+            Allowed::from(Rules { networks: vec![Network::All], private: rules(&["127.0.0.1:8080", "db.test:5432"]) });
         let admits = |host: &str, port: u16| web.admits(&Host::read(host).unwrap(), port).is_ok();
         assert!(admits("example.com", 443) && admits("1.1.1.1", 80));
         assert!(admits("127.0.0.1", 8080) && admits("0x7f.1", 8080), "however it is spelled");
@@ -152,11 +183,28 @@ mod tests {
         }
         assert!(checked(&web, "db.test", &["10.0.0.1:5432"]).is_ok(), "whoever names it has said so");
         assert!(checked(&web, "db.test", &["10.0.0.1:22"]).is_err());
-        let none = Allowed::Web(Rules { networks: vec![Network::None], ..Rules::default() });
+        let none = Allowed::from(Rules { networks: vec![Network::None], ..Rules::default() });
         assert!(none.admits(&Host::read("example.com").unwrap(), 443).unwrap_err().is_refusal());
         let narrow = Network::Only(rules(&["*.example.com:443"]));
-        let narrow = Allowed::Web(Rules { networks: vec![Network::All, narrow], ..Rules::default() });
+        let narrow = Allowed::from(Rules { networks: vec![Network::All, narrow], ..Rules::default() });
         assert!(narrow.admits(&Host::read("www.example.com").unwrap(), 443).is_ok());
         assert!(narrow.admits(&Host::read("www.example.com").unwrap(), 80).is_err());
+    }
+
+    #[test]
+    fn what_is_inside_is_closed_while_somebody_says_so() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let open = Arc::new(AtomicBool::new(false));
+        let said = Arc::clone(&open);
+        let rules = Rules { networks: vec![Network::All], private: rules(&["127.0.0.1:8080", "db.test:5432"]) };
+        let web = Allowed::Web(rules, Some(Inside::new(move |_| said.load(Ordering::SeqCst))));
+        let admits = |host: &str, port: u16| web.admits(&Host::read(host).unwrap(), port);
+        for (host, port) in [("127.0.0.1", 8080), ("0x7f.1", 8080), ("db.test", 5432)] {
+            assert!(admits(host, port).unwrap_err().is_refusal(), "{host}");
+        }
+        assert!(admits("example.com", 443).is_ok(), "what is outside is not asked about");
+        open.store(true, Ordering::SeqCst);
+        assert!(admits("127.0.0.1", 8080).is_ok() && admits("db.test", 5432).is_ok());
+        assert!(admits("127.0.0.1", 8081).is_err(), "a yes opens nothing that the rules refuse");
     }
 }

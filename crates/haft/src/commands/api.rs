@@ -62,7 +62,7 @@ fn add(app: &App, profiles: &Profiles, file: &Path) -> Result<u8, Failure> {
     let profile = Profile::read(&value)?;
     new(profiles, &profile.id)?;
     profiles.save(&profile)?;
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = rival(profiles, &profile)?.into_iter().collect();
     if profile.auth.as_ref().is_some_and(haft_runtime::web::profiles::Auth::is_literal) {
         warnings.push("the profile holds the key itself; `${NAME}` would take it from the environment".to_owned());
     }
@@ -88,8 +88,13 @@ fn import(app: &App, profiles: &Profiles, args: &ApiImport) -> Result<u8, Failur
     if args.tools {
         let (all, why_not) = openapi::manifests(&document, &profile.id, &profile.base()?);
         made = chosen(all, args.only.as_deref())?;
-        warnings.extend(why_not);
+        // Who asks for some is not told about the others.
+        if args.only.is_none() {
+            warnings.extend(why_not);
+        }
+        warnings.extend(made.iter().filter_map(|made| made.warning.clone()));
     }
+    warnings.extend(rival(profiles, &profile)?);
     let tools = write_all(app.haft.workspace().root(), &made, &mut warnings)?;
     profiles.save(&profile)?;
     told(app, &profile, &tools, &warnings);
@@ -102,6 +107,17 @@ fn new(profiles: &Profiles, id: &str) -> Result<(), CallError> {
             .hint(format!("`haft api remove {id}` makes room, or take another id")));
     }
     Ok(())
+}
+
+/// Of two profiles with one address only one can sign in.
+fn rival(profiles: &Profiles, profile: &Profile) -> Result<Option<String>, CallError> {
+    let base = profile.base()?.to_string();
+    let same = |held: &Profile| held.id != profile.id && held.base().is_ok_and(|other| other.to_string() == base);
+    let held = profiles.all()?;
+    let rival = held.iter().find(|held| held.state.as_ref().is_ok_and(|held| same(held))).map(|held| held.id.clone());
+    Ok(rival.map(|id| {
+        format!("`{id}` has the same base_url, and only one of them signs in; `haft api remove` takes one away")
+    }))
 }
 
 /// Those that were asked for.

@@ -13,6 +13,9 @@ use haft_runtime::{Halt, new_call_id, now_ms};
 use haft_store::Approval;
 use serde_json::json;
 
+/// How many lines of a request's body are shown.
+const BODY_LINES: usize = 1000;
+
 /// Does one thing with approvals.
 pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Failure> {
     match action.unwrap_or(ApprovalsAction::List { all: false }) {
@@ -58,16 +61,26 @@ fn line(approval: &Approval) {
 fn show(app: &App, id: &str) -> Result<u8, Failure> {
     let found = app.block_on(app.store().approval(id)).map_err(Failure::store)?;
     let approval = found.ok_or_else(|| CallError::not_found(format!("there is no approval `{id}`")))?;
+    // What is approved is the effect: show it as it would be now, and where.
+    let here = std::path::Path::new(&approval.root) == app.haft.workspace().root();
     if app.json {
-        style::json(&approval);
+        let mut value = serde_json::to_value(&approval).unwrap_or_default();
+        let question = if here { app.block_on(app.haft.glance_at(id))? } else { None };
+        if let Some(body) = question.as_ref().and_then(terminal::body) {
+            value["body"] = body.into();
+        }
+        style::json(&value);
         return Ok(0);
     }
     line(&approval);
-    // What is approved is the effect: show it as it would be now, and where.
-    let here = std::path::Path::new(&approval.root) == app.haft.workspace().root();
     if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
         style::out(&format!("    {}", style::inert(&question.verdict.reason)));
-        style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
+        if !question.places.is_empty() {
+            style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
+        }
+        if let Some(sent) = terminal::sent(&question, BODY_LINES) {
+            style::out(&sent);
+        }
         if let Some(problem) = &question.problem {
             style::out(&format!("    it would fail: {}", style::inert(problem)));
         }

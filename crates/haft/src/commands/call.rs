@@ -1,14 +1,12 @@
-//! `haft call` and `haft batch`.
+//! `haft call`.
 
 use crate::app::{App, Failure, unrun};
-use crate::cli::{Asking, BatchArgs, CallArgs};
+use crate::cli::{Asking, CallArgs};
 use crate::input;
 use crate::style::{self, FAINT, paint};
 use crate::terminal::Terminal;
-use haft_core::{Call, CallError, Dialect, Outcome};
+use haft_core::Outcome;
 use haft_runtime::{Approver, Event, Halt, Nobody, Yes, new_call_id};
-use serde::Deserialize;
-use serde_json::Value;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -16,7 +14,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who answers questions.
-fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
+pub(super) fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
     if asking.yes {
         Box::new(Yes)
     } else if asking.no_input || !Terminal::present() {
@@ -60,7 +58,7 @@ pub(super) fn report(app: &App, outcome: &Outcome) -> u8 {
 }
 
 /// Waits for work, passing on its progress and a Ctrl-C.
-async fn watched<T>(app: &App, work: impl Future<Output = T>, halt: &Halt) -> T {
+pub(super) async fn watched<T>(app: &App, work: impl Future<Output = T>, halt: &Halt) -> T {
     let mut events = app.haft.events().listen();
     let chatty = !app.json && std::io::stderr().is_terminal();
     let begun = Instant::now();
@@ -94,54 +92,4 @@ pub(super) fn show(outcome: &Outcome) {
             None => style::note(&paint(FAINT, format!("undo with: haft undo {}", outcome.call_id))),
         }
     }
-}
-
-/// One line of a batch.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Line {
-    pub(super) tool: String,
-    #[serde(default)]
-    pub(super) args: Value,
-    #[serde(default)]
-    pub(super) dialect: Option<Dialect>,
-}
-
-/// Calls many tools.
-pub(super) fn batch(app: &App, args: &BatchArgs) -> Result<u8, Failure> {
-    let text = match args.file.as_str() {
-        "-" => input::read(std::io::stdin(), "stdin")?,
-        path => {
-            let file = std::fs::File::open(path).map_err(|error| CallError::invalid(format!("{path}: {error}")))?;
-            input::read(file, path)?
-        }
-    };
-    let calls = lines(app, &text, args.dialect.as_deref())?;
-    let (halt, approver) = (Halt::new(), approver(app, &args.asking));
-    let mut worst = 0;
-    app.block_on(async {
-        let work = app.haft.call_all(calls, approver.as_ref(), &halt, |outcome| {
-            // The first failure's code is the batch's.
-            worst = if worst == 0 { outcome.exit_code() } else { worst };
-            style::json(&outcome);
-        });
-        watched(app, work, &halt).await;
-        app.haft.flush().await
-    })?;
-    Ok(worst)
-}
-
-/// Reads all lines before any is run: a typing error in the last must not leave the first half done.
-fn lines(app: &App, text: &str, dialect: Option<&str>) -> Result<Vec<Call>, Failure> {
-    let mut calls = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line).map_err(|error| {
-            CallError::invalid(format!("line {}: {error}; nothing was run", number + 1))
-                .hint(r#"each line is an object like {"tool": "file.read", "args": {"path": "a.txt"}}"#)
-        })?;
-        let mut call = app.call(&line.tool, line.args, dialect)?;
-        call.dialect = line.dialect.unwrap_or(call.dialect);
-        calls.push(call);
-    }
-    Ok(calls)
 }

@@ -42,16 +42,23 @@ fn finding(name: impl Into<String>, health: Health, found: impl Into<String>, fi
 /// Looks at everything. Exits with 1 if something is broken.
 pub(super) fn run(common: &Common) -> u8 {
     let mut findings = vec![good("haft", env!("CARGO_PKG_VERSION"))];
-    let ground = match Ground::find_to_look_back(common) {
-        Ok(ground) => ground,
-        Err(failure) => {
-            failure.print(common.json());
-            return failure.exit_code();
+    match Ground::find_to_look_back(common) {
+        Ok(ground) => {
+            let (found, required) = look(&ground);
+            findings.extend(found);
+            findings.extend(confinement(ground.paths.data_dir(), required));
         }
-    };
-    let (found, required) = look(&ground);
-    findings.extend(found);
-    findings.extend(confinement(ground.paths.data_dir(), required));
+        // Whoever has a broken configuration wants to know what else is broken.
+        Err(failure) => {
+            findings.push(browser(&BrowserSettings::default()));
+            findings.push(finding("config", Health::Bad, failure.message(), "mend the file it names"));
+            let here = common.root.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+            match crate::config::Paths::from_env(&here) {
+                Ok(paths) => findings.extend(confinement(paths.data_dir(), false)),
+                Err(error) => findings.push(finding("data", Health::Bad, error.to_string(), "set HOME")),
+            }
+        }
+    }
     if common.json() {
         style::json(&findings);
     } else {

@@ -2,7 +2,7 @@
 
 use crate::app::{App, Failure};
 use crate::cli::ExplainArgs;
-use crate::commands::call::Line;
+use crate::commands::batch::Line;
 use crate::input;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use haft_core::CallError;

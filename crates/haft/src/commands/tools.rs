@@ -140,7 +140,8 @@ fn parameters(schema: &Value) -> String {
         let kind = match (&property["enum"], &property["type"]) {
             (Value::Array(options), _) => options.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
             (_, Value::String(kind)) => kind.clone(),
-            (_, kinds) => kinds.to_string(),
+            (_, Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
+            _ => "any".to_owned(),
         };
         let default = property.get("default").map(|value| format!(" (default {value})")).unwrap_or_default();
         let mark = if required(name) { "" } else { "?" };

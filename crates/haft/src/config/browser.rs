@@ -3,7 +3,10 @@
 use super::error::ConfigError;
 use super::merge::nearer;
 use super::placed::{Spot, Text};
+use super::web::services;
+use haft_core::host::{HostRule, HostRules};
 use haft_runtime::browser::BrowserSettings;
+use haft_runtime::web::WebSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -32,6 +35,9 @@ pub struct Browser {
     /// The largest download in bytes (default 100 MiB).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub download_bytes: Option<u64>,
+    /// Services of `web.allow_private` that every page may reach, and not their own pages alone: `host:port`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow_private: Vec<Text>,
 }
 
 /// The size of a page's window, in pixels.
@@ -46,22 +52,26 @@ pub struct Viewport {
 
 impl Browser {
     pub(super) fn add(&mut self, layer: Self) {
-        let Self { program, idle_seconds, max, viewport, download_bytes } = layer;
+        let Self { program, idle_seconds, max, viewport, download_bytes, allow_private } = layer;
         nearer(&mut self.program, program);
         nearer(&mut self.idle_seconds, idle_seconds);
         nearer(&mut self.max, max);
         nearer(&mut self.viewport, viewport);
         nearer(&mut self.download_bytes, download_bytes);
+        self.allow_private.extend(allow_private);
     }
 
     pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
         if let Some(program) = &mut self.program {
             visit(&mut program.spot);
         }
+        for text in &mut self.allow_private {
+            visit(&mut text.spot);
+        }
     }
 
     /// What the runtime is told. A window or a number that makes no sense is brought to the nearest that does.
-    pub(super) fn wanted(&self) -> Result<BrowserSettings, ConfigError> {
+    pub(super) fn wanted(&self, web: &WebSettings) -> Result<BrowserSettings, ConfigError> {
         let usual = BrowserSettings::default();
         if let Some(program) = self.program.as_ref().filter(|program| program.value.trim().is_empty()) {
             return Err(ConfigError::malformed(
@@ -76,6 +86,21 @@ impl Browser {
             most: self.max.map_or(usual.most, |max| max.clamp(*MOST.start(), *MOST.end())),
             viewport: self.viewport.map_or(usual.viewport, |view| (side(view.width), side(view.height))),
             download_bytes: self.download_bytes.unwrap_or(usual.download_bytes),
+            allow_private: self.open(web)?,
         })
+    }
+
+    /// What is open to every page has to be open at all.
+    fn open(&self, web: &WebSettings) -> Result<HostRules, ConfigError> {
+        let rules = services(&self.allow_private)?;
+        let known = |rule: &HostRule| web.allow_private.iter().any(|known| known == rule);
+        let unknown = rules.iter().zip(&self.allow_private).find(|(rule, _)| !known(rule));
+        match unknown {
+            Some((_, text)) => {
+                let why = format!("`{}` is not in `web.allow_private`, so no page reaches it", text.value);
+                Err(ConfigError::malformed(&text.spot, why))
+            }
+            None => Ok(rules),
+        }
     }
 }

@@ -71,6 +71,9 @@ pub struct Config {
     /// How commands are run in a shell.
     #[serde(skip_serializing_if = "is_default")]
     pub shell: Shell,
+    /// How much is kept of attachments, downloads and whole outputs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kept: Kept,
     /// How much is kept so that changes can be undone.
     #[serde(skip_serializing_if = "is_default")]
     pub undo: Undo,
@@ -265,6 +268,18 @@ pub struct Undo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_file_bytes: Option<u64>,
     /// Beyond this the oldest go first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_total_bytes: Option<u64>,
+}
+
+/// How much is kept of what calls leave for people: attachments, downloads and whole outputs, all of them together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Kept {
+    /// For how many days (default 30).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_days: Option<u32>,
+    /// Beyond this the oldest go first (default 2 GiB); what is younger than an hour stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_total_bytes: Option<u64>,
 }

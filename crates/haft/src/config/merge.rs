@@ -41,6 +41,7 @@ impl Config {
             confinement,
             shell,
             undo,
+            kept,
             mcp,
             tools,
             gateway,
@@ -73,6 +74,8 @@ impl Config {
         self.confinement.add(confinement);
         self.shell.add(shell);
         self.undo.add(&undo);
+        nearer(&mut self.kept.keep_days, kept.keep_days);
+        nearer(&mut self.kept.max_total_bytes, kept.max_total_bytes);
         self.mcp.add(mcp);
         self.tools.add(&tools);
         self.gateway.add(gateway);

@@ -55,8 +55,8 @@ impl Layers {
         let policy = Arc::new(policy::build(&stack, &config, &mut names)?);
         let commands = commands::build(&config)?;
         let chain = approval::chain(&stack, &config, (&policy, &commands.rules), &mut names)?;
+        let settings = settings::build(self, &stack, &config, commands, &mut names)?;
         let mut warnings = names.warnings;
-        let settings = settings::build(self, &stack, &config, commands, &mut warnings)?;
         warnings.extend(self.ignored(&stack, trust));
         Ok(Loaded { config, origins, policy, chain, settings, warnings, sources: self.sources(trust) })
     }

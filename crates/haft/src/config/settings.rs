@@ -4,8 +4,9 @@ use super::commands::Commands;
 use super::confinement;
 use super::doors::{self, Doors};
 use super::error::ConfigError;
-use super::file::{Config, Undo};
+use super::file::{Config, Kept, Undo};
 use super::layers::{Layers, Stack};
+use super::names::Names;
 use super::paths::Paths;
 use super::placed::{Spot, Text};
 use haft_core::grant::DEFAULT_USES;
@@ -13,11 +14,11 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
-use haft_runtime::UndoLimits;
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
 use haft_runtime::media::MediaSettings;
 use haft_runtime::web::WebSettings;
+use haft_runtime::{KeptLimits, UndoLimits};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,28 +69,34 @@ pub(super) fn build(
     stack: &Stack,
     merged: &Config,
     commands: Commands,
-    warnings: &mut Vec<String>,
+    names: &mut Names<'_>,
 ) -> Result<Settings, ConfigError> {
+    let web = merged.web.wanted(names)?;
+    let warnings = &mut names.warnings;
     let nearest_said = |flag: &Option<String>, variable: &Option<String>| flag.clone().or_else(|| variable.clone());
     let caller = Caller {
         agent: nearest_said(&layers.flags.agent, &layers.environment.agent),
         provider: nearest_said(&layers.flags.provider, &layers.environment.provider),
         claimed: false,
     };
-    warnings.extend(misspelt("agent", caller.agent.as_deref(), merged.agents.keys()));
+    warnings.extend(misspelt("agent", caller.agent.as_deref(), merged.agents.keys().chain(merged.web.agents.keys())));
     warnings.extend(misspelt("provider", caller.provider.as_deref(), merged.providers.keys()));
     Ok(Settings {
         roots: roots(stack, &layers.paths, warnings)?,
         undo: undo(&merged.undo),
-        terms: Terms { shell: merged.shell.wanted()?, ..confinement::terms(&merged.permissions, &merged.confinement)? },
+        terms: Terms {
+            shell: merged.shell.wanted()?,
+            kept: kept(&merged.kept),
+            ..confinement::terms(&merged.permissions, &merged.confinement)?
+        },
         dialect: merged.dialect.unwrap_or_default(),
         store: layers.store()?,
         grant_uses: grant_uses(merged)?,
         caller,
         table: commands.table,
         rules: commands.rules,
-        web: merged.web.wanted()?,
-        browser: merged.browser.wanted()?,
+        browser: merged.browser.wanted(&web)?,
+        web,
         media: merged.media.wanted()?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
@@ -100,6 +107,14 @@ fn misspelt<'k>(noun: &str, name: Option<&str>, known: impl Iterator<Item = &'k 
     let name = name.filter(|name| known.clone().all(|text| text.as_str() != *name))?;
     let near = nearest(name, known.map(Text::as_str))?;
     Some(format!("no rules are given for the {noun} `{name}`; did you mean `{near}`?"))
+}
+
+fn kept(kept: &Kept) -> KeptLimits {
+    let usual = KeptLimits::default();
+    KeptLimits {
+        age: kept.keep_days.map_or(usual.age, |days| Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        bytes: kept.max_total_bytes.unwrap_or(usual.bytes),
+    }
 }
 
 fn undo(undo: &Undo) -> UndoLimits {

@@ -5,7 +5,7 @@
 
 use super::browser::Browser;
 use super::doors::{Gateway, Mcp, Tools};
-use super::file::{Approval, Autonomy, Config, Files, Hooks, Level, Preset, Undo};
+use super::file::{Approval, Autonomy, Config, Files, Hooks, Kept, Level, Preset, Undo};
 use super::media::Media;
 use super::shell::Shell;
 
@@ -38,6 +38,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         confinement,
         shell,
         undo,
+        kept,
         mcp,
         tools,
         gateway,
@@ -63,6 +64,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("confinement", held != confinement);
     note("shell", shell != Shell::default());
     note("undo", undo != Undo::default());
+    note("kept", kept != Kept::default());
     // A server is a program that would be started.
     note("mcp", mcp != Mcp::default());
     note("tools", tools != Tools::default());

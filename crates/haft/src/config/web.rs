@@ -3,11 +3,12 @@
 use super::confinement::Net;
 use super::error::ConfigError;
 use super::merge::nearer;
+use super::names::Names;
 use super::placed::{Placed, Spot, Text};
 use super::search::Search;
-use haft_core::host::{HostRule, HostRules};
-use haft_core::pattern::ToolPattern;
+use haft_core::host::{Fault, HostRule, HostRules};
 use haft_core::web::Network;
+use haft_runtime::http::Carrier;
 use haft_runtime::web::{Quota, WebSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,12 +34,41 @@ pub struct Web {
     /// How much may be asked for.
     #[serde(skip_serializing_if = "super::file::is_default")]
     pub limits: WebLimits,
-    /// Whether the proxy is used that the environment names (`HTTPS_PROXY` and its like).
+    /// Whether the proxy is used that the environment names (`HTTPS_PROXY` and its like). `trust` leaves names to it
+    /// that have no address here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub proxy: Option<bool>,
+    pub proxy: Option<Proxy>,
     /// Who searches.
     #[serde(skip_serializing_if = "super::file::is_default")]
     pub search: Search,
+}
+
+/// Whether a proxy is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Proxy {
+    /// Yes or no.
+    Switch(bool),
+    /// Yes, and more.
+    Word(ProxyTrust),
+}
+
+/// How far a proxy is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyTrust {
+    /// With names that have no address here.
+    Trust,
+}
+
+impl From<Proxy> for Carrier {
+    fn from(proxy: Proxy) -> Self {
+        match proxy {
+            Proxy::Switch(false) => Self::Own,
+            Proxy::Switch(true) => Self::Environment,
+            Proxy::Word(ProxyTrust::Trust) => Self::Trusted,
+        }
+    }
 }
 
 /// How much may be asked of the web.
@@ -105,16 +135,11 @@ impl Web {
     }
 
     /// What the runtime is told.
-    pub(super) fn wanted(&self) -> Result<WebSettings, ConfigError> {
+    pub(super) fn wanted(&self, names: &mut Names<'_>) -> Result<WebSettings, ConfigError> {
         let usual = WebSettings::default();
         let agent = |(name, net): (&Text, &Net)| Ok((name.value.clone(), network(net)?));
-        let tool = |(name, net): (&Text, &Net)| {
-            let bad = |error: haft_core::pattern::BadPattern| ConfigError::Name {
-                spot: name.spot.clone(),
-                source: error.into(),
-            };
-            Ok((ToolPattern::new(&name.value).map_err(bad)?, network(net)?))
-        };
+        // A restriction with a typing mistake restricts nothing.
+        let tool = |(name, net): (&Text, &Net)| Ok((names.pattern(name)?, network(net)?));
         let WebLimits { session, hour, day, timeout_ms } = self.limits;
         Ok(WebSettings {
             network: self.network.as_ref().map(network).transpose()?.unwrap_or(usual.network),
@@ -127,7 +152,7 @@ impl Web {
                 day: day.unwrap_or(usual.quota.day),
             },
             timeout: timeout_ms.map_or(usual.timeout, Duration::from_millis),
-            proxy: self.proxy.unwrap_or(usual.proxy),
+            carrier: self.proxy.map_or(usual.carrier, Carrier::from),
             search: self.search.wanted()?,
             ..usual
         })
@@ -150,16 +175,31 @@ fn hosts(list: &[Text]) -> Result<HostRules, ConfigError> {
 }
 
 /// Services inside are named one by one: a wildcard or a host with all its ports would open more than anybody thinks of.
-fn services(list: &[Text]) -> Result<HostRules, ConfigError> {
-    let rules = hosts(list)?;
+pub(super) fn services(list: &[Text]) -> Result<HostRules, ConfigError> {
+    let rules = list.iter().map(service).collect::<Result<Vec<_>, _>>()?;
+    let rules = HostRules::from(rules);
     let vague = rules.iter().zip(list).find(|(rule, _)| rule.host().is_none() || rule.port().is_none());
     match vague {
         Some((_, text)) => {
-            let why = format!("`{}` is not one service; write its host and port, as in `127.0.0.1:8080`", text.value);
+            let why = format!("`{}` is not one service; {ONE_SERVICE}", text.value);
             Err(ConfigError::malformed(&text.spot, why))
         }
         None => Ok(rules),
     }
+}
+
+/// What is to be written.
+const ONE_SERVICE: &str = "write its host and port, as in `127.0.0.1:8080`";
+
+fn service(text: &Text) -> Result<HostRule, ConfigError> {
+    text.value.parse::<HostRule>().map_err(|error| {
+        let why = match error.fault {
+            // Elsewhere no port means every port; a service has one.
+            Fault::Port(_) => format!("`{}`: its port is not a number from 1 to 65535; {ONE_SERVICE}", error.rule),
+            _ => error.to_string(),
+        };
+        ConfigError::malformed(&text.spot, why)
+    })
 }
 
 #[cfg(test)]

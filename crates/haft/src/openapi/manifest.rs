@@ -23,6 +23,8 @@ pub(crate) struct Made {
     pub(crate) operation: String,
     /// What stands in `tool.yml`.
     pub(crate) manifest: Value,
+    /// What is to be known about it.
+    pub(crate) warning: Option<String>,
 }
 
 /// The manifests of an API, and why some operations have none.
@@ -32,12 +34,10 @@ pub(crate) fn manifests(document: &Document, id: &str, base: &Target) -> (Vec<Ma
         let name = name(id, &operation, &mut taken);
         match Draft::of(document, id, &operation) {
             Ok(draft) => {
-                if draft.cut {
-                    warnings
-                        .push(format!("{name}: its schema refers to itself or is very large, and is not said in full"));
-                }
+                let cut = "its schema refers to itself or is very large, and is not said in full";
+                let warning = draft.cut.then(|| format!("{name}: {cut}"));
                 let spoken = operation.text("operationId").to_owned();
-                all.push(Made { manifest: draft.manifest(&name, base, &operation), operation: spoken, name });
+                all.push(Made { manifest: draft.manifest(&name, base, &operation), operation: spoken, name, warning });
             }
             Err(why) => warnings.push(format!("{} {} has no tool: {why}", operation.method, operation.path)),
         }

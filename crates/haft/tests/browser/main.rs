@@ -10,12 +10,14 @@ mod bounds;
 mod life;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod opens;
 mod reach;
 mod site;
 mod using;
 mod whose;
 
 use haft::{Approver, BoxFuture, Call, Haft, Halt, Outcome, Question, Said, SessionId, Settings, Store, Workspace};
+use haft_core::host::HostRules;
 use haft_core::outcome::Label;
 use haft_runtime::browser::BrowserSettings;
 use serde_json::{Value, json};
@@ -55,13 +57,19 @@ impl Scene {
         ))
     }
 
+    /// The same, and every page may reach what is private.
+    fn open_to_all(private: &[u16]) -> Option<Self> {
+        let program = Some(needs::need("HAFT_TEST_CHROMIUM")?.display().to_string());
+        let allow_private = services(private);
+        Some(Self::with(private, BrowserSettings { program, allow_private, ..Default::default() }))
+    }
+
     fn with(private: &[u16], browser: BrowserSettings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         let store = Store::open(&dir.path().join("haft.db")).unwrap();
         let mut settings = Settings::new(dir.path().join("data"));
-        let hosts = private.iter().map(|port| format!("127.0.0.1:{port}").parse().unwrap());
-        settings.web.allow_private = hosts.collect::<Vec<_>>().into();
+        settings.web.allow_private = services(private);
         settings.browser = browser;
         let haft = Haft::new(Workspace::new(&dir.path().join("project")).unwrap(), store, settings);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -124,6 +132,11 @@ impl Scene {
             requests.map(|record| (text(&record.body["host"]).unwrap(), text(&record.body["error"]))).collect()
         })
     }
+}
+
+fn services(ports: &[u16]) -> HostRules {
+    let rule = |port: &u16| format!("127.0.0.1:{port}").parse().unwrap();
+    ports.iter().map(rule).collect::<Vec<_>>().into()
 }
 
 /// The processes below one, their children too.

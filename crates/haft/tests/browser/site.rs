@@ -21,7 +21,10 @@ pub(crate) fn page(html: &str) -> Answer {
 
 impl Site {
     pub(crate) fn start(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
+    }
+
+    pub(crate) fn on(listener: TcpListener, answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Self {
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (heard, answer) = (Arc::clone(&asked), Arc::new(answer));

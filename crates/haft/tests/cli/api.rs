@@ -35,6 +35,8 @@ fn a_document_becomes_a_profile_and_tools() {
     let other = env.run(&["api", "import", "petstore.yml", "--id", "pets", "--tools", "--only", "list*"]);
     assert!(other.code == 0 && other.stdout.contains("pets_list_pets/tool.yml"), "{} {}", other.stdout, other.stderr);
     assert!(!env.root().join(".haft/tools/pets_create_pet").exists());
+    assert!(!other.stderr.contains("create_pet"), "who asks for some is not told of others: {}", other.stderr);
+    assert!(other.stderr.contains("`petstore` has the same base_url"), "{}", other.stderr);
     let listed = env.run(&["api", "list"]).stdout;
     assert_eq!(
         listed,

@@ -38,6 +38,26 @@ fn a_waiting_call_is_shown_with_its_effect() {
 }
 
 #[test]
+fn a_request_that_waits_is_shown_with_its_body_but_not_with_its_keys() {
+    let env = Env::new();
+    let key = format!("AKIA{}", "Z7Q3M5N2K8R4T6W1");
+    let body = json!({"order": "apples\u{1b}[2J", "key": key, "note": "x".repeat(300)});
+    let args = json!({"method": "POST", "url": "https://shop.example/orders", "body": body});
+    let (asked, code) = env.call("web.request", args, &["--no-input"]);
+    assert_eq!(code, 4, "{asked:#}");
+    let id = asked["error"]["details"]["approval_id"].as_str().unwrap();
+    let shown = env.run(&["approvals", "show", id]).stdout;
+    assert!(shown.contains("it sends:") && shown.contains("apples"), "{shown}");
+    assert!(shown.matches('x').count() >= 300, "a long line is broken, not cut: {shown}");
+    assert!(!shown.contains("    at \n"), "{shown}");
+    let value = env.run(&["approvals", "show", id, "--json"]).json();
+    assert!(value["body"].as_str().unwrap().contains("apples"), "{value:#}");
+    for text in [shown, value.to_string()] {
+        assert!(!text.contains(&key) && !text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
 fn a_rejected_question_never_runs() {
     let env = Env::new();
     let id = ask(&env);

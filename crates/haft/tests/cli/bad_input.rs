@@ -191,7 +191,7 @@ fn a_binary_file_is_not_shown_as_text() {
 }
 
 #[test]
-fn a_batch_with_a_bad_line_runs_nothing() {
+fn a_file_with_a_bad_line_runs_nothing_as_a_batch() {
     let env = Env::new();
     env.file("in.jsonl", "{\"tool\":\"file.write\",\"args\":{\"path\":\"a\",\"content\":\"x\"}}\n{\"tool\":\n");
     let ran = env.run(&["batch", "in.jsonl", "--yes"]);

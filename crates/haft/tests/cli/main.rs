@@ -27,6 +27,7 @@ mod telemetry;
 mod terminal;
 mod tools;
 mod trust;
+mod web;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

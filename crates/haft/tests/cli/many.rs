@@ -2,7 +2,7 @@
 
 use crate::{Env, Ran};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -30,6 +30,38 @@ fn outcomes_come_in_call_order_whatever_finished_first() {
     let said: Vec<&str> = outcomes.iter().map(|outcome| outcome["output"].as_str().unwrap()).collect();
     assert_eq!(said, ["2500", "1", "2000"]);
     assert!(begun.elapsed().as_millis() < 4400, "they ran together: {:?}", begun.elapsed());
+}
+
+#[test]
+fn a_program_holds_a_conversation_through_a_batch() {
+    let env = Env::new();
+    let mut child = env.command(&["batch", "--yes"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    let mut ask = |line: &str| -> Value {
+        writeln!(stdin, "{line}").unwrap();
+        stdin.flush().unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    };
+    let sum = |text: &str| json!({"tool": "calc.eval", "args": {"expression": text}}).to_string();
+    // Each answer is the ground of the next question: nothing waits for the end of the input.
+    let two = ask(&sum("1 + 1"));
+    let four = ask(&sum(&format!("{0} + {0}", two["output"].as_str().unwrap())));
+    assert_eq!(four["output"], "4");
+    ask(&json!({"tool": "file.write", "args": {"path": "a.txt", "content": "4"}}).to_string());
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "4");
+    // A line that makes no sense has its own outcome, and the conversation goes on.
+    for bad in [r#"{"tool":"#, r#"{"tool": "calc.eval", "more": 1}"#, "5", "\u{ff}"] {
+        let said = ask(bad);
+        assert_eq!((&said["success"], &said["error"]["kind"]), (&json!(false), &json!("invalid_input")), "{said:#}");
+        assert!(said["error"]["message"].as_str().unwrap().starts_with("line "), "{said:#}");
+    }
+    assert_eq!(ask(&json!({"tool": "nonsense"}).to_string())["error"]["kind"], "unknown_tool");
+    assert_eq!(ask(&sum("2 * 4"))["output"], "8");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(2), "the first failure's");
 }
 
 #[test]

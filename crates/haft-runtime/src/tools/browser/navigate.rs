@@ -69,21 +69,32 @@ impl Tool for Navigate {
             let args: Args = scene.parse()?;
             let target = Target::read(&args.url).map_err(|error| CallError::invalid(error.to_string()))?;
             scene.way().spend(&target).await?;
-            let lent = scene.browsers().open(scene).await?;
+            let lent = scene.browsers().open(scene, &target).await?;
             let browser = &lent.browser;
-            let late = browser.navigate(&target, args.wait, Duration::from_millis(args.timeout_ms)).await?;
+            let opened = browser.navigate(&target, args.wait, Duration::from_millis(args.timeout_ms)).await?;
             let mut aside = browser.aside().await;
-            aside.warnings.splice(..0, late);
+            aside.warnings.splice(..0, lent.note.clone().into_iter().chain(opened.late));
+            let data = opened.status.map_or_else(|| json!({}), |status| json!({ "status": status }));
             let place = browser.place().await?;
             let part = match browser.content(Form::Tree, 0, SHOWN).await {
                 Ok(part) => part,
                 Err(error) => {
                     aside.warnings.push(format!("the page cannot be shown: {}", error.message));
-                    return Ok(reply(&place, aside, "", json!({})));
+                    return Ok(answered(reply(&place, aside, "", data), opened.status));
                 }
             };
             aside.warnings.extend(part.warnings.iter().cloned());
-            Ok(reply(&place, aside, &super::page::with_rest(&part), json!({})))
+            let reply = answered(reply(&place, aside, &super::page::with_rest(&part), data), opened.status);
+            Ok(super::page::looked(reply, part).await)
         })
     }
+}
+
+/// A page that says it is not there is shown, and is a failure all the same, as for web.fetch.
+fn answered(mut reply: Reply, status: Option<u16>) -> Reply {
+    if let Some(status) = status.filter(|status| *status >= 400) {
+        let why = format!("the server answered with status {status}");
+        reply.error = Some(CallError::failed(why).hint("the page, if there is one, is what it said about that"));
+    }
+    reply
 }

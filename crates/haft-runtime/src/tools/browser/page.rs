@@ -4,6 +4,7 @@ use super::navigate::SHOWN;
 use super::reply;
 use crate::browser::Lent;
 use crate::browser::page::{Came, Form, Held, Named, Part, Shot};
+use crate::hygiene::Looked;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -146,7 +147,8 @@ pub(super) fn evaluate() -> Arc<dyn Tool> {
         &["expression"],
     ))
     .acts()
-    .web(Outward::Page);
+    .web(Outward::Page)
+    .body("expression");
     made(spec, Deed::Evaluate)
 }
 
@@ -214,7 +216,15 @@ async fn look(scene: &Scene, lent: &Lent) -> Result<Reply, CallError> {
     let part = lent.browser.content(args.format, args.offset, args.limit).await?;
     let mut aside = lent.browser.aside().await;
     aside.warnings.extend(part.warnings.iter().cloned());
-    Ok(reply(&place, aside, &with_rest(&part), json!({ "total": part.total })))
+    let reply = reply(&place, aside, &with_rest(&part), json!({ "total": part.total }));
+    Ok(looked(reply, part).await)
+}
+
+/// A reply with what was found in the page besides what is shown of it.
+pub(super) async fn looked(mut reply: Reply, part: Part) -> Reply {
+    let (shown, text) = Looked::at_all(reply.text).await;
+    reply.text = text;
+    Reply { looked: Some(part.looked.and(shown)), ..reply }
 }
 
 /// A part of a page, and how to go on.

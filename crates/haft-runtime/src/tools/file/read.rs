@@ -7,7 +7,9 @@ mod lines;
 mod tests;
 
 use crate::files;
+use crate::hygiene::Looked;
 use crate::media::picture;
+use crate::run::OUTPUTS;
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
@@ -15,6 +17,7 @@ use base64::Engine as _;
 use haft_core::outcome::Label;
 use haft_core::place::{Access, Place};
 use haft_core::preview::size;
+use haft_core::scan::unwrapped;
 use haft_core::shape::{Binary, Keep, Limits, detect};
 use haft_core::{CallError, ToolSpec};
 use haft_store::Sighting;
@@ -23,6 +26,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::fs::{File, Metadata};
 use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 /// Files up to this size are taken in whole, so that what is shown and what is hashed are the same bytes.
@@ -126,6 +130,19 @@ impl<'s> Subject<'s> {
         Ok(content)
     }
 
+    /// What was found in a file that haft itself keeps and that bears a wrapper: the whole of an output that was somebody
+    /// else's words, and still is.
+    fn strangers(&self, file: &File) -> Result<Option<Looked>, CallError> {
+        let outputs = self.scene.terms().data_dir.join(OUTPUTS).canonicalize();
+        if !outputs.is_ok_and(|outputs| self.place.real.starts_with(outputs)) {
+            return Ok(None);
+        }
+        let mut content = vec![0; usize::try_from(self.meta.len().min(HASH_MAX)).unwrap_or_default()];
+        file.read_exact_at(&mut content, 0).map_err(|error| self.explain(&error))?;
+        // Its own last line is no attempt to end the wrapper.
+        Ok(unwrapped(&String::from_utf8_lossy(&content)).map(Looked::at))
+    }
+
     /// The file's size, for people.
     fn size(&self) -> String {
         size(usize::try_from(self.meta.len()).unwrap_or(usize::MAX))
@@ -147,6 +164,7 @@ impl<'s> Subject<'s> {
 fn read(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
     let (subject, file) = Subject::open(scene)?;
+    let looked = subject.strangers(&file)?;
     let mut reply = match args.encoding {
         Encoding::Base64 => base64(&subject, file, &args)?,
         Encoding::Utf8 => shown(&subject, file, &args)?,
@@ -156,6 +174,10 @@ fn read(scene: &Scene) -> Result<Reply, CallError> {
     }
     if subject.place.sensitive.is_some() {
         reply.labels.push(Label::Sensitive);
+    }
+    if looked.is_some() {
+        reply.labels.push(Label::Untrusted);
+        reply.looked = looked;
     }
     Ok(reply)
 }

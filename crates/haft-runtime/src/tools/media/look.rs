@@ -96,11 +96,15 @@ async fn sampled(scene: &Scene, prompt: &str, mime: &str, image: String) -> Resu
             {"role": "user", "content": {"type": "image", "data": image, "mimeType": mime}},
         ],
     });
+    let none = |why: &str| {
+        CallError::failed(format!("there is no model that could look at it: {why}")).hint(
+            "name one with `media: {vision: {url, model, key_env}}` in the configuration, or use a client that offers sampling",
+        )
+    };
     let answer = scene.back().sample("image.analyze", request).await.map_err(|error| match error.kind {
         ErrorKind::Rejected | ErrorKind::Cancelled => error,
-        _ => CallError::failed(format!("there is no model that could look at it: {}", error.message)).hint(
-            "name one with `media: {vision: {url, model, key_env}}` in the configuration, or use a client that offers sampling",
-        ),
+        ErrorKind::ApprovalRequired => none("none is configured, and nobody is here who offers one"),
+        _ => none(&error.message),
     })?;
     let content = &answer["content"];
     let text = content["text"].as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default();

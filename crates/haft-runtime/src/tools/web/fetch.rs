@@ -1,6 +1,7 @@
 //! web.fetch: a page as text that a model can read.
 
 use super::{pdf, reading};
+use crate::hygiene::Looked;
 use crate::now_ms;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
@@ -142,7 +143,11 @@ async fn page(scene: &Scene, args: &Args) -> Result<(Arc<Page>, Option<String>),
     let response = way.send(request.within(Duration::from_millis(args.timeout_ms))).await?;
     let how = How { format: args.format.clone(), main: args.main };
     let here = scene.clone();
-    let work = move || reading::read(&response, &how, &|bytes| pdf::text(bytes, &here));
+    let work = move || {
+        let mut page = reading::read(&response, &how, &|bytes| pdf::text(bytes, &here));
+        page.looked = Looked::at(&page.text);
+        page
+    };
     let read = tokio::task::spawn_blocking(work).await;
     let page = Arc::new(read.map_err(|crash| CallError::internal(format!("reading the page crashed: {crash}")))?);
     pages.keep(session, asked, Arc::clone(&page), now_ms());
@@ -175,6 +180,7 @@ fn part(page: &Page, args: &Args) -> Reply {
     // A sentence of our own is not the page's.
     if !page.notice {
         reply.labels.push(Label::Untrusted);
+        reply.looked = Some(page.looked.clone());
     }
     if page.status >= 400 {
         let why = format!("the server answered with status {}", page.status);

@@ -33,7 +33,12 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
     let mut text = Page { url: response.target.to_string(), status: response.status, ..Page::default() };
     let plain = || decode(&response.body, Some(content_type)).0.into_owned();
     match sort(content_type, &response.body) {
-        Sort::Page if how.format == "html" => text.text = plain(),
+        Sort::Page if how.format == "html" => {
+            text.text = plain();
+            if how.main {
+                text.warnings.push("format html is the page as it came; main is not heeded".to_owned());
+            }
+        }
         Sort::Page => page(response, how, content_type, &mut text),
         Sort::Json => text.text = indented(&response.body).unwrap_or_else(plain),
         Sort::Plain => text.text = plain(),
@@ -55,6 +60,8 @@ pub(crate) fn read(response: &Response, how: &How, pdf: &Pdf<'_>) -> Page {
         text.warnings.push(format!("only the first {} of the text are kept", size(TEXT_MAX)));
     }
     text.content_type = media_type(content_type).unwrap_or_default();
+    text.text = response.masked(text.text);
+    text.title = text.title.map(|title| response.masked(title));
     text
 }
 
@@ -133,7 +140,7 @@ mod tests {
     fn answer(content_type: &str, body: impl Into<Vec<u8>>) -> Response {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
         let target = Target::read("https://example.com/dir/page").unwrap();
-        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0 }
+        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0, veil: None }
     }
 
     fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
@@ -155,6 +162,33 @@ mod tests {
         assert_eq!(said("text/plain", "# as <it> is").text, "# as <it> is");
         assert_eq!(said("", "<!DOCTYPE html><p>x").text, "x\n");
         assert_eq!(said("application/octet-stream", "plain").text, "plain");
+    }
+
+    #[test]
+    fn what_a_short_page_is_about_is_what_it_says() {
+        let page = "<title>On Apples</title><nav><a href=/>Home</a></nav>\
+                    <main><article><h1>On Apples</h1><p>They are red.</article></main><footer>Imprint</footer>";
+        let read = |format: &str| {
+            let how = How { format: format.to_owned(), main: true };
+            read(&answer("text/html", page), &how, &|_| Err("no program".to_owned()))
+        };
+        let (markdown, text, html) = (read("markdown"), read("text"), read("html"));
+        assert_eq!((markdown.text.as_str(), markdown.warnings.len()), ("# On Apples\n\nThey are red.\n", 0));
+        assert_eq!(text.text, "On Apples\n\nThey are red.\n", "the title once");
+        assert!(html.text == page && html.warnings == ["format html is the page as it came; main is not heeded"]);
+    }
+
+    #[test]
+    fn a_page_that_repeats_a_key_does_not_show_it() {
+        let veil = crate::web::Credential::query(&Target::read("https://example.com/").unwrap(), "key", "k3y/a_b+c==");
+        let html = "<title>k3y/a&lowbar;b+c==</title><p>k3y&#47;a_b&plus;c&equals;=<pre>k3y/a_b+c==</pre>";
+        for format in ["markdown", "text", "html"] {
+            let how = How { format: format.to_owned(), main: false };
+            let answer = Response { veil: Some(veil.clone()), ..answer("text/html", html) };
+            let page = read(&answer, &how, &|_| Err(String::new()));
+            assert!(page.text.contains("[secret]") && !page.text.contains("k3y"), "{format}: {}", page.text);
+            assert!(!page.title.unwrap_or_default().contains("k3y"));
+        }
     }
 
     #[test]

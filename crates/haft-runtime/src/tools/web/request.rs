@@ -195,7 +195,7 @@ fn body(response: &Response) -> String {
     let text = haft_html::decode(bytes, Some(&kind)).0.into_owned();
     let json = (mime.ends_with("json") || mime.is_empty()) && !response.cut;
     let parsed: Option<Value> = if json { serde_json::from_str(&text).ok() } else { None };
-    parsed.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(text)
+    response.masked(parsed.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(text))
 }
 
 /// Whether it can be read: because it says so, or, if it says nothing, because it looks so.
@@ -219,6 +219,7 @@ mod tests {
             body: body.to_vec(),
             cut: false,
             hops: 0,
+            veil: None,
         }
     }
 
@@ -254,6 +255,25 @@ mod tests {
         assert!(!data.to_string().contains("hunter2"), "{data}");
         assert_eq!(reply.labels, [Label::Untrusted]);
         assert!(reply.error.is_none());
+    }
+
+    #[test]
+    fn a_key_that_is_repeated_in_disguise_is_not_shown() {
+        let key = "k3y/with+signs==";
+        let credential = || crate::web::Credential::query(&Target::read("https://a.test/").unwrap(), "key", key);
+        let utf16: Vec<u8> = format!("you sent {key}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (kind, bytes) in [
+            ("application/json", br#"{"you": "k3y\/with+signs=="}"#.to_vec()),
+            ("application/json", br#"{"you": "k3y\u002fwith\u002bsigns\u003d\u003D"}"#.to_vec()),
+            ("application/json", br#"{"you": "\u006b3y/with+signs==", "k3y\/with\u002bsigns==": 1}"#.to_vec()),
+            ("text/plain; charset=utf-16le", utf16),
+            ("text/html", b"<p>k3y&#47;with&plus;signs&#x3D;=</p>".to_vec()),
+            ("text/plain", b"k3y%2Fwith%2bsigns%3D%3D".to_vec()),
+        ] {
+            let answer = Response { veil: Some(credential()), ..response(200, &[("content-type", kind)], &bytes) };
+            let reply = super::shown("GET", &answer);
+            assert!(reply.text.contains("[secret]") && !reply.text.contains("signs"), "{kind}: {}", reply.text);
+        }
     }
 
     #[test]

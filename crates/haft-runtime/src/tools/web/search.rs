@@ -133,7 +133,8 @@ async fn find(scene: &Scene, ask: &Ask) -> Result<Reply, CallError> {
             .hint("try again later, or let somebody else search with `web.search.provider` in the configuration")
     };
     let hits = tidied(chosen.adapter.parse(&response.body).map_err(unreadable)?, ask.max_results);
-    let mut reply = Reply::text(listed(&hits)).data(json!({ "provider": name, "results": hits }));
+    let data = response.masked_data(json!({ "provider": name, "results": hits }));
+    let mut reply = Reply::text(response.masked(listed(&hits))).data(data);
     reply.labels.push(Label::Untrusted);
     Ok(reply)
 }
@@ -162,7 +163,7 @@ fn refused(chosen: &Chosen, response: &Response) -> Result<(), CallError> {
         let places = ["/error/message", "/error/detail", "/detail/error", "/detail", "/message", "/error"];
         places.iter().find_map(|place| value.pointer(place).and_then(Value::as_str).map(str::to_owned))
     });
-    let said = said.map(|said| format!(": {}", cut(&inert(&said), 200))).unwrap_or_default();
+    let said = said.map(|said| format!(": {}", cut(&inert(&response.masked(said)), 200))).unwrap_or_default();
     let error = |what: &str, hint: String| {
         Err(CallError::new(ErrorKind::Upstream, format!("{name} {what} ({}){said}", response.status)).hint(hint))
     };

@@ -1,79 +1,97 @@
-//! How often an API is asked: one bucket a unit of time, and every bucket must have a token.
+//! How often an API is asked: never more than its limit within any window of a unit of time.
 
 use super::profile::RateLimit;
 use haft_core::CallError;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The buckets of all profiles, shared by all sessions of this process.
+/// So many requests of one window are remembered one by one. More are remembered in groups, which end with their last.
+const SINGLE: usize = 1024;
+
+/// What was asked of all profiles, shared by all sessions of this process.
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
-    buckets: Mutex<HashMap<String, (RateLimit, Vec<Bucket>)>>,
+    windows: Mutex<HashMap<String, (RateLimit, Vec<Window>)>>,
 }
 
-/// A bucket that holds `room` tokens and gets one back every `step`. All that has to be remembered is when it will
-/// be full again.
+/// What was asked within the last `span`.
 #[derive(Debug)]
-struct Bucket {
+struct Window {
     unit: &'static str,
     room: u32,
-    step: Duration,
-    full_at: Option<Instant>,
+    span: Duration,
+    asked: VecDeque<Group>,
 }
 
-impl Bucket {
-    fn new(unit: &'static str, room: u32, window: Duration) -> Self {
-        Self { unit, room, step: window / room.max(1), full_at: None }
+/// Requests that are remembered together.
+#[derive(Debug)]
+struct Group {
+    first: Instant,
+    last: Instant,
+    count: u32,
+}
+
+impl Window {
+    fn new(unit: &'static str, room: u32, span: Duration) -> Self {
+        Self { unit, room, span, asked: VecDeque::new() }
     }
 
-    /// How long until there is a token.
-    fn wait(&self, now: Instant) -> Duration {
-        let behind = self.full_at.map_or(Duration::ZERO, |full| full.saturating_duration_since(now));
-        behind.saturating_sub(self.step * self.room.saturating_sub(1))
+    /// How long until one more may be asked.
+    fn wait(&mut self, now: Instant) -> Duration {
+        while self.asked.front().is_some_and(|group| now.duration_since(group.last) >= self.span) {
+            self.asked.pop_front();
+        }
+        let count: u32 = self.asked.iter().map(|group| group.count).sum();
+        let oldest = self.asked.front().filter(|_| count >= self.room);
+        oldest.map_or(Duration::ZERO, |group| (group.last + self.span).saturating_duration_since(now))
     }
 
     fn take(&mut self, now: Instant) {
-        let from = self.full_at.filter(|full| *full > now).unwrap_or(now);
-        self.full_at = Some(from + self.step);
+        let grain = self.span / u32::try_from(SINGLE).unwrap_or(u32::MAX);
+        let full = self.asked.len() >= SINGLE;
+        match self.asked.back_mut().filter(|group| full && now.duration_since(group.first) < grain) {
+            Some(group) => (group.last, group.count) = (now, group.count + 1),
+            None => self.asked.push_back(Group { first: now, last: now, count: 1 }),
+        }
     }
 }
 
 impl Limiter {
-    /// Takes a token out of every bucket of a profile, or none and says which one is empty and when it frees.
+    /// Counts a request to an API, or says which limit is reached and when it frees.
     pub(super) fn take(&self, id: &str, limit: &RateLimit) -> Result<(), CallError> {
         let now = Instant::now();
-        let mut all = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.entry(id.to_owned()).or_insert_with(|| (limit.clone(), buckets(limit)));
+        let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.entry(id.to_owned()).or_insert_with(|| (limit.clone(), windows(limit)));
         if known.0 != *limit {
-            *known = (limit.clone(), buckets(limit));
+            *known = (limit.clone(), windows(limit));
         }
-        let longest = known.1.iter().max_by_key(|bucket| bucket.wait(now));
-        if let Some(bucket) = longest.filter(|bucket| !bucket.wait(now).is_zero()) {
-            let free = shown(bucket.wait(now));
-            let message = format!("the {} requests a {} of the API `{id}` are used up", bucket.room, bucket.unit);
+        let waits = known.1.iter_mut().map(|window| (window.wait(now), window.room, window.unit));
+        if let Some((wait, room, unit)) = waits.max_by_key(|(wait, ..)| *wait).filter(|(wait, ..)| !wait.is_zero()) {
+            let free = shown(wait);
+            let message = format!("the {room} requests a {unit} of the API `{id}` are used up");
             return Err(CallError::failed(format!("{message}; the next is free in {free}"))
                 .hint(format!("wait {free} before asking again")));
         }
-        known.1.iter_mut().for_each(|bucket| bucket.take(now));
+        known.1.iter_mut().for_each(|window| window.take(now));
         Ok(())
     }
 
     /// Forgets a profile that is gone.
     pub(super) fn keep(&self, known: impl Fn(&str) -> bool) {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| known(id));
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).retain(|id, _| known(id));
     }
 }
 
-fn buckets(limit: &RateLimit) -> Vec<Bucket> {
+fn windows(limit: &RateLimit) -> Vec<Window> {
     let units = [
         ("second", limit.per_second, Duration::from_secs(1)),
         ("minute", limit.per_minute, Duration::from_mins(1)),
         ("hour", limit.per_hour, Duration::from_hours(1)),
         ("day", limit.per_day, Duration::from_hours(24)),
     ];
-    units.into_iter().filter_map(|(unit, room, window)| Some(Bucket::new(unit, room?, window))).collect()
+    units.into_iter().filter_map(|(unit, room, span)| Some(Window::new(unit, room?, span))).collect()
 }
 
 /// A time for people, never shorter than it is.
@@ -96,25 +114,43 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn every_bucket_must_have_a_token() {
+    async fn every_limit_must_have_room() {
         let limiter = Limiter::default();
         let limit = limit(Some(2), Some(3), None);
         let take = || limiter.take("acme", &limit);
         take().unwrap();
         take().unwrap();
         let error = take().unwrap_err();
-        assert_eq!(error.message, "the 2 requests a second of the API `acme` are used up; the next is free in 500 ms");
-        tokio::time::advance(Duration::from_millis(499)).await;
+        assert_eq!(error.message, "the 2 requests a second of the API `acme` are used up; the next is free in 1 s");
+        tokio::time::advance(Duration::from_millis(999)).await;
         assert!(take().unwrap_err().message.ends_with("free in 1 ms"));
         tokio::time::advance(Duration::from_millis(1)).await;
         take().unwrap();
-        // The minute's bucket got its first token back only in part.
-        tokio::time::advance(Duration::from_secs(1)).await;
         let error = take().unwrap_err();
         assert!(error.message.starts_with("the 3 requests a minute"), "{}", error.message);
-        assert!(error.message.ends_with("free in 19 s"), "{}", error.message);
-        tokio::time::advance(Duration::from_secs(19)).await;
+        assert!(error.message.ends_with("free in 59 s"), "{}", error.message);
+        tokio::time::advance(Duration::from_secs(59)).await;
         take().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_window_holds_more_than_the_limit() {
+        for room in [3, 1500] {
+            let limiter = Limiter::default();
+            let limit = RateLimit { per_minute: Some(room), ..RateLimit::default() };
+            let mut asked: Vec<Instant> = Vec::new();
+            // All at once, then as often as it is let: what comes later must not fill the window a second time.
+            for _ in 0..4000 {
+                while limiter.take("a", &limit).is_ok() {
+                    asked.push(Instant::now());
+                }
+                tokio::time::advance(Duration::from_millis(37)).await;
+            }
+            let room = room as usize;
+            let spans = asked.windows(room + 1).map(|some| some[room] - some[0]);
+            assert!(spans.min().unwrap() >= Duration::from_mins(1), "{room}");
+            assert!(asked.len() > room * 2, "{room}: it goes on");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -131,13 +167,13 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         let error = limiter.take("a", &limit).unwrap_err();
         assert!(error.message.contains("2 requests a day"), "{}", error.message);
-        assert_eq!(error.hint.as_deref(), Some("wait 12 h before asking again"));
-        tokio::time::advance(Duration::from_hours(12)).await;
+        assert_eq!(error.hint.as_deref(), Some("wait 24 h before asking again"));
+        tokio::time::advance(Duration::from_hours(24)).await;
         limiter.take("a", &limit).unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn other_limits_are_other_buckets_and_none_are_no_limit() {
+    async fn other_limits_are_other_windows_and_none_are_no_limit() {
         let limiter = Limiter::default();
         limiter.take("a", &limit(Some(1), None, None)).unwrap();
         assert!(limiter.take("a", &limit(Some(1), None, None)).is_err());

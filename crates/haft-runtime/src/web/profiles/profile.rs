@@ -3,6 +3,7 @@
 use crate::web::credential::Credential;
 use base64::Engine;
 use haft_core::CallError;
+use haft_core::preview::{cut, inert};
 use haft_core::web::Target;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +14,8 @@ const ID_MAX: usize = 64;
 const ENDPOINTS_MAX: usize = 1000;
 /// What is shorter than this describes nothing.
 const DESCRIPTION_MIN: usize = 20;
+/// As much of a name is repeated.
+const NAME_COLUMNS: usize = 80;
 
 /// What is known of an API.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -198,6 +201,18 @@ fn variable(text: &str) -> Option<&str> {
     well.then_some(name)
 }
 
+/// Masks what proves who asks, unless it is a variable. With some APIs the user name is the key, and the password nothing.
+pub(crate) fn hide(auth: &mut Value) {
+    let length = |auth: &Value, name: &str| auth[name].as_str().map_or(0, str::len);
+    let named = length(auth, "username") < length(auth, "password");
+    let open = |name: &str| matches!(name, "type" | "name") || (name == "username" && named);
+    for (name, value) in auth.as_object_mut().into_iter().flatten() {
+        if !open(name) && value.as_str().is_none_or(|text| variable(text).is_none()) {
+            *value = haft_core::secret::MASK.into();
+        }
+    }
+}
+
 /// One text, or a list of them.
 fn lines<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
@@ -226,11 +241,12 @@ impl Profile {
         }
         let hint = "a profile has id, name, base_url, description, endpoints, guidelines, and may have auth, \
                     rate_limit, avoid and notes";
-        let profile = Self::deserialize(value).map_err(|error| {
+        let mut profile = Self::deserialize(value).map_err(|error| {
             // What the parser quotes may be a key that was put in the wrong place.
-            let why = haft_core::preview::cut(&haft_core::secret::mask(&error.to_string()), 200);
+            let why = cut(&haft_core::secret::mask(&error.to_string()), 200);
             CallError::invalid(format!("this is not a profile: {why}")).hint(hint)
         })?;
+        profile.tame();
         let wanting = profile.wanting();
         if wanting.is_empty() {
             return Ok(profile);
@@ -290,28 +306,44 @@ impl Profile {
     /// The profile as it may be shown: without what proves who asks.
     pub fn shown(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let Some(auth) = &self.auth {
-            let shown = auth.shown();
-            let secret = match auth {
-                Auth::Basic { .. } => "password",
-                Auth::Bearer { .. } => "token",
-                Auth::Header { .. } | Auth::Query { .. } => "value",
-            };
-            value["auth"][secret] = shown.into();
+        if let Some(auth) = value.get_mut("auth") {
+            hide(auth);
         }
         value
     }
 
-    /// What a model is told with the first answer: how to use it, and how not to.
+    /// Everything that is said in words.
+    fn texts(&mut self) -> impl Iterator<Item = &mut String> {
+        let lists = self.guidelines.iter_mut().chain(&mut self.avoid).chain(&mut self.notes);
+        let about = self.endpoints.iter_mut().flat_map(|endpoint| [&mut endpoint.path, &mut endpoint.description]);
+        [&mut self.name, &mut self.description].into_iter().chain(lists).chain(about)
+    }
+
+    /// Makes everything inert that is said in words: it is shown to people and to models.
+    fn tame(&mut self) {
+        for text in self.texts() {
+            *text = text.lines().map(inert).collect::<Vec<_>>().join("\n");
+        }
+    }
+
+    /// The same as one text.
+    pub(super) fn words(&self) -> String {
+        self.clone().texts().map(|text| format!("{text}\n")).collect()
+    }
+
+    /// What a model is told with the first answer: how to use it, and how not to. It is marked as what a profile says: an
+    /// agent may have written it, out of a document of somebody else's.
     pub(super) fn advice(&self) -> Option<String> {
         let parts = [("guidelines", &self.guidelines), ("avoid", &self.avoid), ("notes", &self.notes)];
         let lines: Vec<String> = parts
             .iter()
             .flat_map(|(what, list)| {
-                list.iter().filter(|line| !line.is_empty()).map(move |line| format!("- {what}: {line}"))
+                list.iter().filter(|line| !line.is_empty()).map(move |line| format!("- {what}: \"{}\"", inert(line)))
             })
             .collect();
-        (!lines.is_empty()).then(|| format!("About the API {}:\n{}", self.name, lines.join("\n")))
+        let name = cut(&inert(&self.name), NAME_COLUMNS);
+        (!lines.is_empty())
+            .then(|| format!("The profile of the API {} (\"{name}\") says:\n{}", self.id, lines.join("\n")))
     }
 }
 
@@ -401,6 +433,9 @@ mod tests {
             let shown = format!("{} {read:?}", read.shown());
             assert!(!shown.contains("hunter2") && shown.contains("[secret]"), "{shown}");
         }
+        profile["auth"] = json!({"type": "basic", "username": "hunter2hunter2", "password": "x"});
+        let shown = Profile::read(&profile).unwrap().shown().to_string();
+        assert!(!shown.contains("hunter2"), "a user name that is the key: {shown}");
         profile["auth"] = json!({"type": "bearer", "token": "Bearer ${ACME_TOKEN}"});
         assert!(Profile::read(&profile).unwrap_err().message.contains("stands for the whole value"));
     }

@@ -4,6 +4,7 @@ use super::super::{Choices, Loaded, Paths, Trust, load};
 use haft_core::host::Host;
 use haft_core::web::{Network, Target};
 use haft_core::{Caller, ToolName};
+use haft_runtime::http::Carrier;
 use haft_runtime::web::Web;
 use insta::assert_snapshot;
 
@@ -45,7 +46,15 @@ fn everything_public_unless_somebody_says_otherwise() {
     }
     let usual = resolve("", "", Trust::Absent).unwrap().settings.web;
     assert_eq!((usual.quota.session, usual.quota.hour, usual.quota.day), (100, 200, 2000));
-    assert!(!usual.proxy && usual.network == Network::All);
+    assert!(usual.carrier == Carrier::Own && usual.network == Network::All);
+    for (user, carrier) in [
+        ("web: {proxy: false}", Carrier::Own),
+        ("web: {proxy: true}", Carrier::Environment),
+        ("web: {proxy: trust}", Carrier::Trusted),
+    ] {
+        assert_eq!(resolve(user, "", Trust::Absent).unwrap().settings.web.carrier, carrier, "{user}");
+    }
+    assert!(resolve("web: {proxy: trusted}", "", Trust::Absent).is_err());
 }
 
 #[test]
@@ -98,7 +107,7 @@ fn an_untrusted_project_can_only_take_away() {
         ("web: {tools: {web.fetch: false}}", false),
         ("web: {agents: {somebody: false}}", false),
         (
-            "web: {network: {allow: [evil.example]}, allow_private: ['127.0.0.1:80'], proxy: true, limits: {day: 1000000}}",
+            "web: {network: {allow: [evil.example]}, allow_private: ['127.0.0.1:80'], proxy: trust, limits: {day: 1000000}}",
             true,
         ),
     ] {
@@ -107,7 +116,8 @@ fn an_untrusted_project_can_only_take_away() {
         for never in ["https://evil.example/", "http://127.0.0.1/", "https://c.example/"] {
             assert!(!reaches(&loaded, "somebody", "web.fetch", never), "{project}: {never}");
         }
-        assert!(!loaded.settings.web.proxy && loaded.settings.web.quota.day == 2000, "{project}");
+        let web = &loaded.settings.web;
+        assert!(web.carrier == Carrier::Own && web.quota.day == 2000, "{project}");
     }
     let opening = resolve(user, "web: {agents: {bot: true}}", Trust::Absent).unwrap();
     assert!(!reaches(&opening, "bot", "web.fetch", URL), "what the user has shut stays shut");

@@ -128,7 +128,13 @@ pub(super) fn choose(settings: &SearchSettings, env: Env<'_>) -> Result<Chosen, 
             Adapter::Google { base: base(google::BASE)?, key: key()?, engine }
         }
         Provider::Searxng => {
-            let url = settings.url.clone().or_else(|| env(SEARXNG)).ok_or_else(|| missing(provider, SEARXNG))?;
+            let nowhere = || {
+                CallError::failed(
+                    "`web.search.url` or the variable SEARXNG_URL has to say where SearXNG is, and neither does",
+                )
+                .hint("duckduckgo needs no key and no address: choose with `web.search.provider`")
+            };
+            let url = settings.url.clone().or_else(|| env(SEARXNG)).ok_or_else(nowhere)?;
             let bad = |error: haft_core::web::BadUrl| CallError::invalid(format!("where SearXNG is: {error}"));
             Adapter::Searxng { base: Target::read(&url).map_err(bad)? }
         }
@@ -176,5 +182,7 @@ fn missing(provider: Provider, variable: &str) -> CallError {
         "to search with {} the variable {variable} has to be set, and it is not",
         provider.name()
     ))
-    .hint("duckduckgo needs no key, and searxng only SEARXNG_URL: choose with `web.search.provider`")
+    .hint(
+        "duckduckgo needs no key, and searxng only `web.search.url` or SEARXNG_URL: choose with `web.search.provider`",
+    )
 }

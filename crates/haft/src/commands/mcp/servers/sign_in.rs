@@ -17,7 +17,7 @@ pub(super) async fn run(app: &App, name: &str, error: &CallError) -> Result<(), 
     let server = app.doors.servers.iter().find(|server| server.name == name);
     let Some(Reach::Url { url, who, .. }) = server.map(|server| &server.reach) else { return Err(error.clone()) };
     let settings = app.haft.settings();
-    let (dir, carrier) = (settings.data_dir.join("oauth"), settings.web.carrier());
+    let (dir, carrier) = (settings.data_dir.join("oauth"), settings.web.carrier);
     let show = |address: &str| {
         style::note(&format!("{} wants to know who asks; open this in a browser:", paint(BOLD, name)));
         style::note(&style::inert(address));
