@@ -4,7 +4,17 @@
 //! everything of the wrong shape → these types → what no schema can say ([`lint`]). What is declared under `permissions`
 //! is what the kernel enforces; what is under `exec` is filled in by [`template`], never by a shell.
 
+pub mod answer;
+pub mod ceiling;
+pub mod fix;
+pub mod flaw;
+pub mod lint;
+pub mod shape;
 pub mod template;
+pub mod written;
+
+pub use flaw::{Flaw, Severity};
+pub use written::Written;
 
 use crate::host::HostRule;
 use crate::record::Digest;
