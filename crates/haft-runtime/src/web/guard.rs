@@ -70,6 +70,9 @@ impl Way<'_> {
 
     async fn follow(&self, mut request: Request, until: Instant) -> Result<Response, CallError> {
         let mut rules = self.web.rules(self.caller, self.tool);
+        if let Some(permissions) = self.permissions {
+            super::narrow(&mut rules, permissions);
+        }
         if let Some(named) = &request.named {
             rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
         }
@@ -114,7 +117,7 @@ impl Way<'_> {
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;
         let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
-        if let Some(credential) = &request.credential {
+        for credential in &request.credentials {
             credential.sign(&mut url, &mut headers);
         }
         let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
@@ -181,7 +184,7 @@ impl Way<'_> {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
-        if let Some(credential) = &request.credential {
+        for credential in &request.credentials {
             credential.mask_bytes(&mut body);
             for (_, value) in &mut headers {
                 credential.mask_text(value);
