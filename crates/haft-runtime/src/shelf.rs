@@ -367,6 +367,12 @@ impl Shelf {
     }
 }
 
+/// The names that directories in these folders have, without looking at what is in them.
+pub fn names(folders: &[Folder]) -> Vec<ToolName> {
+    let all = folders.iter().flat_map(|folder| find::names(&folder.path, &mut Vec::new()));
+    all.filter(|name| find::is_plain(name)).filter_map(|name| ToolName::new(&name).ok()).collect()
+}
+
 /// The most that is said of one file.
 const FLAWS_MAX: usize = 10;
 

@@ -143,7 +143,7 @@ fn open_folder(path: &Path) -> io::Result<Option<OwnedFd>> {
 }
 
 /// The directories of a folder, in order.
-fn names(folder: &Path, notes: &mut Vec<Note>) -> Vec<String> {
+pub(super) fn names(folder: &Path, notes: &mut Vec<Note>) -> Vec<String> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {

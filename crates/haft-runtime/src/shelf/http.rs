@@ -211,7 +211,7 @@ fn taken(manifest: &Manifest, http: &Http, response: &Response) -> Reply {
     let taken = http.response.take(value);
     let mut reply = match format {
         Format::Json => reply(format, String::new(), Some(taken.value)),
-        Format::Text => reply(format, rendered(&taken.value), None),
+        Format::Text => reply(format, rendered(&taken.value), Some(rendered(&taken.value).into())),
     };
     reply.warnings.extend(taken.warnings);
     reply
