@@ -171,7 +171,8 @@ fn each_failure_is_told_as_what_it_is() {
         unheard["permissions"]["network"] = json!(["127.0.0.1:1"]);
         let mut words = at("words", "/missing", json!({}));
         words["outputs"]["format"] = json!("text");
-        let secret = json!({"network": true, "fs": {"read": [], "write": []}, "secrets": {"NOWHERE_TO_BE_FOUND": {"type": "string"}}});
+        let mut secret = at("secret", "/", json!({}));
+        secret["permissions"]["secrets"] = json!({"NOWHERE_TO_BE_FOUND": {"type": "string"}});
         let stage = with(&[
             at("missing", "/missing", json!({})),
             words,
@@ -181,7 +182,7 @@ fn each_failure_is_told_as_what_it_is() {
             taken,
             nowhere,
             unheard,
-            at("secret", "/", json!({ "permissions": secret })),
+            secret,
         ]);
         // Input that does not fit: the violations, and nothing runs.
         let outcome = call(&stage.haft, "missing", json!({"count": "many", "extra": 1})).await;
@@ -478,7 +479,19 @@ fn services(name: &str, _: usize) -> Vec<Ipv4Addr> {
 async fn use_the_services() {
     let _names = Names::start(services).await;
     let dir = tempfile::tempdir().unwrap();
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-core/tests/tools");
+    let tools = dir.path().join("tools");
+    for name in ["web_search", "slack_notify", "repo_scan", "repo_stats", "weather"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-core/tests/tools").join(name);
+        std::fs::create_dir_all(tools.join(name)).unwrap();
+        // The document gives one of them as what an agent makes: the same without its name.
+        let text = std::fs::read_to_string(from.join("tool.yml")).unwrap_or_else(|_| {
+            let made = std::fs::read_to_string(from.join("tool.json")).unwrap();
+            let mut made: Value = serde_json::from_str(&made).unwrap();
+            made["name"] = name.into();
+            made.to_string()
+        });
+        std::fs::write(tools.join(name).join("tool.yml"), text).unwrap();
+    }
     let haft = haft(dir.path(), &tools);
     let query = json!({"query": "best python web frameworks 2025"});
     // The services take a moment to be there.
