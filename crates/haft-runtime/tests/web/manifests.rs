@@ -366,6 +366,36 @@ fn a_pipeline_makes_its_calls_in_order_and_ends_with_the_first_that_fails() {
 }
 
 #[test]
+fn a_bridged_tool_has_another_name_and_less_to_say() {
+    run(async {
+        let forward = |name: &str, exec: Value| {
+            json!({
+                "name": name, "description": "Looks up.", "kind": "mcp", "version": 1,
+                "inputs": {"schema": {"type": "object", "additionalProperties": false, "required": ["id"],
+                    "properties": {"id": {"type": "string", "maxLength": 5}}}},
+                "outputs": {"format": "json"}, "exec": {"mcp": exec},
+                "permissions": {"network": false, "fs": {"read": [], "write": []}, "secrets": {}},
+                "approval": {"required": false}
+            })
+        };
+        let stage = with(&[
+            forward("look", json!({"server": "notes", "tool": "find", "args": {"key": "n-${id}", "limit": 3}})),
+            forward("plain", json!({"server": "notes", "tool": "find"})),
+            forward("gone", json!({"server": "notes", "tool": "nothing"})),
+        ]);
+        let spec = haft_core::ToolSpec::new("mcp:notes:find", "Find.").unwrap().input(json!({"type": "object"}));
+        let find = |scene: &haft_runtime::Scene| Ok(haft_runtime::Reply::text("found").data(scene.args().clone()));
+        stage.haft.registry().register(haft_runtime::Blocking::tool(spec, find)).unwrap();
+        assert_eq!(data(&call(&stage.haft, "look", json!({"id": "7"})).await), &json!({"key": "n-7", "limit": 3}));
+        assert_eq!(data(&call(&stage.haft, "plain", json!({"id": "7"})).await), &json!({"id": "7"}));
+        let outcome = call(&stage.haft, "look", json!({"id": "too long"})).await;
+        assert_eq!(fault(&outcome).0, "invalid_input", "its schema is narrower: {outcome:?}");
+        let outcome = call(&stage.haft, "gone", json!({"id": "7"})).await;
+        assert!(fault(&outcome).1.contains("there is no tool `mcp:notes:nothing`"), "{outcome:?}");
+    });
+}
+
+#[test]
 fn a_call_runs_what_was_decided_upon() {
     run(async {
         let server = Server::start(|_| ok("", r#""new""#)).await;

@@ -30,7 +30,8 @@ fn a_projects_tool_waits_to_be_accepted() {
     assert!(permissions < trusted.stderr.find("does ").unwrap(), "permissions on top: {}", trusted.stderr);
     assert_eq!(env.ok("ask_it", json!({}))["data"], 1);
     assert_eq!(env.run(&["trust"]).stdout, "accepted already: 1 tools\n");
-    let pinned = env.records().into_iter().find(|record| record["kind"] == "pin").unwrap();
+    let pinned =
+        env.records().into_iter().map(|record| record["body"].clone()).find(|body| body["kind"] == "pin").unwrap();
     assert!(pinned["server"].as_str().unwrap().starts_with("tools:/") && pinned["tool"] == "ask_it", "{pinned}");
 }
 
