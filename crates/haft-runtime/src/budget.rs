@@ -5,7 +5,8 @@
 
 use haft_core::ToolName;
 
-/// The tools that matter most, in this order; then the others by name; then those of bridged servers.
+/// The tools that matter most, in this order; then those that somebody made as files, which have plain names; then the
+/// others by name; then those of bridged servers.
 const CORE: [&str; 7] = ["file.read", "file.edit", "shell.exec", "file.write", "file.grep", "file.glob", "file.list"];
 /// The ways to everything that is left out.
 const WAYS: [&str; 2] = ["tool.search", "tool.call"];
@@ -43,9 +44,9 @@ pub fn listed(tools: &[Priced], budget: usize) -> Vec<ToolName> {
 }
 
 /// Lower matters more.
-fn rank(name: &ToolName) -> (usize, bool, ToolName) {
+fn rank(name: &ToolName) -> (usize, bool, bool, ToolName) {
     let place = CORE.iter().position(|core| *core == name.as_str()).unwrap_or(CORE.len());
-    (place, name.family() == "mcp", name.clone())
+    (place, name.family() == "mcp", name.as_str().contains('.'), name.clone())
 }
 
 #[cfg(test)]
@@ -67,6 +68,12 @@ mod tests {
         assert_eq!(chosen(&MANY, 400), ["file.edit", "file.read", "tool.call", "tool.search"]);
         assert_eq!(chosen(&MANY, 600), ["calc", "file.edit", "file.read", "shell.exec", "tool.call", "tool.search"]);
         assert_eq!(chosen(&MANY, 1), ["tool.call", "tool.search"]);
+    }
+
+    #[test]
+    fn what_somebody_made_comes_before_the_rest() {
+        let names = ["calc.eval", "file.read", "tool.call", "tool.search", "weather"];
+        assert_eq!(chosen(&names, 400), ["file.read", "tool.call", "tool.search", "weather"]);
     }
 
     #[test]

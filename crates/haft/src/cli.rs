@@ -3,10 +3,12 @@
 mod api;
 mod author;
 mod doors;
+mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+pub use shelf::{TestArgs, TrustArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -108,8 +110,10 @@ pub enum Command {
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
     Init,
-    /// Accept this project's configuration after looking at it.
+    /// Accept this project's configuration and its tools after looking at them.
     Trust(TrustArgs),
+    /// Run the examples of tools that are files, and compare what comes out.
+    Test(TestArgs),
     /// Check the machine, the store and the configuration.
     Doctor,
     /// Print a completion script.
@@ -444,15 +448,4 @@ pub enum ConfigView {
     Schema,
     /// Where the files are.
     Path,
-}
-
-/// Accept this project's configuration.
-#[derive(Debug, Args)]
-pub struct TrustArgs {
-    /// Do not ask.
-    #[arg(long, short = 'y')]
-    pub yes: bool,
-    /// Withdraw trust.
-    #[arg(long, conflicts_with = "yes")]
-    pub revoke: bool,
 }

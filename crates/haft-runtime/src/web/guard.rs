@@ -35,7 +35,7 @@ pub struct Response {
     /// How often it was sent on.
     pub hops: usize,
     /// What proved who asked: it may stand in the body in ways that only show when it is decoded.
-    pub(crate) veil: Option<Credential>,
+    pub(crate) veil: Vec<Credential>,
 }
 
 impl Response {
@@ -47,7 +47,7 @@ impl Response {
     /// Text that was made of it, without what proved who asked. Whoever decodes a body passes what came of it here.
     pub fn masked(&self, text: impl Into<String>) -> String {
         let mut text = text.into();
-        if let Some(credential) = &self.veil {
+        for credential in &self.veil {
             credential.mask_text(&mut text);
         }
         text
@@ -76,8 +76,8 @@ impl Way<'_> {
     /// Sends a request, and follows where it is sent on to as far as the rules go. All of it is bounded: the hops, the
     /// time for all of them together, the size of the answer.
     pub async fn send(&self, request: Request) -> Result<Response, CallError> {
-        let (timeout, veil) = (request.timeout, request.credential.clone());
-        if veil.is_some() && request.headers.contains_key(RANGE) {
+        let (timeout, veil) = (request.timeout, request.credentials.clone());
+        if !veil.is_empty() && request.headers.contains_key(RANGE) {
             // A part of what repeats a key shows a part of the key.
             let message = "the header `range` is not sent to an API that is signed in to";
             return Err(CallError::invalid(message).hint("ask for all of it, or for less by the API's own parameters"));
@@ -90,7 +90,7 @@ impl Way<'_> {
         };
         let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)));
         done.map_err(|mut error| {
-            if let Some(credential) = veil {
+            for credential in &veil {
                 credential.mask_text(&mut error.message);
                 error.hint.iter_mut().for_each(|hint| credential.mask_text(hint));
             }
@@ -107,6 +107,9 @@ impl Way<'_> {
 
     async fn follow(&self, mut request: Request, until: Instant) -> Result<Response, CallError> {
         let mut rules = self.web.rules(self.caller, self.tool);
+        if let Some(permissions) = self.permissions {
+            super::narrow(&mut rules, permissions);
+        }
         if let Some(named) = &request.named {
             rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
         }
@@ -152,7 +155,7 @@ impl Way<'_> {
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;
         let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
-        if let Some(credential) = &request.credential {
+        for credential in &request.credentials {
             credential.sign(&mut url, &mut headers);
         }
         let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
@@ -223,13 +226,13 @@ impl Way<'_> {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
-        if let Some(credential) = &request.credential {
+        for credential in &request.credentials {
             credential.mask_bytes(&mut body, cut);
             for (_, value) in &mut headers {
                 credential.mask_text(value);
             }
         }
-        let (status, target, veil) = (response.status().as_u16(), request.target.clone(), request.credential.clone());
+        let (status, target, veil) = (response.status().as_u16(), request.target.clone(), request.credentials.clone());
         Ok(Response { status, target, headers, body, cut, hops, veil })
     }
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod heard;
 mod limits;
+mod manifests;
 mod memory;
 mod names;
 mod network;

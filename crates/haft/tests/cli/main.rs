@@ -22,12 +22,14 @@ mod needs;
 mod policy;
 mod process;
 mod rules;
+mod shelf;
 mod shell;
 mod shell_run;
 mod telemetry;
 mod terminal;
 mod tools;
 mod trust;
+mod trust_tools;
 mod web;
 
 use serde_json::Value;

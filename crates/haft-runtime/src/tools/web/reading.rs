@@ -140,7 +140,7 @@ mod tests {
     fn answer(content_type: &str, body: impl Into<Vec<u8>>) -> Response {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
         let target = Target::read("https://example.com/dir/page").unwrap();
-        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0, veil: None }
+        Response { status: 200, target, headers, body: body.into(), cut: false, hops: 0, veil: Vec::new() }
     }
 
     fn said(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
@@ -184,7 +184,7 @@ mod tests {
         let html = "<title>k3y/a&lowbar;b+c==</title><p>k3y&#47;a_b&plus;c&equals;=<pre>k3y/a_b+c==</pre>";
         for format in ["markdown", "text", "html"] {
             let how = How { format: format.to_owned(), main: false };
-            let answer = Response { veil: Some(veil.clone()), ..answer("text/html", html) };
+            let answer = Response { veil: vec![veil.clone()], ..answer("text/html", html) };
             let page = read(&answer, &how, &|_| Err(String::new()));
             assert!(page.text.contains("[secret]") && !page.text.contains("k3y"), "{format}: {}", page.text);
             assert!(!page.title.unwrap_or_default().contains("k3y"));

@@ -181,7 +181,7 @@ fn headers(response: &Response) -> Map<String, Value> {
 }
 
 /// A body as text: JSON indented, other text in its charset, and of anything else what it is.
-fn body(response: &Response) -> String {
+pub(crate) fn body(response: &Response) -> String {
     let bytes = &response.body;
     if bytes.is_empty() {
         return "(no body)".to_owned();
@@ -219,7 +219,7 @@ mod tests {
             body: body.to_vec(),
             cut: false,
             hops: 0,
-            veil: None,
+            veil: Vec::new(),
         }
     }
 
@@ -270,7 +270,7 @@ mod tests {
             ("text/html", b"<p>k3y&#47;with&plus;signs&#x3D;=</p>".to_vec()),
             ("text/plain", b"k3y%2Fwith%2bsigns%3D%3D".to_vec()),
         ] {
-            let answer = Response { veil: Some(credential()), ..response(200, &[("content-type", kind)], &bytes) };
+            let answer = Response { veil: vec![credential()], ..response(200, &[("content-type", kind)], &bytes) };
             let reply = super::shown("GET", &answer);
             assert!(reply.text.contains("[secret]") && !reply.text.contains("signs"), "{kind}: {}", reply.text);
         }
