@@ -3,11 +3,26 @@
 mod calls;
 mod command;
 mod http;
+mod interpreter;
+mod interpreters;
 pub(crate) mod made;
+mod places;
+mod program;
 mod python;
+mod raised;
 
+pub use interpreters::Interpreters;
+
+use crate::tool::Tool;
 use haft_core::CallError;
+use haft_core::manifest::Manifest;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
+pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
+    Ok(Arc::new(made::Made::new(Arc::new(manifest), dir, None)?))
+}
 
 /// Where tools are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -62,6 +62,7 @@ impl Stage {
             media: Arc::default(),
             shelf: Arc::default(),
             secrets: Arc::default(),
+            interpreters: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }
