@@ -27,6 +27,7 @@ cargo xtask bench shell                   the same for understanding shell comma
 cargo xtask bench web                     the same for reading pages and looking at their text alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
+cargo xtask bench tools                   the same for tools that are files alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
@@ -53,6 +54,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "sandbox"] => bench::sandbox(),
         ["bench", "shell"] => bench::shell(),
         ["bench", "web"] => bench::web(),
+        ["bench", "tools"] => bench::tools(),
         ["bench", "doors"] => bench::doors(),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),

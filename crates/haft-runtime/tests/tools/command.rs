@@ -31,7 +31,8 @@ async fn a_script_of_the_project_gets_its_arguments_as_they_are() {
 async fn what_is_printed_is_read_as_its_format_says() {
     let stage = Stage::new();
     let tool = |name: &str, exec| {
-        stage.tool(name, json!({"exec": {"command": exec}, "outputs": {"format": "json", "schema": {"type": "array"}}}))
+        stage
+            .tool(name, json!({"exec": {"command": exec}, "outputs": {"format": "json", "schema": {"type": "array"}}}));
     };
     tool("fine", json!({"entrypoint": "echo", "args": ["[1, {\"a\": 2}]"]}));
     assert_eq!(data(&stage.call("fine", json!({})).await), &json!([1, {"a": 2}]));

@@ -4,6 +4,7 @@ use crate::{Stage, data, permissions, wrong};
 use haft_core::{ErrorKind, Outcome};
 use haft_runtime::Halt;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Says how often it was called in this interpreter, and which one that is.
@@ -114,16 +115,17 @@ async fn calls_at_once_have_one_each_and_no_more_than_four() {
     stage.python("fifth", COUNTS);
     let (count, _) = counted(&stage.call("fifth", json!({})).await);
     assert_eq!(count, 1);
-    assert_eq!(interpreters(), 4);
+    assert_eq!(interpreters(stage.root()), 4);
 }
 
-/// How many interpreters this process has running.
-fn interpreters() -> usize {
+/// How many interpreters this process has running that started in this place.
+fn interpreters(place: &Path) -> usize {
     let of = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let there = |pid: u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(place));
     let mut ahead = vec![std::process::id()];
     let mut found = 0;
     while let Some(pid) = ahead.pop() {
-        found += usize::from(of(pid).contains("Runs one function at a time for haft"));
+        found += usize::from(there(pid) && of(pid).contains("Runs one function at a time for haft"));
         for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
             ahead.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
@@ -138,13 +140,13 @@ async fn one_that_is_cancelled_is_ended_and_no_failure() {
     stage.python("counts", COUNTS);
     let halt = Halt::new();
     let (outcome, ()) = tokio::join!(stage.call_until("counts", json!({"x": 60}), &halt), async {
-        while interpreters() == 0 {
+        while interpreters(stage.root()) == 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         halt.cancel();
     });
     assert_eq!(outcome.error.as_ref().unwrap().kind, ErrorKind::Cancelled, "{outcome:?}");
-    assert_eq!(interpreters(), 0);
+    assert_eq!(interpreters(stage.root()), 0);
     assert_eq!(counted(&stage.call("counts", json!({})).await).0, 1);
 }
 
@@ -153,10 +155,11 @@ async fn all_end_with_haft() {
     let stage = Stage::new();
     stage.python("counts", COUNTS);
     stage.call("counts", json!({})).await;
-    assert_eq!(interpreters(), 1);
+    let place = stage.root().to_owned();
+    assert_eq!(interpreters(&place), 1);
     drop(stage);
     let begun = Instant::now();
-    while interpreters() > 0 {
+    while interpreters(&place) > 0 {
         assert!(begun.elapsed() < Duration::from_secs(30), "it still runs");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
