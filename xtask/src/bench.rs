@@ -4,6 +4,7 @@
 
 mod doors;
 mod haft;
+mod manifests;
 mod overhead;
 mod pages;
 mod peers;
@@ -112,7 +113,7 @@ fn on_the_web() -> Result<Section> {
 }
 
 fn as_files() -> Result<Section> {
-    let body = tools::body()?;
+    let body = format!("{}\n{}", manifests::body()?, tools::body()?);
     print!("{body}");
     Ok(Section { title: TOOLS, body })
 }

@@ -348,7 +348,8 @@ impl Haft {
     fn outfit(&self) -> Outfit {
         let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
         let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets }
+        let interpreters = Arc::clone(&self.interpreters);
+        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, interpreters }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

@@ -208,6 +208,11 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     file.with_file_name(format!("{stem}.{ending}"))
 }
 
+/// Keeps what was printed in a file that nobody else may read.
+pub(crate) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path)?.write_all(bytes)
+}
+
 /// Makes a file that nobody else may read.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {

@@ -14,7 +14,7 @@ use crate::maker::Maker;
 use crate::media::MediaSettings;
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
-use crate::shelf::{Folder, Shelf};
+use crate::shelf::{Folder, Interpreters, Shelf};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
 use crate::trial::Trials;
@@ -130,6 +130,7 @@ pub struct Haft {
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
     pub(crate) shelf: Arc<Shelf>,
+    pub(crate) interpreters: Arc<Interpreters>,
 }
 
 /// A call that ended before it ran.
@@ -216,6 +217,7 @@ impl Haft {
             browsers,
             media,
             shelf,
+            interpreters: Arc::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::media::{Attachment, MediaSettings};
 use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
 use crate::seen::Seen;
-use crate::shelf::Shelf;
+use crate::shelf::{Interpreters, Shelf};
 use crate::task::Desk;
 use crate::web::{Way, Web};
 use crate::workspace::Workspace;
@@ -84,6 +84,7 @@ pub(crate) struct Outfit {
     pub(crate) media: Arc<MediaSettings>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) secrets: Arc<Secrets>,
+    pub(crate) interpreters: Arc<Interpreters>,
 }
 
 impl Scene {
@@ -279,6 +280,11 @@ impl Scene {
     /// The tools that are files.
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.outward.shelf
+    }
+
+    /// The warm interpreters.
+    pub(crate) fn interpreters(&self) -> &Interpreters {
+        &self.outward.interpreters
     }
 
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.

@@ -9,11 +9,17 @@ mod calls;
 mod command;
 mod find;
 mod http;
+mod interpreter;
+mod interpreters;
 pub(crate) mod made;
+mod places;
+mod program;
 mod python;
+mod raised;
 mod standing;
 
 pub use accept::Offer;
+pub use interpreters::Interpreters;
 pub use standing::Standing;
 
 use crate::registry::{Registry, Spoken};
@@ -32,6 +38,11 @@ use std::time::Duration;
 
 /// How often a process that stays looks whether something has changed.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
+pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
+    Ok(Arc::new(Made::new(Arc::new(manifest), dir, None)?))
+}
 
 /// Where tools are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

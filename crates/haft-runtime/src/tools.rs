@@ -7,7 +7,7 @@ pub mod catalogue;
 pub mod file;
 pub mod media;
 pub mod process;
-mod running;
+pub(crate) mod running;
 pub mod session;
 pub mod shell;
 pub mod system;

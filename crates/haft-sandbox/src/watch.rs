@@ -91,13 +91,16 @@ pub struct Watch<'w> {
     pub grace: Duration,
     /// Who takes what is printed as it comes. Nothing of it is kept here then.
     pub sink: Option<&'w mut Sink<'w>>,
+    /// Told what it uses, whenever that is looked at.
+    pub seen: Option<&'w dyn Fn(&Usage)>,
 }
 
 impl<'w> Watch<'w> {
     /// Nobody reads what it prints, or wants it stopped.
     pub fn unattended(bounds: &'w Bounds) -> Self {
         let (stop, signal) = (&|| false, &|| None);
-        Self { bounds, pipes: Vec::new(), stop, signal, wake: None, grace: Duration::from_secs(1), sink: None }
+        let grace = Duration::from_secs(1);
+        Self { bounds, pipes: Vec::new(), stop, signal, wake: None, grace, sink: None, seen: None }
     }
 }
 
@@ -274,6 +277,9 @@ impl State<'_, '_> {
             return;
         }
         let now = run.usage(bounds.processes.unwrap_or(u64::MAX));
+        if let Some(seen) = self.watch.seen {
+            seen(&now);
+        }
         self.peak.memory = self.peak.memory.max(now.memory);
         self.peak.processes = self.peak.processes.max(now.processes);
         self.peak.cpu = self.peak.cpu.max(now.cpu);

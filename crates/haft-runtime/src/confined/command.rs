@@ -1,16 +1,19 @@
 //! A tool's program: what runs, where it starts and for how long; and running it to its end.
 
+use super::terms::Settled;
 use super::{Guard, Job, Ran, Terms, environment, explain};
 use crate::output::{Collector, Order};
+use crate::tool::Staging;
 use crate::workspace::Workspace;
 use haft_core::{CallError, CallId, ErrorKind};
-use haft_sandbox::watch::{self, Hit, Watch};
+use haft_sandbox::watch::{self, Hit, Sink, Watch};
 use haft_sandbox::{Bounds, End, Program, Stdio};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// From being asked to end to being made to.
@@ -151,33 +154,45 @@ pub(crate) fn run(
     let mut settled = site.terms.settle(site.workspace, staging.path()).map_err(|error| explain(&error))?;
     settled.plan.confinement.bounds = Bounds { wall: command.timeout, ..settled.plan.confinement.bounds };
     let program = command.prepared(site.terms)?;
-    let (stdio, pipes) = stdio().map_err(|error| CallError::internal(format!("no pipes: {error}")))?;
-    let bounds = settled.plan.confinement.bounds;
+    let readied = Readied { settled, program, staging: Some(staging), stdin: None, begun };
     let mut sink = |number: usize, bytes: &[u8]| collector.take(number, bytes);
+    carry(readied, reins, &mut sink)
+}
+
+/// A program, how it is held, and what it starts with.
+pub(crate) struct Readied {
+    pub(crate) settled: Settled,
+    pub(crate) program: Program,
+    /// Where its layers are, if it has any.
+    pub(crate) staging: Option<Arc<Staging>>,
+    /// What it reads; nothing otherwise.
+    pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) begun: Instant,
+}
+
+/// Runs what is ready to its end.
+pub(crate) fn carry<'s>(readied: Readied, reins: &'s Reins<'s>, sink: &'s mut Sink<'s>) -> Result<Done, CallError> {
+    let Readied { settled, program, staging, stdin, begun } = readied;
+    let (stdio, pipes) = stdio(stdin).map_err(|error| CallError::internal(format!("no pipes: {error}")))?;
+    let bounds = settled.plan.confinement.bounds;
     let how = Watch {
-        bounds: &bounds,
         pipes,
         stop: reins.stop,
         signal: reins.signal,
-        wake: None,
         grace: GRACE,
-        sink: Some(&mut sink),
+        sink: Some(sink),
+        ..Watch::unattended(&bounds)
     };
-    let job = Job {
-        backend: settled.backend,
-        plan: &settled.plan,
-        program: &program,
-        staging: Some(staging),
-        begun: reins.begun,
-    };
+    let job = Job { backend: settled.backend, plan: &settled.plan, program: &program, staging, begun: reins.begun };
     let ran = super::run(job, stdio, how).map_err(|error| explain(&error))?;
     Ok(Done { ran, guard: settled.guard, took: begun.elapsed() })
 }
 
-/// Nothing to read, and two pipes to write to.
-fn stdio() -> std::io::Result<(Stdio, Vec<OwnedFd>)> {
+/// What it reads, and two pipes to write to.
+fn stdio(stdin: Option<OwnedFd>) -> std::io::Result<(Stdio, Vec<OwnedFd>)> {
     let ((out, stdout), (err, stderr)) = (watch::pipe()?, watch::pipe()?);
-    Ok((Stdio { stdin: watch::nothing()?, stdout, stderr }, vec![out, err]))
+    let stdin = stdin.map_or_else(watch::nothing, Ok)?;
+    Ok((Stdio { stdin, stdout, stderr }, vec![out, err]))
 }
 
 /// How a command ended, in the words of a reply.
@@ -201,7 +216,17 @@ impl Done {
 
     /// What it changed and may be kept, and how it ended. `cut_off` is why nobody waits for it any more: then
     /// nothing of it is kept.
-    pub(crate) fn settle(mut self, cut_off: Option<CallError>, shown: &dyn Fn(&Path) -> String) -> (Kept, Ending) {
+    pub(crate) fn settle(self, cut_off: Option<CallError>, shown: &dyn Fn(&Path) -> String) -> (Kept, Ending) {
+        self.settle_within(&[0], cut_off, shown)
+    }
+
+    /// The same for a program that may end with these statuses.
+    pub(crate) fn settle_within(
+        mut self,
+        fine: &[i32],
+        cut_off: Option<CallError>,
+        shown: &dyn Fn(&Path) -> String,
+    ) -> (Kept, Ending) {
         let (exit_code, signal) = match self.ran.watched.end {
             End::Exited(code) => (Some(code), None),
             End::Signalled(signal) => (None, Some(signal)),
@@ -218,7 +243,7 @@ impl Done {
         let (changes, error) = match (early, self.ran.keepable(&self.guard, shown)) {
             // What was cut off half-way is not kept: nobody meant that state.
             (Some(error), _) | (None, Err(error)) => (Vec::new(), Some(error)),
-            (None, Ok(changes)) => (changes, failed(self.ran.watched.end)),
+            (None, Ok(changes)) => (changes, failed(self.ran.watched.end, fine)),
         };
         let duration_ms = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
         (Kept { changes, staging: self.ran.staging }, Ending { exit_code, signal, duration_ms, error, warnings, run })
@@ -228,7 +253,7 @@ impl Done {
 /// What of a command's changes may be kept.
 pub(crate) struct Kept {
     pub(crate) changes: Vec<haft_core::change::Change>,
-    pub(crate) staging: Option<std::sync::Arc<crate::tool::Staging>>,
+    pub(crate) staging: Option<Arc<Staging>>,
 }
 
 fn ended_early(ran: &Ran) -> Option<CallError> {
@@ -246,9 +271,9 @@ fn ended_early(ran: &Ran) -> Option<CallError> {
     }
 }
 
-fn failed(end: End) -> Option<CallError> {
+fn failed(end: End, fine: &[i32]) -> Option<CallError> {
     match end {
-        End::Exited(0) => None,
+        End::Exited(code) if fine.contains(&code) => None,
         End::Exited(code) => Some(CallError::failed(format!("exit status {code}"))),
         End::Signalled(signal) => Some(CallError::failed(format!("ended by signal {signal}"))),
     }

@@ -49,6 +49,11 @@ const TOOLCHAINS: &[&str] = &[
 ];
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
 
+/// Whether a place belongs to the system's programs and libraries, which every program may read.
+pub(crate) fn is_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|system| path.starts_with(system))
+}
+
 /// Why an environment cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("the secret {0} is declared, and not set in haft's own environment")]
@@ -111,9 +116,7 @@ pub fn toolchains() -> Vec<PathBuf> {
     // A home that is on the PATH is still a home.
     let home = real_home();
     let around_home = |dir: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(dir));
-    let foreign = |dir: &PathBuf| {
-        dir != Path::new("/") && !around_home(dir) && !SYSTEM.iter().any(|system| dir.starts_with(system))
-    };
+    let foreign = |dir: &PathBuf| dir != Path::new("/") && !around_home(dir) && !is_system(dir);
     let mut found: Vec<PathBuf> = real.filter(foreign).collect();
     found.sort();
     found.dedup();

@@ -55,13 +55,11 @@ pub(crate) fn filter(scene: &Scene, filter: &Filter<'_>) -> Result<Vec<u8>, Call
         kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     };
     let how = Watch {
-        bounds: &bounds,
         pipes,
         stop: &|| scene.halt().check().is_err(),
-        signal: &|| None,
-        wake: None,
         grace: GRACE,
         sink: Some(&mut sink),
+        ..Watch::unattended(&bounds)
     };
     let job = Job { backend, plan: &plan, program: &program, staging: None, begun: &|| {} };
     let ran = super::run(job, stdio, how).map_err(|error| explain(&error))?;
@@ -119,7 +117,7 @@ fn name(filter: &Filter<'_>) -> String {
 }
 
 /// A file in memory, that nobody else has a name for.
-fn placed(material: &[u8]) -> std::io::Result<OwnedFd> {
+pub(crate) fn placed(material: &[u8]) -> std::io::Result<OwnedFd> {
     let mut file = File::from(memfd_create("haft-filter", MemfdFlags::CLOEXEC)?);
     file.write_all(material)?;
     file.rewind()?;

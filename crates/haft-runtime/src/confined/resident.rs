@@ -5,7 +5,7 @@ use super::{Terms, environment, explain};
 use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_sandbox::watch::{self, Hit, Watch};
-use haft_sandbox::{Backend, End, Plan, Program, Stdio};
+use haft_sandbox::{Backend, End, Plan, Program, Stdio, Usage};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub struct Resident {
 impl Resident {
     /// Starts a program. It runs until it ends by itself or this is dropped.
     pub async fn start(terms: Terms, workspace: Arc<Workspace>, errand: Errand) -> Result<(Self, Pipes), CallError> {
-        Self::begun_by(move || begin(&terms, &workspace, &errand), ()).await
+        Self::begun_by(move || begin(&terms, &workspace, &errand), (), |_| false).await
     }
 
     /// Starts a program that somebody else has planned. What is held goes when the program has gone.
@@ -65,12 +65,21 @@ impl Resident {
         program: Program,
         held: impl Send + 'static,
     ) -> Result<(Self, Pipes), CallError> {
-        Self::begun_by(move || launch(backend, &plan, &program), held).await
+        Self::begun_by(move || launch(backend, &plan, &program), held, |_| false).await
+    }
+
+    /// The same, with somebody who is told what it uses whenever that is looked at, and says whether it has to go.
+    pub(crate) async fn tended(
+        (backend, plan, program): (&'static dyn Backend, Plan, Program),
+        tend: impl Fn(&Usage) -> bool + Send + 'static,
+    ) -> Result<(Self, Pipes), CallError> {
+        Self::begun_by(move || launch(backend, &plan, &program), (), tend).await
     }
 
     async fn begun_by(
         begin: impl FnOnce() -> Result<Started, CallError> + Send + 'static,
         held: impl Send + 'static,
+        tend: impl Fn(&Usage) -> bool + Send + 'static,
     ) -> Result<(Self, Pipes), CallError> {
         let lost = |error: std::io::Error| CallError::internal(format!("no pipes for the program: {error}"));
         let (asleep, wake) = watch::pipe().map_err(lost)?;
@@ -81,7 +90,7 @@ impl Resident {
         // A thread of its own: whoever starts a program stays with it to its end.
         let thread = std::thread::Builder::new().name("haft-resident".to_owned());
         let work = move || {
-            let why = watcher.run(begin, first);
+            let why = watcher.run(begin, first, &tend);
             drop(held);
             // Nobody may be left who wants to know.
             let _ = end.send(why);
@@ -90,6 +99,19 @@ impl Resident {
         let gone = || CallError::internal("the program's thread ended before the program began");
         let pipes = started.await.map_err(|_| gone())??;
         Ok((Self { stop, _wake: wake, ended: Some(ended) }, pipes))
+    }
+
+    /// Ends it if it does not do so by itself within a moment, waits until it and all it started are gone, and says how
+    /// that came.
+    pub(crate) async fn end(mut self, moment: Duration) -> String {
+        let Some(mut ended) = self.ended.take() else { return "it ended".to_owned() };
+        let soon = tokio::time::timeout(moment, &mut ended).await;
+        drop(self);
+        let why = match soon {
+            Ok(why) => why,
+            Err(_) => ended.await,
+        };
+        why.unwrap_or_else(|_| "it ended".to_owned())
     }
 
     /// Waits for its end, and says how that came. Of use once.
@@ -116,7 +138,12 @@ struct Watcher {
 type Begun = oneshot::Sender<Result<Pipes, CallError>>;
 
 impl Watcher {
-    fn run(&self, begin: impl FnOnce() -> Result<Started, CallError>, first: Begun) -> String {
+    fn run(
+        &self,
+        begin: impl FnOnce() -> Result<Started, CallError>,
+        first: Begun,
+        tend: &dyn Fn(&Usage) -> bool,
+    ) -> String {
         let (mut run, bounds, pipes) = match begin() {
             Ok(started) => started,
             Err(error) => {
@@ -130,7 +157,18 @@ impl Watcher {
             self.stop.store(true, Ordering::Relaxed);
         }
         let stop = || self.stop.load(Ordering::Relaxed);
-        let how = Watch { stop: &stop, wake: Some(&self.asleep), grace: GRACE, ..Watch::unattended(&bounds) };
+        let seen = |usage: &Usage| {
+            if tend(usage) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let how = Watch {
+            stop: &stop,
+            wake: Some(&self.asleep),
+            grace: GRACE,
+            seen: Some(&seen),
+            ..Watch::unattended(&bounds)
+        };
         match watch::watch(&mut *run, how) {
             Ok(watched) => said(watched.end, watched.hit),
             Err(error) => error.to_string(),

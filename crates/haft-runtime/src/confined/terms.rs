@@ -51,6 +51,9 @@ pub struct Terms {
     pub kept: KeptLimits,
 }
 
+/// Who has an account here. Other programs may look it up; one of a manifest declares that.
+const USERS: &str = "/etc/passwd";
+
 static BARE: LazyLock<Bare> = LazyLock::new(Bare::default);
 
 /// A plan, who carries it out, and what is watched beside it.
@@ -149,8 +152,10 @@ impl Terms {
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
+        // Programs and what they need, but no settings of the user's: those are files.
+        let programs = environment::toolchains().into_iter().filter(|place| place.is_dir());
         let wanted = Confinement {
-            read: named.iter().chain(made_of).cloned().chain(environment::toolchains()).collect(),
+            read: named.iter().chain(made_of).cloned().chain(programs).collect(),
             protect: guard.for_kernel(),
             hide,
             network: reached(&permissions.network, rules),
@@ -160,7 +165,10 @@ impl Terms {
         };
         let gap = (!layered && !wanted.write.is_empty())
             .then(|| "copy-on-write views do not work here, so it writes straight into its places".to_owned());
-        let wanted = roots::resolve(wanted, workspace.root())?;
+        let mut wanted = roots::resolve(wanted, workspace.root())?;
+        if machine.level == Level::Full && !named.iter().any(|place| Path::new(USERS).starts_with(place)) {
+            wanted.hide.push(USERS.into());
+        }
         // There is no lesser way: what a manifest declares is enforced, or nothing runs.
         backend.plan(wanted).map(|plan| Settled { plan, backend, guard, gap })
     }

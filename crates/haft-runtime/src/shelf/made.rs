@@ -62,6 +62,11 @@ impl Made {
         &self.manifest
     }
 
+    /// The same, to be kept.
+    pub(crate) fn shared(&self) -> Arc<Manifest> {
+        Arc::clone(&self.manifest)
+    }
+
     /// Where it lies, with what belongs to it.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir

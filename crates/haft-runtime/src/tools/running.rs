@@ -26,14 +26,14 @@ impl Drop for Presence {
 }
 
 /// A call and whether anybody still waits for it.
-pub(super) struct Stage {
-    pub(super) scene: Scene,
+pub(crate) struct Stage {
+    pub(crate) scene: Scene,
     gone: Arc<AtomicBool>,
 }
 
 impl Stage {
     /// Why the call has to end now.
-    fn halted(&self) -> Option<CallError> {
+    pub(crate) fn halted(&self) -> Option<CallError> {
         let gone = || CallError::new(ErrorKind::Cancelled, "the caller went away");
         let left = self.gone.load(Ordering::Acquire).then(gone);
         left.or_else(|| self.scene.halt().check().err())
@@ -42,10 +42,10 @@ impl Stage {
 
 /// Does blocking work to its end, also when the call is halted: the work hears of it, and only its end is
 /// the end of everything that it started.
-pub(super) fn to_its_end(
+pub(crate) fn to_its_end<T: Send + 'static>(
     scene: &Scene,
-    work: fn(&Stage) -> Result<Reply, CallError>,
-) -> BoxFuture<'_, Result<Reply, CallError>> {
+    work: impl FnOnce(&Stage) -> Result<T, CallError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, CallError>> {
     let gone = Arc::new(AtomicBool::new(false));
     let stage = Stage { scene: scene.clone(), gone: Arc::clone(&gone) };
     Box::pin(async move {

@@ -90,13 +90,10 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let program = program(args, &wanted, cwd.clone())?;
     let came = signals(PASSED_ON).map_err(failed("signals cannot be passed on"))?;
     let how = Watch {
-        bounds: plan.bounds(),
-        pipes: Vec::new(),
-        stop: &|| false,
         signal: &|| next_signal(&came).filter(|signal| !(program.shares_job && TYPED.contains(signal))),
         wake: Some(&came),
         grace: GRACE,
-        sink: None,
+        ..Watch::unattended(plan.bounds())
     };
     let job = Job { backend, plan: &plan, program: &program, staging, begun: &|| {} };
     let mut ran = confined::run(job, stdio()?, how)?;

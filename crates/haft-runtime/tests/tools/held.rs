@@ -1,0 +1,260 @@
+//! What a manifest declares is what the kernel enforces: each way around it is tried from inside, by a program and by a
+//! function, and what is declared works.
+
+use crate::{Stage, data, permissions, wrong};
+use haft_core::ErrorKind;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+/// Tries things, and says of each what came of it.
+const PROBE: &str = r#"
+import json, os, socket
+
+def tried(what):
+    try:
+        what()
+        return "worked"
+    except BaseException as error:
+        return type(error).__name__
+
+def reads(path):
+    with open(path, "rb") as file:
+        file.read(10)
+
+def writes(path):
+    with open(path, "w") as file:
+        file.write("x")
+
+def connects(kind, address):
+    with socket.socket(kind, socket.SOCK_STREAM) as line:
+        line.settimeout(2)
+        line.connect(address)
+
+def run(order):
+    out = {}
+    for name, how, what in order:
+        if how == "read": out[name] = tried(lambda: reads(what))
+        if how == "list": out[name] = tried(lambda: os.listdir(what))
+        if how == "write": out[name] = tried(lambda: writes(what))
+        if how == "remove": out[name] = tried(lambda: os.remove(what))
+        if how == "tcp": out[name] = tried(lambda: connects(socket.AF_INET, tuple(what)))
+        if how == "unix": out[name] = tried(lambda: connects(socket.AF_UNIX, what))
+        if how == "abstract": out[name] = tried(lambda: connects(socket.AF_UNIX, "\0" + what))
+        if how == "name": out[name] = tried(lambda: socket.getaddrinfo(what, 80))
+        if how == "raw": out[name] = tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
+        if how == "env": out[name] = os.environ.get(what)
+        if how == "kill": out[name] = tried(lambda: os.kill(what, 0))
+        if how == "pids": out[name] = sum(entry.isdigit() for entry in os.listdir("/proc")) < 8
+    return out
+"#;
+
+/// A stage with the same probe as a program and as a function.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.script(
+        "probe/main.py",
+        "#!/usr/bin/python3 -IB\nimport json, os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n\
+         import probe\nprint(json.dumps(probe.run(json.load(sys.stdin))))\n",
+    );
+    stage.file("probe/probe.py", PROBE);
+    stage.file("src/a.txt", "declared");
+    stage.file("src/.env", "TOKEN=x");
+    stage.file("other/b.txt", "not declared");
+    stage.file("out/c.txt", "writable");
+    std::fs::write(stage.outside().join("elsewhere.txt"), "x").unwrap();
+    stage
+}
+
+/// What each kind of tool finds when it tries these things under these permissions.
+async fn tries(stage: &Stage, permissions: Value, order: Value) -> [(&'static str, Value); 2] {
+    let command = json!({"entrypoint": "./probe/main.py", "stdin": "${order}"});
+    let python = json!({"module": "probe", "function": "run", "args": ["${order}"], "cwd": "probe"});
+    let mut found = Vec::new();
+    for (name, exec) in [("command", command), ("python", python)] {
+        stage.tool(name, json!({"exec": {name: exec}, "permissions": permissions}));
+        let outcome = stage.call(name, json!({"order": order})).await;
+        found.push((name, data(&outcome).clone()));
+    }
+    found.try_into().unwrap()
+}
+
+/// What nobody may do whatever is declared here: read `src` and `probe`, write `out`.
+fn narrow() -> Value {
+    permissions(json!(false), &["src", "probe"], &["out"], json!({}))
+}
+
+#[tokio::test]
+async fn nothing_is_read_but_what_is_declared() {
+    let stage = stage();
+    let (root, outside) = (stage.root().to_owned(), stage.outside());
+    let home = std::env::var("HOME").unwrap_or("/root".to_owned());
+    let order = json!([
+        ["declared", "read", root.join("src/a.txt")],
+        ["undeclared", "read", root.join("other/b.txt")],
+        ["undeclared directory", "list", root.join("other")],
+        ["the repository", "list", root.join(".git")],
+        ["credentials", "read", root.join("src/.env")],
+        ["outside", "read", outside.join("elsewhere.txt")],
+        ["up and out", "read", "../../elsewhere.txt"],
+        ["haft's records", "read", outside.join("haft.db")],
+        ["haft's data", "list", outside.join("data")],
+        ["accounts", "read", "/etc/passwd"],
+        ["passwords", "read", "/etc/shadow"],
+        ["keys", "list", format!("{home}/.ssh")],
+        ["settings", "read", format!("{home}/.gitconfig")],
+        ["who started it", "read", format!("/proc/{}/environ", std::process::id())],
+        ["the first process", "read", "/proc/1/environ"],
+        ["only its own processes", "pids", ""],
+    ]);
+    // With layers and, where nothing may be written, without them.
+    let no_writes = permissions(json!(false), &["src", "probe"], &[], json!({}));
+    for permissions in [narrow(), no_writes] {
+        for (kind, mut found) in tries(&stage, permissions, order.clone()).await {
+            let found = found.as_object_mut().unwrap();
+            assert_eq!(found.remove("declared"), Some(json!("worked")), "{kind}");
+            assert_eq!(found.remove("only its own processes"), Some(json!(true)), "{kind}");
+            assert_eq!(found.len(), 14);
+            for (what, came) in found {
+                assert!(
+                    ["FileNotFoundError", "PermissionError"].contains(&came.as_str().unwrap()),
+                    "{kind}: {what}: {came}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_named_itself_is_read() {
+    let stage = stage();
+    let outside = stage.outside().join("elsewhere.txt");
+    let order = json!([
+        ["accounts", "read", "/etc/passwd"],
+        ["credentials", "read", stage.root().join("src/.env")],
+        ["outside", "read", outside]
+    ]);
+    let declared =
+        permissions(json!(false), &["probe", "/etc/passwd", "src/.env", outside.to_str().unwrap()], &[], json!({}));
+    for (kind, found) in tries(&stage, declared, order).await {
+        assert_eq!(found, json!({"accounts": "worked", "credentials": "worked", "outside": "worked"}), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_written_but_what_is_declared() {
+    let stage = stage();
+    let root = stage.root().to_owned();
+    let order = json!([
+        ["declared", "write", root.join("out/new.txt")],
+        ["declared and there", "write", root.join("out/c.txt")],
+        ["its own scratch", "write", "/tmp/x"],
+        ["what is read", "write", root.join("src/a.txt")],
+        ["beside what is read", "write", root.join("src/new.txt")],
+        ["undeclared", "write", root.join("other/b.txt")],
+        ["new in the project", "write", root.join("new.txt")],
+        ["its own program", "write", root.join("probe/probe.py")],
+        ["its own manifest", "write", root.join(".haft/tools/python/tool.yml")],
+        ["a removal", "remove", root.join("src/a.txt")],
+        ["outside", "write", stage.outside().join("elsewhere.txt")],
+        ["haft's records", "write", stage.outside().join("haft.db")],
+        ["the system", "write", "/etc/hosts"],
+        ["programs", "write", "/usr/bin/x"],
+        ["the kernel", "write", "/proc/sys/kernel/core_pattern"],
+    ]);
+    for (kind, mut found) in tries(&stage, narrow(), order.clone()).await {
+        let found = found.as_object_mut().unwrap();
+        for what in ["declared", "declared and there", "its own scratch"] {
+            assert_eq!(found.remove(what), Some(json!("worked")), "{kind}: {what}");
+        }
+        for (what, came) in found {
+            assert_ne!(came, "worked", "{kind}: {what}");
+        }
+    }
+    assert_eq!(stage.read("out/new.txt").as_deref(), Some("x"), "what is declared is kept");
+    let nowhere = permissions(json!(false), &["."], &[], json!({}));
+    for (kind, found) in tries(&stage, nowhere, order).await {
+        let worked: Vec<&String> =
+            found.as_object().unwrap().iter().filter(|(_, came)| *came == "worked").map(|(what, _)| what).collect();
+        assert_eq!(worked, ["its own scratch"], "{kind}");
+    }
+    assert_eq!(stage.read("src/a.txt").as_deref(), Some("declared"));
+    assert_eq!(stage.read("other/b.txt").as_deref(), Some("not declared"));
+    assert_eq!(stage.read("new.txt"), None);
+}
+
+#[tokio::test]
+async fn nobody_is_reached_but_who_is_declared() {
+    let stage = stage();
+    let (open, closed) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (open, closed) = (open.local_addr().unwrap(), closed.local_addr().unwrap());
+    let (near, far) = (stage.root().join("src/socket"), stage.outside().join("socket"));
+    let _listeners = (UnixListener::bind(&near).unwrap(), UnixListener::bind(&far).unwrap());
+    let name = format!("haft-test-{}", std::process::id());
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name).unwrap();
+    let _abstract = UnixListener::bind_addr(&address).unwrap();
+    let order = json!([
+        ["open", "tcp", ["127.0.0.1", open.port()]],
+        ["closed", "tcp", ["127.0.0.1", closed.port()]],
+        ["the internet", "tcp", ["1.1.1.1", 53]],
+        ["metadata", "tcp", ["169.254.169.254", 80]],
+        ["names", "name", "example.com"],
+        ["a socket of the project", "unix", near],
+        ["a socket elsewhere", "unix", far],
+        ["a socket without a place", "abstract", name],
+        ["packets", "raw", ""],
+    ]);
+    let none = permissions(json!(false), &["src", "probe"], &[], json!({}));
+    for (kind, found) in tries(&stage, none, order.clone()).await {
+        for (what, came) in found.as_object().unwrap() {
+            assert_ne!(came, "worked", "{kind}: {what}");
+        }
+    }
+    let one = permissions(json!([format!("127.0.0.1:{}", open.port())]), &["src", "probe"], &[], json!({}));
+    for (kind, found) in tries(&stage, one, order).await {
+        for (what, came) in found.as_object().unwrap() {
+            assert_eq!(came == "worked", what == "open", "{kind}: {what}: {came}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_declared_secrets_are_there_and_none_is_told() {
+    // Cargo sets both for every test.
+    let (secret, other) = ("CARGO_PKG_NAME", "CARGO_MANIFEST_DIR");
+    let stage = stage();
+    let order = json!([["secret", "env", secret], ["other", "env", other]]);
+    let declared = |required| {
+        permissions(json!(false), &["probe"], &[], json!({secret: {"type": "string", "required": required}}))
+    };
+    for (kind, found) in tries(&stage, declared(true), order.clone()).await {
+        assert_eq!(found, json!({"secret": "[secret]", "other": null}), "{kind}: it was there, and is masked");
+    }
+    for (kind, found) in tries(&stage, permissions(json!(false), &["probe"], &[], json!({})), order).await {
+        assert_eq!(found, json!({"secret": null, "other": null}), "{kind}");
+    }
+    let python = json!({"module": "probe", "function": "run", "args": ["${HAFT_NO_SUCH_SECRET}"], "cwd": "probe"});
+    let command = json!({"entrypoint": "touch", "args": ["/tmp/x", "${HAFT_NO_SUCH_SECRET}"]});
+    for (name, exec) in [("command", command), ("python", python)] {
+        let needs = permissions(json!(false), &["probe"], &[], json!({"HAFT_NO_SUCH_SECRET": {"type": "string"}}));
+        stage.tool(name, json!({"exec": {name: exec}, "permissions": needs}));
+        let outcome = stage.call(name, json!({})).await;
+        assert_eq!(outcome.error.as_ref().unwrap().kind, ErrorKind::NotFound, "{outcome:?}");
+        assert!(wrong(&outcome).ends_with("is declared and nowhere to be found; nothing ran"), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn others_are_not_signalled() {
+    let stage = stage();
+    let order = json!([
+        ["who started it", "kill", std::process::id()],
+        ["its keeper's keeper", "kill", std::os::unix::process::parent_id()]
+    ]);
+    for (kind, found) in tries(&stage, narrow(), order).await {
+        for (what, came) in found.as_object().unwrap() {
+            assert_ne!(came, "worked", "{kind}: {what}");
+        }
+    }
+}
