@@ -80,6 +80,7 @@ pub enum Outward {
 
 /// What a tool may touch.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a tool, each declared by name")]
 pub struct Reach {
     /// Parameters that name places. What a call does not name here, it cannot reach.
     pub touches: Vec<Touch>,
@@ -97,6 +98,8 @@ pub struct Reach {
     pub own_tasks: bool,
     /// Whether it decides where credentials are sent.
     pub credentials: bool,
+    /// Whether `secret:NAME` in what it sends stands for a secret.
+    pub secrets: bool,
     /// What its manifest declares, if it has one: it may touch nothing else.
     pub declared: Option<Arc<Declared>>,
 }
@@ -269,6 +272,13 @@ impl ToolSpec {
     #[must_use]
     pub fn on_credentials(mut self) -> Self {
         self.reach.credentials = true;
+        self
+    }
+
+    /// `secret:NAME` in what it sends stands for a secret.
+    #[must_use]
+    pub fn sends_secrets(mut self) -> Self {
+        self.reach.secrets = true;
         self
     }
 

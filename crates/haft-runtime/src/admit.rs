@@ -9,6 +9,7 @@ use crate::pipeline::{Haft, Stop};
 use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
+use crate::secrets::reference;
 use crate::tool::off_thread;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
@@ -198,6 +199,7 @@ impl Haft {
             verdict: crate::registry::undecided("where it would go could not be told, so nothing was decided"),
             error,
         })?;
+        let web = web.map(|errand| self.with_secrets(checked, errand));
         let heard = self.heard_in(&checked.call().session).await;
         Ok(Facts { places, grants: Vec::new(), hold, shell, altered, barred, web, heard, now_ms: now_ms() })
     }
@@ -254,6 +256,9 @@ impl Haft {
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
+        if matches!(answer, Answer::Yes(_)) && approver.name() != Yes::NAME {
+            self.remember_secrets(&pending).await?;
+        }
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
 
@@ -347,6 +352,32 @@ impl Haft {
             Some(target) => self.remember(pending, Some(Errand::host_pattern(&target)), false).await,
             None => Ok(()),
         }
+    }
+
+    /// Remembers, for the session, which secrets go to that host.
+    async fn remember_secrets(&self, pending: &Pending) -> Result<(), Stop> {
+        let Some(errand) = &pending.facts().web else { return Ok(()) };
+        for name in &errand.secrets {
+            self.remember(pending, Some(literal(&errand.secret_subject(name))), false).await?;
+        }
+        Ok(())
+    }
+
+    /// The secrets that a request names, and why one of them must not go there.
+    fn with_secrets(&self, checked: &Checked, mut errand: Errand) -> Errand {
+        if !checked.spec().reach.secrets {
+            return errand;
+        }
+        errand.secrets = reference::in_request(checked.args()).into_iter().collect();
+        let Ok(target) = Target::read(&errand.url) else { return errand };
+        let inside = self.web.settings().allow_private.rule_for(target.host(), target.port()).is_some();
+        let refusal = if errand.secrets.len() > reference::MOST {
+            Some(format!("it names more than {} secrets", reference::MOST))
+        } else {
+            errand.secrets.iter().find_map(|name| self.settings.secrets.refusal(name, &target, inside))
+        };
+        errand.refusal = errand.refusal.or(refusal);
+        errand
     }
 
     /// Remembers a yes: for a pattern or exactly this, and for a number of uses or the session.

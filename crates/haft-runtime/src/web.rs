@@ -190,6 +190,7 @@ impl Web {
                     .map(|(name, _)| format!("`{name}` holds what looks like a key"))
                     .into_iter()
                     .collect(),
+                secrets: Vec::new(),
             })),
             Some(Outward::Page | Outward::Made) | None => Ok(None),
         }
@@ -214,6 +215,7 @@ impl Web {
             writes: Errand::is_write(&method),
             refusal: rules.admits(target).err().map(|refusal| format!("{refusal}; {}", refusal.hint())),
             doubts: doubts(target, sent),
+            secrets: Vec::new(),
             method,
         }
     }

@@ -114,12 +114,16 @@ impl Way<'_> {
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;
         let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
+        if let Some(filling) = &request.filling {
+            filling.fill(&mut url, &mut headers)?;
+        }
         if let Some(credential) = &request.credential {
             credential.sign(&mut url, &mut headers);
         }
         let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
         if let Some(body) = &request.body {
-            sent = sent.body(body.clone());
+            let filled = request.filling.as_ref().and_then(|filling| filling.body(body));
+            sent = sent.body(filled.map_or_else(|| body.clone(), Into::into));
         }
         let response = sent.send().await;
         // The URL that was sent may hold what proves who asks.
@@ -181,10 +185,12 @@ impl Way<'_> {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
-        if let Some(credential) = &request.credential {
-            credential.mask_bytes(&mut body);
+        let credential = request.credential.as_ref().map(super::credential::Credential::mask);
+        let filling = request.filling.as_ref().map(crate::secrets::reference::Filling::mask);
+        for mask in credential.into_iter().chain(filling) {
+            mask.bytes(&mut body);
             for (_, value) in &mut headers {
-                credential.mask_text(value);
+                mask.text(value);
             }
         }
         Ok(Response { status: response.status().as_u16(), target: request.target.clone(), headers, body, cut, hops })

@@ -2,6 +2,7 @@
 
 use super::Way;
 use super::credential::Credential;
+use crate::secrets::reference::Filling;
 use bytes::Bytes;
 use haft_core::host::HostRule;
 use haft_core::preview::{cut, inert};
@@ -43,6 +44,7 @@ pub struct Request {
     pub(super) bytes: usize,
     pub(super) timeout: Duration,
     pub(super) credential: Option<Credential>,
+    pub(super) filling: Option<Filling>,
     pub(super) named: Option<HostRule>,
 }
 
@@ -64,6 +66,7 @@ impl Request {
             bytes,
             timeout,
             credential: None,
+            filling: None,
             named: None,
         })
     }
@@ -106,6 +109,13 @@ impl Request {
     #[must_use]
     pub fn signed(mut self, credential: Credential) -> Self {
         self.credential = Some(credential).filter(|credential| credential.is_for(&self.target));
+        self
+    }
+
+    /// Puts secrets where their names are, in the moment of sending and for where it goes now alone.
+    #[must_use]
+    pub(crate) fn filled(mut self, filling: Filling) -> Self {
+        self.filling = Some(filling).filter(|filling| filling.is_for(&self.target));
         self
     }
 
@@ -155,9 +165,13 @@ impl Request {
                 .ok_or_else(|| refused("what proves who asks would be in the URL".to_owned()))?,
             None => target,
         };
+        if self.filling.as_ref().is_some_and(|filling| filling.mask().finds(target.url().as_str())) {
+            return Err(refused("a secret would be in the URL".to_owned()));
+        }
         let same = target.same_origin(&self.target);
         let credential = self.credential.clone().filter(|credential| credential.is_for(&target));
-        let mut next = Self { target, credential, ..self.clone() };
+        let filling = self.filling.clone().filter(|filling| filling.is_for(&target)).map(Filling::onward);
+        let mut next = Self { target, credential, filling, ..self.clone() };
         if !same {
             next.keep_headers(|name| HARMLESS.contains(&name));
         }
@@ -195,6 +209,7 @@ mod tests {
             bytes: 1000,
             timeout: Duration::from_secs(1),
             credential: None,
+            filling: None,
             named: None,
         }
     }
