@@ -4,9 +4,20 @@
 //! everything of the wrong shape → these types → what no schema can say ([`lint`]). What is declared under `permissions`
 //! is what the kernel enforces; what is under `exec` is filled in by [`template`], never by a shell.
 
+pub mod answer;
+pub mod ceiling;
+pub mod fix;
+pub mod flaw;
+pub mod lint;
+pub mod shape;
 pub mod template;
+pub mod written;
+
+pub use flaw::{Flaw, Severity};
+pub use written::Written;
 
 use crate::host::HostRule;
+use crate::record::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -408,12 +419,16 @@ pub struct Declared {
     pub permissions: Permissions,
     /// Whether a person is asked.
     pub approval: Approval,
+    /// Of the whole manifest: a yes to one is none to another.
+    pub digest: Digest,
 }
 
 impl Manifest {
     /// What is decided by.
     pub fn declared(&self) -> Declared {
-        Declared { kind: self.kind, permissions: self.permissions.clone(), approval: self.approval.clone() }
+        let whole = serde_json::to_vec(self).unwrap_or_default();
+        let (permissions, approval) = (self.permissions.clone(), self.approval.clone());
+        Declared { kind: self.kind, permissions, approval, digest: Digest::of(&whole) }
     }
 
     /// How long it may take.

@@ -75,6 +75,11 @@ impl Schema {
         Filler { root: &self.source, left: FILL_MAX }.fill(&self.source, args, 0);
     }
 
+    /// Whether nothing is wrong with `value`. Quicker than asking what is.
+    pub fn fits(&self, value: &Value) -> bool {
+        !too_deep(value) && effort::is_checkable(&self.source, value) && self.validator.is_valid(value)
+    }
+
     /// Everything wrong with `value`, worst paths first come.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         if too_deep(value) {
@@ -90,7 +95,7 @@ impl Schema {
 
     /// Refuses arguments that violate the schema, naming every violation.
     pub fn check(&self, tool: &ToolName, args: &Value) -> Result<(), CallError> {
-        if !too_deep(args) && effort::is_checkable(&self.source, args) && self.validator.is_valid(args) {
+        if self.fits(args) {
             return Ok(());
         }
         let violations = self.violations(args);

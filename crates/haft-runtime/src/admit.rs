@@ -283,7 +283,10 @@ impl Haft {
         let said = Digest::of(format!("{} {:?}", spec.description, spec.shapes).as_bytes());
         // So does the host: a page may move on by itself.
         let host = facts.web.as_ref().map(|errand| &errand.authority);
-        let basis = format!("{} {said} {} {real:?} {shown:?} {:?} {host:?}", spec.name, checked.args(), facts.altered);
+        // And what a manifest does, which its declaration does not say.
+        let made = spec.reach.declared.as_ref().map(|declared| declared.digest);
+        let basis =
+            format!("{} {said} {} {real:?} {shown:?} {:?} {host:?} {made:?}", spec.name, checked.args(), facts.altered);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
@@ -403,7 +406,9 @@ impl Haft {
     /// Says what would happen to a call and why, without running it or asking anybody.
     pub async fn explain(&self, call: Call) -> Result<Explained, CallError> {
         let halt = Halt::new();
-        let checked = self.check(crate::registry::unwrapped(call), &halt).map_err(|stop| stop.error)?;
+        let call = crate::registry::unwrapped(call);
+        self.ready(&call).await?;
+        let checked = self.check(call, &halt).map_err(|stop| stop.error)?;
         let mut facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
         facts.grants = grants.map_err(store_error)?;

@@ -24,7 +24,11 @@ impl Haft {
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
         let call = crate::registry::unwrapped(call);
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
-        let known = match self.check(call.clone(), halt) {
+        let checked = match self.made_ready(&call).await {
+            Ok(()) => self.check(call.clone(), halt),
+            Err(stop) => Err(stop),
+        };
+        let known = match checked {
             Ok(checked) => self.facts(&checked).await.map(|facts| (facts, checked)),
             Err(stop) => Err(stop),
         };

@@ -196,7 +196,8 @@ impl Haft {
         let browsers = Arc::new(Browsers::new(settings.browser.clone()));
         let media = Arc::new(settings.media.clone());
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
-        let shelf = Arc::new(Shelf::new(settings.folders.clone()));
+        let shelf = Shelf::new(settings.folders.clone(), workspace.root(), Arc::clone(&registry), store.clone());
+        let shelf = Arc::new(shelf);
         Self {
             registry,
             workspace,
@@ -301,7 +302,20 @@ impl Haft {
         }
     }
 
+    /// Makes sure that the tools are there which a call means, where those are files.
+    pub(crate) async fn ready(&self, call: &Call) -> Result<(), CallError> {
+        if registry::is_about_all(call) { self.shelf.load_all().await } else { self.shelf.ready(&call.spoken).await }
+    }
+
+    /// The same for a call that stops if they are not.
+    pub(crate) async fn made_ready(&self, call: &Call) -> Result<(), Stop> {
+        let verdict = || registry::undecided("its manifest cannot be read, so nothing was decided");
+        let tool = || haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
+        self.ready(call).await.map_err(|error| Stop { tool: tool(), verdict: verdict(), error })
+    }
+
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
+        self.made_ready(&call).await?;
         let checked = stage!("validate").in_scope(|| self.check(call, halt))?;
         let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
             Entered::Admitted(admitted) => *admitted,

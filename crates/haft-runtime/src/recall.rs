@@ -189,6 +189,7 @@ impl Haft {
 
     async fn pending_of(&self, id: &str, halt: &Halt) -> Result<Option<Pending>, CallError> {
         let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
+        self.ready(&call).await?;
         let checked = self.check(call, halt).map_err(|stop| stop.error)?;
         let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
         match decide(checked, facts, &self.settings.policy, &self.settings.chain) {

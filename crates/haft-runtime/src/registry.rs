@@ -8,7 +8,7 @@ use haft_core::schema::BadSchema;
 use haft_core::suggest::did_you_mean;
 use haft_core::{Call, CallError, Dialect, ErrorKind, Schema, ToolName, ToolSpec};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,6 +36,11 @@ impl Entry {
     /// Its declaration.
     pub fn spec(&self) -> &Arc<ToolSpec> {
         self.tool.spec()
+    }
+
+    /// Whether a manifest made it.
+    pub(crate) fn is_manifests(&self) -> bool {
+        self.spec().reach.declared.is_some()
     }
 
     /// Its input schema, compiled at the first call: a process that makes one call pays for one.
@@ -149,6 +154,30 @@ impl Registry {
         Ok(())
     }
 
+    /// Puts a manifest's tool in, or in the place of the manifest's tool of that name. Nobody else's name can be taken;
+    /// what models call a shipped tool can, and then that tool is given back: models are not told about it any more.
+    pub(crate) fn shelve(&self, tool: Arc<dyn Tool>) -> Result<Option<ToolName>, RegisterError> {
+        let entry = Entry::new(tool);
+        let name = entry.spec().name.clone();
+        if let Err(error) = entry.input.get_or_init(|| Schema::compile(&entry.spec().shapes.input)) {
+            return Err(RegisterError::Schema(name, error.clone()));
+        }
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        if tools.get(&name).is_some_and(|other| !other.is_manifests()) {
+            return Err(RegisterError::Taken(name));
+        }
+        let spoken = name.api_name();
+        let other = tools.keys().find(|other| **other != name && other.api_name() == spoken).cloned();
+        // A bridged tool has no other name that models could call it by.
+        if let Some(other) = other.clone().filter(|other| other.as_str().contains(':')) {
+            return Err(RegisterError::Clash { name, spoken, other });
+        }
+        tools.insert(name, Arc::new(entry));
+        drop(tools);
+        self.note_change();
+        Ok(other)
+    }
+
     /// Changes whenever the set of tools or one of them does.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
@@ -241,6 +270,10 @@ impl Registry {
     /// What a call means: its own dialect first, then canonical names, then what providers say, then any
     /// dialect's name that is unambiguous.
     pub fn resolve(&self, call: &Call) -> Result<Meant, CallError> {
+        // A manifest's exact name is stronger than a spelling.
+        if let Some(entry) = self.get(&call.spoken).filter(|entry| entry.is_manifests()) {
+            return Ok(Meant { entry, args: call.args.clone().into() });
+        }
         if let Some(said) = call.dialect.entry(&call.spoken)
             && let Some(entry) = self.get(said.canonical())
         {
@@ -292,6 +325,13 @@ pub fn meant_by<'a>(name: &str, args: &'a Value) -> Option<&'a str> {
 /// The call that is meant: what is called by way of another tool is decided, recorded and run as itself. One that
 /// does not name a tool stays what it is, and is refused for its arguments.
 pub(crate) fn unwrapped(mut call: Call) -> Call {
+    // A dialect's own word for it says the arguments otherwise, and names a tool as it is called here.
+    let said = call.dialect.entry(&call.spoken);
+    if let Some(said) = said.filter(|said| said.canonical() == CALLER && !is_caller(&call.spoken))
+        && let Ok(translated) = said.to_canonical(call.args.clone())
+    {
+        (call.spoken, call.args, call.dialect) = (CALLER.to_owned(), translated.args, Dialect::Haft);
+    }
     if let Some(name) = meant_by(&call.spoken, &call.args).map(str::to_owned) {
         call.args = match call.args.get_mut("args").map(Value::take) {
             Some(args) if !args.is_null() => args,
@@ -300,6 +340,12 @@ pub(crate) fn unwrapped(mut call: Call) -> Call {
         call.spoken = name;
     }
     call
+}
+
+/// Whether a call is about all tools, and so needs to know them.
+pub(crate) fn is_about_all(call: &Call) -> bool {
+    let meant = call.dialect.entry(&call.spoken).map_or(call.spoken.as_str(), |said| said.canonical());
+    matches!(meant, "tool.list" | "tool_list" | "tool.search" | "tool_search")
 }
 
 /// The tools that there are for a caller, for tools that are about tools.
@@ -324,7 +370,13 @@ fn mixed(entry: &Entry, call: &Call) -> Translated {
 
 /// The tools that a caller is told about: those the policy has for them, in the words of a dialect.
 pub fn visible(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
-    registry.list().into_iter().filter(|entry| policy.admits(&entry.spec().name, caller).is_ok()).collect()
+    let all = registry.list();
+    // What models would call by a manifest's name, they would not reach.
+    let taken: BTreeSet<String> =
+        all.iter().filter(|entry| entry.is_manifests()).map(|entry| entry.spec().name.api_name()).collect();
+    let hidden = |entry: &Entry| !entry.is_manifests() && taken.contains(&entry.spec().name.api_name());
+    let admitted = |entry: &Entry| policy.admits(&entry.spec().name, caller).is_ok();
+    all.into_iter().filter(|entry| admitted(entry) && (taken.is_empty() || !hidden(entry))).collect()
 }
 
 /// A tool's declaration as JSON, in the words of a dialect. `None` if the dialect has no word for it.

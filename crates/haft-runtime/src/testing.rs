@@ -6,6 +6,7 @@ use crate::halt::Halt;
 use crate::maker::Maker;
 use crate::registry::Catalogue;
 use crate::scene::{Basis, Outfit, Scene};
+use crate::shelf::Shelf;
 use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
 use crate::undo::Vault;
@@ -60,7 +61,7 @@ impl Stage {
             web: Arc::new(Web::new(WebSettings::default(), &terms.data_dir)),
             browsers: Arc::default(),
             media: Arc::default(),
-            shelf: Arc::default(),
+            shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
             secrets: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }

@@ -4,7 +4,7 @@
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::record::{Digest, Kind};
-use rusqlite::params;
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,6 +19,13 @@ pub struct Pin {
     pub declaration: Value,
 }
 
+fn read(row: &Row<'_>) -> rusqlite::Result<Pin> {
+    let (digest, text): (Vec<u8>, String) = (row.get(1)?, row.get(2)?);
+    let declaration = serde_json::from_str(&text).unwrap_or_default();
+    // A digest that cannot be read is nobody's: the tool counts as altered.
+    Ok(Pin { tool: row.get(0)?, digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO), declaration })
+}
+
 impl Store {
     /// What was accepted of a server's tools, by name.
     pub async fn pins(&self, server: &str) -> Result<Vec<Pin>, StoreError> {
@@ -26,16 +33,7 @@ impl Store {
         self.run(Mode::Read, move |connection| {
             connection
                 .prepare_cached("SELECT tool, digest, declaration FROM pins WHERE server = ?1 ORDER BY tool")?
-                .query_map([server], |row| {
-                    let (digest, text): (Vec<u8>, String) = (row.get(1)?, row.get(2)?);
-                    let declaration = serde_json::from_str(&text).unwrap_or_default();
-                    // A digest that cannot be read is nobody's: the tool counts as altered.
-                    Ok(Pin {
-                        tool: row.get(0)?,
-                        digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO),
-                        declaration,
-                    })
-                })?
+                .query_map([server], read)?
                 .collect()
         })
         .await
@@ -53,6 +51,32 @@ impl Store {
                     .execute(params![server, pin.tool, pin.digest.as_bytes(), pin.declaration.to_string(), now_ms()])?;
                 let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", pin.tool);
                 append(connection, &entry.with("declaration", pin.digest.to_string()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// What was accepted of one tool of a server.
+    pub async fn pin_of(&self, server: &str, tool: &str) -> Result<Option<Pin>, StoreError> {
+        let (server, tool) = (server.to_owned(), tool.to_owned());
+        self.run(Mode::Read, move |connection| {
+            connection
+                .prepare_cached("SELECT tool, digest, declaration FROM pins WHERE server = ?1 AND tool = ?2")?
+                .query_row([server, tool], read)
+                .optional()
+        })
+        .await
+    }
+
+    /// Forgets what was accepted of some tools of a server, and records each.
+    pub async fn unpin_tools(&self, server: &str, tools: Vec<String>) -> Result<(), StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Durable, move |connection| {
+            for tool in tools {
+                connection.execute("DELETE FROM pins WHERE server = ?1 AND tool = ?2", [&server, &tool])?;
+                let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", tool);
+                append(connection, &entry.with("said", "forgotten"))?;
             }
             Ok(())
         })

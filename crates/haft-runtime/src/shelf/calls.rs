@@ -1,12 +1,18 @@
 //! Manifests that make calls of other tools: `mcp`, one, and `pipeline`, several. Each call goes the whole path.
 
-use super::made::{inputs, unfit, values};
+use super::made::{inputs, reply, unfit, values};
 use crate::scene::Scene;
 use crate::tool::Reply;
-use haft_core::manifest::{Mcp, Pipeline};
+use haft_core::manifest::template::rendered;
+use haft_core::manifest::{Format, Mcp, Pipeline, Step};
 use haft_core::{CallError, Outcome};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+
+/// How deep calls of calls are looked for.
+pub(super) const DEPTH_MAX: usize = 4;
+/// How many calls a pipeline makes.
+const STEPS_MAX: usize = 20;
 
 /// Calls a bridged server's tool.
 pub(super) async fn forward(mcp: &Mcp, scene: &Scene) -> Result<Reply, CallError> {
@@ -20,10 +26,50 @@ pub(super) async fn forward(mcp: &Mcp, scene: &Scene) -> Result<Reply, CallError
     Ok(told(scene.back().call(call).await?))
 }
 
-/// Makes the calls of a pipeline.
+/// Makes the calls of a pipeline, one after the other. The first that fails ends it.
 pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, CallError> {
-    let _ = (pipeline, scene);
-    Err(CallError::internal("not built yet"))
+    let count = pipeline.steps.len();
+    if count == 0 || count > STEPS_MAX {
+        return Err(CallError::invalid(format!("a pipeline has 1 to {STEPS_MAX} steps, and this one has {count}")));
+    }
+    let mut known = inputs(scene.args());
+    known.insert("steps".to_owned(), json!({}));
+    let (mut labels, mut warnings, mut last) = (Vec::new(), Vec::new(), Reply::default());
+    for (at, step) in pipeline.steps.iter().enumerate() {
+        scene.progress(format!("step {} of {count}: {}", at + 1, step.id));
+        let outcome = make(step, &known, scene).await?;
+        labels.extend(outcome.labels.iter().filter(|label| !labels.contains(*label)).copied().collect::<Vec<_>>());
+        warnings.extend(outcome.warnings.iter().map(|warning| format!("step `{}`: {warning}", step.id)));
+        known["steps"][&step.id] = json!({"output": outcome.output, "data": outcome.data, "success": outcome.success});
+        last = told(outcome);
+        if let Some(error) = last.error.take() {
+            last.error = Some(failed(step, (at + 1, count), error));
+            break;
+        }
+    }
+    if let (None, Some(template)) = (&last.error, &pipeline.output) {
+        let none = BTreeMap::new();
+        let value = values(&known, &none).fill(template).map_err(|error| unfit(&error))?.unwrap_or_default();
+        let text = rendered(&value);
+        last = reply(Format::Json, text.clone(), Some(value).filter(|value| !value.is_string()));
+    }
+    Ok(Reply { labels, warnings, ..last })
+}
+
+/// Makes one call with what is known so far.
+async fn make(step: &Step, known: &Map<String, Value>, scene: &Scene) -> Result<Outcome, CallError> {
+    let none = BTreeMap::new();
+    let filled = values(known, &none).fill_map(&step.args);
+    let args = filled.map_err(|error| CallError::invalid(format!("step `{}`: {error}", step.id)))?;
+    let call = scene.call().makes(crate::new_call_id(), step.tool.as_str(), Value::Object(args));
+    scene.back().call(call).await
+}
+
+/// Which step failed, and why.
+fn failed(step: &Step, (at, count): (usize, usize), error: CallError) -> CallError {
+    let rest = if at == count { "" } else { "; nothing after it ran" };
+    let message = format!("step `{}` ({}) failed: {}{rest}", step.id, step.tool, error.message);
+    CallError { message, ..error }
 }
 
 /// What another call gave, as a reply of this one.

@@ -1,5 +1,6 @@
 //! A manifest as a tool.
 
+use super::standing::Accepted;
 use super::{calls, command, http, python};
 use crate::scene::Scene;
 use crate::tool::{Aim, BoxFuture, Reply, Tool};
@@ -25,13 +26,35 @@ pub(crate) struct Made {
     spec: Arc<ToolSpec>,
     /// Why nobody may call it.
     barred: Option<String>,
+    /// What it was accepted as, if it is a project's.
+    accepted: Option<Arc<Accepted>>,
 }
 
 impl Made {
     /// The tool of a manifest that was found in this directory.
     pub(crate) fn new(manifest: Arc<Manifest>, dir: PathBuf, barred: Option<String>) -> Result<Self, CallError> {
         let spec = Arc::new(spec(&manifest)?);
-        Ok(Self { manifest, dir, spec, barred })
+        Ok(Self { manifest, dir, spec, barred, accepted: None })
+    }
+
+    /// The same, as far as it was accepted.
+    #[must_use]
+    pub(crate) fn accepted(mut self, accepted: Option<Arc<Accepted>>) -> Self {
+        self.accepted = accepted;
+        self
+    }
+
+    /// Whether this is still the tool that was decided upon, and that somebody accepted.
+    fn check(&self, scene: &Scene) -> Result<(), CallError> {
+        let name = &self.manifest.name;
+        if scene.spec().reach.declared != self.spec.reach.declared {
+            let message = format!("the manifest of `{name}` changed after it was decided upon; nothing ran");
+            return Err(CallError::conflict(message).hint("call it again: it is then decided as it is now"));
+        }
+        match self.barred() {
+            Some(why) => Err(CallError::new(ErrorKind::Denied, why).hint(format!("run `haft trust {name}`"))),
+            None => Ok(()),
+        }
     }
 
     /// What it says.
@@ -113,6 +136,7 @@ impl Tool for Made {
 
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
+            self.check(scene)?;
             // From here on they are at hand; some are told by programs that take their time.
             scene.fetch_secrets(&self.manifest.permissions.secrets.keys().cloned().collect::<Vec<_>>()).await?;
             let mut reply = match &self.manifest.exec {
@@ -131,7 +155,7 @@ impl Tool for Made {
     }
 
     fn barred(&self) -> Option<String> {
-        self.barred.clone()
+        self.barred.clone().or_else(|| self.accepted.as_ref().and_then(|accepted| accepted.barred()))
     }
 
     fn aim(&self, args: &Value) -> Result<Aim, CallError> {
