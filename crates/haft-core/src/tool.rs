@@ -100,6 +100,8 @@ pub struct Reach {
     pub credentials: bool,
     /// Whether `secret:NAME` in what it sends stands for a secret.
     pub secrets: bool,
+    /// Whether it proposes something that is kept and used later.
+    pub proposes: bool,
     /// What its manifest declares, if it has one: it may touch nothing else.
     pub declared: Option<Arc<Declared>>,
 }
@@ -275,6 +277,13 @@ impl ToolSpec {
         self
     }
 
+    /// It proposes something that is kept and used later, so that a person looks at each.
+    #[must_use]
+    pub fn proposes(mut self) -> Self {
+        self.reach.proposes = true;
+        self
+    }
+
     /// `secret:NAME` in what it sends stands for a secret.
     #[must_use]
     pub fn sends_secrets(mut self) -> Self {
@@ -325,6 +334,8 @@ impl ToolSpec {
             };
         }
         match self.effects.effect {
+            // What is kept is used later, by whoever.
+            Effect::Changes if self.reach.proposes => Severity::High,
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,
             Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,

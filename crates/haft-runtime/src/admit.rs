@@ -205,6 +205,9 @@ impl Haft {
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
+        if pending.checked().spec().reach.proposes {
+            self.propose(&pending, halt).await?;
+        }
         let mut question = self.question(&pending, halt).await;
         // What was approved earlier has its answer: nobody is asked again.
         let answered = pending.checked().call().origin == Origin::Approval;
@@ -324,7 +327,10 @@ impl Haft {
         let looked = match entry.tool().act(&scene).await {
             Ok(reply) => {
                 let (workspace, shown) = (Arc::clone(&self.workspace), digest(&reply.changes));
-                let draw = move || Ok(apply::diff(&reply.changes, &|path| workspace.shown(path)));
+                let draw = move || {
+                    let diff = apply::diff(&reply.changes, &|path| workspace.shown(path));
+                    Ok(reply.proposal.map_or(diff.clone(), |proposal| format!("{}\n\n{diff}", proposal.foreword)))
+                };
                 off_thread(halt, draw).await.map(|diff| (diff, shown))
             }
             Err(error) => Err(error),
@@ -338,7 +344,8 @@ impl Haft {
     fn outfit(&self) -> Outfit {
         let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
         let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets }
+        let making = Arc::clone(&self.settings.making);
+        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, making }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

@@ -17,6 +17,7 @@ mod inbox;
 mod journal;
 pub mod judge;
 mod maker;
+pub mod making;
 pub mod media;
 mod orchestrate;
 pub mod output;

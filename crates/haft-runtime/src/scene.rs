@@ -6,6 +6,7 @@ use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
+use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
 use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
@@ -84,6 +85,7 @@ pub(crate) struct Outfit {
     pub(crate) media: Arc<MediaSettings>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) secrets: Arc<Secrets>,
+    pub(crate) making: Arc<Making>,
 }
 
 impl Scene {
@@ -278,6 +280,11 @@ impl Scene {
     /// The tools that are files.
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.outward.shelf
+    }
+
+    /// What agents may make.
+    pub(crate) fn making(&self) -> &Making {
+        &self.outward.making
     }
 
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.

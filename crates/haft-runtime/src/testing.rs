@@ -63,6 +63,7 @@ impl Stage {
             media: Arc::default(),
             shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
             secrets: Arc::default(),
+            making: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }
