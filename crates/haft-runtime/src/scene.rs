@@ -259,6 +259,7 @@ impl Scene {
             session: &call.session,
             caller: &call.caller,
             tool: self.tool(),
+            permissions: self.spec().reach.declared.as_ref().map(|declared| &declared.permissions),
         }
     }
 

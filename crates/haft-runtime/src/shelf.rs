@@ -367,13 +367,18 @@ impl Shelf {
     }
 }
 
+/// The names that directories in these folders have, without looking at what is in them.
+pub fn names(folders: &[Folder]) -> Vec<ToolName> {
+    let all = folders.iter().flat_map(|folder| find::names(&folder.path, &mut Vec::new()));
+    all.filter(|name| find::is_plain(name)).filter_map(|name| ToolName::new(&name).ok()).collect()
+}
+
+/// The most that is said of one file.
+const FLAWS_MAX: usize = 10;
+
 /// Reads a manifest. What is wrong with it is said as `line:column: path: message`.
 fn read(text: &str) -> Result<Manifest, Vec<String>> {
-    let value: serde_json::Value = serde_saphyr::from_str(text).map_err(|error| {
-        let at = error.location().unwrap_or(serde_saphyr::Location::UNKNOWN);
-        vec![format!("{}:{}: {error}", at.line().max(1), at.column().max(1))]
-    })?;
-    serde_json::from_value(value).map_err(|error| vec![format!("1:1: {error}")])
+    Manifest::read(text).map_err(|flaws| flaws.iter().take(FLAWS_MAX).map(ToString::to_string).collect())
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use crate::tool::Aim;
 use crate::tools::web::search::SearchSettings;
 use cache::Pages;
 use haft_core::host::HostRules;
+use haft_core::manifest::{Permissions, Reachable};
 use haft_core::pattern::ToolPattern;
 use haft_core::tool::Outward;
 use haft_core::web::{Errand, Network, Rules, Target, doubts};
@@ -105,6 +106,8 @@ pub struct Way<'w> {
     pub(crate) session: &'w SessionId,
     pub(crate) caller: &'w Caller,
     pub(crate) tool: &'w ToolName,
+    /// What the tool's manifest declares, if it has one.
+    pub(crate) permissions: Option<&'w Permissions>,
 }
 
 impl Web {
@@ -198,7 +201,12 @@ impl Web {
 
     /// The same for a tool that says by itself where it goes.
     pub(crate) fn errand_to(&self, checked: &Checked, aim: &Aim) -> Errand {
-        self.judged(checked, &aim.method, &aim.target, aim.sent.iter().map(|(name, text)| (*name, text.as_str())))
+        let sent = aim.sent.iter().map(|(name, text)| (*name, text.as_str()));
+        let mut errand = self.judged(checked, &aim.method, &aim.target, sent);
+        if let Some(declared) = &checked.spec().reach.declared {
+            errand.refusal = undeclared(&declared.permissions, &aim.target).or(errand.refusal);
+        }
+        errand
     }
 
     fn judged<'t>(
@@ -208,7 +216,11 @@ impl Web {
         target: &Target,
         sent: impl IntoIterator<Item = (&'t str, &'t str)>,
     ) -> Errand {
-        let (method, rules) = (method.to_ascii_uppercase(), self.rules(&checked.call().caller, &checked.spec().name));
+        let (method, mut rules) =
+            (method.to_ascii_uppercase(), self.rules(&checked.call().caller, &checked.spec().name));
+        if let Some(declared) = &checked.spec().reach.declared {
+            narrow(&mut rules, &declared.permissions);
+        }
         Errand {
             url: target.to_string(),
             authority: target.authority(),
@@ -217,6 +229,34 @@ impl Web {
             doubts: doubts(target, sent),
             secrets: Vec::new(),
             method,
+        }
+    }
+}
+
+/// Adds what a manifest declares to the rules: it reaches nobody else. A host on this machine or its network that it
+/// names with its port may be reached, because somebody accepted just that; that it may reach anybody opens nothing there.
+fn narrow(rules: &mut Rules, permissions: &Permissions) {
+    match &permissions.network {
+        Reachable::Any(true) => {}
+        Reachable::Any(false) => rules.networks.push(Network::None),
+        Reachable::Hosts(hosts) => {
+            let named = hosts.iter().filter(|rule| rule.host().is_some() && rule.port().is_some());
+            rules.private = rules.private.iter().chain(named).cloned().collect::<Vec<_>>().into();
+            rules.networks.push(Network::Only(hosts.clone().into()));
+        }
+    }
+}
+
+/// Why a manifest's own word keeps it from a target.
+fn undeclared(permissions: &Permissions, target: &Target) -> Option<String> {
+    match &permissions.network {
+        Reachable::Any(true) => None,
+        Reachable::Any(false) => {
+            Some("its manifest declares no network; `permissions.network` would have to".to_owned())
+        }
+        Reachable::Hosts(hosts) => {
+            let listed = hosts.iter().any(|rule| rule.covers(target.host(), target.port()));
+            (!listed).then(|| format!("`{}` is not in its manifest's `permissions.network`", target.authority()))
         }
     }
 }

@@ -7,6 +7,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
+use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
 use serde_json::Value;
@@ -127,8 +128,24 @@ impl Ground {
 
     /// Joins the layers, looking up in the store whether the project's counts.
     pub fn resolve(&self, store: &Store) -> Result<Loaded, Failure> {
-        let known: Vec<_> = haft_runtime::tools::all().iter().map(|tool| tool.spec().name.clone()).collect();
-        Ok(self.layers.resolve(&known, self.layers.trust_in(store)?)?)
+        let mut known: Vec<_> = haft_runtime::tools::all().iter().map(|tool| tool.spec().name.clone()).collect();
+        let first = self.layers.resolve(&known, self.layers.trust_in(store)?);
+        if first.as_ref().is_ok_and(|loaded| loaded.warnings.is_empty()) {
+            return Ok(first?);
+        }
+        // A name that no shipped tool has may be a manifest's; only then is it worth looking.
+        match haft_runtime::shelf::names(&self.paths.tool_folders()) {
+            none if none.is_empty() => Ok(first?),
+            more => {
+                known.extend(more);
+                Ok(self.layers.resolve(&known, self.layers.trust_in(store)?)?)
+            }
+        }
+    }
+
+    /// The tools that are files, by themselves: nothing is called by way of this.
+    pub fn shelf(&self, store: &Store) -> Shelf {
+        Shelf::new(self.paths.tool_folders(), self.workspace.root(), Arc::default(), store.clone())
     }
 
     /// Where undo and outputs are kept: beside the store they belong to.
@@ -198,6 +215,8 @@ pub struct App {
     session: SessionId,
     dialect: Dialect,
     bridge: Option<Arc<Bridge>>,
+    /// Looks whether tools that are files change, as long as this process stays.
+    following: tokio::task::JoinSet<()>,
     life: Life,
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -261,10 +280,12 @@ impl App {
             haft: Arc::new(build(ground, store, loaded)),
             session,
             bridge: None,
+            following: tokio::task::JoinSet::new(),
             life,
             runtime: Some(runtime),
         };
         app.open_bridge();
+        app.follow_tools();
         app.report_interrupted()?;
         Ok(app)
     }
@@ -295,8 +316,30 @@ impl App {
         }
     }
 
-    /// Meets all bridged servers of whose tools nothing is known yet. For commands that list tools.
+    /// Knows the tools that are files from the start, and follows them. A process that makes one call reads only those
+    /// that it needs.
+    fn follow_tools(&mut self) {
+        if matches!(self.life, Life::OneCall) {
+            return;
+        }
+        self.load_tools();
+        let shelf = Arc::clone(self.haft.shelf());
+        if let Some(runtime) = &self.runtime {
+            self.following.spawn_on(shelf.follow(style::warn), runtime.handle());
+        }
+    }
+
+    /// Reads all tools that are files.
+    pub fn load_tools(&self) {
+        if let Err(error) = self.block_on(self.haft.shelf().load_all()) {
+            style::warn(&format!("the tools that are files are missing: {}", error.message));
+        }
+    }
+
+    /// Meets all bridged servers of whose tools nothing is known yet, and reads all tools that are files. For commands
+    /// that list tools.
     pub fn learn_tools(&self) {
+        self.load_tools();
         if let Some(bridge) = &self.bridge {
             for (server, error) in self.block_on(bridge.learn_all()) {
                 style::warn(&format!("the tools of the MCP server `{server}` are missing: {}", error.message));
@@ -309,12 +352,16 @@ impl App {
         // A process that serves meets them by itself, and must not be held up here.
         let (Some(bridge), Life::OneCall) = (&self.bridge, self.life) else { return Ok(()) };
         let name = haft_runtime::registry::meant_by(name, args).unwrap_or(name);
-        let server = name.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
-        let server = server.or_else(|| name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
-        match server.filter(|server| bridge.has(server)) {
-            Some(server) => self.block_on(bridge.learn(server)),
-            None => Ok(()),
+        // A tool that is a file may call those of servers.
+        let called = self.block_on(self.haft.shelf().calls_of(name));
+        for name in called.iter().map(String::as_str).chain([name]) {
+            let server = name.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
+            let server = server.or_else(|| name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
+            if let Some(server) = server.filter(|server| bridge.has(server)) {
+                self.block_on(bridge.learn(server))?;
+            }
         }
+        Ok(())
     }
 
     /// Runs async work to its end.
@@ -392,6 +439,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.web = web;
     settings.browser = browser;
     settings.media = media;
+    settings.folders = ground.paths.tool_folders();
     // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
     // another version has been installed in its place.
     settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));

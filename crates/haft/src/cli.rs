@@ -2,9 +2,11 @@
 
 mod api;
 mod doors;
+mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+pub use shelf::{TestArgs, TrustArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -102,8 +104,10 @@ pub enum Command {
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
     Init,
-    /// Accept this project's configuration after looking at it.
+    /// Accept this project's configuration and its tools after looking at them.
     Trust(TrustArgs),
+    /// Run the examples of tools that are files, and compare what comes out.
+    Test(TestArgs),
     /// Check the machine, the store and the configuration.
     Doctor,
     /// Print a completion script.
@@ -431,15 +435,4 @@ pub enum ConfigView {
     Schema,
     /// Where the files are.
     Path,
-}
-
-/// Accept this project's configuration.
-#[derive(Debug, Args)]
-pub struct TrustArgs {
-    /// Do not ask.
-    #[arg(long, short = 'y')]
-    pub yes: bool,
-    /// Withdraw trust.
-    #[arg(long, conflicts_with = "yes")]
-    pub revoke: bool,
 }

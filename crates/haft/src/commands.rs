@@ -14,7 +14,9 @@ mod recall;
 mod reference;
 mod serve;
 mod setup;
+mod test;
 mod tools;
+mod trust;
 
 use crate::app::{App, Failure};
 use crate::cli::{Cli, Command};
@@ -56,7 +58,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
-        Command::Trust(args) => setup::trust(common, &args),
+        Command::Trust(args) => trust::run(common, &args),
+        Command::Test(args) => test::run(&App::open(common)?, &args),
         Command::Doctor => Ok(doctor::run(common)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man { command } => reference::man(command.as_deref()),

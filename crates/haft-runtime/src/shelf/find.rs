@@ -4,6 +4,7 @@
 use super::{Folder, Note};
 use haft_core::ToolName;
 use haft_core::manifest::Manifest;
+use haft_core::manifest::written::Written;
 use haft_core::record::Digest;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use std::collections::BTreeMap;
@@ -142,7 +143,7 @@ fn open_folder(path: &Path) -> io::Result<Option<OwnedFd>> {
 }
 
 /// The directories of a folder, in order.
-fn names(folder: &Path, notes: &mut Vec<Note>) -> Vec<String> {
+pub(super) fn names(folder: &Path, notes: &mut Vec<Note>) -> Vec<String> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
@@ -221,10 +222,13 @@ fn read(bytes: &[u8], name: &str) -> Content {
         return Content::Bad(vec!["1:1: it is not text in UTF-8".to_owned()]);
     };
     match super::read(text) {
-        Ok(manifest) if manifest.name != name => Content::Bad(vec![format!(
-            "1:1: name: it says `{}`, and its directory is `{name}`; both have to be the same",
-            haft_core::preview::cut(&haft_core::preview::inert(&manifest.name), 80)
-        )]),
+        Ok(manifest) if manifest.name != name => {
+            let (line, column) = Written::new(text).place("/name");
+            let said = haft_core::preview::cut(&haft_core::preview::inert(&manifest.name), 80);
+            Content::Bad(vec![format!(
+                "{line}:{column}: name: it says `{said}`, and its directory is `{name}`; both have to be the same"
+            )])
+        }
         Ok(manifest) => {
             let (digest, text) = (Digest::of(bytes), Arc::from(text));
             Content::Good(Good { manifest: Arc::new(manifest), digest, text })

@@ -70,6 +70,9 @@ impl Way<'_> {
 
     async fn follow(&self, mut request: Request, until: Instant) -> Result<Response, CallError> {
         let mut rules = self.web.rules(self.caller, self.tool);
+        if let Some(permissions) = self.permissions {
+            super::narrow(&mut rules, permissions);
+        }
         if let Some(named) = &request.named {
             rules.private = rules.private.iter().chain([named]).cloned().collect::<Vec<_>>().into();
         }
@@ -117,7 +120,7 @@ impl Way<'_> {
         if let Some(filling) = &request.filling {
             filling.fill(&mut url, &mut headers)?;
         }
-        if let Some(credential) = &request.credential {
+        for credential in &request.credentials {
             credential.sign(&mut url, &mut headers);
         }
         let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
@@ -185,9 +188,8 @@ impl Way<'_> {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
-        let credential = request.credential.as_ref().map(super::credential::Credential::mask);
-        let filling = request.filling.as_ref().map(crate::secrets::reference::Filling::mask);
-        for mask in credential.into_iter().chain(filling) {
+        let credentials = request.credentials.iter().map(super::credential::Credential::mask);
+        for mask in credentials.chain(request.filling.as_ref().map(crate::secrets::reference::Filling::mask)) {
             mask.bytes(&mut body);
             for (_, value) in &mut headers {
                 mask.text(value);

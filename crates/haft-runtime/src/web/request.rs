@@ -43,7 +43,7 @@ pub struct Request {
     pub(super) body: Option<Bytes>,
     pub(super) bytes: usize,
     pub(super) timeout: Duration,
-    pub(super) credential: Option<Credential>,
+    pub(super) credentials: Vec<Credential>,
     pub(super) filling: Option<Filling>,
     pub(super) named: Option<HostRule>,
 }
@@ -65,7 +65,7 @@ impl Request {
             body: None,
             bytes,
             timeout,
-            credential: None,
+            credentials: Vec::new(),
             filling: None,
             named: None,
         })
@@ -73,14 +73,21 @@ impl Request {
 
     /// Adds a header. What could be taken for the beginning of another one is refused.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, CallError> {
-        let bad = || {
-            let shown = cut(&inert(name), 60);
-            CallError::invalid(format!(
-                "the header `{shown}` cannot be sent: a name is a word, and a value is one line of plain ASCII"
-            ))
-            .hint("line ends and control characters do not belong into headers; encode what is not ASCII")
-        };
-        let name = HeaderName::try_from(name).map_err(|_| bad())?;
+        let name = Self::header_name(name)?;
+        let sent = HeaderValue::try_from(value).ok().filter(|_| value.is_ascii());
+        self.headers.append(name.clone(), sent.ok_or_else(|| unsendable(name.as_str()))?);
+        let size: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+        if self.headers.len() > HEADERS_MAX || size > HEADERS_BYTES {
+            let message =
+                format!("there are more than {HEADERS_MAX} headers, or more than {HEADERS_BYTES} bytes of them");
+            return Err(CallError::invalid(message));
+        }
+        Ok(self)
+    }
+
+    /// The name of a header that may be sent. Some are set by this side alone.
+    pub fn header_name(name: &str) -> Result<HeaderName, CallError> {
+        let name = HeaderName::try_from(name).map_err(|_| unsendable(name))?;
         if OWN.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return Err(CallError::invalid(format!("the header `{name}` is set by haft itself")));
         }
@@ -89,15 +96,7 @@ impl Request {
                 format!("the header `{name}` would make another method of it than the one that is decided upon");
             return Err(CallError::invalid(message).hint("name the method itself"));
         }
-        let value = HeaderValue::try_from(value).ok().filter(|_| value.is_ascii()).ok_or_else(bad)?;
-        self.headers.append(name, value);
-        let size: usize = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-        if self.headers.len() > HEADERS_MAX || size > HEADERS_BYTES {
-            let message =
-                format!("there are more than {HEADERS_MAX} headers, or more than {HEADERS_BYTES} bytes of them");
-            return Err(CallError::invalid(message));
-        }
-        Ok(self)
+        Ok(name)
     }
 
     /// Where it goes.
@@ -108,7 +107,7 @@ impl Request {
     /// Sends along what proves who asks, as long as it goes where that belongs.
     #[must_use]
     pub fn signed(mut self, credential: Credential) -> Self {
-        self.credential = Some(credential).filter(|credential| credential.is_for(&self.target));
+        self.credentials.extend(Some(credential).filter(|credential| credential.is_for(&self.target)));
         self
     }
 
@@ -159,19 +158,18 @@ impl Request {
         if self.target.is_secure() && !target.is_secure() {
             return Err(refused(format!("{} would be asked without encryption", target.origin())));
         }
-        let target = match &self.credential {
-            Some(credential) => credential
+        let target = self.credentials.iter().try_fold(target, |target, credential| {
+            credential
                 .taken_out_of(target)
-                .ok_or_else(|| refused("what proves who asks would be in the URL".to_owned()))?,
-            None => target,
-        };
+                .ok_or_else(|| refused("what proves who asks would be in the URL".to_owned()))
+        })?;
         if self.filling.as_ref().is_some_and(|filling| filling.mask().finds(target.url().as_str())) {
             return Err(refused("a secret would be in the URL".to_owned()));
         }
         let same = target.same_origin(&self.target);
-        let credential = self.credential.clone().filter(|credential| credential.is_for(&target));
+        let credentials = self.credentials.iter().filter(|credential| credential.is_for(&target)).cloned().collect();
         let filling = self.filling.clone().filter(|filling| filling.is_for(&target)).map(Filling::onward);
-        let mut next = Self { target, credential, filling, ..self.clone() };
+        let mut next = Self { target, credentials, filling, ..self.clone() };
         if !same {
             next.keep_headers(|name| HARMLESS.contains(&name));
         }
@@ -194,6 +192,14 @@ impl Request {
     }
 }
 
+fn unsendable(name: &str) -> CallError {
+    let shown = cut(&inert(name), 60);
+    CallError::invalid(format!(
+        "the header `{shown}` cannot be sent: a name is a word, and a value is one line of plain ASCII"
+    ))
+    .hint("line ends and control characters do not belong into headers; encode what is not ASCII")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +214,7 @@ mod tests {
             body: Some(Bytes::from_static(b"secret")),
             bytes: 1000,
             timeout: Duration::from_secs(1),
-            credential: None,
+            credentials: Vec::new(),
             filling: None,
             named: None,
         }

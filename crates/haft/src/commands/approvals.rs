@@ -107,6 +107,9 @@ fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
 fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Option<&str>) -> Result<u8, Failure> {
     let name = ToolName::new(tool).map_err(|error| CallError::invalid(error.to_string()))?;
     if !app.haft.registry().has(tool) {
+        app.load_tools();
+    }
+    if !app.haft.registry().has(tool) {
         let names = app.haft.registry().names();
         let hint = did_you_mean(tool, names.iter().map(ToolName::as_str));
         let hint = hint.unwrap_or_else(|| "`haft tools` lists what there is".to_owned());

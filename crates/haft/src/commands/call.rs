@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who answers questions.
-fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
+pub(super) fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
     if asking.yes {
         Box::new(Yes)
     } else if asking.no_input || !Terminal::present() {

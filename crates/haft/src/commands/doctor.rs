@@ -84,6 +84,7 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     };
     findings.push(chain(&store));
     findings.push(private(store.path()));
+    findings.extend(tools(ground, &store));
     let loaded = ground.resolve(&store);
     let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
     let usual = BrowserSettings::default();
@@ -106,6 +107,36 @@ fn chain(store: &Store) -> Finding {
         ),
         Err(error) => finding("log", Health::Bad, error.to_string(), error.hint()),
     }
+}
+
+/// Tools that are files, and which of them cannot be called as they are.
+fn tools(ground: &Ground, store: &Store) -> Option<Finding> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let shelf = ground.shelf(store);
+    if let Err(error) = runtime.block_on(shelf.load_all()) {
+        return Some(finding("tools", Health::Bad, error.message, error.hint.unwrap_or_default()));
+    }
+    let (report, warnings) = (shelf.report(), shelf.report().warnings());
+    if report.tools.is_empty() && warnings.is_empty() {
+        return None;
+    }
+    let uncounted: Vec<&str> =
+        report.tools.iter().filter(|tool| !tool.standing.counts()).map(|tool| tool.name.as_str()).collect();
+    let found = format!("{} are files", report.tools.len());
+    Some(if let Some(first) = warnings.first() {
+        let more = if warnings.len() == 1 { String::new() } else { format!(" (and {} more)", warnings.len() - 1) };
+        finding("tools", Health::Care, format!("{found}; {first}{more}"), "mend the file; `haft lint` shows all")
+    } else if uncounted.is_empty() {
+        good("tools", found)
+    } else {
+        let names = haft_core::preview::cut(&uncounted.join(", "), 120);
+        finding(
+            "tools",
+            Health::Care,
+            format!("{found}; not accepted as they stand: {names}"),
+            "look at them with `haft trust`",
+        )
+    })
 }
 
 fn private(path: &Path) -> Finding {

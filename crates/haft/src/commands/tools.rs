@@ -1,6 +1,7 @@
 //! `haft tools`.
 
 mod cost;
+pub(super) mod manifest;
 
 use crate::app::{App, Failure};
 use crate::cli::ToolsArgs;
@@ -9,6 +10,7 @@ use haft_core::provider::Provider;
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, Caller, Dialect, ErrorKind};
 use haft_runtime::registry::{Entry, declaration, visible};
+use haft_runtime::shelf::{Report, Shelved};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,10 +19,22 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     let dialect = app.dialect(args.dialect.as_deref())?;
     let provider = args.provider.as_deref().map(read_provider).transpose()?;
     app.learn_tools();
+    let shelf = app.haft.shelf().report();
+    if args.provider.is_none() && !args.cost {
+        warn(&shelf, args.name.as_deref());
+    }
     let caller = Caller { provider: args.provider.clone(), ..app.caller.clone() };
     let entries = visible(app.haft.registry(), app.haft.settings().policy(), &caller);
     let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
+    if provider.is_none() {
+        declared.iter_mut().for_each(|(entry, value)| add_standing(entry, value, &shelf));
+    }
     if let Some(name) = &args.name {
+        if let Some(broken) = shelf.tools.iter().find(|tool| tool.name == *name && tool.manifest.is_none()) {
+            let message =
+                format!("the tool `{name}` cannot be used: {}", broken.lines().collect::<Vec<_>>().join("; "));
+            return Err(CallError::invalid(message).hint("mend the file").into());
+        }
         declared = only(declared, name, dialect)?;
     }
     if args.cost {
@@ -33,16 +47,50 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
         let tools: Vec<&Value> = declared.iter().map(|(_, value)| value).collect();
         match (&args.name, tools.as_slice()) {
             (Some(_), [one]) => style::pretty(one),
-            _ => style::pretty(&json!({ "dialect": dialect.name(), "tools": tools })),
+            _ if shelf.tools.is_empty() && shelf.notes.is_empty() => {
+                style::pretty(&json!({ "dialect": dialect.name(), "tools": tools }));
+            }
+            _ => style::pretty(&json!({ "dialect": dialect.name(), "tools": tools, "manifests": shelf })),
         }
     } else if args.name.is_some() {
         for (entry, value) in &declared {
-            detail(entry, value);
+            detail(entry, value, shelf.tools.iter().find(|tool| tool.name == entry.spec().name.as_str()));
         }
     } else {
         overview(&declared);
     }
     Ok(0)
+}
+
+/// What is worth knowing of tools that are files: of all of them, or of one.
+fn warn(shelf: &Report, name: Option<&str>) {
+    for warning in shelf.warnings() {
+        style::warn(&warning);
+    }
+    let uncounted = |tool: &&Shelved| !tool.standing.counts() && name.is_none_or(|name| tool.name == name);
+    let names: Vec<&str> = shelf.tools.iter().filter(uncounted).map(|tool| tool.name.as_str()).collect();
+    if !names.is_empty() {
+        let shown = haft_core::preview::cut(&names.join(", "), 200);
+        style::warn(&format!("not accepted as they stand, so nobody can call them: {shown}; `haft trust` shows them"));
+    }
+    for tool in shelf.tools.iter().filter(|tool| name.is_none_or(|name| tool.name == name)) {
+        if let Some(other) = &tool.instead_of {
+            style::note(&paint(
+                FAINT,
+                format!("models reach {} by that name, and are not told about {other}", tool.name),
+            ));
+        }
+    }
+}
+
+/// Says of a tool that is a file what it is and how it stands.
+fn add_standing(entry: &Entry, value: &mut Value, shelf: &Report) {
+    let shelved = shelf.tools.iter().find(|tool| tool.name == entry.spec().name.as_str());
+    if let (Some(tool), Some(manifest)) = (shelved, shelved.and_then(|tool| tool.manifest.as_ref())) {
+        value["manifest"] = json!(tool);
+        value["manifest"]["permissions"] = json!(manifest.permissions);
+        value["manifest"]["approval"] = json!(manifest.approval);
+    }
 }
 
 fn read_provider(name: &str) -> Result<Provider, Failure> {
@@ -107,17 +155,23 @@ fn overview(declared: &[(Arc<Entry>, Value)]) {
     for (entry, value) in declared {
         let name = value["name"].as_str().unwrap_or_default();
         let first = entry.spec().description.split(". ").next().unwrap_or_default().trim_end_matches('.');
+        let manifest = &value["manifest"];
+        let standing = manifest["standing"].as_str().map(|standing| {
+            let broken = if manifest.get("flaws").is_some() { ", broken; the last good version is used" } else { "" };
+            format!("({}, {standing}{broken}) ", manifest["kind"].as_str().unwrap_or_default())
+        });
         style::out(&format!(
-            "{}{}  {}",
+            "{}{}  {}{}",
             paint(NAME, name),
             " ".repeat(width - name.len()),
-            haft_core::preview::cut(first, 90)
+            paint(FAINT, standing.unwrap_or_default()),
+            haft_core::preview::cut(&haft_core::preview::inert(first), 90)
         ));
     }
     style::note(&paint(FAINT, format!("{} tools; `haft tools NAME` shows one in full", declared.len())));
 }
 
-fn detail(entry: &Entry, value: &Value) {
+fn detail(entry: &Entry, value: &Value, shelved: Option<&Shelved>) {
     let spec = entry.spec();
     let flags = [
         (spec.read_only(), "only reads"),
@@ -128,8 +182,12 @@ fn detail(entry: &Entry, value: &Value) {
     ];
     let flags: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
     style::out(&paint(BOLD, value["name"].as_str().unwrap_or_default()));
-    style::out(&spec.description);
+    style::out(&haft_core::preview::inert(&spec.description));
     style::out(&format!("{} {}; at most {} s", paint(FAINT, "it"), flags.join(", "), spec.timeout.as_secs()));
+    if let Some((tool, manifest)) = shelved.and_then(|tool| Some((tool, tool.manifest.as_ref()?))) {
+        style::out(&format!("{:<10}{}", "standing", tool.standing.word()));
+        manifest::summary(manifest).iter().for_each(|line| style::out(line));
+    }
     style::out(&parameters(&value["input_schema"]));
 }
 

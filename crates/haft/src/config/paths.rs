@@ -1,6 +1,7 @@
 //! Where the configuration and the data of a user and a project are.
 
 use super::error::ConfigError;
+use haft_runtime::shelf::{Folder, Whose};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,15 @@ impl Paths {
     /// The project's configuration file.
     pub fn project_config(&self) -> PathBuf {
         self.root.join(".haft/config.yml")
+    }
+
+    /// Where tools that are files are kept. An earlier folder is stronger.
+    pub fn tool_folders(&self) -> Vec<Folder> {
+        vec![
+            Folder { path: self.root.join(".haft/tools"), whose: Whose::Project },
+            Folder { path: self.root.join(".glee/tools"), whose: Whose::Project },
+            Folder { path: self.config.join("tools"), whose: Whose::Own },
+        ]
     }
 
     /// The directory of the user's configuration.

@@ -202,7 +202,7 @@ fn headers(response: &Response) -> Map<String, Value> {
 }
 
 /// A body as text: JSON indented, other text in its charset, and of anything else what it is.
-fn body(response: &Response) -> String {
+pub(crate) fn body(response: &Response) -> String {
     let bytes = &response.body;
     if bytes.is_empty() {
         return "(no body)".to_owned();

@@ -1,0 +1,203 @@
+//! `haft trust`: accepting what a project brings along, after looking at it.
+
+use super::tools::manifest;
+use crate::app::{Failure, Ground};
+use crate::cli::{Common, TrustArgs};
+use crate::config::Trust;
+use crate::style::{self, BOLD, CARE, FAINT, paint};
+use haft_core::record::Digest;
+use haft_core::{CallError, ErrorKind};
+use haft_runtime::shelf::{Offer, Shelf};
+use haft_store::Store;
+use serde_json::{Value, json};
+use std::io::{BufRead, IsTerminal, Write};
+use tokio::runtime::Runtime;
+
+/// What there is to accept.
+struct Wanted {
+    /// The configuration, if it is there and was not left out.
+    config: Option<(Digest, Trust)>,
+    /// The tools that do not count yet.
+    tools: Vec<Offer>,
+    /// How many count already.
+    counted: usize,
+}
+
+impl Wanted {
+    fn is_new(&self) -> bool {
+        !self.tools.is_empty() || self.config.is_some_and(|(_, before)| before != Trust::Trusted)
+    }
+}
+
+/// Accepts the project's configuration and tools as they stand, or takes that back.
+pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
+    let ground = Ground::find(common)?;
+    let store = ground.store()?;
+    let shelf = ground.shelf(&store);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
+    if args.revoke {
+        return revoke(common, args, &ground, (&store, &shelf, &runtime));
+    }
+    let wanted = wanted(args, &ground, (&store, &shelf, &runtime))?;
+    if wanted.is_new() && !args.yes && !confirmed(&ground, &wanted) {
+        return Err(CallError::new(ErrorKind::Rejected, "not trusted").into());
+    }
+    accept(common, &ground, wanted, (&store, &shelf, &runtime))
+}
+
+fn wanted(
+    args: &TrustArgs,
+    ground: &Ground,
+    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
+) -> Result<Wanted, Failure> {
+    let digest = ground.layers.project_digest().filter(|_| args.tools.is_empty());
+    let config = match digest {
+        Some(digest) => {
+            let before = ground.layers.trust_in(store)?;
+            // What cannot be understood cannot be trusted.
+            ground.resolve(store)?;
+            Some((digest, before))
+        }
+        None => None,
+    };
+    let (offers, refused) = runtime.block_on(shelf.offers(&args.tools))?;
+    refused.iter().for_each(|why| style::warn(why));
+    if config.is_none() && offers.is_empty() {
+        if !refused.is_empty() {
+            return Err(CallError::failed("none of these tools can be accepted").into());
+        }
+        let file = ground.paths.project_config();
+        let message =
+            format!("{} is not there, and the project has no tools: there is nothing to trust", file.display());
+        return Err(CallError::not_found(message).hint("`haft init` makes a configuration").into());
+    }
+    let (counted, tools): (Vec<Offer>, Vec<Offer>) = offers.into_iter().partition(Offer::counts);
+    Ok(Wanted { config, tools, counted: counted.len() })
+}
+
+fn accept(
+    common: &Common,
+    ground: &Ground,
+    wanted: Wanted,
+    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
+) -> Result<u8, Failure> {
+    let new = wanted.is_new();
+    let state = match wanted.config {
+        Some((_, Trust::Trusted)) => Some("trusted already"),
+        Some(_) => Some("trusted"),
+        None => None,
+    };
+    if let Some((digest, _)) = wanted.config {
+        runtime.block_on(store.trust(ground.paths.root(), Some(digest)))?;
+    }
+    let names: Vec<String> = wanted.tools.iter().map(|offer| offer.name().to_owned()).collect();
+    if !names.is_empty() {
+        runtime.block_on(shelf.accept_as_shown(wanted.tools))?;
+    }
+    if common.json() {
+        let mut said = json!({ "tools": names });
+        if let (Some((digest, _)), Some(state)) = (wanted.config, state) {
+            said["file"] = json!(ground.paths.project_config());
+            said["state"] = json!(state);
+            said["content"] = json!(digest);
+        }
+        style::json(&said);
+        return Ok(0);
+    }
+    if let Some(state) = state {
+        style::out(&format!("{state}: {}", style::inert(&ground.paths.project_config().display().to_string())));
+    }
+    for name in &names {
+        style::out(&format!("accepted: {name}"));
+    }
+    if !new && wanted.counted > 0 {
+        style::out(&format!("accepted already: {} tools", wanted.counted));
+    }
+    Ok(0)
+}
+
+fn revoke(
+    common: &Common,
+    args: &TrustArgs,
+    ground: &Ground,
+    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
+) -> Result<u8, Failure> {
+    let whole = args.tools.is_empty();
+    if whole {
+        runtime.block_on(store.trust(ground.paths.root(), None))?;
+    }
+    let names = runtime.block_on(shelf.revoke(&args.tools))?;
+    if let Some(name) = args.tools.iter().find(|name| !names.contains(name)) {
+        style::warn(&format!("`{}` was not accepted", haft_core::preview::inert(name)));
+    }
+    let file = ground.paths.project_config();
+    if common.json() {
+        let mut said = json!({"state": "withdrawn", "tools": names});
+        if whole {
+            (said["file"], said["content"]) = (json!(file), Value::Null);
+        }
+        style::json(&said);
+        return Ok(0);
+    }
+    if whole {
+        style::out(&format!("withdrawn: {}", style::inert(&file.display().to_string())));
+    }
+    names.iter().for_each(|name| style::out(&format!("withdrawn: {name}")));
+    Ok(0)
+}
+
+/// Shows what would be accepted, and asks once.
+fn confirmed(ground: &Ground, wanted: &Wanted) -> bool {
+    let mut things = Vec::new();
+    if let Some((_, before)) = wanted.config.filter(|(_, before)| *before != Trust::Trusted) {
+        show_config(ground, before);
+        things.push("let this file decide what runs here without asking".to_owned());
+    }
+    for offer in &wanted.tools {
+        show_tool(ground, offer);
+    }
+    match wanted.tools.len() {
+        0 => {}
+        1 => things.push("let agents use this tool with these permissions".to_owned()),
+        count => things.push(format!("let agents use these {count} tools with these permissions")),
+    }
+    // Without a terminal the command itself is the answer: whoever runs it could as well add --yes.
+    if !std::io::stdin().is_terminal() {
+        return true;
+    }
+    let mut stderr = anstream::stderr().lock();
+    let _ = write!(stderr, "{}? [y/N] ", things.join(", and "));
+    let _ = stderr.flush();
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+fn show_config(ground: &Ground, before: Trust) {
+    for line in ground.layers.project_text().unwrap_or_default().lines() {
+        style::note(&haft_core::preview::inert(line));
+    }
+    if before == Trust::Changed {
+        style::note(&paint(CARE, "you trusted an earlier version of this file; it has changed since"));
+    }
+}
+
+/// A tool: what it may do, then what it does, then what changed.
+fn show_tool(ground: &Ground, offer: &Offer) {
+    let inert = haft_core::preview::inert;
+    style::note("");
+    let at = ground.paths.shown(&offer.file);
+    style::note(&format!("{} {}", paint(BOLD, offer.name()), paint(FAINT, format!("({})", inert(&at)))));
+    manifest::summary(&offer.manifest).iter().for_each(|line| style::note(&format!("  {line}")));
+    if !offer.files.is_empty() {
+        style::note(&format!("  {:<10}{}", "files", inert(&offer.files.join(", "))));
+    }
+    if offer.diff.is_some() || !offer.changed.is_empty() {
+        style::note(&paint(CARE, "  you accepted an earlier version of this tool; since then:"));
+        offer.changed.iter().for_each(|what| style::note(&format!("  {}", inert(what))));
+        let diff = offer.diff.as_deref().unwrap_or_default();
+        diff.lines().for_each(|line| style::note(&format!("  {}", inert(line))));
+    }
+}
