@@ -28,7 +28,8 @@ pub const VALUE_MAX: usize = 64 << 10;
 const NAME_MAX: usize = 128;
 /// How long what a program told is believed.
 const TOLD_FOR: Duration = Duration::from_mins(5);
-pub(crate) const NAME_RULE: &str = "a secret's name is written like a variable's: A-Z, digits and _, and no digit first";
+pub(crate) const NAME_RULE: &str =
+    "a secret's name is written like a variable's: A-Z, digits and _, and no digit first";
 
 /// Whether a secret can be called so.
 pub fn is_name(name: &str) -> bool {
@@ -341,7 +342,9 @@ mod tests {
 
     #[test]
     fn a_name_is_written_like_a_variable() {
-        for (name, good) in [("A", true), ("_A1", true), ("a", false), ("", false), ("1A", false), ("A-B", false), ("_", false)] {
+        for (name, good) in
+            [("A", true), ("_A1", true), ("a", false), ("", false), ("1A", false), ("A-B", false), ("_", false)]
+        {
             assert_eq!(is_name(name), good, "{name}");
         }
         assert!(!is_name(&"A".repeat(129)));

@@ -82,7 +82,12 @@ impl Haft {
     }
 
     /// Runs a call on a copy-on-write view. Nothing has happened when this returns.
-    pub(crate) async fn rehearsal(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Result<(Reply, Used), CallError> {
+    pub(crate) async fn rehearsal(
+        &self,
+        checked: &Checked,
+        facts: &Facts,
+        halt: &Halt,
+    ) -> Result<(Reply, Used), CallError> {
         let name = &checked.spec().name;
         let basis = Basis::trial(checked, facts).ok_or_else(|| {
             let gap = facts.hold.as_ref().and_then(|hold| hold.gap.clone());

@@ -2,10 +2,14 @@
 
 mod api;
 mod doors;
+mod import;
+mod secret;
 mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+pub use import::{ImportArgs, ImportFrom, Writing};
+pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -100,6 +104,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
+    /// Make tools that are files from an OpenAPI document, an MCP server or Claude skills.
+    Import(ImportArgs),
+    /// Keep secrets, encrypted, and say where they may go.
+    Secret(SecretArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

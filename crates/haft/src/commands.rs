@@ -7,11 +7,13 @@ mod config;
 mod confine;
 mod doctor;
 mod explain;
+mod import;
 mod log;
 mod mcp;
 mod policy;
 mod recall;
 mod reference;
+mod secret;
 mod serve;
 mod setup;
 mod test;
@@ -56,6 +58,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
+        Command::Import(args) => import::run(&App::open(common)?, args.from),
+        Command::Secret(args) => secret::run(common, args.action),
         Command::Config(args) => config::run(common, args.view),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),

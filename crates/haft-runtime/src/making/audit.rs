@@ -113,12 +113,16 @@ mod tests {
             r#"TOOL_EXECUTED name=weather params={location:"NYC"} status=success"#
         );
         let held = Permissions { fs: Fs { read: vec!["a b".to_owned()], write: Vec::new() }, ..Permissions::default() };
-        assert!(created("tool", "x", "a b", Some(&held)).ends_with(r#"creator="a b" permissions={network:false,fs:{read:["a b"],write:[]}}"#));
+        assert!(
+            created("tool", "x", "a b", Some(&held))
+                .ends_with(r#"creator="a b" permissions={network:false,fs:{read:["a b"],write:[]}}"#)
+        );
     }
 
     #[test]
     fn nothing_ends_a_line_or_shows_a_key() {
-        let params = json!({"a\nb": "x\n[2025-01-01T00:00:00] TOOL_APPROVED name=evil\u{202e}", "k": "AKIAIOSFODNN7EXAMPLE"});
+        let params =
+            json!({"a\nb": "x\n[2025-01-01T00:00:00] TOOL_APPROVED name=evil\u{202e}", "k": "AKIAIOSFODNN7EXAMPLE"});
         let line = executed("x\n", &params, false);
         assert!(!line.contains('\n') && !line.contains('\u{202e}') && !line.contains("AKIAIOSFODNN7EXAMPLE"), "{line}");
         assert!(executed("x", &json!({"a": "y".repeat(5000)}), true).len() < 1200);

@@ -159,9 +159,11 @@ mod tests {
 
     #[test]
     fn a_reference_is_a_name_in_capitals_after_the_word() {
-        let names = |text: &str| in_request(&json!({"url": "https://a.test/", "body": text})).into_iter().collect::<Vec<_>>();
+        let names =
+            |text: &str| in_request(&json!({"url": "https://a.test/", "body": text})).into_iter().collect::<Vec<_>>();
         assert_eq!(names("Bearer secret:API_KEY, secret:_X1."), ["API_KEY", "_X1"]);
-        for text in ["secret: KEY", "secret:key", "the secret:ingredient", "mysecret:KEY", "secret:KEYs", "SECRET:KEY"] {
+        for text in ["secret: KEY", "secret:key", "the secret:ingredient", "mysecret:KEY", "secret:KEYs", "SECRET:KEY"]
+        {
             assert!(names(text).is_empty(), "{text}");
         }
         let args = json!({

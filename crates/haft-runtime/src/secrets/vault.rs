@@ -179,7 +179,8 @@ impl Vault {
         let lid = self.lid_of(sealed)?;
         let nonce: [u8; NONCE_LEN] = bytes(&sealed.nonce)?.try_into().map_err(|_| self.damaged())?;
         let mut content = bytes(&sealed.sealed)?;
-        let opened = lid.key()?.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(lid.label()), &mut content);
+        let opened =
+            lid.key()?.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(lid.label()), &mut content);
         let Ok(opened) = opened else { return Err(self.shut(lid.kind)) };
         let entries = serde_json::from_slice(opened).map_err(|_| self.damaged())?;
         Ok((entries, lid))
@@ -217,7 +218,9 @@ impl Vault {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.key).map_err(fail)?;
-        file.write_all(format!("{}\n", STANDARD.encode(key)).as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
+        file.write_all(format!("{}\n", STANDARD.encode(key)).as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(fail)?;
         Ok(Lid::of_file(key))
     }
 
@@ -282,7 +285,8 @@ impl Vault {
             KeyKind::File => format!("the key in {}", self.key.display()),
             KeyKind::Passphrase => "the passphrase in HAFT_SECRET_PASSPHRASE".to_owned(),
         };
-        let message = format!("{} does not open with {which}: it is another one, or the file was changed", self.file.display());
+        let message =
+            format!("{} does not open with {which}: it is another one, or the file was changed", self.file.display());
         CallError::new(ErrorKind::Denied, message)
     }
 }

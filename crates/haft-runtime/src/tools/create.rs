@@ -77,16 +77,17 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
     let manifest = read(&name, definition)?;
     let text = written(&manifest)?;
     files_fit(&files, FILES_MAX, BYTES_MAX)?;
+    clean(&text, &files)?;
     check(&manifest, &text, &files, scene)?;
     within(&manifest, scene)?;
-    clean(&text, &files)?;
     is_free(&name, scene)?;
     let target = Target::directory(scene, "tool", &format!(".haft/tools/{name}"), "tool.yml");
     let before = target.before(scene)?;
     if let Some(old) = &before {
         newer(&manifest, old)?;
     }
-    let mut content: BTreeMap<String, Vec<u8>> = files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
+    let mut content: BTreeMap<String, Vec<u8>> =
+        files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
     content.insert("tool.yml".to_owned(), text.clone().into_bytes());
     let changes = target.changes(content)?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
@@ -131,8 +132,11 @@ fn read(name: &str, mut definition: Map<String, Value>) -> Result<Manifest, Call
     if let Some(approval) = approval.as_object_mut() {
         approval.entry("required").or_insert(Value::Bool(true));
         if approval["required"] == Value::Bool(false) {
-            return Err(CallError::new(ErrorKind::Denied, "a tool that an agent makes is asked about before each call")
-                .hint("set approval.required to true, and say why in approval.reason"));
+            return Err(CallError::new(
+                ErrorKind::Denied,
+                "a tool that an agent makes is asked about before each call",
+            )
+            .hint("set approval.required to true, and say why in approval.reason"));
         }
     }
     Manifest::of(Value::Object(definition)).map_err(|flaws| {
@@ -149,9 +153,8 @@ fn flawed(lines: &[String]) -> CallError {
 
 /// The manifest as a file: what decides first, so that whoever reads it meets that first.
 fn written(manifest: &Manifest) -> Result<String, CallError> {
-    const ORDER: &[&str] = &[
-        "name", "description", "kind", "version", "permissions", "approval", "inputs", "outputs", "exec", "examples",
-    ];
+    const ORDER: &[&str] =
+        &["name", "description", "kind", "version", "permissions", "approval", "inputs", "outputs", "exec", "examples"];
     let fail = |why: String| CallError::internal(format!("the manifest cannot be written: {why}"));
     let value = serde_json::to_value(manifest).map_err(|error| fail(error.to_string()))?;
     let ordered: Map<String, Value> =
@@ -194,7 +197,10 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
     }
     // A call of another tool is decided by itself; but a tool that makes tools would get round the limits above.
     if let Exec::Pipeline(pipeline) = &manifest.exec
-        && pipeline.steps.iter().any(|step| matches!(step.tool.as_str(), "tool.create" | "tool_create" | "glee_tool_create"))
+        && pipeline
+            .steps
+            .iter()
+            .any(|step| matches!(step.tool.as_str(), "tool.create" | "tool_create" | "glee_tool_create"))
     {
         excess.push("it would make tools".to_owned());
     }

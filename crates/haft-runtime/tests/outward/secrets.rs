@@ -30,7 +30,10 @@ fn the_first_use_at_a_host_asks_by_name_and_is_remembered_for_the_session() {
         let stage = stage(&[&one, &other], &[&one, &other]);
         assert!(stage.call("web.request", bearing(&one, "/a")).await.success);
         let reason = stage.person.reasons.lock().unwrap().pop().unwrap();
-        assert!(reason.contains("API_KEY") && reason.contains(&one.authority()) && !reason.contains("hunter2"), "{reason}");
+        assert!(
+            reason.contains("API_KEY") && reason.contains(&one.authority()) && !reason.contains("hunter2"),
+            "{reason}"
+        );
         assert_eq!(stage.asked(), 1);
         assert!(stage.call("web.request", bearing(&one, "/b")).await.success);
         assert_eq!(stage.asked(), 0, "the same secret at the same host");
@@ -39,7 +42,10 @@ fn the_first_use_at_a_host_asks_by_name_and_is_remembered_for_the_session() {
         assert!(stage.call_in("second", "web.request", bearing(&one, "/a")).await.success);
         assert_eq!(stage.asked(), 1, "another session");
         let heard = one.heard();
-        assert!(heard.iter().all(|asked| asked.headers.contains(&format!("authorization: Bearer {VALUE}"))), "it is sent");
+        assert!(
+            heard.iter().all(|asked| asked.headers.contains(&format!("authorization: Bearer {VALUE}"))),
+            "it is sent"
+        );
     });
 }
 

@@ -82,7 +82,9 @@ impl Target {
             let place = self.place(&path);
             let before = files::state(&place).map_err(|error| files::explain(&path, &error))?;
             let mode = content.starts_with(b"#!").then_some(0o755);
-            if before != State::Absent && matches!(&before, State::File { digest, .. } if *digest == Digest::of(&content)) {
+            if before != State::Absent
+                && matches!(&before, State::File { digest, .. } if *digest == Digest::of(&content))
+            {
                 continue;
             }
             changes.push(Change::Write { path: place, content, before, mode });
