@@ -59,7 +59,7 @@ fn from_a_proposal_to_its_use_and_back() {
     assert!(lines[0].ends_with("permissions={network:false,fs:{read:[],write:[]}}"), "{lines:#?}");
     assert!(lines[1].starts_with("TOOL_APPROVED name=doubler approver="), "{lines:#?}");
     assert_eq!(lines[2], "TOOL_EXECUTED name=doubler params={x:21} status=success");
-    let said: Vec<Value> = env.records().into_iter().filter(|record| record["kind"] == "made").collect();
+    let said: Vec<Value> = env.records().into_iter().filter(|record| record["body"]["kind"] == "made").collect();
     assert_eq!(said.len(), 3, "{said:#?}");
     let call = made["_meta"]["haft"]["call_id"].as_str().unwrap();
     assert!(env.run(&["undo", call]).status.success());
@@ -91,6 +91,8 @@ fn what_is_wrong_or_too_much_is_told_and_nobody_is_asked() {
     let env = Env::with(LONG);
     let mut client = env.connect();
     let mut wide = definition();
+    wide["kind"] = json!("command");
+    wide["exec"] = json!({"command": {"entrypoint": "curl", "args": ["https://example.com/${x}"]}});
     wide["permissions"]["network"] = json!(true);
     let mut wrong = definition();
     wrong["version"] = json!(0);
