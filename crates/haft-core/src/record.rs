@@ -97,6 +97,8 @@ pub enum Kind {
     Back,
     /// A call asked something of the web.
     Request,
+    /// Something that an agent made was proposed, approved or run.
+    Made,
 }
 
 impl Kind {
@@ -116,6 +118,7 @@ impl Kind {
             Self::Pin => "pin",
             Self::Back => "back",
             Self::Request => "request",
+            Self::Made => "made",
         }
     }
 }

@@ -80,6 +80,7 @@ pub enum Outward {
 
 /// What a tool may touch.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a tool, each declared by name")]
 pub struct Reach {
     /// Parameters that name places. What a call does not name here, it cannot reach.
     pub touches: Vec<Touch>,
@@ -97,6 +98,10 @@ pub struct Reach {
     pub own_tasks: bool,
     /// Whether it decides where credentials are sent.
     pub credentials: bool,
+    /// Whether `secret:NAME` in what it sends stands for a secret.
+    pub secrets: bool,
+    /// Whether it proposes something that is kept and used later.
+    pub proposes: bool,
     /// What its manifest declares, if it has one: it may touch nothing else.
     pub declared: Option<Arc<Declared>>,
 }
@@ -272,6 +277,20 @@ impl ToolSpec {
         self
     }
 
+    /// It proposes something that is kept and used later, so that a person looks at each.
+    #[must_use]
+    pub fn proposes(mut self) -> Self {
+        self.reach.proposes = true;
+        self
+    }
+
+    /// `secret:NAME` in what it sends stands for a secret.
+    #[must_use]
+    pub fn sends_secrets(mut self) -> Self {
+        self.reach.secrets = true;
+        self
+    }
+
     /// It is a manifest's, and may touch what that declares.
     #[must_use]
     pub fn declared(mut self, declared: Declared) -> Self {
@@ -315,6 +334,8 @@ impl ToolSpec {
             };
         }
         match self.effects.effect {
+            // What is kept is used later, by whoever.
+            Effect::Changes if self.reach.proposes => Severity::High,
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,
             Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,

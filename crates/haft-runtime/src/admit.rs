@@ -10,6 +10,7 @@ use crate::pipeline::{Haft, Stop};
 use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
+use crate::secrets::reference;
 use crate::tool::off_thread;
 use crate::tools::api;
 use crate::web::texts;
@@ -201,6 +202,7 @@ impl Haft {
             verdict: crate::registry::undecided("where it would go could not be told, so nothing was decided"),
             error,
         })?;
+        let web = web.map(|errand| self.with_secrets(checked, errand));
         let heard = self.heard_in(&checked.call().session).await;
         Ok(Facts { places, grants: Vec::new(), hold, shell, altered, barred, web, heard, now_ms: now_ms() })
     }
@@ -216,6 +218,9 @@ impl Haft {
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
+        if pending.checked().spec().reach.proposes {
+            self.propose(&pending, halt).await?;
+        }
         let mut question = self.question(&pending, halt).await;
         // What was approved earlier has its answer: nobody is asked again.
         let answered = pending.checked().call().origin == Origin::Approval;
@@ -268,6 +273,9 @@ impl Haft {
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
+        if matches!(answer, Answer::Yes(_)) && approver.name() != Yes::NAME {
+            self.remember_secrets(&pending).await?;
+        }
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
 
@@ -334,7 +342,10 @@ impl Haft {
         let looked = match entry.tool().act(&scene).await {
             Ok(reply) => {
                 let (workspace, shown) = (Arc::clone(&self.workspace), digest(&reply.changes));
-                let draw = move || Ok(apply::diff(&reply.changes, &|path| workspace.shown(path)));
+                let draw = move || {
+                    let diff = apply::diff(&reply.changes, &|path| workspace.shown(path));
+                    Ok(reply.proposal.map_or(diff.clone(), |proposal| format!("{}\n\n{diff}", proposal.foreword)))
+                };
                 off_thread(halt, draw).await.map(|diff| (diff, shown))
             }
             Err(error) => Err(error),
@@ -348,8 +359,8 @@ impl Haft {
     fn outfit(&self) -> Outfit {
         let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
         let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        let interpreters = Arc::clone(&self.interpreters);
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, interpreters }
+        let (interpreters, making) = (Arc::clone(&self.interpreters), Arc::clone(&self.settings.making));
+        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, interpreters, making }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {
@@ -366,6 +377,32 @@ impl Haft {
             Some(target) => self.remember(pending, Some(Errand::host_pattern(&target)), false).await,
             None => Ok(()),
         }
+    }
+
+    /// Remembers, for the session, which secrets go to that host.
+    async fn remember_secrets(&self, pending: &Pending) -> Result<(), Stop> {
+        let Some(errand) = &pending.facts().web else { return Ok(()) };
+        for name in &errand.secrets {
+            self.remember(pending, Some(literal(&errand.secret_subject(name))), false).await?;
+        }
+        Ok(())
+    }
+
+    /// The secrets that a request names, and why one of them must not go there.
+    fn with_secrets(&self, checked: &Checked, mut errand: Errand) -> Errand {
+        if !checked.spec().reach.secrets {
+            return errand;
+        }
+        errand.secrets = reference::in_request(checked.args()).into_iter().collect();
+        let Ok(target) = Target::read(&errand.url) else { return errand };
+        let inside = self.web.settings().allow_private.rule_for(target.host(), target.port()).is_some();
+        let refusal = if errand.secrets.len() > reference::MOST {
+            Some(format!("it names more than {} secrets", reference::MOST))
+        } else {
+            errand.secrets.iter().find_map(|name| self.settings.secrets.refusal(name, &target, inside))
+        };
+        errand.refusal = errand.refusal.or(refusal);
+        errand
     }
 
     /// Remembers a yes: for a pattern or exactly this, and for a number of uses or the session.

@@ -113,8 +113,9 @@ impl Haft {
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
         let name = &checked.spec().name;
-        let reply = self.rehearsal(checked, facts, halt).await?;
-        let diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+        let (reply, used) = self.rehearsal(checked, facts, halt).await?;
+        let mut diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+        used.mask(&mut diff);
         let files: Vec<String> = reply.changes.iter().map(|change| self.workspace.shown(change.path())).collect();
         let text = if files.is_empty() { reply.text } else { format!("{}\n{diff}", reply.text) };
         let mut outcome = Outcome::success(checked.call().id.clone(), name, text, verdict);

@@ -18,6 +18,7 @@ mod journal;
 pub mod judge;
 mod kept;
 mod maker;
+pub mod making;
 pub mod media;
 mod orchestrate;
 pub mod output;

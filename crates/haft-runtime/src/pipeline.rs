@@ -11,6 +11,7 @@ use crate::events::{Event, Events};
 use crate::halt::Halt;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
+use crate::making::Making;
 use crate::media::MediaSettings;
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
@@ -68,6 +69,8 @@ pub struct Settings {
     pub folders: Vec<Folder>,
     /// Where secrets come from.
     pub secrets: Arc<Secrets>,
+    /// What agents may make.
+    pub making: Arc<Making>,
 }
 
 impl Settings {
@@ -99,6 +102,7 @@ impl Settings {
             media,
             folders: Vec::new(),
             secrets: Arc::default(),
+            making: Arc::default(),
         }
     }
 
@@ -330,6 +334,8 @@ impl Haft {
         let goes_on = raw.goes_on();
         let mut outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
         outcome.duration_ms = millis(begun);
+        let warning = self.note_executed(opened.admitted(), &outcome).await;
+        outcome.warnings.extend(warning);
         record.close(&outcome, goes_on);
         Ok(Passed::Here(Box::new(outcome)))
     }

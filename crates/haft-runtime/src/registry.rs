@@ -330,9 +330,9 @@ impl Registry {
 /// The tool by which others are called that a model was not told about.
 pub(crate) const CALLER: &str = "tool.call";
 
-/// Whether this is the name of that tool, as haft or as a provider says it.
+/// Whether this is the name of that tool, as haft, a provider or Glee says it.
 pub fn is_caller(name: &str) -> bool {
-    name == CALLER || name == "tool_call"
+    matches!(name, CALLER | "tool_call" | "glee_tool")
 }
 
 /// The tool that is meant by a call of another by way of that tool. None for every other call.
@@ -352,7 +352,8 @@ pub(crate) fn unwrapped(mut call: Call) -> Call {
         (call.spoken, call.args, call.dialect) = (CALLER.to_owned(), translated.args, Dialect::Haft);
     }
     if let Some(name) = meant_by(&call.spoken, &call.args).map(str::to_owned) {
-        call.args = match call.args.get_mut("args").map(Value::take) {
+        let own = if call.spoken == "glee_tool" { "params" } else { "args" };
+        call.args = match call.args.get_mut(own).map(Value::take) {
             Some(args) if !args.is_null() => args,
             _ => Value::Object(serde_json::Map::new()),
         };
@@ -364,7 +365,7 @@ pub(crate) fn unwrapped(mut call: Call) -> Call {
 /// Whether a call is about all tools, and so needs to know them.
 pub(crate) fn is_about_all(call: &Call) -> bool {
     let meant = call.dialect.entry(&call.spoken).map_or(call.spoken.as_str(), |said| said.canonical());
-    matches!(meant, "tool.list" | "tool_list" | "tool.search" | "tool_search")
+    matches!(meant, "tool.list" | "tool_list" | "glee_tools_list" | "tool.search" | "tool_search")
 }
 
 /// The tools that there are for a caller, for tools that are about tools.

@@ -6,6 +6,7 @@ use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
 use crate::maker::Maker;
+use crate::making::Proposed;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::store_error;
@@ -72,8 +73,10 @@ impl Haft {
             Ok(mut reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
                 Ok(()) => {
                     let accepts = std::mem::take(&mut reply.accepts);
+                    let proposal = reply.proposal.take();
                     let made = self.change(checked.call(), reply, &halt).await;
-                    self.accepted(opened, &accepts, made).await
+                    let made = self.accepted(opened, &accepts, made).await;
+                    self.noted(opened, proposal, made).await
                 }
                 Err(error) => Raw { reply: Err(error), undo: None },
             },
@@ -92,6 +95,14 @@ impl Haft {
             && let Err(error) = self.shelf.accept(tools).await
         {
             reply.warnings.push(format!("it is not accepted yet: {}; `haft trust` does that", error.message));
+        }
+        made
+    }
+
+    /// Notes that a person approved what was proposed, now that it is there.
+    async fn noted(&self, opened: &Opened, proposal: Option<Box<Proposed>>, mut made: Raw) -> Raw {
+        if let (Ok(reply), Some(proposal)) = (&mut made.reply, proposal) {
+            reply.warnings.extend(self.note_approved(opened.admitted(), &proposal).await);
         }
         made
     }

@@ -6,6 +6,7 @@ use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
+use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
 use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
@@ -85,6 +86,7 @@ pub(crate) struct Outfit {
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) interpreters: Arc<Interpreters>,
+    pub(crate) making: Arc<Making>,
 }
 
 impl Scene {
@@ -224,10 +226,12 @@ impl Scene {
 
     /// The same, with how much of it is done.
     pub fn report(&self, message: impl Into<String>, done: Option<Share>) {
+        let mut message = message.into();
+        self.used.mask(&mut message);
         self.events.send_with(|| Event::Progress {
             call_id: self.call().id.clone(),
             session: self.call().session.clone(),
-            message: message.into(),
+            message,
             done,
         });
     }
@@ -287,9 +291,23 @@ impl Scene {
         &self.outward.interpreters
     }
 
+    /// What agents may make.
+    pub(crate) fn making(&self) -> &Making {
+        &self.outward.making
+    }
+
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.
     pub fn secret(&self, name: &str) -> Result<Option<Secret>, CallError> {
         let found = self.outward.secrets.get(name)?;
+        found.iter().for_each(|secret| self.used.note(secret));
+        Ok(found)
+    }
+
+    /// The same for several, without holding up others while programs are asked.
+    pub(crate) async fn fetch_secrets(&self, names: &[String]) -> Result<Vec<Secret>, CallError> {
+        let (secrets, names) = (Arc::clone(&self.outward.secrets), names.to_vec());
+        let get = move || names.iter().map(|name| secrets.get(name)).collect::<Result<Vec<_>, _>>();
+        let found: Vec<Secret> = crate::tool::off_thread(self.halt.clone(), get).await?.into_iter().flatten().collect();
         found.iter().for_each(|secret| self.used.note(secret));
         Ok(found)
     }

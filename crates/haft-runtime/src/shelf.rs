@@ -298,7 +298,7 @@ impl Shelf {
     }
 
     /// Under what name the store keeps what was accepted of this project.
-    fn server(&self) -> String {
+    pub(crate) fn server(&self) -> String {
         format!("tools:{}", self.root.display())
     }
 

@@ -64,6 +64,7 @@ impl Stage {
             shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
             secrets: Arc::default(),
             interpreters: Arc::default(),
+            making: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }

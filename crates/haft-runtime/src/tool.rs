@@ -2,6 +2,7 @@
 
 use crate::halt::Halt;
 use crate::hygiene::Looked;
+use crate::making::Proposed;
 use crate::scene::Scene;
 use haft_core::change::Change;
 use haft_core::outcome::{Label, Undo};
@@ -87,6 +88,8 @@ pub struct Reply {
     pub goes_on: bool,
     /// Tools that whoever approved this call has accepted by that, as the changes leave them.
     pub accepts: Vec<String>,
+    /// What is proposed to be kept, for whoever is asked and for the record.
+    pub proposal: Option<Box<Proposed>>,
 }
 
 /// What was made so long ago and is not locked was left by a process that died.

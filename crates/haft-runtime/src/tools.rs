@@ -4,6 +4,7 @@ pub mod api;
 pub mod browser;
 pub mod calc;
 pub mod catalogue;
+mod create;
 pub mod file;
 pub mod media;
 pub mod process;
@@ -26,6 +27,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(shell::exec());
     tools.push(system::tool());
     tools.extend(catalogue::all());
+    tools.extend(create::all());
     tools.extend(web::all());
     tools.extend(api::all());
     tools.extend(browser::all());

@@ -6,6 +6,7 @@ use crate::confined::{self, Terms};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
+use crate::secrets::Used;
 use crate::tool::Reply;
 use crate::{apply, journal};
 use haft_core::change::digest;
@@ -81,7 +82,12 @@ impl Haft {
     }
 
     /// Runs a call on a copy-on-write view. Nothing has happened when this returns.
-    pub(crate) async fn rehearsal(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Result<Reply, CallError> {
+    pub(crate) async fn rehearsal(
+        &self,
+        checked: &Checked,
+        facts: &Facts,
+        halt: &Halt,
+    ) -> Result<(Reply, Used), CallError> {
         let name = &checked.spec().name;
         let basis = Basis::trial(checked, facts).ok_or_else(|| {
             let gap = facts.hold.as_ref().and_then(|hold| hold.gap.clone());
@@ -92,7 +98,7 @@ impl Haft {
         let scene = self.scene(basis, &halt.within(checked.spec().timeout));
         let mut reply = entry.tool().act(&scene).await;
         scene.used().mask_reply(&mut reply);
-        reply
+        reply.map(|reply| (reply, scene.used().clone()))
     }
 
     /// A trial is no call, but it ran, and may have contacted somebody.
@@ -109,10 +115,11 @@ impl Haft {
     pub(crate) async fn try_out(&self, pending: &Pending, question: &mut Question, halt: &Halt) {
         let checked = pending.checked();
         match self.rehearsal(checked, pending.facts(), halt).await {
-            Ok(reply) => {
+            Ok((reply, used)) => {
                 let text = haft_core::shape::truncate(&reply.text, SHOWN).text;
                 let failed = reply.error.as_ref().map(|error| format!("\n{}", error.message)).unwrap_or_default();
-                let diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+                let mut diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+                used.mask(&mut diff);
                 self.record_trial(checked, pending, &reply);
                 let gap = self.vault.gap(&reply.changes);
                 let trial = Trial { tried: format!("{text}{failed}"), diff, gap, reply };

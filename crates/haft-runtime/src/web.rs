@@ -14,7 +14,7 @@ mod quota;
 mod request;
 mod room;
 mod trouble;
-mod written;
+pub(crate) mod written;
 
 pub use credential::Credential;
 pub use guard::Response;
@@ -190,6 +190,7 @@ impl Web {
                     .map(|(name, _)| format!("`{name}` holds what looks like a key"))
                     .into_iter()
                     .collect(),
+                secrets: Vec::new(),
             })),
             Some(Outward::Page | Outward::Made) | None => Ok(None),
         }
@@ -223,6 +224,7 @@ impl Web {
             writes: Errand::is_write(&method),
             refusal: rules.admits(target).err().map(|refusal| format!("{refusal}; {}", refusal.hint())),
             doubts: doubts(target, sent),
+            secrets: Vec::new(),
             method,
         }
     }

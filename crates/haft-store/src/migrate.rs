@@ -60,10 +60,17 @@ const STEPS: &[&str] = &[
         session TEXT NOT NULL, label TEXT NOT NULL, tool TEXT NOT NULL, at_ms INTEGER NOT NULL,
         PRIMARY KEY (session, label, tool)
     ) STRICT, WITHOUT ROWID;",
+    // 4: what agents proposed to keep: tools, skills, reflections; and which of it a person approved.
+    "CREATE TABLE proposals (
+        call_id TEXT PRIMARY KEY, root TEXT NOT NULL, what TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
+        session TEXT NOT NULL, creator TEXT NOT NULL, at_ms INTEGER NOT NULL, approved_by TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX proposals_by_session ON proposals (session);
+    CREATE INDEX proposals_by_name ON proposals (root, what, name);",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 3;
+pub(crate) const KNOWN: i64 = 4;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
+use haft_runtime::secrets::{Secrets, Vault};
 use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Store, StoreError};
@@ -146,6 +147,13 @@ impl Ground {
     /// The tools that are files, by themselves: nothing is called by way of this.
     pub fn shelf(&self, store: &Store) -> Shelf {
         Shelf::new(self.paths.tool_folders(), self.workspace.root(), Arc::default(), store.clone())
+    }
+
+    /// Where secrets are kept: the same for all projects, and whatever store is used.
+    pub fn vault(&self) -> Vault {
+        let (data, config) = (self.paths.data_dir(), self.paths.config_dir());
+        let passphrase = std::env::var("HAFT_SECRET_PASSPHRASE").ok();
+        Vault::new(data.join("secrets.json"), config.join("secret.key"), passphrase)
     }
 
     /// Where undo and outputs are kept: beside the store they belong to.
@@ -425,8 +433,10 @@ impl App {
 }
 
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
-    let config::Settings { roots, undo, grant_uses, terms, table, rules, web, browser, media, .. } = loaded.settings;
-    let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
+    let config::Settings { roots, undo, grant_uses, terms, table, rules, web, browser, media, making, secrets, .. } =
+        loaded.settings;
+    let vault = ground.vault();
+    let mut workspace = ground.workspace.clone().own(ground.paths.config_dir()).own(vault.file());
     for suffix in ["", "-wal", "-shm"] {
         let mut file = store.path().as_os_str().to_owned();
         file.push(suffix);
@@ -445,6 +455,8 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.browser = browser;
     settings.media = media;
     settings.folders = ground.paths.tool_folders();
+    settings.making = Arc::new(making);
+    settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));
     // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
     // another version has been installed in its place.
     settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));

@@ -3,11 +3,15 @@
 mod api;
 mod author;
 mod doors;
+mod import;
+mod secret;
 mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+pub use import::{ImportArgs, ImportFrom, Writing};
+pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -106,6 +110,10 @@ pub enum Command {
     Lint(LintArgs),
     /// Make a tool that is a file, ready to run.
     New(NewArgs),
+    /// Make tools that are files from an OpenAPI document, an MCP server or Claude skills.
+    Import(ImportArgs),
+    /// Keep secrets, encrypted, and say where they may go.
+    Secret(SecretArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

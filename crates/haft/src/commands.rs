@@ -8,6 +8,7 @@ mod config;
 mod confine;
 mod doctor;
 mod explain;
+mod import;
 mod lint;
 mod log;
 mod mcp;
@@ -15,6 +16,7 @@ mod new;
 mod policy;
 mod recall;
 mod reference;
+mod secret;
 mod serve;
 mod setup;
 mod test;
@@ -61,6 +63,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Lint(args) => lint::run(common, &args),
         Command::New(args) => new::run(common, &args),
+        Command::Import(args) => import::run(&App::open(common)?, args.from),
+        Command::Secret(args) => secret::run(common, args.action),
         Command::Config(args) => config::run(common, &args),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),

@@ -165,7 +165,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 /// A name for a variable, an input or a tool: letters, digits and `_`.
-fn ident(text: &str) -> String {
+pub(crate) fn ident(text: &str) -> String {
     let mut name = String::new();
     let mut small = false;
     for c in text.chars() {

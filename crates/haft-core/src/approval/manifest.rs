@@ -18,6 +18,23 @@ impl Resolver for Accepted {
     }
 }
 
+/// 1000: what an agent makes to be used later. A person looks at each, whatever lists, grants and levels say.
+pub struct Proposed;
+
+impl Resolver for Proposed {
+    fn name(&self) -> &'static str {
+        "proposal"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let proposes = question.checked.spec().reach.proposes;
+        let why = "it is kept and used later, so a person looks at each";
+        Ok(proposes.then(|| (Decision::Ask, why.to_owned())))
+    }
+}
+
 /// 50: what an accepted manifest says about being asked. It lets a call through only if the call is held to what the
 /// manifest declares.
 pub struct Manifested;

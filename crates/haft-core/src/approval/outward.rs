@@ -1,6 +1,7 @@
 //! The voices about what leaves this machine, and about who may have put the idea there.
 
 use super::{Decision, Question, Resolver, ResolverError, Vote};
+use crate::grant::literal;
 use crate::outcome::Label;
 
 /// 1000: hosts that may not be reached, and requests that look as if they carried data out. No list, grant or level
@@ -20,6 +21,39 @@ impl Resolver for WebCare {
             return Ok(Some((Decision::Deny, why.clone())));
         }
         Ok(errand.doubts.first().map(|doubt| (Decision::Ask, doubt.clone())))
+    }
+}
+
+/// 1000: secrets that would be sent along. Each is a person's decision once for a host and a session; a grant for exactly
+/// that secret and host is the answer, and nothing wider is.
+pub struct SecretUse;
+
+impl Resolver for SecretUse {
+    fn name(&self) -> &'static str {
+        "secret use"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let Some(errand) = &question.facts.web else { return Ok(None) };
+        let granted = |name: &String| {
+            let subject = errand.secret_subject(name);
+            let exact = literal(&subject);
+            let held = |grant: &crate::grant::Grant| {
+                grant.pattern == exact && grant.covers(question.checked, &subject, question.facts.now_ms)
+            };
+            question.facts.grants.iter().any(held)
+        };
+        let unasked: Vec<&str> = errand.secrets.iter().filter(|name| !granted(name)).map(String::as_str).collect();
+        Ok((!unasked.is_empty()).then(|| {
+            let why = format!(
+                "it sends the secret {} to {}; a yes holds for that host until the session ends",
+                unasked.join(" and "),
+                errand.authority
+            );
+            (Decision::Ask, why)
+        }))
     }
 }
 

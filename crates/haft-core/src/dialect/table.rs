@@ -194,5 +194,9 @@ const NODYN: &[Row] = &[
     row("web_research", "web.research"),
 ];
 
-/// Glee's own tools run, make and list manifests; they come with the manifests.
-const GLEE: &[Row] = &[];
+/// Glee's own tools run, make and list manifests.
+const GLEE: &[Row] = &[
+    Row { params: &[param("params", "args", Unit::Same)], ..row("glee_tool", "tool.call") },
+    row("glee_tool_create", "tool.create"),
+    row("glee_tools_list", "tool.list"),
+];

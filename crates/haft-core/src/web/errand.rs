@@ -39,6 +39,9 @@ pub struct Errand {
     /// Why a person should look at it first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// The secrets that would be sent along, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
 }
 
 impl Errand {
@@ -56,6 +59,12 @@ impl Errand {
     /// The pattern for everything at one host: what a yes to a first write is remembered as.
     pub fn host_pattern(target: &Target) -> String {
         format!("* {}/**", crate::grant::literal(&target.origin()))
+    }
+
+    /// What a grant for sending a secret there is about: `secret:NAME origin`.
+    pub fn secret_subject(&self, name: &str) -> String {
+        let origin = Target::read(&self.url).map_or_else(|_| self.authority.clone(), |target| target.origin());
+        format!("secret:{name} {origin}")
     }
 
     /// Whether a method changes something.

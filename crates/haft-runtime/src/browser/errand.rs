@@ -22,7 +22,7 @@ impl Browsers {
                        opens another";
             let refusal = writes.then(|| odd.to_owned());
             let (url, authority) = (NOBODY.to_owned(), NOBODY.to_owned());
-            return Ok(Errand { method, url, authority, writes, refusal, doubts: Vec::new() });
+            return Ok(Errand { method, url, authority, writes, refusal, doubts: Vec::new(), secrets: Vec::new() });
         };
         let refusal = web.rules(&call.caller, &spec.name).admits(&target).err();
         Ok(Errand {
@@ -32,6 +32,7 @@ impl Browsers {
             writes,
             refusal: refusal.map(|refusal| format!("{refusal}; {}", refusal.hint())),
             doubts: if writes { doubts(&target, texts(checked.args(), "")) } else { Vec::new() },
+            secrets: Vec::new(),
         })
     }
 }

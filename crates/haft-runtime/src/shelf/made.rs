@@ -142,6 +142,8 @@ impl Tool for Made {
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
             self.check(scene)?;
+            // From here on they are at hand; some are told by programs that take their time.
+            scene.fetch_secrets(&self.manifest.permissions.secrets.keys().cloned().collect::<Vec<_>>()).await?;
             let mut reply = match &self.manifest.exec {
                 Exec::Http(http) => http::run(self, http, scene).await?,
                 Exec::Command(command) => command::run(self, command, scene).await?,

@@ -108,11 +108,38 @@ fn short(mut declared: Value) -> Value {
 #[expect(clippy::unnecessary_wraps, reason = "the others can fail, and one type fits all")]
 fn run_list(scene: &Scene) -> Result<Reply, CallError> {
     let entries = scene.catalogue().visible(&scene.call().caller);
+    if scene.call().spoken == "glee_tools_list" {
+        return Ok(glee_list(&entries));
+    }
     let first = |text: &str| text.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned();
     let lines: Vec<String> =
         entries.iter().map(|entry| format!("{}: {}", entry.spec().name, first(&entry.spec().description))).collect();
     let names: Vec<&str> = entries.iter().map(|entry| entry.spec().name.as_str()).collect();
-    Ok(Reply::text(lines.join("\n")).data(json!({ "tools": names })))
+    Ok(Reply::text(lines.join("\n")).data(json!({ "tools": names, "manifests": manifests(scene, &entries) })))
+}
+
+/// Where the tools that are files come from, and how they stand.
+fn manifests(scene: &Scene, entries: &[Arc<Entry>]) -> Vec<Value> {
+    if !entries.iter().any(|entry| entry.spec().reach.declared.is_some()) {
+        return Vec::new();
+    }
+    let seen = |name: &str| entries.iter().any(|entry| entry.spec().name.as_str() == name);
+    let shown = scene.shelf().report().tools.into_iter().filter(|tool| seen(&tool.name));
+    shown
+        .map(|tool| {
+            let source = scene.shown(&tool.file);
+            json!({"name": tool.name, "kind": tool.kind, "source": source, "standing": tool.standing})
+        })
+        .collect()
+}
+
+/// The list as Glee has it: what is a file, by name and description.
+fn glee_list(entries: &[Arc<Entry>]) -> Reply {
+    let made = entries.iter().filter(|entry| entry.spec().reach.declared.is_some());
+    let tools: Vec<Value> = made
+        .map(|entry| json!({"name": entry.spec().name.as_str(), "description": entry.spec().description.trim()}))
+        .collect();
+    Reply::text(serde_json::to_string_pretty(&tools).unwrap_or_default()).data(json!({ "tools": tools }))
 }
 
 /// Never comes to be run: see `Haft::check`.

@@ -4,29 +4,20 @@
 //! records a request can show it. It is bound to an origin and a path: where an answer points elsewhere, it stays
 //! behind. What comes back is searched for it, because some servers repeat what they were sent.
 
-use super::written;
+use crate::secrets::Mask;
 use haft_core::CallError;
-use haft_core::secret::MASK;
 use haft_core::web::Target;
-use memchr::memmem::Finder;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::fmt;
-
-/// What is shorter than this is not looked for in answers: it would be found everywhere.
-const FORM_MIN: usize = 6;
-/// As much of its beginning is masked where an answer was cut.
-const PART_MIN: usize = 4;
 
 /// A credential for everything below one URL.
 #[derive(Clone)]
 pub struct Credential {
     base: Target,
     sign: Sign,
-    /// What of it must not be seen, the longest first.
-    secrets: Vec<String>,
-    /// The usual ways in which that is written in bytes that nobody has decoded yet.
-    forms: Vec<String>,
+    /// Every way in which it may be written in an answer.
+    mask: Mask,
 }
 
 #[derive(Clone)]
@@ -49,20 +40,13 @@ impl Credential {
         let mut sent = HeaderValue::try_from(value).map_err(|_| bad())?;
         sent.set_sensitive(true);
         let last = value.rsplit(' ').next().unwrap_or_default();
-        Ok(Self::new(base, Sign::Header(header, sent), [value, last, secret]))
+        let mask = Mask::of([value, last, secret]);
+        Ok(Self { base: base.clone(), sign: Sign::Header(header, sent), mask })
     }
 
     /// One that is sent in the query.
     pub fn query(base: &Target, name: &str, value: &str) -> Self {
-        Self::new(base, Sign::Query(name.to_owned(), value.to_owned()), [value])
-    }
-
-    fn new<const N: usize>(base: &Target, sign: Sign, secrets: [&str; N]) -> Self {
-        let forms = forms(secrets);
-        let mut secrets: Vec<String> = secrets.map(str::to_owned).into();
-        secrets.retain(|secret| secret.len() >= FORM_MIN);
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { base: base.clone(), sign, secrets, forms }
+        Self { base: base.clone(), sign: Sign::Query(name.to_owned(), value.to_owned()), mask: Mask::of([value]) }
     }
 
     /// Whether it is for this target: of the same origin, and below its path.
@@ -101,48 +85,12 @@ impl Credential {
             }
             _ => next,
         };
-        let mut shown = next.url().to_string();
-        self.mask_text(&mut shown);
-        (shown == next.url().as_str()).then_some(next)
+        (!self.mask.finds(next.url().as_str())).then_some(next)
     }
 
-    /// Masks it in bytes that came back. Of what was cut, the end may be the beginning of it.
-    pub(super) fn mask_bytes(&self, bytes: &mut Vec<u8>, cut: bool) {
-        for form in &self.forms {
-            let found: Vec<usize> = Finder::new(form.as_bytes()).find_iter(bytes).collect();
-            if found.is_empty() {
-                continue;
-            }
-            let mut masked = Vec::with_capacity(bytes.len());
-            let mut from = 0;
-            for at in found {
-                masked.extend_from_slice(&bytes[from..at]);
-                masked.extend_from_slice(MASK.as_bytes());
-                from = at + form.len();
-            }
-            masked.extend_from_slice(&bytes[from..]);
-            *bytes = masked;
-        }
-        let ends = |form: &String| {
-            let longest = form.len().saturating_sub(1);
-            (PART_MIN..=longest).rev().find(|length| bytes.ends_with(&form.as_bytes()[..*length]))
-        };
-        if let Some(part) = self.forms.iter().filter(|_| cut).filter_map(ends).max() {
-            bytes.truncate(bytes.len() - part);
-            bytes.extend_from_slice(MASK.as_bytes());
-        }
-    }
-
-    /// Masks it in text that came back and has been decoded.
-    pub(super) fn mask_text(&self, text: &mut String) {
-        for form in &self.forms {
-            if text.contains(form.as_str()) {
-                *text = text.replace(form.as_str(), MASK);
-            }
-        }
-        if let Some(masked) = written::masked(text, &self.secrets) {
-            *text = masked;
-        }
+    /// What hides it in what came back.
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
     }
 }
 
@@ -151,27 +99,6 @@ pub(super) fn covers(base: &Target, target: &Target) -> bool {
     let (above, path) = (base.url().path().trim_end_matches('/'), target.url().path());
     let below = path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     base.same_origin(target) && below
-}
-
-/// The ways in which secrets are written: as they are, and as URLs and JSON have them. The longest first, so that no
-/// part of it is left behind.
-fn forms<const N: usize>(secrets: [&str; N]) -> Vec<String> {
-    let mut forms = Vec::new();
-    for secret in secrets {
-        let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
-        let quoted = serde_json::Value::from(secret).to_string();
-        let quoted = quoted.trim_matches('"').to_owned();
-        // Some writers of JSON escape more than they have to.
-        let slashed = quoted.replace('/', "\\/");
-        let shy = slashed.replace('+', "\\u002b").replace('=', "\\u003d");
-        for form in [secret.to_owned(), encoded.replace('+', "%20"), encoded, quoted, slashed, shy] {
-            if form.len() >= FORM_MIN && !forms.contains(&form) {
-                forms.push(form);
-            }
-        }
-    }
-    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-    forms
 }
 
 #[cfg(test)]
@@ -205,13 +132,13 @@ mod tests {
         let base = target("https://api.test/");
         let basic = Credential::header(&base, "authorization", "Basic dTpwYXNzd29yZCE=", "password!").unwrap();
         let mut body = b"you sent Basic dTpwYXNzd29yZCE= and password! or password%21".to_vec();
-        basic.mask_bytes(&mut body, false);
+        basic.mask().bytes(&mut body, false);
         assert_eq!(String::from_utf8(body).unwrap(), "you sent [secret] and [secret] or [secret]");
         let mut cut = b"you sent Basic dTpwYX".to_vec();
-        basic.mask_bytes(&mut cut, true);
+        basic.mask().bytes(&mut cut, true);
         assert_eq!(String::from_utf8(cut).unwrap(), "you sent [secret]");
         let mut text = "dTpwYXNzd29yZCE=".to_owned();
-        basic.mask_text(&mut text);
+        basic.mask().text(&mut text);
         assert_eq!(text, "[secret]");
 
         let key = Credential::query(&base, "key", "a b/c d/e");

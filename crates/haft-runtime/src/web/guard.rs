@@ -2,10 +2,10 @@
 
 use super::Way;
 use super::body::{ACCEPTED, Intake};
-use super::credential::Credential;
 use super::request::Request;
 use super::trouble::{cause, late, refused, slow, unreached, unreadable};
 use crate::http;
+use crate::secrets::Mask;
 use haft_core::host::Host;
 use haft_core::record::Kind;
 use haft_core::web::{Refusal, Rules, Target};
@@ -35,7 +35,7 @@ pub struct Response {
     /// How often it was sent on.
     pub hops: usize,
     /// What proved who asked: it may stand in the body in ways that only show when it is decoded.
-    pub(crate) veil: Vec<Credential>,
+    pub(crate) veil: Vec<Mask>,
 }
 
 impl Response {
@@ -47,8 +47,8 @@ impl Response {
     /// Text that was made of it, without what proved who asked. Whoever decodes a body passes what came of it here.
     pub fn masked(&self, text: impl Into<String>) -> String {
         let mut text = text.into();
-        for credential in &self.veil {
-            credential.mask_text(&mut text);
+        for mask in &self.veil {
+            mask.text(&mut text);
         }
         text
     }
@@ -76,7 +76,7 @@ impl Way<'_> {
     /// Sends a request, and follows where it is sent on to as far as the rules go. All of it is bounded: the hops, the
     /// time for all of them together, the size of the answer.
     pub async fn send(&self, request: Request) -> Result<Response, CallError> {
-        let (timeout, veil) = (request.timeout, request.credentials.clone());
+        let (timeout, veil) = (request.timeout, request.masks());
         if !veil.is_empty() && request.headers.contains_key(RANGE) {
             // A part of what repeats a key shows a part of the key.
             let message = "the header `range` is not sent to an API that is signed in to";
@@ -90,9 +90,9 @@ impl Way<'_> {
         };
         let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| Err(late(timeout)));
         done.map_err(|mut error| {
-            for credential in &veil {
-                credential.mask_text(&mut error.message);
-                error.hint.iter_mut().for_each(|hint| credential.mask_text(hint));
+            for mask in &veil {
+                mask.text(&mut error.message);
+                error.hint.iter_mut().for_each(|hint| mask.text(hint));
             }
             error
         })
@@ -155,12 +155,16 @@ impl Way<'_> {
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;
         let (mut url, mut headers) = (request.target.url().clone(), request.headers.clone());
+        if let Some(filling) = &request.filling {
+            filling.fill(&mut url, &mut headers)?;
+        }
         for credential in &request.credentials {
             credential.sign(&mut url, &mut headers);
         }
         let mut sent = client.request(request.method.clone(), url).headers(headers).header(ACCEPT_ENCODING, ACCEPTED);
         if let Some(body) = &request.body {
-            sent = sent.body(body.clone());
+            let filled = request.filling.as_ref().and_then(|filling| filling.body(body));
+            sent = sent.body(filled.map_or_else(|| body.clone(), Into::into));
         }
         let response = sent.send().await;
         // The URL that was sent may hold what proves who asks.
@@ -226,13 +230,14 @@ impl Way<'_> {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
-        for credential in &request.credentials {
-            credential.mask_bytes(&mut body, cut);
+        let veil = request.masks();
+        for mask in &veil {
+            mask.bytes(&mut body, cut);
             for (_, value) in &mut headers {
-                credential.mask_text(value);
+                mask.text(value);
             }
         }
-        let (status, target, veil) = (response.status().as_u16(), request.target.clone(), request.credentials.clone());
+        let (status, target) = (response.status().as_u16(), request.target.clone());
         Ok(Response { status, target, headers, body, cut, hops, veil })
     }
 }

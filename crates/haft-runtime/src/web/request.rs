@@ -2,6 +2,8 @@
 
 use super::Way;
 use super::credential::Credential;
+use crate::secrets::Mask;
+use crate::secrets::reference::Filling;
 use bytes::Bytes;
 use haft_core::host::{HostRule, HostRules};
 use haft_core::preview::{cut, inert};
@@ -43,6 +45,7 @@ pub struct Request {
     pub(super) bytes: usize,
     pub(super) timeout: Duration,
     pub(super) credentials: Vec<Credential>,
+    pub(super) filling: Option<Filling>,
     pub(super) named: Option<HostRule>,
 }
 
@@ -64,6 +67,7 @@ impl Request {
             bytes,
             timeout,
             credentials: Vec::new(),
+            filling: None,
             named: None,
         })
     }
@@ -108,12 +112,25 @@ impl Request {
         self
     }
 
+    /// Puts secrets where their names are, in the moment of sending and for where it goes now alone.
+    #[must_use]
+    pub(crate) fn filled(mut self, filling: Filling) -> Self {
+        self.filling = Some(filling).filter(|filling| filling.is_for(&self.target));
+        self
+    }
+
     /// Where it goes was named by the user's configuration, and may be reached even on this machine or its network.
     /// That is for this host and port alone: where it is sent on to is judged like everything else.
     #[must_use]
     pub fn named_by_the_user(mut self) -> Self {
         self.named = self.target.authority().parse().ok();
         self
+    }
+
+    /// What hides everything in it that is secret.
+    pub(super) fn masks(&self) -> Vec<Mask> {
+        let credentials = self.credentials.iter().map(Credential::mask);
+        credentials.chain(self.filling.as_ref().map(Filling::mask)).cloned().collect()
     }
 
     /// Whether it goes where the user's configuration named.
@@ -159,9 +176,13 @@ impl Request {
                 .taken_out_of(target)
                 .ok_or_else(|| refused("what proves who asks would be in the URL".to_owned()))
         })?;
+        if self.filling.as_ref().is_some_and(|filling| filling.mask().finds(target.url().as_str())) {
+            return Err(refused("a secret would be in the URL".to_owned()));
+        }
         let same = target.same_origin(&self.target);
         let credentials = self.credentials.iter().filter(|credential| credential.is_for(&target)).cloned().collect();
-        let mut next = Self { target, credentials, ..self.clone() };
+        let filling = self.filling.clone().filter(|filling| filling.is_for(&target)).map(Filling::onward);
+        let mut next = Self { target, credentials, filling, ..self.clone() };
         if !same {
             next.keep_headers(|name| HARMLESS.contains(&name));
         }
@@ -207,6 +228,7 @@ mod tests {
             bytes: 1000,
             timeout: Duration::from_secs(1),
             credentials: Vec::new(),
+            filling: None,
             named: None,
         }
     }

@@ -6,7 +6,7 @@ use haft_core::secret::MASK;
 const AGAIN: usize = 4;
 
 /// The text without what is written in it, in whatever way; none if it is not in it. The longest is looked for first.
-pub(super) fn masked(text: &str, secrets: &[String]) -> Option<String> {
+pub(crate) fn masked(text: &str, secrets: &[String]) -> Option<String> {
     let begins = |byte: u8| b"\\%&".contains(&byte) || secrets.iter().any(|secret| secret.as_bytes()[0] == byte);
     let (mut out, mut done) = (String::new(), 0);
     for (at, byte) in text.bytes().enumerate() {

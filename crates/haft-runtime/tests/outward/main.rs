@@ -6,10 +6,12 @@
 mod consent;
 mod profiles;
 mod search;
+mod secrets;
 mod server;
 
 use haft_core::host::HostRules;
 use haft_core::{Call, Outcome, SessionId};
+use haft_runtime::secrets::Secrets;
 use haft_runtime::tools::web::search::SearchSettings;
 use haft_runtime::{Approver, BoxFuture, Haft, Halt, Question, Said, Settings, Workspace, new_call_id};
 use haft_store::Store;
@@ -37,15 +39,32 @@ impl Stage {
         Self { dir, haft, person: Person::default() }
     }
 
+    /// One that may reach these servers, with secrets.
+    fn keeping(servers: &[&Server], secrets: impl FnOnce(&std::path::Path) -> std::sync::Arc<Secrets>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        let mut settings = Self::settings(dir.path(), servers, SearchSettings::default());
+        settings.secrets = secrets(dir.path());
+        let haft = Self::layer_with(dir.path(), settings);
+        Self { dir, haft, person: Person::default() }
+    }
+
     /// A tool layer over the same files, as another process would have it.
     fn layer(dir: &std::path::Path, servers: &[&Server], search: SearchSettings) -> Haft {
+        Self::layer_with(dir, Self::settings(dir, servers, search))
+    }
+
+    fn layer_with(dir: &std::path::Path, settings: Settings) -> Haft {
         let workspace = Workspace::new(&dir.join("project")).unwrap();
-        let store = Store::open(&dir.join("haft.db")).unwrap();
+        Haft::new(workspace, Store::open(&dir.join("haft.db")).unwrap(), settings)
+    }
+
+    fn settings(dir: &std::path::Path, servers: &[&Server], search: SearchSettings) -> Settings {
         let mut settings = Settings::new(dir.join("data"));
         let private: Vec<_> = servers.iter().map(|server| server.authority().parse().unwrap()).collect();
         settings.web.allow_private = HostRules::from(private);
         settings.web.search = search;
-        Haft::new(workspace, store, settings)
+        settings
     }
 
     async fn call(&self, tool: &str, args: Value) -> Outcome {
@@ -75,6 +94,7 @@ impl Stage {
 #[derive(Default)]
 struct Person {
     asked: Mutex<Vec<String>>,
+    reasons: Mutex<Vec<String>>,
 }
 
 impl Approver for Person {
@@ -83,6 +103,7 @@ impl Approver for Person {
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         self.asked.lock().unwrap().push(question.preview.clone());
+        self.reasons.lock().unwrap().push(question.verdict.reason.clone());
         Box::pin(std::future::ready(Said::Once))
     }
 }

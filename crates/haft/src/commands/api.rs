@@ -121,7 +121,7 @@ fn rival(profiles: &Profiles, profile: &Profile) -> Result<Option<String>, CallE
 }
 
 /// Those that were asked for.
-fn chosen(all: Vec<Made>, only: Option<&str>) -> Result<Vec<Made>, CallError> {
+pub(super) fn chosen(all: Vec<Made>, only: Option<&str>) -> Result<Vec<Made>, CallError> {
     let Some(only) = only else { return Ok(all) };
     let pattern = ToolPattern::new(only).map_err(|error| CallError::invalid(error.to_string()))?;
     let fits = |name: &str| ToolName::new(name).is_ok_and(|name| pattern.matches(&name));
@@ -192,7 +192,7 @@ fn told(app: &App, profile: &Profile, tools: &[PathBuf], warnings: &[String]) {
     }
 }
 
-fn text_of(file: &Path) -> Result<String, CallError> {
+pub(super) fn text_of(file: &Path) -> Result<String, CallError> {
     if file == Path::new("-") {
         return crate::input::read(std::io::stdin(), "stdin");
     }

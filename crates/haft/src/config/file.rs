@@ -7,6 +7,7 @@ use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
 use super::media::Media;
 use super::placed::{Placed, Text};
+use super::security::{SecretSaid, Security};
 use super::shell::Shell;
 use super::web::Web;
 use haft_core::Dialect;
@@ -95,6 +96,12 @@ pub struct Config {
     /// Who looks at pictures and listens to sounds.
     #[serde(skip_serializing_if = "is_default")]
     pub media: Media,
+    /// What agents may make.
+    #[serde(skip_serializing_if = "is_default")]
+    pub security: Security,
+    /// Where secrets come from and where they may go, by name. Not for projects.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<Text, SecretSaid>,
     /// The vocabulary in which tools are named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "dialect_schema")]

@@ -212,6 +212,7 @@ fn verdicts(user: &Config, project: Option<&Config>, trust: Trust, flags: &Choic
         paths: Paths::new(Path::new("/h"), Path::new("/p")),
         user: Some(layer(user)),
         project: project.map(layer),
+        glee: None,
         environment: Choices::default(),
         flags: flags.clone(),
     };

@@ -6,6 +6,7 @@ use super::file::{Approval, Autonomy, Config, Undo};
 use super::paths::Paths;
 use super::placed::{Placed, Spot, Text};
 use super::read::{Layer, read};
+use super::security::{self, Security};
 use super::settings;
 use super::untrusted::{Tightened, tighten};
 use haft_core::Dialect;
@@ -47,25 +48,37 @@ pub struct Layers {
     pub(super) paths: Paths,
     pub(super) user: Option<Layer>,
     pub(super) project: Option<Layer>,
+    /// What a `.glee/config.yml` lowers, where there is no file of haft's own.
+    pub(super) glee: Option<Security>,
     pub(super) environment: Choices,
     pub(super) flags: Choices,
 }
 
 /// Reads the user's and the project's file. Nothing is decided yet.
 pub fn load(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layers, ConfigError> {
-    Ok(Layers {
-        user: read(&paths.user_config(), paths)?,
-        project: read(&paths.project_config(), paths)?,
-        paths: paths.clone(),
-        environment,
-        flags,
-    })
+    let project = read(&paths.project_config(), paths)?;
+    let glee = if project.is_none() { glee(&paths.root().join(".glee/config.yml")) } else { None };
+    Ok(Layers { user: read(&paths.user_config(), paths)?, project, glee, paths: paths.clone(), environment, flags })
 }
 
 /// Reads the user's file alone. For looking back in a project whose own file cannot be read: it must not
 /// be able to keep anybody from the log or from undo.
 pub fn load_without_project(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layers, ConfigError> {
-    Ok(Layers { user: read(&paths.user_config(), paths)?, project: None, paths: paths.clone(), environment, flags })
+    let user = read(&paths.user_config(), paths)?;
+    Ok(Layers { user, project: None, glee: None, paths: paths.clone(), environment, flags })
+}
+
+/// What Glee's own configuration lowers. One that cannot be read lowers all of it.
+fn glee(path: &std::path::Path) -> Option<Security> {
+    const MOST: u64 = 1 << 20;
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(_) => return Some(security::of_glee("[")),
+    };
+    let mut text = String::new();
+    let read = std::io::Read::read_to_string(&mut std::io::Read::take(file, MOST), &mut text);
+    Some(security::of_glee(if read.is_ok_and(|read| (read as u64) < MOST) { &text } else { "[" }))
 }
 
 /// The files' settings as far as they count.
@@ -135,7 +148,8 @@ impl Layers {
         let config = |layer: &Option<Layer>| layer.as_ref().map(|layer| layer.config.clone()).unwrap_or_default();
         let (user, mut project) = (config(&self.user), config(&self.project));
         if trust == Trust::Trusted {
-            let ignored = project.store.take().map(|_| "store").into_iter().collect();
+            let mut ignored: Vec<&'static str> = project.store.take().map(|_| "store").into_iter().collect();
+            ignored.extend((!std::mem::take(&mut project.secrets).is_empty()).then_some("secrets"));
             return Stack { user, project, trusted: true, ignored };
         }
         let mut base = self.built_in();

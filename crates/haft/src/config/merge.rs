@@ -48,6 +48,8 @@ impl Config {
             web,
             browser,
             media,
+            security,
+            secrets,
             dialect,
             store,
         } = layer;
@@ -82,6 +84,11 @@ impl Config {
         self.web.add(web);
         self.browser.add(browser);
         self.media.add(media);
+        self.security.add(security);
+        // The farther entry stays, as with profiles.
+        for (name, entry) in secrets {
+            self.secrets.entry(name).or_insert(entry);
+        }
         nearer(&mut self.dialect, dialect);
         nearer(&mut self.store, store);
     }
@@ -96,6 +103,11 @@ impl Config {
         self.web.each_spot(visit);
         self.browser.each_spot(visit);
         self.media.each_spot(visit);
+        self.security.each_spot(visit);
+        each_entry(&mut self.secrets, visit, |said, visit| {
+            said.command.iter_mut().for_each(|words| each_in(words, visit));
+            each_in(&mut said.hosts, visit);
+        });
         let Self {
             profile,
             profiles,

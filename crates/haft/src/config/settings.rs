@@ -9,6 +9,7 @@ use super::layers::{Layers, Stack};
 use super::names::Names;
 use super::paths::Paths;
 use super::placed::{Spot, Text};
+use super::security::{self, Security};
 use haft_core::grant::DEFAULT_USES;
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
@@ -16,9 +17,12 @@ use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
+use haft_runtime::making::Making;
 use haft_runtime::media::MediaSettings;
+use haft_runtime::secrets::SecretSource;
 use haft_runtime::web::WebSettings;
 use haft_runtime::{KeptLimits, UndoLimits};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +56,10 @@ pub struct Settings {
     pub browser: BrowserSettings,
     /// What media tools go by.
     pub media: MediaSettings,
+    /// What agents may make.
+    pub making: Making,
+    /// Where secrets come from.
+    pub secrets: BTreeMap<String, SecretSource>,
 }
 
 /// Directories that may be used besides the project.
@@ -98,8 +106,15 @@ pub(super) fn build(
         browser: merged.browser.wanted(&web)?,
         web,
         media: merged.media.wanted()?,
+        making: security::making(&stack.user.security, &lowered(layers, stack))?,
+        secrets: security::secrets(&merged.secrets)?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
+}
+
+/// What lowers what agents may make.
+fn lowered<'l>(layers: &'l Layers, stack: &'l Stack) -> Vec<&'l Security> {
+    std::iter::once(&stack.project.security).chain(&layers.glee).collect()
 }
 
 /// A name that has no rules but nearly is one that has would escape them unnoticed.

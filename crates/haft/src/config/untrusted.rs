@@ -45,6 +45,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         web,
         browser,
         media,
+        security,
+        secrets,
         dialect,
         store,
     } = project;
@@ -72,6 +74,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("web", may_ask != web);
     note("browser", browser != Browser::default());
     note("media", media != Media::default());
+    // It would start a program, and say where secrets go.
+    note("secrets", !secrets.is_empty());
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);
@@ -90,6 +94,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         permissions: may_reach,
         confinement: held,
         web: may_ask,
+        // It can only lower what the user has: both hold.
+        security,
         ..Config::default()
     };
     Tightened { config, ignored }

@@ -92,3 +92,18 @@ fn a_project_cannot_have_another_file_written() {
     );
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "deny: []\n");
 }
+
+#[test]
+fn a_servers_tools_become_manifests_to_review() {
+    let env = Env::new().hostile("rug", "");
+    let ran = env.run(&["import", "mcp", "rug", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["made"], json!([{"name": "rug_add", "what": "tool"}]));
+    let manifest = std::fs::read_to_string(env.root().join(".haft/tools/rug_add/tool.yml")).unwrap();
+    for part in ["kind: mcp", "server: rug", "tool: add", "network: false"] {
+        assert!(manifest.contains(part), "{part}: {manifest}");
+    }
+    assert_eq!(env.err("rug_add", json!({})).0, "denied", "nobody has accepted it");
+    let missing = env.run(&["import", "mcp", "rug", "nothing"]);
+    assert!(missing.code == 1 && missing.stderr.contains("has no tool"), "{}", missing.stderr);
+}

@@ -7,6 +7,7 @@ mod approval;
 mod calls;
 mod hostile;
 mod install;
+mod making;
 mod offers;
 mod versions;
 

@@ -4,6 +4,7 @@
 //! out; neither what is sent nor what comes back shows it.
 
 use crate::scene::Scene;
+use crate::secrets::reference::Filling;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use crate::web::{Request, Response};
@@ -34,7 +35,8 @@ fn spec() -> ToolSpec {
     let mut spec = declare(
         "web.request",
         "Send an HTTP request and show status, headers and body of the answer. Use web.fetch to read a page. Sign-in \
-         and rate limits of APIs that api.setup knows are applied by themselves. A status of 400 and above is a failure.",
+         and rate limits of APIs that api.setup knows are applied by themselves. `secret:NAME` in the query, a header or the \
+         body stands for a secret of the user, which you never see. A status of 400 and above is a failure.",
     )
     .hint("http api call rest curl post put delete patch")
     .input(json!({
@@ -57,6 +59,7 @@ fn spec() -> ToolSpec {
     .acts()
     .only_reads_when("method", &["GET", "HEAD", "OPTIONS"])
     .body("body")
+    .sends_secrets()
     .timeout(TIMEOUT);
     // Headers and bodies have the shape that the other side wants.
     spec.shapes.strict = false;
@@ -86,13 +89,31 @@ impl Tool for Send {
         Box::pin(async move {
             let args: Args = scene.parse()?;
             let way = scene.way();
-            let (request, profile) = way.profiled(request(scene, &args)?)?;
+            let request = filled(scene, request(scene, &args)?).await?;
+            let (request, profile) = way.profiled(request)?;
             let response = way.send(request).await?;
             let mut reply = shown(&args.method, &response);
             reply.warnings.extend(profile.and_then(|profile| way.advice(&profile)));
             Ok(reply)
         })
     }
+}
+
+/// The same with the secrets at hand that it was decided to send along.
+async fn filled(scene: &Scene, request: Request) -> Result<Request, CallError> {
+    let names = scene.errand().map(|errand| errand.secrets.clone()).unwrap_or_default();
+    if names.is_empty() {
+        return Ok(request);
+    }
+    let secrets = scene.fetch_secrets(&names).await?;
+    if let Some(gone) = names.iter().find(|name| secrets.iter().all(|secret| secret.name() != name.as_str())) {
+        return Err(CallError::not_found(format!("the secret `{gone}` is nowhere to be found; nothing was sent")));
+    }
+    for secret in &secrets {
+        secret.may_go_to(request.target())?;
+    }
+    let filling = Filling::new(request.target(), &secrets);
+    Ok(request.filled(filling))
 }
 
 /// What is sent, before anything is added that is known of the API.
@@ -270,7 +291,10 @@ mod tests {
             ("text/html", b"<p>k3y&#47;with&plus;signs&#x3D;=</p>".to_vec()),
             ("text/plain", b"k3y%2Fwith%2bsigns%3D%3D".to_vec()),
         ] {
-            let answer = Response { veil: vec![credential()], ..response(200, &[("content-type", kind)], &bytes) };
+            let answer = Response {
+                veil: vec![credential().mask().clone()],
+                ..response(200, &[("content-type", kind)], &bytes)
+            };
             let reply = super::shown("GET", &answer);
             assert!(reply.text.contains("[secret]") && !reply.text.contains("signs"), "{kind}: {}", reply.text);
         }
