@@ -1,3 +1,5 @@
+//! Each rule, met and broken.
+
 use super::super::fix::mend;
 use super::*;
 

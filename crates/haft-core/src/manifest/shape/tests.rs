@@ -1,3 +1,5 @@
+//! What the schema lets in and what it refuses, and that the types know the same.
+
 use super::super::Kind;
 use super::*;
 use serde_json::{Map, json};

@@ -1,3 +1,5 @@
+//! Texts that cannot be read, places in those that can, and bounds on all of them.
+
 use super::*;
 use serde_json::json;
 
