@@ -229,7 +229,11 @@ fn a_client_hears_of_what_changes() {
     assert_eq!(client.tool("late"), None);
     own(&env, "late", &asks("late", port, ""));
     client.until_changed();
-    assert_eq!(client.tool("late").unwrap()["description"], "Asks the service.");
+    assert_eq!(
+        client.tool("late").unwrap()["description"],
+        "Asks the service.",
+        "it is told about within the usual budget"
+    );
     assert!(client.call("late").to_string().contains("served"));
     // Another declaration is served, and a call never meets the one before.
     let other = asks("late", port, "")
