@@ -332,8 +332,8 @@ impl Haft {
 
     fn outfit(&self) -> Outfit {
         let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
-        let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets }
+        let (media, secrets) = (Arc::clone(&self.media), Arc::clone(&self.settings.secrets));
+        Outfit { web, browsers, media, shelf: Arc::clone(&self.shelf), secrets }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

@@ -1,10 +1,12 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
 mod api;
+mod author;
 mod doors;
 mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
+pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use shelf::{TestArgs, TrustArgs};
 
@@ -100,6 +102,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
+    /// Check tools that are files, and mend what is mechanical.
+    Lint(LintArgs),
+    /// Make a tool that is a file, ready to run.
+    New(NewArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
@@ -424,6 +430,9 @@ pub struct ConfigArgs {
     /// What to show [default: show].
     #[arg(value_enum, default_value_t = ConfigView::Show)]
     pub view: ConfigView,
+    /// With schema: that of a tool's file, .haft/tools/NAME/tool.yml.
+    #[arg(long)]
+    pub tool: bool,
 }
 
 /// What to show of the configuration.

@@ -7,8 +7,10 @@ mod config;
 mod confine;
 mod doctor;
 mod explain;
+mod lint;
 mod log;
 mod mcp;
+mod new;
 mod policy;
 mod recall;
 mod reference;
@@ -56,7 +58,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
-        Command::Config(args) => config::run(common, args.view),
+        Command::Lint(args) => lint::run(common, &args),
+        Command::New(args) => new::run(common, &args),
+        Command::Config(args) => config::run(common, &args),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),
         Command::Test(args) => test::run(&App::open(common)?, &args),

@@ -128,8 +128,7 @@ impl<'p> Plain<'p> {
             match part {
                 "" | "." => {}
                 // From the root there is no way up; from the project it leads out.
-                ".." if parts.pop().is_none() => return None,
-                ".." => {}
+                ".." => drop(parts.pop()?),
                 part => parts.push(part),
             }
         }

@@ -202,7 +202,6 @@ impl<'t> Lines<'t> {
                     bytes.next();
                 }
                 (Some(open), byte) if open == byte => quote = None,
-                (Some(_), _) => {}
                 (None, b'"' | b'\'') => quote = Some(byte),
                 (None, b'[' | b'{') => depth += 1,
                 (None, b']' | b'}') => {

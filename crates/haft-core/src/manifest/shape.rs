@@ -1,8 +1,8 @@
 //! The shape of a manifest: the published JSON Schema is the one place that says it, for editors and for us.
 
-use super::flaw::{Flaw, escape};
+use super::Manifest;
+use super::flaw::Flaw;
 use super::written::{self, Written};
-use super::{Kind, Manifest};
 use crate::host::HostRule;
 use crate::schema::{Schema, Violation};
 use serde_json::Value;
@@ -97,13 +97,6 @@ fn worded(violation: Violation, value: &Value) -> Flaw {
 
 fn article(noun: &str) -> &'static str {
     if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
-}
-
-impl Kind {
-    /// The pointer to the part of `exec` that counts.
-    pub(super) fn pointer(self) -> String {
-        format!("/exec/{}", escape(self.word()))
-    }
 }
 
 #[cfg(test)]

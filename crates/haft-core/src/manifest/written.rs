@@ -35,21 +35,21 @@ const EACH: usize = 8;
 /// A manifest as it was written, to point at its parts.
 #[derive(Debug, Default)]
 pub struct Written<'t> {
-    /// Empty if it was never text: then nothing has a place.
-    text: &'t str,
+    /// None if it was never text: then nothing has a place.
+    text: Option<&'t str>,
     places: OnceLock<Places>,
 }
 
 impl<'t> Written<'t> {
     /// A text.
     pub fn new(text: &'t str) -> Self {
-        Self { text, places: OnceLock::new() }
+        Self { text: Some(text), places: OnceLock::new() }
     }
 
     /// The line and column of what a pointer leads to: of its key if it has one, of the nearest part around it if there
     /// is no such thing. Zero where there is no text.
     pub fn place(&self, pointer: &str) -> (u64, u64) {
-        if self.text.is_empty() { (0, 0) } else { self.places().near(pointer) }
+        if self.text.is_none() { (0, 0) } else { self.places().near(pointer) }
     }
 
     /// The same for a flaw.
@@ -60,7 +60,7 @@ impl<'t> Written<'t> {
 
     /// Every place, found once.
     pub(crate) fn places(&self) -> &Places {
-        self.places.get_or_init(|| Places::of(self.text))
+        self.places.get_or_init(|| Places::of(self.text.unwrap_or_default()))
     }
 }
 

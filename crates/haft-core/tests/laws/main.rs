@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod hosts;
+mod manifests;
 
 use haft_core::admit::{Checked, Facts, judge};
 use haft_core::approval::{Chain, Decision, Question, Resolver, ResolverError, Vote};

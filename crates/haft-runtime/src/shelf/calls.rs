@@ -55,7 +55,7 @@ pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, Cal
         let text = rendered(&value);
         last = reply(Format::Json, text.clone(), Some(value).filter(|value| !value.is_string()));
     }
-    Ok(Reply { labels, warnings, ..last })
+    Ok(Reply { warnings, labels, ..last })
 }
 
 /// Makes one call with what is known so far.

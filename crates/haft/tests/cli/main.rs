@@ -13,6 +13,7 @@ mod crash;
 mod differential;
 mod files;
 mod hostile;
+mod lint;
 mod log;
 mod many;
 mod media;

@@ -202,8 +202,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn json(promised: &str, found: Value) -> String {
-        expected(&Value::from(promised), Format::Json, &found)
+    fn json(promised: &str, found: impl Into<Value>) -> String {
+        expected(&Value::from(promised), Format::Json, &found.into())
             .map_or_else(|error| error.to_string(), |()| "ok".to_owned())
     }
 

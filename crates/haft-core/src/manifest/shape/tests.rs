@@ -1,3 +1,4 @@
+use super::super::Kind;
 use super::*;
 use serde_json::{Map, json};
 
@@ -69,7 +70,8 @@ fn what_is_of_the_wrong_shape_is_told_with_its_place() {
 }
 
 /// A manifest in which everything is said that can be.
-fn everything(kind: &str, exec: Value) -> Value {
+fn everything(kind: &str, exec: impl Into<Value>) -> Value {
+    let exec = exec.into();
     json!({"name": "a", "description": "b", "kind": kind, "version": 2,
         "inputs": {"schema": {"type": "object"}}, "outputs": {"format": "json", "schema": {"type": "object"}},
         "exec": {kind: exec},
@@ -114,12 +116,16 @@ fn agree(schema: &Value, value: &Value, at: &str) {
         }
     }
     if let (Some(each), Some(items)) = (schema.get("items"), value.as_array()) {
-        items.iter().for_each(|item| agree(each, item, &format!("{at}/-")));
+        for item in items {
+            agree(each, item, &format!("{at}/-"));
+        }
     }
     if let (Some(each), Some(map)) =
         (schema.get("additionalProperties").filter(|each| each.is_object()), value.as_object())
     {
-        map.values().for_each(|item| agree(each, item, &format!("{at}/*")));
+        for item in map.values() {
+            agree(each, item, &format!("{at}/*"));
+        }
     }
 }
 
