@@ -144,7 +144,7 @@ fn examples_are_run_and_compared() {
     let ran = env.run(&["test", "wrong", "--json"]);
     let report = ran.json();
     assert_eq!((ran.code, &report["failed"], &report["passed"]), (1, &json!(1), &json!(1)), "{report}");
-    let why = report["tests"][0]["why"].as_str().unwrap();
+    let why = report["examples"][0]["why"].as_str().unwrap();
     assert!(why.contains("answer") && why.contains("43") && why.contains("42"), "{why}");
     assert_eq!(env.run(&["test", "nothing"]).code, 1);
     env.file(".haft/tools/new/tool.yml", asks("new", port, &examples("...")));
