@@ -93,7 +93,7 @@ struct Effects {
 /// What consulting a person led to.
 enum Consulted {
     Admitted(Box<Admitted>),
-    Again(Call),
+    Again(Box<Call>),
     Elsewhere(Box<Outcome>),
 }
 
@@ -122,7 +122,7 @@ impl Haft {
             match self.consult(pending, approver, halt).await? {
                 Consulted::Admitted(admitted) => return Ok(Entered::Admitted(admitted)),
                 Consulted::Elsewhere(outcome) => return Ok(Entered::Elsewhere(outcome)),
-                Consulted::Again(call) => checked = self.check(call, halt)?,
+                Consulted::Again(call) => checked = self.check(*call, halt)?,
             }
         }
     }
@@ -269,7 +269,7 @@ impl Haft {
                 call.spoken = question.tool.to_string();
                 call.dialect = haft_core::Dialect::Haft;
                 call.args = args;
-                return Ok(Consulted::Again(call));
+                return Ok(Consulted::Again(Box::new(call)));
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };

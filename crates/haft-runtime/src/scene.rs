@@ -299,7 +299,9 @@ impl Scene {
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.
     pub fn secret(&self, name: &str) -> Result<Option<Secret>, CallError> {
         let found = self.outward.secrets.get(name)?;
-        found.iter().for_each(|secret| self.used.note(secret));
+        if let Some(secret) = &found {
+            self.used.note(secret);
+        }
         Ok(found)
     }
 

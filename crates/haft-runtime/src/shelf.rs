@@ -187,7 +187,9 @@ impl Shelf {
             self.settle(one, pin, &others);
         }
         let gone = self.state().held.keys().filter(|name| !names.contains(*name)).cloned().collect::<Vec<_>>();
-        gone.iter().for_each(|name| self.drop_tool(name));
+        for name in &gone {
+            self.drop_tool(name);
+        }
         Ok(())
     }
 
