@@ -3,6 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Variables that every program may have.
 const HARMLESS: &[&str] = &[
@@ -98,8 +100,19 @@ pub fn real_home() -> Option<PathBuf> {
     home().map(|home| home.canonicalize().unwrap_or(home))
 }
 
-/// Directories outside the system's own that hold programs and what they need, to be read.
+/// Directories outside the system's own that hold programs and what they need, to be read. They are looked for every
+/// other second at most: each call asks twice, and following some thirty paths takes as long as all else it asks.
 pub fn toolchains() -> Vec<PathBuf> {
+    const FRESH: Duration = Duration::from_secs(2);
+    static FOUND: Mutex<Option<(Instant, Vec<PathBuf>)>> = Mutex::new(None);
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*found {
+        Some((at, dirs)) if at.elapsed() < FRESH => dirs.clone(),
+        _ => found.insert((Instant::now(), look_for_toolchains())).1.clone(),
+    }
+}
+
+fn look_for_toolchains() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
     if let Some(home) = home() {

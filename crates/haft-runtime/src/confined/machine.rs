@@ -4,6 +4,7 @@
 use haft_sandbox::{Backend, Level, Linux, Machine};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What was found, and when it stops being true.
 #[derive(Serialize, Deserialize)]
@@ -19,12 +20,18 @@ pub fn known(data_dir: &Path) -> &'static Machine {
     if data_dir.as_os_str().is_empty() {
         return backend.machine();
     }
+    // What this process has found out it does not find out again.
+    static LOOKED_IN: OnceLock<PathBuf> = OnceLock::new();
+    if LOOKED_IN.get().is_some_and(|dir| dir == data_dir) {
+        return backend.machine();
+    }
     let file = file(data_dir);
     let kept = std::fs::read(&file).ok().and_then(|text| serde_json::from_slice::<Kept>(&text).ok());
     match kept.filter(|kept| kept.valid_for == now()) {
         Some(kept) => Linux::remember(kept.machine),
         None => keep(data_dir, backend.machine()),
     }
+    let _ = LOOKED_IN.set(data_dir.to_owned());
     backend.machine()
 }
 

@@ -343,6 +343,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_goes_when_it_is_idle_for_long_or_something_lives_on_in_it() {
+        let life = |stand| Life(Mutex::new(stand));
+        let ago = |time: Duration| Stand::Idle(Instant::now().checked_sub(time).unwrap());
+        let (alone, crowded) = (Usage { processes: 1, ..Usage::default() }, Usage { processes: 2, ..Usage::default() });
+        assert!(life(ago(IDLE)).over(&alone));
+        assert!(!life(ago(IDLE - Duration::from_secs(1))).over(&alone));
+        assert!(life(ago(SETTLED)).over(&crowded));
+        assert!(!life(Stand::Idle(Instant::now())).over(&crowded), "that may have been seen while it was in use");
+        assert!(!life(Stand::Busy).over(&crowded), "a call may use as many as it likes");
+        let over = life(ago(IDLE));
+        assert!(over.over(&alone) && matches!(*over.stand(), Stand::Gone), "nobody takes it any more");
+    }
+
+    #[test]
     fn frames_are_read_as_far_as_they_are_whole() {
         let order = framed(&serde_json::json!({"id": 1}));
         assert_eq!(order, b"\x08\0\0\0{\"id\":1}");

@@ -7,6 +7,7 @@ use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use serde_json::json;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +24,8 @@ const PAUSES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Interpreters {
     seats: Arc<Semaphore>,
+    /// How many are in use. Whoever has a seat and has not come yet is not among them.
+    used: Arc<AtomicUsize>,
     rest: Mutex<Rest>,
 }
 
@@ -44,12 +47,31 @@ struct Pause {
 /// The right to one interpreter.
 #[derive(Debug)]
 pub(super) struct Seat {
+    /// Set when it is taken.
+    used: Option<Used>,
     _permit: OwnedSemaphorePermit,
+}
+
+/// One that is in use, as long as this lives.
+#[derive(Debug)]
+struct Used(Arc<AtomicUsize>);
+
+impl Used {
+    fn one_more(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Default for Interpreters {
     fn default() -> Self {
-        Self { seats: Arc::new(Semaphore::new(MOST)), rest: Mutex::default() }
+        Self { seats: Arc::new(Semaphore::new(MOST)), used: Arc::default(), rest: Mutex::default() }
     }
 }
 
@@ -68,24 +90,23 @@ impl Interpreters {
         let seat = seat.map_err(|_| CallError::internal("there are no interpreters any more"))?;
         // Meanwhile it may have failed for somebody else.
         self.check_pause(key)?;
-        Ok(Seat { _permit: seat })
+        Ok(Seat { used: None, _permit: seat })
     }
 
     /// A warm one for this key, if there is one that may go on. Then, and otherwise, there is room for the one that the
     /// seat is for.
-    pub(super) async fn take(&self, key: Digest) -> Option<Interpreter> {
+    pub(super) async fn take(&self, key: Digest, seat: &mut Seat) -> Option<Interpreter> {
         loop {
             let found = {
                 let mut rest = self.rest();
+                // Under the same lock: nobody is to make room for the one that is about to be taken.
+                seat.used.get_or_insert_with(|| Used::one_more(&self.used));
                 // The one that was used last is the warmest.
                 let at = rest.idle.iter().rposition(|(known, _)| *known == key);
                 at.and_then(|at| rest.idle.remove(at))
             };
             match found {
-                Some((_, interpreter)) if interpreter.wake() => {
-                    self.make_room().await;
-                    return Some(interpreter);
-                }
+                Some((_, interpreter)) if interpreter.wake() => return Some(interpreter),
                 Some((_, stale)) => stale.end().await,
                 None => break,
             }
@@ -102,7 +123,7 @@ impl Interpreters {
                 let gone = rest.idle.iter().position(|(_, interpreter)| interpreter.is_gone());
                 match gone {
                     Some(at) => rest.idle.remove(at),
-                    None if rest.idle.len() > self.seats.available_permits() => rest.idle.pop_front(),
+                    None if rest.idle.len() + self.used.load(Ordering::Acquire) > MOST => rest.idle.pop_front(),
                     None => None,
                 }
             };

@@ -124,8 +124,8 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
     let held = format!("{:?}", settled.plan.confinement);
     let key = key(made, &ready.program, secrets, &held)?;
     let pool = scene.interpreters();
-    let seat = pool.seat(key, scene.halt()).await?;
-    let mut interpreter = match pool.take(key).await {
+    let mut seat = pool.seat(key, scene.halt()).await?;
+    let mut interpreter = match pool.take(key, &mut seat).await {
         Some(interpreter) => interpreter,
         None => Interpreter::start(settled, ready.program).await?,
     };
@@ -174,8 +174,8 @@ async fn fresh(
 ) -> Result<Came, CallError> {
     let key = key(made, &ready.program, secrets, "fresh")?;
     let pool = scene.interpreters();
-    let seat = pool.seat(key, scene.halt()).await?;
-    pool.take(key).await;
+    let mut seat = pool.seat(key, scene.halt()).await?;
+    pool.take(key, &mut seat).await;
     let manifest = made.shared();
     let came = to_its_end(scene, move |stage| {
         // As long as it runs, it is one of a few.
