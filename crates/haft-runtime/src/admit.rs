@@ -90,7 +90,7 @@ struct Effects {
 /// What consulting a person led to.
 enum Consulted {
     Admitted(Box<Admitted>),
-    Again(Call),
+    Again(Box<Call>),
     Elsewhere(Box<Outcome>),
 }
 
@@ -119,7 +119,7 @@ impl Haft {
             match self.consult(pending, approver, halt).await? {
                 Consulted::Admitted(admitted) => return Ok(Entered::Admitted(admitted)),
                 Consulted::Elsewhere(outcome) => return Ok(Entered::Elsewhere(outcome)),
-                Consulted::Again(call) => checked = self.check(call, halt)?,
+                Consulted::Again(call) => checked = self.check(*call, halt)?,
             }
         }
     }
@@ -255,7 +255,7 @@ impl Haft {
                 call.spoken = question.tool.to_string();
                 call.dialect = haft_core::Dialect::Haft;
                 call.args = args;
-                return Ok(Consulted::Again(call));
+                return Ok(Consulted::Again(Box::new(call)));
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
@@ -342,10 +342,14 @@ impl Haft {
     }
 
     fn outfit(&self) -> Outfit {
-        let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
-        let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        let making = Arc::clone(&self.settings.making);
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, making }
+        Outfit {
+            web: Arc::clone(&self.web),
+            browsers: Arc::clone(&self.browsers),
+            media: Arc::clone(&self.media),
+            shelf: Arc::clone(&self.shelf),
+            secrets: Arc::clone(&self.settings.secrets),
+            making: Arc::clone(&self.settings.making),
+        }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

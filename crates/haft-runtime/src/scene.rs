@@ -291,7 +291,9 @@ impl Scene {
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.
     pub fn secret(&self, name: &str) -> Result<Option<Secret>, CallError> {
         let found = self.outward.secrets.get(name)?;
-        found.iter().for_each(|secret| self.used.note(secret));
+        if let Some(secret) = &found {
+            self.used.note(secret);
+        }
         Ok(found)
     }
 
@@ -300,7 +302,9 @@ impl Scene {
         let (secrets, names) = (Arc::clone(&self.outward.secrets), names.to_vec());
         let get = move || names.iter().map(|name| secrets.get(name)).collect::<Result<Vec<_>, _>>();
         let found: Vec<Secret> = crate::tool::off_thread(self.halt.clone(), get).await?.into_iter().flatten().collect();
-        found.iter().for_each(|secret| self.used.note(secret));
+        for secret in &found {
+            self.used.note(secret);
+        }
         Ok(found)
     }
 
