@@ -14,6 +14,7 @@ mod sandbox;
 mod search;
 mod shell;
 mod start;
+mod tools;
 mod tree;
 mod web;
 
@@ -27,10 +28,11 @@ const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
 const WEB: &str = "The web";
+const TOOLS: &str = "Tools as files";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?];
+    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -52,6 +54,11 @@ pub(crate) fn doors() -> Result<()> {
 /// Only what the web costs: the way out, pages, the scan.
 pub(crate) fn web() -> Result<()> {
     renew(&on_the_web()?)
+}
+
+/// Only what tools as files cost.
+pub(crate) fn tools() -> Result<()> {
+    renew(&as_files()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -102,6 +109,12 @@ fn on_the_web() -> Result<Section> {
     let body = format!("{}\n{}", web::body()?, pages::body()?);
     print!("{body}");
     Ok(Section { title: WEB, body })
+}
+
+fn as_files() -> Result<Section> {
+    let body = tools::body()?;
+    print!("{body}");
+    Ok(Section { title: TOOLS, body })
 }
 
 fn path() -> PathBuf {

@@ -27,6 +27,7 @@ cargo xtask bench shell                   the same for understanding shell comma
 cargo xtask bench web                     the same for reading pages and looking at their text alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
+cargo xtask bench tools                   the same for tools as files alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
@@ -54,6 +55,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "shell"] => bench::shell(),
         ["bench", "web"] => bench::web(),
         ["bench", "doors"] => bench::doors(),
+        ["bench", "tools"] => bench::tools(),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

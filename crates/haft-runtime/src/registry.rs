@@ -116,6 +116,15 @@ pub struct Meant {
 
 type Tools = BTreeMap<ToolName, Arc<Entry>>;
 
+/// Tools by what models call them.
+pub(crate) type Spoken = BTreeMap<String, ToolName>;
+
+/// Whether models call a tool otherwise than it is named. Most of many tools are manifests, which they do not, and a
+/// name that is the same need not be made anew to be compared.
+fn is_spoken_otherwise(name: &ToolName) -> bool {
+    name.as_str().contains(['.', ':']) || name.as_str().len() > 64
+}
+
 /// The tools there are. Shared by reference; changes are seen by the next call.
 #[derive(Default)]
 pub struct Registry {
@@ -156,7 +165,7 @@ impl Registry {
 
     /// Puts a manifest's tool in, or in the place of the manifest's tool of that name. Nobody else's name can be taken;
     /// what models call a shipped tool can, and then that tool is given back: models are not told about it any more.
-    pub(crate) fn shelve(&self, tool: Arc<dyn Tool>) -> Result<Option<ToolName>, RegisterError> {
+    pub(crate) fn shelve(&self, tool: Arc<dyn Tool>, others: &Spoken) -> Result<Option<ToolName>, RegisterError> {
         let entry = Entry::new(tool);
         let name = entry.spec().name.clone();
         if let Err(error) = entry.input.get_or_init(|| Schema::compile(&entry.spec().shapes.input)) {
@@ -167,7 +176,7 @@ impl Registry {
             return Err(RegisterError::Taken(name));
         }
         let spoken = name.api_name();
-        let other = tools.keys().find(|other| **other != name && other.api_name() == spoken).cloned();
+        let other = others.get(&spoken).cloned();
         // A bridged tool has no other name that models could call it by.
         if let Some(other) = other.clone().filter(|other| other.as_str().contains(':')) {
             return Err(RegisterError::Clash { name, spoken, other });
@@ -176,6 +185,13 @@ impl Registry {
         drop(tools);
         self.note_change();
         Ok(other)
+    }
+
+    /// The tools that models call otherwise than they are named.
+    pub(crate) fn spoken_otherwise(&self) -> Spoken {
+        self.read(|tools| {
+            tools.keys().filter(|name| is_spoken_otherwise(name)).map(|name| (name.api_name(), name.clone())).collect()
+        })
     }
 
     /// Changes whenever the set of tools or one of them does.
@@ -214,7 +230,10 @@ impl Registry {
 
     /// The tool that providers call so.
     pub fn get_by_api_name(&self, spoken: &str) -> Option<Arc<Entry>> {
-        self.read(|tools| tools.iter().find(|(name, _)| name.api_name() == spoken).map(|(_, entry)| Arc::clone(entry)))
+        let said = |name: &ToolName| {
+            if is_spoken_otherwise(name) { name.api_name() == spoken } else { name.as_str() == spoken }
+        };
+        self.read(|tools| tools.iter().find(|(name, _)| said(name)).map(|(_, entry)| Arc::clone(entry)))
     }
 
     /// Whether there is such a tool.

@@ -16,7 +16,7 @@ mod standing;
 pub use accept::Offer;
 pub use standing::Standing;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, Spoken};
 use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
 use haft_core::manifest::{Exec, Manifest};
@@ -170,12 +170,15 @@ impl Shelf {
             surveyed.map_err(|crash| CallError::internal(format!("looking for tools crashed: {crash}")))?;
         let names: BTreeSet<String> = found.iter().map(|one| one.name.clone()).collect();
         self.state().notes = notes;
+        let others = self.registry.spoken_otherwise();
         for one in found {
             let pin = pins.get(&one.name);
-            self.settle(one, pin);
+            self.settle(one, pin, &others);
         }
         let gone = self.state().held.keys().filter(|name| !names.contains(*name)).cloned().collect::<Vec<_>>();
-        gone.iter().for_each(|name| self.drop_tool(name));
+        for name in &gone {
+            self.drop_tool(name);
+        }
         Ok(())
     }
 
@@ -193,7 +196,7 @@ impl Shelf {
             Whose::Own => None,
             Whose::Project => self.store.pin_of(&self.server(), name).await.map_err(crate::store_error)?,
         };
-        self.settle(found, pin.as_ref());
+        self.settle(found, pin.as_ref(), &self.registry.spoken_otherwise());
         let state = self.state();
         match state.held.get(name) {
             Some(held) if held.good.is_none() => Err(self.broken(name, held)),
@@ -301,7 +304,7 @@ impl Shelf {
     }
 
     /// Takes in what was found: the registry has the tool as it is now, or as it was when it last could be read.
-    fn settle(&self, found: Found, pin: Option<&Pin>) {
+    fn settle(&self, found: Found, pin: Option<&Pin>, others: &Spoken) {
         let Found { name, folder, stamp, content } = found;
         let mut state = self.state();
         let registered = state.held.get(&name).is_some_and(|held| held.good.is_some());
@@ -323,7 +326,7 @@ impl Shelf {
                 && now.as_ref().map(|now| now.files()) == accepted.as_ref().map(|was| was.files())
                 && now.as_ref().map(|now| now.by_manifest()) == accepted.as_ref().map(|was| was.by_manifest());
             if !same {
-                match self.shelve(good, dir, now.clone()) {
+                match self.shelve(good, dir, (now.clone(), others)) {
                     Ok(other) => (instead_of, accepted) = (other, now),
                     Err(why) => {
                         flaws = vec![format!("1:1: {why}")];
@@ -339,10 +342,15 @@ impl Shelf {
     }
 
     /// Puts a tool into the registry. Gives the tool whose spoken name it takes.
-    fn shelve(&self, good: &Good, dir: PathBuf, accepted: Option<Arc<Accepted>>) -> Result<Option<ToolName>, String> {
+    fn shelve(
+        &self,
+        good: &Good,
+        dir: PathBuf,
+        (accepted, others): (Option<Arc<Accepted>>, &Spoken),
+    ) -> Result<Option<ToolName>, String> {
         let made = Made::new(Arc::clone(&good.manifest), dir, None).map_err(|error| error.message)?;
         let tool: Arc<dyn Tool> = Arc::new(made.accepted(accepted));
-        self.registry.shelve(tool).map_err(|error| error.to_string())
+        self.registry.shelve(tool, others).map_err(|error| error.to_string())
     }
 
     fn drop_tool(&self, name: &str) {

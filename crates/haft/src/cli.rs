@@ -1,12 +1,14 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
 mod api;
+mod author;
 mod doors;
 mod import;
 mod secret;
 mod shelf;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
+pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
@@ -108,6 +110,10 @@ pub enum Command {
     Import(ImportArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
+    /// Check tools that are files, and mend what is mechanical.
+    Lint(LintArgs),
+    /// Make a tool that is a file, ready to run.
+    New(NewArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
@@ -432,6 +438,9 @@ pub struct ConfigArgs {
     /// What to show [default: show].
     #[arg(value_enum, default_value_t = ConfigView::Show)]
     pub view: ConfigView,
+    /// With schema: that of a tool's file, .haft/tools/NAME/tool.yml.
+    #[arg(long)]
+    pub tool: bool,
 }
 
 /// What to show of the configuration.

@@ -8,8 +8,10 @@ mod confine;
 mod doctor;
 mod explain;
 mod import;
+mod lint;
 mod log;
 mod mcp;
+mod new;
 mod policy;
 mod recall;
 mod reference;
@@ -60,7 +62,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Import(args) => import::run(&App::open(common)?, args.from),
         Command::Secret(args) => secret::run(common, args.action),
-        Command::Config(args) => config::run(common, args.view),
+        Command::Lint(args) => lint::run(common, &args),
+        Command::New(args) => new::run(common, &args),
+        Command::Config(args) => config::run(common, &args),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),
         Command::Test(args) => test::run(&App::open(common)?, &args),

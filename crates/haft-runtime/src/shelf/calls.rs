@@ -1,6 +1,7 @@
 //! Manifests that make calls of other tools: `mcp`, one, and `pipeline`, several. Each call goes the whole path.
 
 use super::made::{inputs, reply, unfit, values};
+use crate::hygiene::unwrapped;
 use crate::scene::Scene;
 use crate::tool::Reply;
 use haft_core::manifest::template::rendered;
@@ -40,7 +41,8 @@ pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, Cal
         let outcome = make(step, &known, scene).await?;
         labels.extend(outcome.labels.iter().filter(|label| !labels.contains(*label)).copied().collect::<Vec<_>>());
         warnings.extend(outcome.warnings.iter().map(|warning| format!("step `{}`: {warning}", step.id)));
-        known["steps"][&step.id] = json!({"output": outcome.output, "data": outcome.data, "success": outcome.success});
+        known["steps"][&step.id] =
+            json!({"output": unwrapped(&outcome.output), "data": outcome.data, "success": outcome.success});
         last = told(outcome);
         if let Some(error) = last.error.take() {
             last.error = Some(failed(step, (at + 1, count), error));
@@ -53,7 +55,7 @@ pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, Cal
         let text = rendered(&value);
         last = reply(Format::Json, text.clone(), Some(value).filter(|value| !value.is_string()));
     }
-    Ok(Reply { labels, warnings, ..last })
+    Ok(Reply { warnings, labels, ..last })
 }
 
 /// Makes one call with what is known so far.
@@ -75,7 +77,8 @@ fn failed(step: &Step, (at, count): (usize, usize), error: CallError) -> CallErr
 /// What another call gave, as a reply of this one.
 fn told(outcome: Outcome) -> Reply {
     Reply {
-        text: outcome.output,
+        // It is marked off once, as what this call gives.
+        text: unwrapped(&outcome.output).into_owned(),
         data: outcome.data,
         warnings: outcome.warnings,
         labels: outcome.labels,

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 #![expect(clippy::panic, reason = "a test that fails says why")]
+#![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod answers;
 mod heard;
 mod limits;
+mod manifests;
 mod memory;
 mod names;
 mod network;

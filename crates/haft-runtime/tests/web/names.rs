@@ -11,10 +11,10 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinSet;
 
 /// The address of the host behind the wire. It belongs to nobody here.
-const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
+pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(93, 184, 216, 34);
 
 /// Makes a network of two halves, and runs one test in each. The second half ends with the first.
-const SETUP: &str = r#"
+pub(crate) const SETUP: &str = r#"
 set -e
 test="$1"
 printf 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n' > "$2/resolv.conf"
@@ -67,13 +67,13 @@ async fn be_a_public_host() {
 }
 
 /// Answers questions for addresses by a table; of a list of lists, each time the next.
-struct Names {
+pub(crate) struct Names {
     asked: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Names {
-    async fn start(table: fn(&str, usize) -> Vec<Ipv4Addr>) -> Self {
+    pub(crate) async fn start(table: fn(&str, usize) -> Vec<Ipv4Addr>) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:53").await.unwrap();
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let (notes, mut tasks) = (Arc::clone(&asked), JoinSet::new());

@@ -13,11 +13,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/web/tls").join(name)
 }
 
-fn acceptor(certificate: &str) -> TlsAcceptor {
+pub(crate) fn acceptor(certificate: &str) -> TlsAcceptor {
     let chain = vec![CertificateDer::from_pem_file(file(certificate)).unwrap()];
     let key = PrivateKeyDer::from_pem_file(file("key.pem")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -1,14 +1,20 @@
 //! `haft config`.
 
 use crate::app::{Failure, Ground};
-use crate::cli::{Common, ConfigView};
+use crate::cli::{Common, ConfigArgs, ConfigView};
 use crate::config;
 use crate::style::{self, FAINT, paint};
+use haft_core::CallError;
 use serde_json::json;
 
 /// Shows the configuration, its schema, or its files.
-pub(super) fn run(common: &Common, view: ConfigView) -> Result<u8, Failure> {
-    match view {
+pub(super) fn run(common: &Common, args: &ConfigArgs) -> Result<u8, Failure> {
+    match args.view {
+        ConfigView::Schema if args.tool => style::pretty(haft_core::manifest::shape::schema()),
+        _ if args.tool => {
+            let error = CallError::invalid("--tool says whose schema is meant, and none was asked for");
+            return Err(error.hint("`haft config schema --tool` prints the schema of a tool's file").into());
+        }
         ConfigView::Schema => style::pretty(&config::schema()),
         ConfigView::Path => paths(common)?,
         ConfigView::Show => show(common)?,

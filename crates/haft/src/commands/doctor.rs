@@ -120,8 +120,12 @@ fn tools(ground: &Ground, store: &Store) -> Option<Finding> {
     if report.tools.is_empty() && warnings.is_empty() {
         return None;
     }
-    let uncounted: Vec<&str> =
-        report.tools.iter().filter(|tool| !tool.standing.counts()).map(|tool| tool.name.as_str()).collect();
+    let uncounted: Vec<&str> = report
+        .tools
+        .iter()
+        .filter(|tool| tool.manifest.is_some() && !tool.standing.counts())
+        .map(|tool| tool.name.as_str())
+        .collect();
     let found = format!("{} are files", report.tools.len());
     Some(if let Some(first) = warnings.first() {
         let more = if warnings.len() == 1 { String::new() } else { format!(" (and {} more)", warnings.len() - 1) };

@@ -67,7 +67,9 @@ fn warn(shelf: &Report, name: Option<&str>) {
     for warning in shelf.warnings() {
         style::warn(&warning);
     }
-    let uncounted = |tool: &&Shelved| !tool.standing.counts() && name.is_none_or(|name| tool.name == name);
+    let uncounted = |tool: &&Shelved| {
+        tool.manifest.is_some() && !tool.standing.counts() && name.is_none_or(|name| tool.name == name)
+    };
     let names: Vec<&str> = shelf.tools.iter().filter(uncounted).map(|tool| tool.name.as_str()).collect();
     if !names.is_empty() {
         let shown = haft_core::preview::cut(&names.join(", "), 200);

@@ -6,6 +6,7 @@
 
 mod entries;
 mod hostile;
+mod made;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod pinned;

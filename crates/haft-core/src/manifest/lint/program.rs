@@ -1,7 +1,7 @@
 //! The program that runs: where it is, who interprets it, and that no input becomes a part of it.
 
 use super::super::ceiling::is_within;
-use super::super::flaw::Flaw;
+use super::super::flaw::{Flaw, Severity};
 use super::super::template::{Piece, pieces};
 use super::super::{Command, Exec, Manifest, Python};
 use super::uses::Uses;
@@ -47,7 +47,8 @@ fn placed(command: &Command, found: &Found) -> Option<Flaw> {
         Some(Program::Missing) if path.contains('/') => {
             Some(at_entrypoint("is not there; paths begin at the project's root"))
         }
-        Some(Program::Missing) => Some(at_entrypoint("is not installed here")),
+        // It may be where the tool is used.
+        Some(Program::Missing) => Some(Flaw { severity: Severity::Warning, ..at_entrypoint("is not installed here") }),
         Some(Program::NotExecutable) => Some(at_entrypoint("is not executable; `chmod +x` makes it so")),
         _ => None,
     }

@@ -1,0 +1,198 @@
+//! `haft lint`: tools that are files, checked where they lie.
+
+mod files;
+mod look;
+mod sarif;
+
+use crate::app::Failure;
+use crate::cli::{Common, LintArgs, LintFormat};
+use crate::config::Paths;
+use crate::style::{self, GOOD, paint};
+use files::File;
+use haft_core::manifest::{Flaw, Severity, fix};
+use haft_core::{CallError, suggest};
+use haft_runtime::Workspace;
+use look::Around;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// So often a file is mended and looked at again: mending tabs lets the rest be seen.
+const ROUNDS: usize = 3;
+
+/// What was found, all in all.
+struct Report {
+    checked: Vec<Checked>,
+    mended: usize,
+}
+
+/// One place, and what is wrong there.
+struct Checked {
+    /// The file, from the project's root.
+    shown: String,
+    flaws: Vec<Flaw>,
+}
+
+/// Checks the tools.
+pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
+    let workspace = workspace(common)?;
+    let paths = Paths::from_env(workspace.root())?;
+    let mut files = files::all(workspace.root(), &paths, args.global);
+    if !args.tools.is_empty() {
+        files = chosen(files, &args.tools)?;
+    }
+    let around = Around::new(workspace.root(), &files);
+    let (checked, mended) = checked(&around, &files, args.fix);
+    let mut report = Report { checked, mended };
+    report.name_twins(&files);
+    let errors = report.count(Severity::Error) + if args.strict { report.count(Severity::Warning) } else { 0 };
+    let json = if common.json() { LintFormat::Json } else { LintFormat::Text };
+    match args.format.unwrap_or(json) {
+        LintFormat::Text => report.text(workspace.root()),
+        LintFormat::Json => style::pretty(&report.json()),
+        LintFormat::Sarif => style::pretty(&sarif::of(&report)),
+    }
+    Ok(u8::from(errors > 0))
+}
+
+/// The project. Its configuration does not matter here, and may be broken.
+pub(super) fn workspace(common: &Common) -> Result<Workspace, Failure> {
+    let here = common.root.clone().map_or_else(std::env::current_dir, Ok);
+    let here = here.map_err(|error| CallError::invalid(format!("no working directory: {error}")))?;
+    let found = if common.root.is_some() { Workspace::new(&here) } else { Workspace::discover(&here) };
+    Ok(found.map_err(|error| CallError::invalid(format!("{}: {error}", here.display())))?)
+}
+
+/// Those that were asked for.
+fn chosen(files: Vec<File>, names: &[String]) -> Result<Vec<File>, CallError> {
+    for name in names {
+        if !files.iter().any(|file| file.name == *name) {
+            let near = suggest::did_you_mean(name, files.iter().map(|file| file.name.as_str()));
+            let error = CallError::invalid(format!("there is no tool `{}` here", haft_core::preview::inert(name)));
+            return Err(
+                error.hint(near.unwrap_or_else(|| "`haft lint` without a name looks at all of them".to_owned()))
+            );
+        }
+    }
+    Ok(files.into_iter().filter(|file| names.contains(&file.name)).collect())
+}
+
+/// Checks every file, on as many threads as there are processors. One that is bad hides no other.
+fn checked(around: &Around<'_>, files: &[File], mend: bool) -> (Vec<Checked>, usize) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().div_ceil(32)).max(1);
+    let each = files.len().div_ceil(threads).max(1);
+    let one = |file: &File| {
+        let (flaws, mended) = if mend { mended(around, file) } else { (look::flaws(around, file), 0) };
+        (Checked { shown: file.shown.clone(), flaws }, mended)
+    };
+    let all: Vec<(Checked, usize)> = std::thread::scope(|scope| {
+        let work = files.chunks(each).map(|some| scope.spawn(move || some.iter().map(one).collect::<Vec<_>>()));
+        let work: Vec<_> = work.collect();
+        work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let count = all.iter().map(|(_, mended)| mended).sum();
+    (all.into_iter().map(|(checked, _)| checked).collect(), count)
+}
+
+/// Mends a file, and says what is left.
+fn mended(around: &Around<'_>, file: &File) -> (Vec<Flaw>, usize) {
+    let (mut flaws, mut count) = (look::flaws(around, file), 0);
+    for _ in 0..ROUNDS {
+        if flaws.iter().all(|flaw| flaw.fix.is_none()) {
+            break;
+        }
+        let Ok(text) = file.text() else { break };
+        let (better, done) = fix::mend(&text, &flaws);
+        if done == 0 {
+            break;
+        }
+        if let Err(error) = file.write(&better) {
+            flaws.push(Flaw::error("file", "", format!("could not be mended: {error}")));
+            break;
+        }
+        count += done;
+        flaws = look::flaws(around, file);
+    }
+    (flaws, count)
+}
+
+impl Report {
+    fn count(&self, severity: Severity) -> usize {
+        self.checked.iter().flat_map(|checked| &checked.flaws).filter(|flaw| flaw.severity == severity).count()
+    }
+
+    /// Of two tools with one name, the one that is found later is hidden.
+    fn name_twins(&mut self, files: &[File]) {
+        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+        for (file, checked) in files.iter().zip(&mut self.checked) {
+            match first.get(file.name.as_str()) {
+                None => drop(first.insert(&file.name, &file.shown)),
+                Some(other) => {
+                    let message = format!("{other} has the same name; only one of them can be called");
+                    checked.flaws.push(Flaw::warning("name-taken", "/name", message).at((1, 1)));
+                }
+            }
+        }
+    }
+
+    fn text(&self, root: &Path) {
+        let mut lines = Vec::new();
+        for Checked { shown, flaws } in &self.checked {
+            lines.extend(flaws.iter().map(|flaw| line(shown, flaw)));
+        }
+        if !lines.is_empty() {
+            style::out(&style::inert(&lines.join("\n")));
+        }
+        style::out(&self.sentence(root));
+    }
+
+    fn sentence(&self, root: &Path) -> String {
+        let (errors, warnings, files) =
+            (self.count(Severity::Error), self.count(Severity::Warning), self.checked.len());
+        let mended = if self.mended > 0 { format!("{} mended; ", counted(self.mended, "flaw")) } else { String::new() };
+        if files == 0 {
+            let root = style::inert(&root.display().to_string());
+            return format!("There are no tools in .haft/tools or .glee/tools of {root}; `haft new` makes one.");
+        }
+        let of = counted(files, "tool");
+        match (errors, warnings) {
+            (0, 0) => format!("{mended}{}", paint(GOOD, format!("Nothing is wrong with {of}."))),
+            (0, warnings) => format!("{mended}{} in {of}, no errors.", counted(warnings, "warning")),
+            (errors, 0) => format!("{mended}{} in {of}.", counted(errors, "error")),
+            (errors, warnings) => {
+                format!("{mended}{}, {} in {of}.", counted(errors, "error"), counted(warnings, "warning"))
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let flaws = self.checked.iter().flat_map(|checked| {
+            checked.flaws.iter().map(|flaw| {
+                json!({"file": checked.shown, "line": flaw.line, "column": flaw.column, "path": flaw.path(),
+                    "pointer": flaw.pointer, "rule": flaw.rule, "severity": flaw.severity, "message": flaw.message,
+                    "fixable": flaw.fix.is_some()})
+            })
+        });
+        let flaws: Vec<Value> = flaws.collect();
+        json!({"tools": self.checked.len(), "errors": self.count(Severity::Error),
+            "warnings": self.count(Severity::Warning), "mended": self.mended, "flaws": flaws})
+    }
+}
+
+/// `file:line:col: path: message`.
+fn line(shown: &str, flaw: &Flaw) -> String {
+    let mut line = shown.to_owned();
+    if flaw.line > 0 {
+        line.push_str(&format!(":{}:{}", flaw.line, flaw.column));
+    }
+    let path = flaw.path();
+    if !path.is_empty() {
+        line.push_str(&format!(": {path}"));
+    }
+    let word = if flaw.severity == Severity::Warning { "warning: " } else { "" };
+    format!("{line}: {word}{}", haft_core::preview::inert(&flaw.message))
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,2 @@
+def run(name: str) -> dict:
+    return {"greeting": f"Hello, {name}!"}
