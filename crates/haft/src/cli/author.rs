@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 
 /// Check tools that are files.
 ///
-/// Looks at .haft/tools/*/tool.yml and .glee/tools/*/tool.yml. Each line is FILE:LINE:COLUMN: PATH: MESSAGE. Exits with 0
-/// if there are no errors, with 1 if there are.
+/// Looks at .haft/tools/*/tool.yml and .glee/tools/*/tool.yml, and says of each flaw where it is: file, line, column and
+/// path. Exits with 0 if there are no errors, with 1 if there are.
 #[derive(Debug, Args)]
 pub struct LintArgs {
     /// Only these.

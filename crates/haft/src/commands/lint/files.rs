@@ -79,7 +79,7 @@ impl File {
             if error.as_bytes().len() > MAX_BYTES {
                 return format!("is larger than {} KiB", MAX_BYTES >> 10);
             }
-            let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
             format!("has a byte in line {line} that is not UTF-8")
         })
     }
