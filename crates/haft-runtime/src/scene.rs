@@ -310,7 +310,9 @@ impl Scene {
         let (secrets, names) = (Arc::clone(&self.outward.secrets), names.to_vec());
         let get = move || names.iter().map(|name| secrets.get(name)).collect::<Result<Vec<_>, _>>();
         let found: Vec<Secret> = crate::tool::off_thread(self.halt.clone(), get).await?.into_iter().flatten().collect();
-        found.iter().for_each(|secret| self.used.note(secret));
+        for secret in &found {
+            self.used.note(secret);
+        }
         Ok(found)
     }
 

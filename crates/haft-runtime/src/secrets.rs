@@ -113,8 +113,11 @@ pub struct Secrets {
     vault: Option<Vault>,
     sources: BTreeMap<String, SecretSource>,
     told: Mutex<HashMap<String, (Instant, Arc<str>)>>,
-    opened: Mutex<Option<(Stamp, Arc<BTreeMap<String, Kept>>)>>,
+    opened: Mutex<Option<(Stamp, Arc<Entries>)>>,
 }
+
+/// What the store keeps, by name.
+type Entries = BTreeMap<String, Kept>;
 
 /// What tells whether a file is the one that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,18 +221,25 @@ impl Secrets {
 
 /// The secrets that one call has used.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Used(Arc<Mutex<Vec<(Arc<str>, Mask)>>>);
+pub(crate) struct Used(Arc<Mutex<Vec<Noted>>>);
+
+/// One of them, and what hides it.
+#[derive(Debug)]
+struct Noted {
+    value: Secret,
+    mask: Mask,
+}
 
 impl Used {
     pub(crate) fn note(&self, secret: &Secret) {
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.iter().all(|(known, _)| **known != *secret.value) {
-            used.push((Arc::clone(&secret.value), Mask::of([secret.value()])));
+        if used.iter().all(|known| known.value.value != secret.value) {
+            used.push(Noted { value: secret.clone(), mask: Mask::of([secret.value()]) });
         }
     }
 
     fn each(&self, mut work: impl FnMut(&Mask)) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|(_, mask)| work(mask));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|used| work(&used.mask));
     }
 
     /// Masks them in a text.

@@ -71,7 +71,7 @@ impl Kept {
 
 type Entries = BTreeMap<String, Kept>;
 
-/// The file. Everything but `sealed` is also sealed in, so that it cannot be exchanged.
+/// The file. Everything but `content` is also sealed in, so that it cannot be exchanged.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sealed {
@@ -82,7 +82,7 @@ struct Sealed {
     #[serde(default, skip_serializing_if = "is_zero")]
     rounds: u32,
     nonce: String,
-    sealed: String,
+    content: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -154,7 +154,7 @@ impl Vault {
             None => (Entries::new(), self.new_lid()?),
         };
         let done = work(&mut entries)?;
-        self.write(&seal(&entries, lid)?)?;
+        self.write(&seal(&entries, &lid)?)?;
         Ok(done)
     }
 
@@ -178,7 +178,7 @@ impl Vault {
         let bytes = |text: &str| STANDARD.decode(text).map_err(|_| self.damaged());
         let lid = self.lid_of(sealed)?;
         let nonce: [u8; NONCE_LEN] = bytes(&sealed.nonce)?.try_into().map_err(|_| self.damaged())?;
-        let mut content = bytes(&sealed.sealed)?;
+        let mut content = bytes(&sealed.content)?;
         let opened =
             lid.key()?.open_in_place(Nonce::assume_unique_for_key(nonce), Aad::from(lid.label()), &mut content);
         let Ok(opened) = opened else { return Err(self.shut(lid.kind)) };
@@ -321,7 +321,7 @@ impl Lid {
     }
 }
 
-fn seal(entries: &Entries, lid: Lid) -> Result<Sealed, CallError> {
+fn seal(entries: &Entries, lid: &Lid) -> Result<Sealed, CallError> {
     let mut content = serde_json::to_vec(entries).map_err(|error| CallError::internal(error.to_string()))?;
     let nonce = random::<NONCE_LEN>()?;
     let aad = Aad::from(lid.label());
@@ -333,7 +333,7 @@ fn seal(entries: &Entries, lid: Lid) -> Result<Sealed, CallError> {
         salt: STANDARD.encode(&lid.salt),
         rounds: lid.rounds,
         nonce: STANDARD.encode(nonce),
-        sealed: STANDARD.encode(content),
+        content: STANDARD.encode(content),
     })
 }
 
@@ -402,7 +402,7 @@ mod tests {
             value[field] = STANDARD.encode(bytes).into();
             value.to_string()
         };
-        for text in [flipped("sealed"), flipped("nonce"), "{}".to_owned(), String::new(), "x".repeat(100)] {
+        for text in [flipped("content"), flipped("nonce"), "{}".to_owned(), String::new(), "x".repeat(100)] {
             std::fs::write(kept.file(), &text).unwrap();
             assert!(kept.all().is_err() && kept.set("B", "x", Vec::new(), 0).is_err(), "{text}");
             assert_eq!(std::fs::read_to_string(kept.file()).unwrap(), text, "and is left as it is");

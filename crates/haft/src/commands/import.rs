@@ -30,7 +30,7 @@ pub(super) fn run(app: &App, from: ImportFrom) -> Result<u8, Failure> {
         ImportFrom::Mcp { server, tools, writing } => (bridged(app, &server, &tools)?, writing),
         ImportFrom::ClaudeSkills { dir, writing } => (skills::read(&dir)?, writing),
     };
-    finish(app, taken, writing)
+    finish(app, &taken, writing)
 }
 
 fn operations(file: &Path, (id, url): (Option<&str>, Option<&str>), only: Option<&str>) -> Result<Taken, CallError> {
@@ -40,7 +40,7 @@ fn operations(file: &Path, (id, url): (Option<&str>, Option<&str>), only: Option
     notes.extend(why_not);
     let mut taken = Taken { drafts: Vec::new(), notes };
     for made in super::api::chosen(all, only)? {
-        taken.add(made.manifest, Vec::new());
+        taken.add(&made.manifest, Vec::new());
     }
     Ok(taken)
 }
@@ -61,7 +61,7 @@ fn bridged(app: &App, server: &str, wanted: &[String]) -> Result<Taken, CallErro
             continue;
         }
         missing.retain(|name| **name != tool);
-        taken.add(of_tool(server, &tool, entry.spec()), Vec::new());
+        taken.add(&of_tool(server, &tool, entry.spec()), Vec::new());
     }
     match missing.first() {
         Some(name) => Err(CallError::not_found(format!("the server `{server}` has no tool `{}`", style::inert(name)))),
@@ -97,14 +97,14 @@ fn name_of(text: &str) -> String {
 
 impl Taken {
     /// Adds a tool, with files beside it. One that would not be a manifest is told instead.
-    fn add(&mut self, manifest: Value, files: Vec<(String, Vec<u8>)>) {
+    fn add(&mut self, manifest: &Value, files: Vec<(String, Vec<u8>)>) {
         let name = manifest["name"].as_str().unwrap_or_default().to_owned();
         if self.drafts.iter().any(|draft| draft.name == name) {
             self.notes.push(format!("{name}: another tool has that name already"));
             return;
         }
         match Manifest::of(manifest.clone()) {
-            Ok(_) => match serde_saphyr::to_string(&manifest) {
+            Ok(_) => match serde_saphyr::to_string(manifest) {
                 Ok(text) => {
                     let main = ("tool.yml".to_owned(), text.into_bytes());
                     let files = files.into_iter().chain([main]).collect();
@@ -117,7 +117,7 @@ impl Taken {
     }
 }
 
-fn finish(app: &App, taken: Taken, writing: Writing) -> Result<u8, Failure> {
+fn finish(app: &App, taken: &Taken, writing: Writing) -> Result<u8, Failure> {
     let root = app.haft.workspace().root();
     if taken.drafts.is_empty() {
         taken.notes.iter().for_each(|note| style::warn(note));

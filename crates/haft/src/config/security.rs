@@ -102,7 +102,9 @@ impl Security {
             };
             let (read, write) = held.fs.as_mut().map_or((None, None), |fs| (fs.read.as_mut(), fs.write.as_mut()));
             for list in [hosts, held.secrets.as_mut(), read, write].into_iter().flatten() {
-                list.iter_mut().for_each(|text| visit(&mut text.spot));
+                for text in list {
+                    visit(&mut text.spot);
+                }
             }
         }
         self.tools_per_session.iter_mut().for_each(|count| visit(&mut count.spot));

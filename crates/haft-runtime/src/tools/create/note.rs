@@ -71,16 +71,16 @@ fn create(scene: &Scene, what: &'static str) -> Result<Reply, CallError> {
         "skill" => Target::directory(scene, what, &format!(".haft/skills/{name}"), "SKILL.md"),
         _ => Target::file(scene, what, &name, ".haft/reflections", format!("{name}.md")),
     };
-    let changed = target.before(scene)?.is_some();
+    let known = target.before(scene)?.is_some();
     let main = if what == "skill" { "SKILL.md".to_owned() } else { format!("{name}.md") };
     let changes = target.changes(BTreeMap::from([(main, text.clone().into_bytes())]))?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
-    let said = format!("{} the {what} {name}: {}", if changed { "Changed" } else { "Created" }, paths.join(", "));
+    let said = format!("{} the {what} {name}: {}", if known { "Changed" } else { "Created" }, paths.join(", "));
     let shown = haft_core::preview::cut(&haft_core::preview::inert(description.trim()), 200);
     let foreword = format!("{what} {name}: {shown}\nEvery agent that works here may read it and act on it.");
     let digest = Digest::of(text.as_bytes());
     let proposal = Proposed { what, name: name.clone(), digest, permissions: None, foreword };
-    let mut reply = Reply::text(said).data(json!({"name": name, "files": paths, "changed": changed})).changes(changes);
+    let mut reply = Reply::text(said).data(json!({"name": name, "files": paths, "changed": known})).changes(changes);
     reply.proposal = Some(Box::new(proposal));
     Ok(reply)
 }

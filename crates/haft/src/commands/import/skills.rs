@@ -61,7 +61,7 @@ fn skill(dir: &Path, taken: &mut Taken) -> Result<(), String> {
     }
     for script in scripts {
         let name = tool_name(&front.name, &script);
-        taken.add(manifest(&name, &front, &script), files.clone());
+        taken.add(&manifest(&name, &front, &script), files.clone());
     }
     taken.notes.push(format!("{shown}: what its scripts take is not said anywhere; narrow `inputs` by hand"));
     Ok(())
@@ -81,7 +81,7 @@ fn tool_name(skill: &str, script: &str) -> String {
 
 fn manifest(name: &str, front: &Front, script: &str) -> Value {
     let path = format!(".haft/tools/{name}/{script}");
-    let interpreter = if script.ends_with(".py") { "python3" } else { "bash" };
+    let interpreter = if Path::new(script).extension().is_some_and(|end| end == "py") { "python3" } else { "bash" };
     json!({
         "name": name, "description": cut(&inert(&front.description), DESCRIPTION_MAX), "kind": "command", "version": 1,
         "permissions": {"network": false, "fs": {"read": ["."], "write": []}, "secrets": {}},
