@@ -91,7 +91,7 @@ impl Ground {
         let python = json!({"python": {"module": "words", "function": "run", "args": ["${text}"]}});
         let command = json!({"command": {"entrypoint": "/bin/true", "stdout": {"format": "text"}}});
         for (name, exec) in [("words", python), ("nothing", command)] {
-            let manifest = manifest(name, exec)?;
+            let manifest = manifest(name, &exec)?;
             let own = project.join(".haft/tools").join(name);
             std::fs::create_dir_all(&own)?;
             haft.registry().register(shelf::tool(manifest, own)?)?;
@@ -136,7 +136,7 @@ fn permissions() -> Value {
     json!({"network": false, "fs": {"read": ["."], "write": []}})
 }
 
-fn manifest(name: &str, exec: Value) -> Result<Manifest> {
+fn manifest(name: &str, exec: &Value) -> Result<Manifest> {
     let kind = exec.as_object().and_then(|exec| exec.keys().next().cloned());
     Ok(serde_json::from_value(json!({
         "name": name, "description": "A tool to be measured", "kind": kind, "version": 1,
