@@ -331,9 +331,9 @@ impl App {
             return;
         }
         self.load_tools();
-        let shelf = Arc::clone(self.haft.shelf());
+        let followed = Arc::clone(self.haft.shelf());
         if let Some(runtime) = &self.runtime {
-            self.following.spawn_on(shelf.follow(style::warn), runtime.handle());
+            self.following.spawn_on(followed.follow(style::warn), runtime.handle());
         }
     }
 

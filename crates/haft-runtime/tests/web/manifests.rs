@@ -7,13 +7,16 @@ use super::{Stage, alone, data, fault, part, passes, roomy, run};
 use haft_core::outcome::Label;
 use haft_core::{Call, Outcome};
 use haft_runtime::shelf::{Folder, Whose};
-use haft_runtime::{Haft, Halt, Settings, Workspace, Yes, new_call_id};
+use haft_runtime::{Approver, BoxFuture, Haft, Halt, Question, Said, Settings, Workspace, Yes, new_call_id};
 use haft_store::Store;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// A project whose user has these tools.
 fn with(tools: &[Value]) -> Stage {
@@ -395,6 +398,29 @@ fn a_bridged_tool_has_another_name_and_less_to_say() {
     });
 }
 
+/// Says yes when the manifest that it was asked about has become another one.
+struct Late {
+    file: PathBuf,
+    text: String,
+    changes: watch::Receiver<u64>,
+}
+
+impl Approver for Late {
+    fn name(&self) -> &'static str {
+        "late"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(async {
+            let mut changes = self.changes.clone();
+            changes.mark_unchanged();
+            std::fs::write(&self.file, &self.text).unwrap();
+            changes.changed().await.unwrap();
+            Said::Once
+        })
+    }
+}
+
 #[test]
 fn a_call_runs_what_was_decided_upon() {
     run(async {
@@ -409,43 +435,10 @@ fn a_call_runs_what_was_decided_upon() {
         let stage = with(std::slice::from_ref(&old));
         let file = stage._dir.path().join("tools/tool/tool.yml");
         let new = asks(&server, "tool", json!({}), json!({}));
-        /// Changes the manifest while it is being decided about.
-        struct Sly(std::path::PathBuf, String);
-        impl haft_runtime::Approver for Sly {
-            fn name(&self) -> &str {
-                "sly"
-            }
-            fn ask<'a>(&'a self, _: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
-                std::fs::write(&self.0, &self.1).unwrap();
-                Box::pin(std::future::ready(haft_runtime::Said::Once))
-            }
-        }
-        let sly = Sly(file.clone(), new.to_string());
-        let mut following = tokio::task::JoinSet::new();
-        following.spawn(std::sync::Arc::clone(stage.haft.shelf()).follow(|_| ()));
-        let mut changes = stage.haft.registry().changes();
+        let mut following = JoinSet::new();
+        following.spawn(Arc::clone(stage.haft.shelf()).follow(|_| ()));
         // It is decided about as it was; by the time it would run, it is another.
-        struct Late<'a>(&'a Sly, std::sync::Mutex<Option<tokio::sync::watch::Receiver<u64>>>);
-        impl haft_runtime::Approver for Late<'_> {
-            fn name(&self) -> &str {
-                "late"
-            }
-            fn ask<'a>(
-                &'a self,
-                question: &'a haft_runtime::Question,
-            ) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
-                let changes = self.1.lock().unwrap().take();
-                Box::pin(async move {
-                    let mut changes = changes.unwrap();
-                    changes.mark_unchanged();
-                    let said = self.0.ask(question).await;
-                    changes.changed().await.unwrap();
-                    said
-                })
-            }
-        }
-        changes.mark_unchanged();
-        let late = Late(&sly, std::sync::Mutex::new(Some(changes)));
+        let late = Late { file, text: new.to_string(), changes: stage.haft.registry().changes() };
         let outcome = stage.haft.call(Call::new(new_call_id(), "tool", json!({})), &late, &Halt::new()).await;
         let (kind, said) = fault(&outcome);
         assert!(kind == "conflict" && said.contains("changed after it was decided upon; nothing ran"), "{outcome:?}");

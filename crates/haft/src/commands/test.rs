@@ -31,7 +31,7 @@ struct Tested {
 struct Tests {
     passed: usize,
     failed: usize,
-    tests: Vec<Tested>,
+    examples: Vec<Tested>,
     /// Tools without examples.
     without: Vec<String>,
     /// Tools that were not run, because nobody accepted them as they are or because they cannot be read.
@@ -55,7 +55,7 @@ pub(super) fn run(app: &App, args: &TestArgs) -> Result<u8, Failure> {
                     tell(app, &tested);
                     tests.passed += usize::from(tested.passed);
                     tests.failed += usize::from(!tested.passed);
-                    tests.tests.push(tested);
+                    tests.examples.push(tested);
                 }
             }
             // What was named and cannot be tested has not passed.

@@ -27,7 +27,9 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     let entries = visible(app.haft.registry(), app.haft.settings().policy(), &caller);
     let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
     if provider.is_none() {
-        declared.iter_mut().for_each(|(entry, value)| add_standing(entry, value, &shelf));
+        for (entry, value) in &mut declared {
+            add_standing(entry, value, &shelf);
+        }
     }
     if let Some(name) = &args.name {
         if let Some(broken) = shelf.tools.iter().find(|tool| tool.name == *name && tool.manifest.is_none()) {
@@ -188,7 +190,9 @@ fn detail(entry: &Entry, value: &Value, shelved: Option<&Shelved>) {
     style::out(&format!("{} {}; at most {} s", paint(FAINT, "it"), flags.join(", "), spec.timeout.as_secs()));
     if let Some((tool, manifest)) = shelved.and_then(|tool| Some((tool, tool.manifest.as_ref()?))) {
         style::out(&format!("{:<10}{}", "standing", tool.standing.word()));
-        manifest::summary(manifest).iter().for_each(|line| style::out(line));
+        for line in manifest::summary(manifest) {
+            style::out(&line);
+        }
     }
     style::out(&parameters(&value["input_schema"]));
 }

@@ -63,7 +63,9 @@ fn wanted(
         None => None,
     };
     let (offers, refused) = runtime.block_on(shelf.offers(&args.tools))?;
-    refused.iter().for_each(|why| style::warn(why));
+    for why in &refused {
+        style::warn(why);
+    }
     if config.is_none() && offers.is_empty() {
         if !refused.is_empty() {
             return Err(CallError::failed("none of these tools can be accepted").into());
@@ -144,7 +146,9 @@ fn revoke(
     if whole {
         style::out(&format!("withdrawn: {}", style::inert(&file.display().to_string())));
     }
-    names.iter().for_each(|name| style::out(&format!("withdrawn: {name}")));
+    for name in &names {
+        style::out(&format!("withdrawn: {name}"));
+    }
     Ok(0)
 }
 
@@ -190,14 +194,17 @@ fn show_tool(ground: &Ground, offer: &Offer) {
     style::note("");
     let at = ground.paths.shown(&offer.file);
     style::note(&format!("{} {}", paint(BOLD, offer.name()), paint(FAINT, format!("({})", inert(&at)))));
-    manifest::summary(&offer.manifest).iter().for_each(|line| style::note(&format!("  {line}")));
+    for line in manifest::summary(&offer.manifest) {
+        style::note(&format!("  {line}"));
+    }
     if !offer.files.is_empty() {
         style::note(&format!("  {:<10}{}", "files", inert(&offer.files.join(", "))));
     }
     if offer.diff.is_some() || !offer.changed.is_empty() {
         style::note(&paint(CARE, "  you accepted an earlier version of this tool; since then:"));
-        offer.changed.iter().for_each(|what| style::note(&format!("  {}", inert(what))));
         let diff = offer.diff.as_deref().unwrap_or_default();
-        diff.lines().for_each(|line| style::note(&format!("  {}", inert(line))));
+        for line in offer.changed.iter().map(String::as_str).chain(diff.lines()) {
+            style::note(&format!("  {}", inert(line)));
+        }
     }
 }

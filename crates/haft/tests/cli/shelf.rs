@@ -144,7 +144,7 @@ fn examples_are_run_and_compared() {
     let ran = env.run(&["test", "wrong", "--json"]);
     let report = ran.json();
     assert_eq!((ran.code, &report["failed"], &report["passed"]), (1, &json!(1), &json!(1)), "{report}");
-    let why = report["tests"][0]["why"].as_str().unwrap();
+    let why = report["examples"][0]["why"].as_str().unwrap();
     assert!(why.contains("answer") && why.contains("43") && why.contains("42"), "{why}");
     assert_eq!(env.run(&["test", "nothing"]).code, 1);
     env.file(".haft/tools/new/tool.yml", asks("new", port, &examples("...")));
@@ -247,11 +247,10 @@ fn a_client_hears_of_what_changes() {
     // What is broken stays as it was.
     own(&env, "late", "name: late\nkind: [");
     assert!(client.call("late").to_string().contains("served"));
+    let mut said = BufReader::new(client.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let broken = said.find(|line| line.contains("late/tool.yml:2:")).unwrap();
+    assert!(broken.contains("the last good version is used"), "{broken}");
     std::fs::remove_dir_all(env.dir.path().join("home/.config/haft/tools/late")).unwrap();
     client.until_changed();
     assert_eq!(client.tool("late"), None);
-    drop(client.child.stdin.take());
-    let mut said = String::new();
-    client.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains("late/tool.yml:2:") && said.contains("the last good version is used"), "{said}");
 }
