@@ -30,7 +30,7 @@ fn a_dialect_lists_its_contract() {
     flyto: Bash Read Edit Write Glob Grep WebFetch WebSearch Gitignore
     flemma: calculator calculator_async bash read edit write
     nodyn: bash read_file write_file batch_files http_request api_setup web_research
-    glee:
+    glee: glee_tool glee_tool_create glee_tools_list
     ");
 }
 

@@ -64,8 +64,8 @@ fn from_a_proposal_to_its_use_and_back() {
     let call = made["_meta"]["haft"]["call_id"].as_str().unwrap();
     assert!(env.run(&["undo", call]).status.success());
     assert!(!env.root().join(".haft/tools/doubler/tool.yml").exists());
-    let gone = client.call("doubler", json!({"x": 1}));
-    assert!(gone["isError"] == true && text(&gone).contains("unknown_tool"), "{gone:#}");
+    let gone = client.ask("tools/call", json!({"name": "doubler", "arguments": {"x": 1}}));
+    assert!(gone["error"]["message"].as_str().unwrap().contains("there is no tool `doubler`"), "{gone:#}");
 }
 
 #[test]
