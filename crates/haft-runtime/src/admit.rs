@@ -357,10 +357,15 @@ impl Haft {
     }
 
     fn outfit(&self) -> Outfit {
-        let (web, browsers) = (Arc::clone(&self.web), Arc::clone(&self.browsers));
-        let (shelf, secrets) = (Arc::clone(&self.shelf), Arc::clone(&self.settings.secrets));
-        let (interpreters, making) = (Arc::clone(&self.interpreters), Arc::clone(&self.settings.making));
-        Outfit { web, browsers, media: Arc::clone(&self.media), shelf, secrets, interpreters, making }
+        Outfit {
+            web: Arc::clone(&self.web),
+            browsers: Arc::clone(&self.browsers),
+            media: Arc::clone(&self.media),
+            shelf: Arc::clone(&self.shelf),
+            secrets: Arc::clone(&self.settings.secrets),
+            interpreters: Arc::clone(&self.interpreters),
+            making: Arc::clone(&self.settings.making),
+        }
     }
 
     pub(crate) fn scene(&self, basis: Arc<Basis>, halt: &Halt) -> Scene {

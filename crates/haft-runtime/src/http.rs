@@ -184,11 +184,11 @@ pub(crate) fn is_inside(address: IpAddr) -> bool {
 #[error("{0}; only the server's own host may be there")]
 pub struct Stranger(#[from] Refusal);
 
-/// Whether somebody may be asked for a server whose own place is `own`: the server itself wherever it is, anybody else
-/// only outside. Another port is somebody else. Where a name leads is for the client to judge, in the moment of
+/// Whether somebody may be asked for a server whose own place is `own`: its own host wherever that is, at any port,
+/// because who signs in for a server on this machine is often beside it; anybody else only outside. Where a name leads is for the client to judge, in the moment of
 /// connecting, or judged here if a proxy connects.
 pub async fn judge(target: &Target, own: &Target, carrier: Carrier) -> Result<(), Stranger> {
-    if target.authority() == own.authority() {
+    if target.host() == own.host() {
         return Ok(());
     }
     Rules { networks: vec![Network::All], ..Rules::default() }.admits(target)?;
@@ -248,8 +248,7 @@ mod tests {
         for (url, own, allowed) in [
             ("http://127.0.0.1:9000/token", &here, true),
             ("http://127.1:9000/", &here, true),
-            ("http://127.0.0.1:2375/containers", &here, false),
-            ("http://127.0.0.1/", &here, false),
+            ("http://127.0.0.1:9001/token", &here, true),
             ("http://127.0.0.2:9000/", &here, false),
             ("http://localhost:9000/", &here, false),
             ("http://169.254.169.254/", &here, false),

@@ -58,7 +58,7 @@ impl Courier {
     }
 
     fn client_for(&self, target: &Target) -> &Client {
-        if target.authority() == self.own.authority() { &self.client } else { &self.outside }
+        if target.host() == self.own.host() { &self.client } else { &self.outside }
     }
 
     async fn carry(&self, request: OAuthHttpRequest) -> Result<::http::Response<Vec<u8>>, OAuthHttpClientError> {

@@ -177,6 +177,19 @@ impl Browser {
         }
     }
 
+    /// Where the page is, after what keeps it busy without end has been ended.
+    pub(crate) async fn place_at_last(&self) -> Result<Place, CallError> {
+        match self.place().await {
+            Err(error) if error.kind == ErrorKind::Timeout => {
+                let tab = self.tab()?;
+                // It is heard where scripts run, so it may be answered late or not at all.
+                let _ = self.ask(&tab, "Runtime.terminateExecution", json!({}), SETTLE).await;
+                self.place().await
+            }
+            place => place,
+        }
+    }
+
     /// Where the page is. A page that has come to what is neither of the web nor empty is left.
     pub(crate) async fn place(&self) -> Result<Place, CallError> {
         let tab = self.tab()?;

@@ -16,12 +16,12 @@ struct Kept {
 
 /// The machine, from what is kept in this directory if that still holds.
 pub fn known(data_dir: &Path) -> &'static Machine {
+    /// What this process has found out it does not find out again.
+    static LOOKED_IN: OnceLock<PathBuf> = OnceLock::new();
     let backend = Linux::here();
     if data_dir.as_os_str().is_empty() {
         return backend.machine();
     }
-    // What this process has found out it does not find out again.
-    static LOOKED_IN: OnceLock<PathBuf> = OnceLock::new();
     if LOOKED_IN.get().is_some_and(|dir| dir == data_dir) {
         return backend.machine();
     }

@@ -348,7 +348,7 @@ mod tests {
         let ago = |time: Duration| Stand::Idle(Instant::now().checked_sub(time).unwrap());
         let (alone, crowded) = (Usage { processes: 1, ..Usage::default() }, Usage { processes: 2, ..Usage::default() });
         assert!(life(ago(IDLE)).over(&alone));
-        assert!(!life(ago(IDLE - Duration::from_secs(1))).over(&alone));
+        assert!(!life(ago(IDLE / 2)).over(&alone));
         assert!(life(ago(SETTLED)).over(&crowded));
         assert!(!life(Stand::Idle(Instant::now())).over(&crowded), "that may have been seen while it was in use");
         assert!(!life(Stand::Busy).over(&crowded), "a call may use as many as it likes");

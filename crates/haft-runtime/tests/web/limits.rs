@@ -117,7 +117,7 @@ async fn trickling() -> Server {
         if request.contains("/large") {
             return ok("", vec![b'x'; 5 << 20]);
         }
-        let head = [&b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n"[..], &[b'x'; 70 << 10]].concat();
+        let head = [&b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n"[..], &vec![b'x'; 70 << 10]].concat();
         Answer::Endless(head, b"x".to_vec(), Duration::from_millis(10))
     })
     .await
@@ -144,8 +144,8 @@ fn slow_answers_of_one_session_do_not_keep_another_waiting() {
         let ask = |session: &str, path: &str, halt: &Halt| {
             let mut call = Call::new(new_call_id(), "probe.ask", json!({"url": server.url(path)}));
             call.session = SessionId::new(session).unwrap();
-            let (haft, halt) = (&stage.haft, halt.clone());
-            async move { haft.call(call, &Yes, &halt).await }
+            let (layer, until) = (&stage.haft, halt.clone());
+            async move { layer.call(call, &Yes, &until).await }
         };
         // As many as there are turns: half of them are let through, and take all the room that one session has.
         let slow = futures_util::future::join_all((0..64).map(|_| ask("slow", "/", &halt)));

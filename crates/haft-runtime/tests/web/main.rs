@@ -80,7 +80,7 @@ impl Tool for Probe {
 
 /// A project whose agent has the probe.
 struct Stage {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     haft: Haft,
 }
 
@@ -88,7 +88,7 @@ impl Stage {
     fn new(web: WebSettings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let haft = process(dir.path(), web);
-        Self { _dir: dir, haft }
+        Self { dir, haft }
     }
 
     /// One that may reach these ports of this machine.

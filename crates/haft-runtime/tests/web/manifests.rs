@@ -28,7 +28,7 @@ fn with(tools: &[Value]) -> Stage {
         std::fs::write(home.join("tool.yml"), serde_json::to_string_pretty(tool).unwrap()).unwrap();
     }
     let haft = haft(dir.path(), &dir.path().join("tools"));
-    Stage { _dir: dir, haft }
+    Stage { dir, haft }
 }
 
 fn haft(dir: &Path, tools: &Path) -> Haft {
@@ -433,7 +433,7 @@ fn a_call_runs_what_was_decided_upon() {
             "network": true, "fs": {"read": [], "write": []}}, "approval": {"required": true, "reason": "It asks."}}),
         );
         let stage = with(std::slice::from_ref(&old));
-        let file = stage._dir.path().join("tools/tool/tool.yml");
+        let file = stage.dir.path().join("tools/tool/tool.yml");
         let new = asks(&server, "tool", json!({}), json!({}));
         let mut following = JoinSet::new();
         following.spawn(Arc::clone(stage.haft.shelf()).follow(|_| ()));

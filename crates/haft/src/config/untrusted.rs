@@ -19,7 +19,6 @@ pub(super) struct Tightened {
 
 /// Takes out what could loosen. `base` is what holds without the project.
 pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
-    let project = project.clone();
     // Every field is named, so that a new setting cannot slip through here.
     let Config {
         profile,
@@ -49,7 +48,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         secrets,
         dialect,
         store,
-    } = project;
+    } = project.clone();
     let may_reach = permissions.clone().tightened();
     let may_ask = web.clone().tightened();
     let held = confinement.clone().tightened(base.confinement.require);
@@ -79,14 +78,13 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("dialect", dialect.is_some());
     note("store", store.is_some());
     let approval = tighten_approval(approval, base.approval.level, &mut ignored);
-    let hooks = Hooks { confirm, ..Hooks::default() };
     let config = Config {
         profile,
         profiles,
         deny,
         agents,
         providers,
-        hooks,
+        hooks: Hooks { confirm, ..Hooks::default() },
         autonomy: stricter_autonomy,
         floor,
         approval,

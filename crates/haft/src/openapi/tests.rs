@@ -207,7 +207,9 @@ fn every_manifest_has_what_manifests_have_and_its_schema_compiles() {
         haft_core::Schema::compile(&made.manifest["inputs"]["schema"]).unwrap();
         let read =
             haft_core::manifest::Manifest::of(made.manifest.clone()).unwrap_or_else(|flaws| panic!("{}", flaws[0]));
-        let flaws = haft_core::manifest::lint::lint(&read, &Default::default(), &made.name, &Default::default());
+        let (written, found) =
+            (haft_core::manifest::written::Written::default(), haft_core::manifest::lint::Found::default());
+        let flaws = haft_core::manifest::lint::lint(&read, &written, &made.name, &found);
         assert!(flaws.is_empty(), "{}: {}", made.name, flaws[0]);
         let yaml = serde_saphyr::to_string(&made.manifest).unwrap();
         let again: Value = serde_saphyr::from_str(&yaml).unwrap();

@@ -75,7 +75,7 @@ impl Tool for Navigate {
             let mut aside = browser.aside().await;
             aside.warnings.splice(..0, lent.note.clone().into_iter().chain(opened.late));
             let data = opened.status.map_or_else(|| json!({}), |status| json!({ "status": status }));
-            let place = browser.place().await?;
+            let place = browser.place_at_last().await?;
             let part = match browser.content(Form::Tree, 0, SHOWN).await {
                 Ok(part) => part,
                 Err(error) => {

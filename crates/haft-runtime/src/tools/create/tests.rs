@@ -1,3 +1,5 @@
+//! What agents may propose, and what not.
+
 use super::*;
 use crate::testing::Stage;
 use haft_core::change::Change;
