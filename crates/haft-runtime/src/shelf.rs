@@ -1,6 +1,6 @@
 //! The shelf: tools that are files, found in folders, read, followed, and accepted.
 //!
-//! A process that makes one call reads one manifest, when that is called ([`Shelf::ready`]). One that lists tools reads
+//! A process that makes one call reads one manifest, when that is called (`Shelf::ready`). One that lists tools reads
 //! all of them ([`Shelf::load_all`]); one that stays follows them ([`Shelf::follow`]). In each case a file that cannot be
 //! read keeps the last good version of its tool, and never keeps another tool from being found.
 
