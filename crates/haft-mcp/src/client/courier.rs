@@ -1,5 +1,5 @@
 //! Who is spoken to for a bridged server. Its own host may be wherever it is, because the user named it; whatever else
-//! the server names (where to sign in, for one) has to be public, another port of the same host too.
+//! the server names (where to sign in, for one) has to be public. Other ports of its own host are its own.
 
 use haft_core::CallError;
 use haft_core::web::Target;
@@ -25,7 +25,7 @@ pub(super) fn client(url: &str, carrier: Carrier) -> Result<Client, CallError> {
 pub(super) struct Courier {
     own: Target,
     carrier: Carrier,
-    /// To the server itself, and nobody else.
+    /// To the server's own host, and nobody else.
     client: Client,
     /// To everybody else.
     outside: Client,
