@@ -233,7 +233,11 @@ impl Registry {
         let said = |name: &ToolName| {
             if is_spoken_otherwise(name) { name.api_name() == spoken } else { name.as_str() == spoken }
         };
-        self.read(|tools| tools.iter().find(|(name, _)| said(name)).map(|(_, entry)| Arc::clone(entry)))
+        let shipped = |entry: &Entry| !entry.is_manifests();
+        self.read(|tools| {
+            let named = |(name, entry): &(&ToolName, &Arc<Entry>)| shipped(entry) && said(name);
+            tools.iter().find(named).map(|(_, entry)| Arc::clone(entry))
+        })
     }
 
     /// Whether there is such a tool.
@@ -289,8 +293,9 @@ impl Registry {
     /// What a call means: its own dialect first, then canonical names, then what providers say, then any
     /// dialect's name that is unambiguous.
     pub fn resolve(&self, call: &Call) -> Result<Meant, CallError> {
-        // A manifest's exact name is stronger than a spelling.
-        if let Some(entry) = self.get(&call.spoken).filter(|entry| entry.is_manifests()) {
+        // A manifest's exact name is stronger than a spelling; one that nobody has accepted takes nobody's word.
+        let made = self.get(&call.spoken).filter(|entry| entry.is_manifests());
+        if let Some(entry) = made.clone().filter(|entry| entry.tool().barred().is_none()) {
             return Ok(Meant { entry, args: call.args.clone().into() });
         }
         if let Some(said) = call.dialect.entry(&call.spoken)
@@ -298,7 +303,8 @@ impl Registry {
         {
             return Ok(Meant { entry, args: said.to_canonical(call.args.clone())? });
         }
-        if let Some(entry) = self.get(&call.spoken).or_else(|| self.get_by_api_name(&call.spoken)) {
+        let plain = self.get(&call.spoken).filter(|entry| !entry.is_manifests());
+        if let Some(entry) = plain.or_else(|| self.get_by_api_name(&call.spoken)) {
             let args = mixed(&entry, call);
             return Ok(Meant { entry, args });
         }
@@ -311,7 +317,11 @@ impl Registry {
             };
             return Ok(Meant { entry, args });
         }
-        Err(self.unknown(call))
+        match made {
+            // It is said why it may not be called.
+            Some(entry) => Ok(Meant { entry, args: call.args.clone().into() }),
+            None => Err(self.unknown(call)),
+        }
     }
 
     fn unknown(&self, call: &Call) -> CallError {
@@ -388,9 +398,24 @@ fn mixed(entry: &Entry, call: &Call) -> Translated {
     understood(spec.name.as_str(), &spec.shapes.input, call.args.clone()).into()
 }
 
-/// The tools that a caller is told about: those the policy has for them, in the words of a dialect.
+/// The tools that a caller is told about: those the policy has for them, and nobody's that was not accepted. What such a
+/// one says of itself is not told to anybody, and it takes nobody's name.
 pub fn visible(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
-    let all = registry.list();
+    let counts = |entry: &Arc<Entry>| !entry.is_manifests() || entry.tool().barred().is_none();
+    told(registry.list().into_iter().filter(counts).collect(), policy, caller)
+}
+
+/// The same for people, who are also shown what was not accepted.
+pub fn listed(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
+    let barred = |entry: &Arc<Entry>| entry.is_manifests() && entry.tool().barred().is_some();
+    let admitted = |entry: &Arc<Entry>| policy.admits(&entry.spec().name, caller).is_ok();
+    let mut all = visible(registry, policy, caller);
+    all.extend(registry.list().into_iter().filter(|entry| barred(entry) && admitted(entry)));
+    all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+    all
+}
+
+fn told(all: Vec<Arc<Entry>>, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
     // What models would call by a manifest's name, they would not reach.
     let taken: BTreeSet<String> =
         all.iter().filter(|entry| entry.is_manifests()).map(|entry| entry.spec().name.api_name()).collect();

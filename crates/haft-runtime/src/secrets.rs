@@ -247,6 +247,11 @@ impl Used {
         self.each(|mask| mask.text(text));
     }
 
+    /// Masks them in what was printed, before anything of it is cut.
+    pub(crate) fn mask_bytes(&self, bytes: &mut Vec<u8>) {
+        self.each(|mask| mask.bytes(bytes, false));
+    }
+
     /// Masks them in a value, in names as well.
     pub(crate) fn mask_value(&self, value: &mut Value) {
         self.each(|mask| mask.value(value));

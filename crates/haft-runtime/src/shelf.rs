@@ -36,6 +36,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// How many tools are looked at to find the servers that one of them needs.
+const CALLED_MAX: usize = 100;
 /// How often a process that stays looks whether something has changed.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -217,8 +219,11 @@ impl Shelf {
 
     /// The tools that a tool calls, by name, for whoever has to meet their servers first.
     pub async fn calls_of(&self, name: &str) -> Vec<String> {
-        let (mut all, mut left) = (Vec::new(), vec![(name.to_owned(), 0)]);
+        let (mut all, mut left, mut seen) = (Vec::new(), vec![(name.to_owned(), 0)], BTreeSet::new());
         while let Some((name, depth)) = left.pop() {
+            if !seen.insert(name.clone()) || seen.len() > CALLED_MAX {
+                continue;
+            }
             // Whether it can be read is said when it is called.
             let _ = self.ready(&name).await;
             let state = self.state();
@@ -262,18 +267,23 @@ impl Shelf {
 
     fn reported(&self, judge: fn(&Accepted) -> Standing) -> Report {
         let state = self.state();
-        let shelved = |(name, held): (&String, &Held)| Shelved {
-            name: name.clone(),
-            file: self.file(held.folder, name),
-            kind: held.good.as_ref().map(|good| good.manifest.kind.word()),
-            standing: match (self.folders[held.folder].whose, &held.accepted) {
+        let shelved = |(name, held): (&String, &Held)| {
+            let standing = match (self.folders[held.folder].whose, &held.accepted) {
                 (Whose::Own, _) => Standing::Own,
                 (Whose::Project, Some(accepted)) => judge(accepted),
                 (Whose::Project, None) => Standing::Untrusted,
-            },
-            flaws: held.flaws.clone(),
-            instead_of: held.instead_of.as_ref().map(ToString::to_string),
-            manifest: held.good.as_ref().map(|good| Arc::clone(&good.manifest)),
+            };
+            // What does not count takes nobody's place.
+            let instead_of = held.instead_of.as_ref().filter(|_| standing.counts());
+            Shelved {
+                name: name.clone(),
+                file: self.file(held.folder, name),
+                kind: held.good.as_ref().map(|good| good.manifest.kind.word()),
+                standing,
+                flaws: held.flaws.clone(),
+                instead_of: instead_of.map(ToString::to_string),
+                manifest: held.good.as_ref().map(|good| Arc::clone(&good.manifest)),
+            }
         };
         Report { tools: state.held.iter().map(shelved).collect(), notes: state.notes.clone() }
     }

@@ -12,7 +12,7 @@ use haft_core::web::Rules;
 use haft_core::{CallId, Hold};
 use haft_sandbox::{Backend, Bare, Bounds, Confinement, Level, Machine, Network, Plan, SandboxError, Writes, roots};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 /// How much has to be enforced for a program to run at all.
@@ -143,11 +143,19 @@ impl Terms {
         let backend = haft_sandbox::backend();
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
+        for path in permissions.fs.read.iter().chain(&permissions.fs.write) {
+            stays(path, workspace)?;
+        }
         let at = |path: &String| workspace.root().join(path);
         let (write, granted) = guard::split(&permissions.fs.write.iter().map(at).collect::<Vec<_>>());
         let layered = !write.is_empty() && machine.layers && machine.level == Level::Full;
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
-        let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
+        // Whoever may write there must not decide what runs here later, nor what is told about that.
+        let kept = [".haft", ".glee"].map(|dir| workspace.root().join(dir));
+        let protected =
+            kept.iter().flat_map(|dir| ["tools", "config.yml", "audit"].map(|part| dir.join(part))).collect();
+        let guard = Guard { roots: write.clone(), granted, protected, own, home };
+        let within = |place: &PathBuf| place.exists() && write.iter().any(|root| place.starts_with(root));
         let named: Vec<PathBuf> = permissions.fs.read.iter().map(at).collect();
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
@@ -156,7 +164,7 @@ impl Terms {
         let programs = environment::toolchains().into_iter().filter(|place| place.is_dir());
         let wanted = Confinement {
             read: named.iter().chain(made_of).cloned().chain(programs).collect(),
-            protect: guard.for_kernel(),
+            protect: guard.for_kernel().into_iter().filter(within).collect(),
             hide,
             network: reached(&permissions.network, rules),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
@@ -242,6 +250,22 @@ impl Terms {
     pub(crate) fn stage(&self, call: &CallId) -> std::io::Result<Arc<Staging>> {
         Staging::create(&Self::staging_base(&self.data_dir), call)
     }
+}
+
+/// Refuses a declared place that a link leads out of the project, and haft's own. What somebody accepted is what is
+/// written there.
+fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
+    let place = workspace.root().join(declared);
+    let refused = |why: &str| SandboxError::Unclear(format!("`{}`: {why}", haft_core::preview::inert(declared)));
+    if workspace.own_places().iter().any(|own| place.starts_with(own)) {
+        return Err(refused("it is haft's own, and no tool's to touch"));
+    }
+    let plain = Path::new(declared).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let real = place.ancestors().find_map(|above| above.canonicalize().ok());
+    if plain && real.is_none_or(|real| !real.starts_with(workspace.root())) {
+        return Err(refused("a link leads out of the project; name the place itself if it is meant"));
+    }
+    Ok(())
 }
 
 /// The network of a manifest's program: what it declares, as far as the user's rules go.

@@ -97,7 +97,9 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
 
 /// What it printed and how it ended, as a reply.
 fn told(stage: &Stage, filled: &Filled, came: Came) -> Reply {
-    let Came { kept, ending, stdout, stderr } = came;
+    let Came { kept, ending, mut stdout, mut stderr } = came;
+    stage.scene.used().mask_bytes(&mut stdout);
+    stage.scene.used().mask_bytes(&mut stderr);
     let complaint = said(&stderr);
     let mut warnings = ending.warnings;
     let (mut reply, odd) = match (filled.stdout, ending.error.is_some()) {

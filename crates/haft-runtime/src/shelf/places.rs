@@ -34,12 +34,15 @@ pub(super) struct Entry {
 
 impl<'g> Ground<'g> {
     pub(super) fn of(scene: &'g Scene, dir: &'g Path, permissions: &'g Permissions) -> Self {
-        Self { root: scene.workspace().root(), dir, permissions }
+        // A tool of the user's own finds what belongs to it beside itself, and never in whatever project it is called in.
+        let own = scene.workspace().own_places().iter().any(|place| dir.starts_with(place));
+        Self { root: if own { dir } else { scene.workspace().root() }, dir, permissions }
     }
 
     /// The program that a manifest names: by a path from the project's root, or by a name that is looked up.
     pub(super) fn entry(&self, named: &str) -> Result<Entry, CallError> {
-        let found = if named.contains('/') { None } else { look_up(named) };
+        // A name without a slash is looked up, and nowhere else: what lies in the project is named by its path.
+        let found = if named.contains('/') { None } else { Some(look_up(named).unwrap_or_default()) };
         let path = found.clone().unwrap_or_else(|| self.root.join(named));
         let shown = cut(&inert(named), 80);
         let real = path.canonicalize().map_err(|_| {
@@ -55,7 +58,8 @@ impl<'g> Ground<'g> {
         executable(&real, &shown)?;
         let mut made_of = Vec::new();
         made_of.extend(foreign(&real));
-        made_of.extend(interpreter(&real).as_deref().and_then(foreign));
+        let reader = interpreter(&real).filter(|reader| self.holds(reader) || is_installed(reader));
+        made_of.extend(reader.as_deref().and_then(foreign));
         // A program that goes by the name it was called by is called by that, where the name can be read.
         let path = if self.reads(&path) || is_system(&path) { path } else { real };
         Ok(Entry { path, made_of })
@@ -89,6 +93,11 @@ impl<'g> Ground<'g> {
 
 fn is_in(place: &Path, dir: &Path) -> bool {
     dir.canonicalize().is_ok_and(|dir| place.starts_with(dir))
+}
+
+/// Whether a place is among the programs that the user has installed.
+fn is_installed(path: &Path) -> bool {
+    path.is_file() && environment::toolchains().iter().any(|place| path.starts_with(place))
 }
 
 fn is_system(path: &Path) -> bool {
@@ -126,8 +135,9 @@ fn interpreter(real: &Path) -> Option<PathBuf> {
     std::fs::File::open(real).ok()?.take(FIRST_LINE).read_to_end(&mut line).ok()?;
     let line = line.strip_prefix(b"#!")?;
     let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next()?).into_owned();
-    let mut words = line.split_whitespace();
-    let first = PathBuf::from(words.next()?);
+    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+    // The kernel finds a relative one from where the program starts, which is not here.
+    let first = words.next().map(PathBuf::from).filter(|first| first.is_absolute())?;
     if first.file_name().is_some_and(|name| name == "env") {
         let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
         return look_up(name)?.canonicalize().ok();

@@ -56,6 +56,7 @@ pub(super) async fn run(made: &Made, python: &Python, scene: &Scene) -> Result<R
     };
     reply.error = came.reply.error.take().or(error);
     reply.warnings = std::mem::take(&mut came.reply.warnings);
+    scene.used().mask_bytes(&mut came.printed);
     let printed = said(&came.printed);
     if !printed.is_empty() {
         reply.warnings.push(format!("printed: {printed}"));
@@ -91,11 +92,12 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     }
     let ground = Ground::of(scene, made.dir(), &made.manifest().permissions);
     let cwd = ground.start(python.cwd.as_deref())?;
-    let found = interpreter(ground.root, python.venv.as_deref())?;
+    let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;
     made_of.extend(made.dir().canonicalize());
     made_of.extend(module_files(&cwd, &python.module));
-    let flags = ["-I", "-B", "-X", "utf8", "-c", DRIVER];
+    // What is compiled and lies beside a source is not what somebody looked at.
+    let flags = ["-I", "-B", "-X", "utf8", "-X", "pycache_prefix=/tmp/pycache", "-c", DRIVER];
     let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into)).collect();
     let program = Program { argv, env: program::environment(secrets, &[])?, shares_job: false, cwd };
     Ok(Ready { program, made_of, order, id, timeout: program::timeout(made) })
@@ -276,8 +278,9 @@ struct Found {
     made_of: Vec<PathBuf>,
 }
 
-/// The interpreter of a virtual environment, or the machine's own.
-fn interpreter(root: &Path, venv: Option<&str>) -> Result<Found, CallError> {
+/// The interpreter of a virtual environment, or the machine's own. An environment lies in the project or beside the
+/// manifest, and nothing of it is shown but what an environment has.
+fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
     let Some(venv) = venv else {
         let path = machines_own().ok_or_else(|| {
             CallError::not_found("there is no python3 on this machine")
@@ -295,7 +298,14 @@ fn interpreter(root: &Path, venv: Option<&str>) -> Result<Found, CallError> {
         return Err(CallError::not_found(format!("there is no virtual environment at `{shown}`"))
             .hint(format!("`python3 -m venv {shown}` makes one")));
     };
-    let made_of = std::iter::once(dir).chain(prefix(&path)).collect();
+    let below = |place: &Path| place.canonicalize().is_ok_and(|place| dir.starts_with(&place) && dir != place);
+    if !(below(root) || below(own)) || !dir.join("pyvenv.cfg").is_file() {
+        let shown = cut(&inert(venv), 80);
+        return Err(CallError::invalid(format!("`{shown}` is no virtual environment of the project"))
+            .hint("one that `python3 -m venv` made lies below the project's root and has a pyvenv.cfg"));
+    }
+    let parts = ["bin", "lib", "lib64", "pyvenv.cfg"].map(|part| dir.join(part));
+    let made_of = parts.into_iter().filter(|part| part.exists()).chain(prefix(&path)).collect();
     Ok(Found { path, made_of })
 }
 
@@ -316,10 +326,10 @@ fn machines_own() -> Option<PathBuf> {
 fn prefix(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok().filter(|real| !environment::is_system(real))?;
     let prefix = real.parent().and_then(Path::parent)?;
-    let home = environment::real_home();
-    // A home is no installation.
-    let around_home = home.is_some_and(|home| home.starts_with(prefix));
-    if around_home || prefix.parent().is_none() || !prefix.join("lib").is_dir() {
+    // Only where programs are kept is there an installation around one; a home is none.
+    let installed = environment::toolchains().iter().any(|place| prefix.starts_with(place) || real.starts_with(place));
+    let around_home = environment::real_home().is_some_and(|home| home.starts_with(prefix));
+    if !installed || around_home || prefix.parent().is_none() || !prefix.join("lib").is_dir() {
         return Some(real);
     }
     Some(prefix.to_owned())
@@ -373,8 +383,13 @@ mod tests {
     #[test]
     fn a_venv_that_is_not_there_is_said_to_be() {
         let dir = tempfile::tempdir().unwrap();
-        let error = interpreter(dir.path(), Some(".venv")).err().unwrap();
+        let error = interpreter((dir.path(), dir.path()), Some(".venv")).err().unwrap();
         assert_eq!(error.message, "there is no virtual environment at `.venv`");
         assert_eq!(error.hint.as_deref(), Some("`python3 -m venv .venv` makes one"));
+        for elsewhere in ["/", "/usr", "."] {
+            let error = interpreter((dir.path(), dir.path()), Some(elsewhere)).err().unwrap();
+            let known = ["no virtual environment", "there is no virtual"];
+            assert!(known.iter().any(|word| error.message.contains(word)), "{elsewhere}: {}", error.message);
+        }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many files may belong to one tool, and how much they may hold together.
@@ -215,7 +215,8 @@ fn inventory(
     Ok(files)
 }
 
-/// The files of the project that a tool starts: its entrypoint, or its module and the packages that it is in.
+/// The files of the project that a tool starts: its entrypoint; or its module, the packages that it is in, and the
+/// interpreter of its environment. Each by the name that it really has: what a link leads to is what runs.
 fn started(root: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, String> {
     let candidates = match &manifest.exec {
         Exec::Command(command) if command.entrypoint.contains("${") => {
@@ -225,27 +226,47 @@ fn started(root: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, String> {
         Exec::Python(python) => {
             let from = root.join(python.cwd.as_deref().unwrap_or("."));
             let words: Vec<&str> = python.module.split('.').collect();
-            let package = |count: usize| from.join(words[..count].iter().collect::<PathBuf>());
-            let mut all: Vec<PathBuf> = (1..=words.len()).map(|count| package(count).join("__init__.py")).collect();
-            all.push(package(words.len()).with_extension("py"));
+            let mut all = vec![from.join(words[0]), from.join(words[0]).with_extension("py")];
+            if let Some(venv) = &python.venv {
+                all.extend(["bin/python3", "bin/python", "pyvenv.cfg"].map(|part| root.join(venv).join(part)));
+            }
             all
         }
         _ => Vec::new(),
     };
-    let plain: Vec<PathBuf> = candidates.iter().map(|path| normal(path)).collect();
-    Ok(plain.into_iter().filter(|path| path.starts_with(root) && path.symlink_metadata().is_ok()).collect())
+    let mut found = Vec::new();
+    for path in candidates {
+        // What is not there cannot be started, and what is the system's is nobody's to change here.
+        let Ok(real) = path.canonicalize() else { continue };
+        match real.metadata() {
+            _ if !real.starts_with(root) => {}
+            Ok(meta) if meta.is_dir() => package(&real, &mut found)?,
+            _ => found.push(real),
+        }
+    }
+    Ok(found)
 }
 
-/// The path without `.` and `..`, so that one file has one name.
-fn normal(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other),
+/// All files of a package, which may be imported by one another.
+fn package(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), String> {
+    let (mut left, mut dirs) = (vec![dir.to_owned()], 0);
+    while let Some(next) = left.pop() {
+        dirs += 1;
+        let entries = std::fs::read_dir(&next).map_err(|error| format!("`{}`: {error}", next.display()))?;
+        for entry in entries.flatten() {
+            let compiled = entry.file_name() == "__pycache__";
+            match entry.file_type() {
+                // What is compiled there is not read.
+                Ok(kind) if kind.is_dir() && !compiled => left.push(entry.path()),
+                Ok(kind) if !kind.is_dir() => found.push(entry.path()),
+                _ => {}
+            }
         }
-        plain
-    })
+        if dirs > FILES_MAX || found.len() > FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files belong to it, which nobody can look through"));
+        }
+    }
+    Ok(())
 }
 
 /// The digest of a file, or of a link and what it leads to.

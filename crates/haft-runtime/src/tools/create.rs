@@ -78,7 +78,7 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
     let text = written(&manifest)?;
     files_fit(&files, FILES_MAX, BYTES_MAX)?;
     clean(&text, &files)?;
-    check(&manifest, &text, &files, scene)?;
+    check(&manifest, &text, &files)?;
     within(&manifest, scene)?;
     is_free(&name, scene)?;
     let target = Target::directory(scene, "tool", &format!(".haft/tools/{name}"), "tool.yml");
@@ -169,7 +169,7 @@ fn written(manifest: &Manifest) -> Result<String, CallError> {
 }
 
 /// Everything that is wrong with it although it has the right shape.
-fn check(manifest: &Manifest, text: &str, files: &BTreeMap<String, String>, scene: &Scene) -> Result<(), CallError> {
+fn check(manifest: &Manifest, text: &str, files: &BTreeMap<String, String>) -> Result<(), CallError> {
     let flaws = lint(manifest, &Written::new(text), &manifest.name, &Found::default());
     let mut lines: Vec<String> = flaws
         .into_iter()
@@ -181,7 +181,7 @@ fn check(manifest: &Manifest, text: &str, files: &BTreeMap<String, String>, scen
     {
         lines.push("approval.reason: is missing: whoever is asked for approval has to be told why".to_owned());
     }
-    lines.extend(kept::missing(manifest, files, scene.workspace().root()));
+    lines.extend(kept::missing(manifest, files));
     if lines.is_empty() { Ok(()) } else { Err(flawed(&lines)) }
 }
 
@@ -233,6 +233,9 @@ fn is_free(name: &str, scene: &Scene) -> Result<(), CallError> {
     let registry = &scene.catalogue().registry;
     let spoken = ToolName::new(name).map(|name| name.api_name()).unwrap_or_default();
     let known = registry.get(name).or_else(|| registry.get_by_api_name(&spoken));
+    if let Some(said) = haft_core::dialect::elsewhere(name).first() {
+        return Err(taken(&format!("`{name}` is what others call {}", said.canonical())));
+    }
     if let Some(other) = known.filter(|entry| entry.spec().reach.declared.is_none()) {
         return Err(taken(&format!("`{name}` is how models call {}", other.spec().name)));
     }

@@ -258,3 +258,29 @@ async fn others_are_not_signalled() {
         }
     }
 }
+
+#[tokio::test]
+async fn no_link_and_no_environment_shows_more_than_is_declared() {
+    let stage = stage();
+    std::os::unix::fs::symlink(stage.outside(), stage.root().join("way")).unwrap();
+    let place = stage.outside().join("elsewhere.txt");
+    let order = json!([["it", "read", place]]);
+    stage.tool(
+        "linked",
+        json!({"exec": {"command": {"entrypoint": "./probe/main.py", "stdin": "${order}"}},
+        "permissions": permissions(json!(false), &["way/elsewhere.txt"], &[], json!({}))}),
+    );
+    let came = stage.call("linked", json!({ "order": order })).await;
+    let said = wrong(&came);
+    assert!(said.contains("a link leads out of the project"), "{said}");
+    for venv in ["/", "/usr", ".", "way"] {
+        let python = json!({"module": "probe", "function": "run", "args": ["${order}"], "cwd": "probe", "venv": venv});
+        stage.tool(
+            "housed",
+            json!({"exec": {"python": python}, "permissions": permissions(json!(false), &[], &[], json!({}))}),
+        );
+        let came = stage.call("housed", json!({ "order": order })).await;
+        let said = wrong(&came);
+        assert!(said.contains("virtual environment"), "{venv}: {said}");
+    }
+}

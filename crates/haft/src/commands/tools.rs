@@ -9,7 +9,7 @@ use crate::style::{self, BOLD, FAINT, NAME, paint};
 use haft_core::provider::Provider;
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, Caller, Dialect, ErrorKind};
-use haft_runtime::registry::{Entry, declaration, visible};
+use haft_runtime::registry::{Entry, declaration, listed, visible};
 use haft_runtime::shelf::{Report, Shelved};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,7 +24,9 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
         warn(&shelf, args.name.as_deref());
     }
     let caller = Caller { provider: args.provider.clone(), ..app.caller.clone() };
-    let entries = visible(app.haft.registry(), app.haft.settings().policy(), &caller);
+    // A person sees all of them; what is printed for a model is what models are told.
+    let tell = if provider.is_some() || args.cost { visible } else { listed };
+    let entries = tell(app.haft.registry(), app.haft.settings().policy(), &caller);
     let mut declared: Vec<(Arc<Entry>, Value)> = in_order(&entries, dialect);
     if provider.is_none() {
         for (entry, value) in &mut declared {

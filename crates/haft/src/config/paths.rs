@@ -58,9 +58,10 @@ impl Paths {
     /// Where tools that are files are kept. An earlier folder is stronger.
     pub fn tool_folders(&self) -> Vec<Folder> {
         vec![
+            // No project takes the place of what is the user's own.
+            Folder { path: self.config.join("tools"), whose: Whose::Own },
             Folder { path: self.root.join(".haft/tools"), whose: Whose::Project },
             Folder { path: self.root.join(".glee/tools"), whose: Whose::Project },
-            Folder { path: self.config.join("tools"), whose: Whose::Own },
         ]
     }
 

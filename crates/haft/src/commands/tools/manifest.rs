@@ -30,7 +30,10 @@ pub(in crate::commands) fn summary(manifest: &Manifest) -> Vec<String> {
         ("does", does(manifest)),
         ("is", format!("{}, version {}: {}", manifest.kind.word(), manifest.version, manifest.description.trim())),
     ];
-    rows.iter().map(|(what, text)| format!("{what:<10}{}", cut(&inert(text), LINE_MAX))).collect()
+    // What it may touch is never cut: that is what is asked about.
+    let whole = |what: &str| ["network", "reads", "writes", "secrets"].contains(&what);
+    let shown = |what: &str, text: &str| if whole(what) { inert(text) } else { cut(&inert(text), LINE_MAX) };
+    rows.iter().map(|(what, text)| format!("{what:<10}{}", shown(what, text))).collect()
 }
 
 fn network(network: &Reachable) -> String {
