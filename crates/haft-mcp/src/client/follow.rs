@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How many pages of tools are read.
 const PAGES_MAX: usize = 50;
+/// How often, and how long each time, the last words of a program are waited for.
+const LOOKS: usize = 10;
+const LOOK: Duration = Duration::from_millis(20);
 /// How many tools.
 const TOOLS_MAX: usize = 2000;
 /// How large all declarations together may be.
@@ -80,6 +83,7 @@ pub(super) async fn follow(
             }
         }
     };
+    last_words(&connection).await;
     drop(tasks);
     let why = connection.noticed.fatal().or(why).unwrap_or_else(|| "the connection broke".to_owned());
     Some((crashed(&connection, &why), true))
@@ -94,6 +98,16 @@ async fn ending(standing: &mut Standing, error: CallError) -> CallError {
     let why = standing.connection.noticed.fatal().or(ended).unwrap_or(error.message);
     // What the server wants to know of whoever asks has to get to whoever can sign in.
     CallError { hint: error.hint, details: error.details, ..crashed(&standing.connection, &why) }
+}
+
+/// Waits a moment for what a program complained about when it ended: its end may be noticed before its words are read.
+async fn last_words(connection: &Connection) {
+    for _ in 0..LOOKS {
+        if connection.noticed.complaint().is_some() {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 fn crashed(connection: &Connection, why: &str) -> CallError {

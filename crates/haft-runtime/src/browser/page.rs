@@ -182,8 +182,10 @@ impl Browser {
         match self.place().await {
             Err(error) if error.kind == ErrorKind::Timeout => {
                 let tab = self.tab()?;
-                // It is heard where scripts run, so it may be answered late or not at all.
+                // A script may run for ever, or wait for an answer to a dialog. Both are heard where scripts run, so they
+                // may be answered late or not at all.
                 let _ = self.ask(&tab, "Runtime.terminateExecution", json!({}), SETTLE).await;
+                let _ = self.ask(&tab, "Page.handleJavaScriptDialog", json!({ "accept": false }), SETTLE).await;
                 self.place().await
             }
             place => place,

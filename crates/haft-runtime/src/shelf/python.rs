@@ -305,7 +305,9 @@ fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found,
             .hint("one that `python3 -m venv` made lies below the project's root and has a pyvenv.cfg"));
     }
     let parts = ["bin", "lib", "lib64", "pyvenv.cfg"].map(|part| dir.join(part));
-    let made_of = parts.into_iter().filter(|part| part.exists()).chain(prefix(&path)).collect();
+    // `lib64` is a link to `lib` there, and links are not roots.
+    let real = |part: &PathBuf| part.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
+    let made_of = parts.into_iter().filter(real).chain(prefix(&path)).collect();
     Ok(Found { path, made_of })
 }
 

@@ -86,7 +86,7 @@ async fn a_program_has_to_be_there_in_the_project_and_runnable() {
     };
     assert_eq!(said("./nothing.sh").await, "there is no program `./nothing.sh`");
     assert_eq!(said("no-such-program").await, "there is no program `no-such-program`");
-    assert_eq!(said("data.txt").await, "the entrypoint `data.txt` may not be run");
+    assert_eq!(said("./data.txt").await, "the entrypoint `./data.txt` may not be run");
     assert_eq!(said("../haft.db").await, "the entrypoint `../haft.db` leads out of the project");
     stage.tool("odd", json!({"exec": {"command": {"entrypoint": "true", "cwd": ".."}}}));
     assert_eq!(wrong(&stage.call("odd", json!({})).await), "`..` leads out of the project");

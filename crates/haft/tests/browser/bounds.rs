@@ -27,7 +27,7 @@ fn a_page_that_is_too_much_is_bounded() {
     assert!(large.output.contains("[more follows"), "{}", &large.output[..200]);
 
     // A dialog after the other: dismissed, then ended.
-    let insistent = scene.call("browser.navigate", json!({ "url": site.url("/dialogs"), "timeout_ms": 120_000 }));
+    let insistent = scene.call("browser.navigate", json!({ "url": site.url("/dialogs"), "timeout_ms": 30_000 }));
     assert_eq!(insistent.output.matches("Dialog, alert: again").count(), 5, "{insistent:#?}");
     let told = |warning: &String| {
         warning.starts_with("the page opened ") && warning.ends_with(" dialogs, which were dismissed")

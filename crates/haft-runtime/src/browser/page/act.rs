@@ -222,12 +222,14 @@ impl Browser {
             "returnByValue": true,
             "timeout": millis,
         });
+        let begun = std::time::Instant::now();
+        let endless = || CallError::new(ErrorKind::Timeout, format!("the script did not end within {millis} ms"));
         let answer = self.wire.ask(Some(&tab.session), "Runtime.evaluate", params, patience).await;
         let answer = match answer {
             Err(late) if late.kind == ErrorKind::Timeout => {
                 // What runs without end would keep the page from ever answering again.
                 let _ = self.wire.ask(Some(&tab.session), "Runtime.terminateExecution", json!({}), PATIENCE).await;
-                return Err(CallError::new(ErrorKind::Timeout, format!("the script did not end within {millis} ms")));
+                return Err(endless());
             }
             answer => answer?,
         };
@@ -237,6 +239,8 @@ impl Browser {
                 failed("its result cannot be given as JSON")
             }
             "uniqueContextId not found" | "Cannot find context with specified id" => moved("nothing was evaluated"),
+            // The browser itself ends what takes longer than it was given, and has no better words for it.
+            "Internal error" if begun.elapsed() * 10 >= patience * 9 => endless(),
             other => failed(other),
         })?;
         if let Some(thrown) = answer.get("exceptionDetails") {
