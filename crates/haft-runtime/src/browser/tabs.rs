@@ -180,6 +180,7 @@ impl Tabs {
             "Target.detachedFromTarget" => self.detached(params),
             "Inspector.targetCrashed" => self.crashed(event),
             "Fetch.requestPaused" => return self.paused(event),
+            "Network.responseReceived" if params["type"] == "Document" => self.came(event),
             "Page.frameNavigated" => self.navigated(event),
             "Runtime.executionContextCreated" => self.context(event),
             "Page.navigatedWithinDocument" => self.moved(event),
@@ -219,7 +220,9 @@ impl Tabs {
             to("Page.setLifecycleEventsEnabled", json!({ "enabled": true })),
             to("Inspector.enable", json!({})),
             to("Emulation.setDeviceMetricsOverride", metrics),
-            to("Fetch.enable", json!({ "patterns": [document("Request"), document("Response")] })),
+            // Nothing of what comes is kept for us.
+            to("Network.enable", json!({ "maxTotalBufferSize": 0, "maxResourceBufferSize": 0 })),
+            to("Fetch.enable", json!({ "patterns": [document()] })),
             go,
         ]
     }
@@ -234,17 +237,21 @@ impl Tabs {
         }
     }
 
-    /// A document is asked for, or has come. It goes on at once; where it leads is known before anything of it runs.
-    fn paused(&mut self, event: &Value) -> Vec<Command> {
-        let params = &event["params"];
-        let came = params["responseStatusCode"].as_u64().map(|status| u16::try_from(status).unwrap_or_default());
-        let (visits, failed) = (Arc::clone(&self.visits), params.get("responseErrorReason").is_some());
+    /// A document has come.
+    fn came(&mut self, event: &Value) {
+        let status = event["params"]["response"]["status"].as_u64().and_then(|status| u16::try_from(status).ok());
         if let Some(tab) = self.whole(event) {
-            tab.status = came;
-            if came.is_none() && !failed {
-                params["request"]["url"].as_str().unwrap_or_default().clone_into(&mut tab.asked);
-                visits.go(&tab.asked);
-            }
+            tab.status = status;
+        }
+    }
+
+    /// A document is asked for. It goes on at once; where it leads is known before anything of it runs.
+    fn paused(&mut self, event: &Value) -> Vec<Command> {
+        let (params, visits) = (&event["params"], Arc::clone(&self.visits));
+        if let Some(tab) = self.whole(event) {
+            tab.status = None;
+            params["request"]["url"].as_str().unwrap_or_default().clone_into(&mut tab.asked);
+            visits.go(&tab.asked);
         }
         let session = event["sessionId"].as_str().map(str::to_owned);
         vec![(session, "Fetch.continueRequest", json!({ "requestId": params["requestId"] }))]
@@ -355,8 +362,8 @@ impl Tabs {
 }
 
 /// Which requests are looked at on their way: those for documents.
-fn document(stage: &str) -> Value {
-    json!({ "urlPattern": "*", "resourceType": "Document", "requestStage": stage })
+fn document() -> Value {
+    json!({ "urlPattern": "*", "resourceType": "Document", "requestStage": "Request" })
 }
 
 /// Exact for every size that a download can have.
@@ -433,9 +440,8 @@ mod tests {
         assert_eq!(went, [(Some("S1".to_owned()), "Fetch.continueRequest", json!({ "requestId": "R" }))]);
         said(&mut tabs, "Fetch.requestPaused", asks("F", "https://elsewhere.example/"));
         assert!(tabs.visits.only(&own), "a frame in a page is not the page");
-        let mut came = asks("T1", "http://127.0.0.1:8080/a");
-        came["responseStatusCode"] = 404.into();
-        said(&mut tabs, "Fetch.requestPaused", came);
+        let came = json!({ "type": "Document", "frameId": "T1", "response": { "status": 404 } });
+        said(&mut tabs, "Network.responseReceived", came);
         let tab = tabs.current().unwrap();
         assert_eq!((tab.asked.as_str(), tab.status), ("http://127.0.0.1:8080/a", Some(404)));
         said(&mut tabs, "Fetch.requestPaused", asks("T1", "https://elsewhere.example/"));
