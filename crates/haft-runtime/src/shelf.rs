@@ -27,19 +27,20 @@ use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
 use haft_core::manifest::{Exec, Manifest};
 use haft_core::{CallError, ToolName};
-use haft_store::{Pin, Store};
+use haft_store::{Pin, PinsAsOf, Store};
 use made::Made;
 use serde::Serialize;
 use standing::Accepted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many tools are looked at to find the servers that one of them needs.
 const CALLED_MAX: usize = 100;
-/// How often a process that stays looks whether something has changed.
+/// How often a process that stays looks whether something has changed; less often, if looking takes long.
 const EVERY: Duration = Duration::from_secs(1);
+const SHARE: u32 = 50;
 
 /// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
 pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
@@ -148,7 +149,12 @@ struct Held {
 struct State {
     held: BTreeMap<String, Held>,
     notes: Vec<Note>,
+    /// What was accepted, as far as nothing else has been since.
+    pins: Option<(PinsAsOf, Arc<Pins>)>,
 }
+
+/// What was accepted, by name.
+type Pins = BTreeMap<String, Pin>;
 
 /// The tools that are files.
 pub struct Shelf {
@@ -245,13 +251,14 @@ impl Shelf {
     pub async fn follow(self: Arc<Self>, tell: impl Fn(&str) + Send) {
         let mut told: BTreeSet<String> = BTreeSet::new();
         loop {
+            let begun = Instant::now();
             if let Err(error) = self.load_all().await {
                 tell(&error.message);
             }
             let now: BTreeSet<String> = self.brief().warnings().into_iter().collect();
             now.difference(&told).for_each(|warning| tell(warning));
             told = now;
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(EVERY.max(begun.elapsed() * SHARE)).await;
         }
     }
 
@@ -314,9 +321,15 @@ impl Shelf {
         format!("tools:{}", self.root.display())
     }
 
-    async fn pins(&self) -> Result<BTreeMap<String, Pin>, CallError> {
+    async fn pins(&self) -> Result<Arc<Pins>, CallError> {
+        let now = self.store.pins_as_of(&self.server()).await.map_err(crate::store_error)?;
+        if let Some((_, pins)) = self.state().pins.as_ref().filter(|(known, _)| *known == now) {
+            return Ok(Arc::clone(pins));
+        }
         let pins = self.store.pins(&self.server()).await.map_err(crate::store_error)?;
-        Ok(pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect())
+        let pins = Arc::new(pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect::<Pins>());
+        self.state().pins = now.is_settled().then(|| (now, Arc::clone(&pins)));
+        Ok(pins)
     }
 
     /// Whether a tool of this name is there that no manifest made.

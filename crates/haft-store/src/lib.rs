@@ -26,7 +26,7 @@ pub use calls::{News, Traced, Wanted};
 pub use error::StoreError;
 pub use heard::HOLDS_MS;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
-pub use pins::Pin;
+pub use pins::{Pin, PinsAsOf};
 pub use proposals::Proposal;
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};

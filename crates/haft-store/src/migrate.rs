@@ -67,10 +67,12 @@ const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX proposals_by_session ON proposals (session);
     CREATE INDEX proposals_by_name ON proposals (root, what, name);",
+    // 5: whether something was accepted since is asked every second, and must not read what was accepted.
+    "CREATE INDEX pins_by_time ON pins (server, at_ms);",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 4;
+pub(crate) const KNOWN: i64 = 5;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -26,7 +26,32 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Pin> {
     Ok(Pin { tool: row.get(0)?, digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO), declaration })
 }
 
+/// How many pins a server has, and when the last of them was made: what tells one state of them from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PinsAsOf {
+    count: i64,
+    latest_ms: i64,
+}
+
+impl PinsAsOf {
+    /// Whether nothing can come to it any more that looks the same: clocks are coarse.
+    pub fn is_settled(self) -> bool {
+        self.latest_ms.saturating_add(1000) < now_ms()
+    }
+}
+
 impl Store {
+    /// Which state the pins of a server are in, without reading them.
+    pub async fn pins_as_of(&self, server: &str) -> Result<PinsAsOf, StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Read, move |connection| {
+            connection
+                .prepare_cached("SELECT count(*), coalesce(max(at_ms), 0) FROM pins WHERE server = ?1")?
+                .query_row([server], |row| Ok(PinsAsOf { count: row.get(0)?, latest_ms: row.get(1)? }))
+        })
+        .await
+    }
+
     /// What was accepted of a server's tools, by name.
     pub async fn pins(&self, server: &str) -> Result<Vec<Pin>, StoreError> {
         let server = server.to_owned();

@@ -123,7 +123,7 @@ impl Shelf {
 
     /// Takes back what was accepted: of these tools, or of all.
     pub async fn revoke(&self, names: &[String]) -> Result<Vec<String>, CallError> {
-        let pinned: BTreeSet<String> = self.pins().await?.into_keys().collect();
+        let pinned: BTreeSet<String> = self.pins().await?.keys().cloned().collect();
         let wanted: Vec<String> = match names {
             [] => pinned.into_iter().collect(),
             names => names.iter().filter(|name| pinned.contains(*name)).cloned().collect(),

@@ -10,10 +10,12 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The file that makes a directory a tool.
 pub(super) const FILE: &str = "tool.yml";
@@ -21,6 +23,10 @@ pub(super) const FILE: &str = "tool.yml";
 const DIRS_MAX: usize = 10_000;
 /// The largest manifest.
 const BYTES_MAX: u64 = 256 << 10;
+/// How much the manifests of all folders may hold together: whoever puts them there does not own this memory.
+const TOGETHER_MAX: u64 = 16 << 20;
+/// From how many tools on it is worth a thread to look at some of them.
+const THREAD_MIN: usize = 32;
 
 /// What tells one content of a file from another without reading it. Nobody without the right to set the clock can give
 /// two contents the same.
@@ -94,6 +100,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 /// Everything in these folders, the strongest of each name, and what is worth knowing besides.
 pub(super) fn survey(folders: &[Folder], before: &Before) -> (Vec<Found>, Vec<Note>) {
     let (mut found, mut notes) = (BTreeMap::<String, Found>::new(), Vec::new());
+    let room = AtomicU64::new(TOGETHER_MAX);
     for (at, folder) in folders.iter().enumerate() {
         let dir = match open_folder(&folder.path) {
             Ok(Some(dir)) => dir,
@@ -103,6 +110,7 @@ pub(super) fn survey(folders: &[Folder], before: &Before) -> (Vec<Found>, Vec<No
                 continue;
             }
         };
+        let mut plain = Vec::new();
         for name in names(&folder.path, &mut notes) {
             let file = folder.path.join(&name).join(FILE);
             if let Some(stronger) = found.get(&name) {
@@ -116,12 +124,34 @@ pub(super) fn survey(folders: &[Folder], before: &Before) -> (Vec<Found>, Vec<No
                         "a tool's name has letters, digits, `_` and `-`, starts with a letter, and is its directory's";
                     notes.push(Note::new(&file, format!("it does not count: {why}")));
                 }
-            } else if let Some(one) = look(&dir, at, &name, before) {
-                found.insert(name, one);
+            } else {
+                plain.push(name);
             }
         }
+        let looked = look_at_all(&plain, |name| look((&dir, at), name, before, &room));
+        found.extend(looked.into_iter().map(|one| (one.name.clone(), one)));
     }
     (found.into_values().collect(), notes)
+}
+
+/// Looks at many, on as many threads as there are cores. Reading YAML is what takes the time.
+fn look_at_all(names: &[String], look: impl Fn(&str) -> Option<Found> + Sync) -> Vec<Found> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let share = names.len().div_ceil(cores).max(THREAD_MIN);
+    let some = |part: &[String]| part.iter().filter_map(|name| look(name)).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let mut parts = names.chunks(share);
+        let first = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || some(part))).collect();
+        let mut all = some(first);
+        for other in others {
+            match other.join() {
+                Ok(found) => all.extend(found),
+                Err(crash) => std::panic::resume_unwind(crash),
+            }
+        }
+        all
+    })
 }
 
 /// One tool, by its name; none if no folder has it.
@@ -130,7 +160,8 @@ pub(super) fn one(folders: &[Folder], name: &str, before: &Before) -> Option<Fou
         return None;
     }
     let dirs = folders.iter().enumerate().filter_map(|(at, folder)| Some((at, open_folder(&folder.path).ok()??)));
-    dirs.into_iter().find_map(|(at, dir)| look(&dir, at, name, before))
+    let room = AtomicU64::new(TOGETHER_MAX);
+    dirs.into_iter().find_map(|(at, dir)| look((&dir, at), name, before, &room))
 }
 
 fn open_folder(path: &Path) -> io::Result<Option<OwnedFd>> {
@@ -176,8 +207,8 @@ fn is_there(dir: &OwnedFd, name: &str) -> bool {
     rustix::fs::statat(dir, path_of(name), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Looks at one tool's file. None if there is none.
-fn look(dir: &OwnedFd, folder: usize, name: &str, before: &Before) -> Option<Found> {
+/// Looks at one tool's file, and takes its size from the room that is left. None if there is none.
+fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before, room: &AtomicU64) -> Option<Found> {
     let found = |stamp: Option<Stamp>, content| {
         Some(Found { name: name.to_owned(), folder, stamp: stamp.and_then(Stamp::settled), content })
     };
@@ -205,6 +236,11 @@ fn look(dir: &OwnedFd, folder: usize, name: &str, before: &Before) -> Option<Fou
         Ok(meta) => Stamp::from(&meta),
         Err(error) => return bad(None, &format!("it cannot be looked at: {error}")),
     };
+    let taken = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(stamp.size));
+    if taken.is_err() {
+        let together = TOGETHER_MAX >> 20;
+        return bad(None, &format!("the manifests hold more than {together} MiB together; this one does not count"));
+    }
     if before.get(name) == Some(&(folder, Some(stamp))) {
         return found(Some(stamp), Content::Same);
     }
