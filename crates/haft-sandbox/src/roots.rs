@@ -15,7 +15,11 @@
 
 use crate::backend::SandboxError;
 use crate::confinement::{Confinement, Writes};
+use rustix::fs::{Mode, OFlags};
+use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 /// Directories that belong to the kernel; a confined program has its own.
@@ -40,8 +44,20 @@ pub fn resolve(wanted: Confinement, from: &Path) -> Result<Confinement, SandboxE
     let read: Vec<PathBuf> = read;
     // What lies in no root is out of reach anyway.
     let reached = |path: &PathBuf| read.iter().chain(&write).any(|root| path.starts_with(root));
-    let hide = wanted.hide.iter().filter_map(|path| from.join(path).canonicalize().ok()).filter(reached).collect();
+    let hide = wanted.hide.iter().filter_map(|path| followed(&from.join(path)).ok()).filter(reached).collect();
     Ok(Confinement { read, write, protect, hide, ..wanted })
+}
+
+/// Where a path leads. The kernel follows it at once, and says where it came to: asking about each part of a path, as a
+/// library does, takes several times as long, and every start of a program asks about dozens.
+pub fn followed(path: &Path) -> std::io::Result<PathBuf> {
+    let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let said = rustix::fs::readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new());
+    match said.map(|said| PathBuf::from(OsString::from_vec(said.into_bytes()))) {
+        // What was removed meanwhile is marked so, and a name may end like the mark.
+        Ok(real) if real.is_absolute() && !real.as_os_str().as_bytes().ends_with(b" (deleted)") => Ok(real),
+        _ => path.canonicalize(),
+    }
 }
 
 fn unclear(path: &Path, why: &str) -> SandboxError {
@@ -53,7 +69,7 @@ fn real(path: &Path) -> Result<PathBuf, SandboxError> {
         let why = format!("is a symbolic link to {}; name that place if you mean it", target.display());
         return Err(unclear(path, &why));
     }
-    let real = path.canonicalize().map_err(|error| match error.kind() {
+    let real = followed(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => unclear(path, "does not exist; make it first, or leave it out"),
         _ => unclear(path, &error.to_string()),
     })?;
@@ -116,7 +132,7 @@ fn protected(path: &Path, write: &[PathBuf], direct: bool) -> Result<PathBuf, Sa
         return Err(unclear(&path, "does not exist, and the kernel can only protect what is there; make it first"));
     }
     let full =
-        if there { path.canonicalize().map_err(|error| unclear(&path, &error.to_string()))? } else { absent(&path)? };
+        if there { followed(&path).map_err(|error| unclear(&path, &error.to_string()))? } else { absent(&path)? };
     if write.iter().any(|root| full.starts_with(root)) {
         Ok(full)
     } else {
@@ -129,7 +145,7 @@ fn absent(path: &Path) -> Result<PathBuf, SandboxError> {
     let (Some(parent), Some(Component::Normal(name))) = (path.parent(), path.components().next_back()) else {
         return Err(unclear(path, "is not a place"));
     };
-    match parent.canonicalize() {
+    match followed(parent) {
         Ok(parent) => Ok(parent.join(name)),
         Err(_) => Ok(absent(parent)?.join(name)),
     }
@@ -139,6 +155,19 @@ fn absent(path: &Path) -> Result<PathBuf, SandboxError> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_is_followed_to_where_a_library_would_come_to() {
+        let (_dir, root) = scene();
+        std::fs::write(root.join("gone (deleted)"), "x").unwrap();
+        symlink("link/b/../../file", root.join("around")).unwrap();
+        for path in ["a/b", "link", "link/b", "a/../file", "around", "gone (deleted)", "."] {
+            let path = root.join(path);
+            assert_eq!(followed(&path).unwrap(), path.canonicalize().unwrap(), "{}", path.display());
+        }
+        assert_eq!(followed(&root.join("nothing")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(followed(&root.join("file/x")).unwrap_err().kind(), ErrorKind::NotADirectory);
+    }
 
     fn scene() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
