@@ -1,11 +1,12 @@
 //! Calls that wait for a person. Each is decided once, by whoever comes first, in whatever process.
 
+use crate::cells;
+use crate::db::{Db, DbError, DbResult, Row};
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::record::Kind;
 use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,11 +86,11 @@ const OUTPUT_MAX: usize = 256 << 10;
 /// How much data, as text.
 const DATA_MAX: usize = 256 << 10;
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
+fn read(row: &Row<'_>) -> DbResult<Approval> {
     let (word, outcome, sources): (String, Option<String>, Option<String>) = (row.get(1)?, row.get(8)?, row.get(13)?);
     Ok(Approval {
         id: row.get(0)?,
-        state: ApprovalState::parse(&word).ok_or(rusqlite::Error::InvalidQuery)?,
+        state: ApprovalState::parse(&word).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?,
         tool: row.get(2)?,
         preview: row.get(3)?,
         reason: row.get(4)?,
@@ -105,12 +106,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Approval> {
     })
 }
 
-fn record(connection: &Connection, id: &str, said: &str, by: Option<&str>) -> rusqlite::Result<()> {
+fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
     let mut entry = Entry::new(Kind::Approval).with("call", id).with("said", said);
     if let Some(by) = by {
         entry = entry.with("by", by);
     }
-    append(connection, &entry).map(drop)
+    append(db, &entry).map(drop)
 }
 
 impl Store {
@@ -118,15 +119,15 @@ impl Store {
     /// decided stays decided, and then this is false.
     pub async fn ask(&self, approval: Approval, call: &Call) -> Result<bool, StoreError> {
         let call = serde_json::to_string(call).unwrap_or_default();
-        self.run(Mode::Durable, move |connection| {
-            let asked = connection.execute(
+        self.run(Mode::Durable, move |db| {
+            let asked = db.execute(
                 "INSERT INTO approvals
                  (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources)
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
                  ON CONFLICT (id) DO UPDATE SET call = excluded.call, tool = excluded.tool, preview = excluded.preview,
                  reason = excluded.reason, basis = excluded.basis, sources = excluded.sources
                  WHERE approvals.state = 'pending'",
-                params![
+                cells![
                     approval.id,
                     call,
                     approval.tool,
@@ -143,9 +144,9 @@ impl Store {
             )?;
             let old = now_ms() - OUTCOME_KEPT_MS;
             let sql = "UPDATE approvals SET outcome = NULL WHERE decided_ms < ?1 AND outcome IS NOT NULL";
-            connection.execute(sql, [old])?;
+            db.execute(sql, cells![old])?;
             if asked > 0 {
-                record(connection, &approval.id, "asked", None)?;
+                record(db, &approval.id, "asked", None)?;
             }
             Ok(asked > 0)
         })
@@ -154,10 +155,10 @@ impl Store {
 
     /// All questions, or only the undecided ones, oldest first.
     pub async fn approvals(&self, only_pending: bool) -> Result<Vec<Approval>, StoreError> {
-        self.run(Mode::Read, move |connection| {
-            let sql =
-                format!("SELECT {COLUMNS} FROM approvals WHERE NOT ?1 OR state = 'pending' ORDER BY asked_ms, id");
-            connection.prepare(&sql)?.query_map([only_pending], read)?.collect()
+        self.run(Mode::Read, move |db| {
+            let only = if only_pending { "WHERE state = 'pending'" } else { "" };
+            let sql = format!("SELECT {COLUMNS} FROM approvals {only} ORDER BY asked_ms, id");
+            db.all(&sql, &[], read)
         })
         .await
     }
@@ -165,9 +166,9 @@ impl Store {
     /// One question.
     pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |connection| {
+        self.run(Mode::Read, move |db| {
             let sql = format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1");
-            connection.query_row(&sql, [id], read).optional()
+            db.first(&sql, cells![id], read)
         })
         .await
     }
@@ -175,16 +176,16 @@ impl Store {
     /// The call that waits under this id, to look at.
     pub async fn waiting_call(&self, id: &str) -> Result<Option<Call>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |connection| waiting(connection, &id)).await
+        self.run(Mode::Read, move |db| waiting(db, &id)).await
     }
 
     /// Notes what a question is about now, after somebody has looked at it.
     pub async fn rebase(&self, id: &str, basis: &str, reason: &str) -> Result<(), StoreError> {
         let (id, basis, reason) = (id.to_owned(), basis.to_owned(), reason.to_owned());
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET basis = ?2, reason = ?3 WHERE id = ?1 AND state = 'pending'";
-            connection.execute(sql, params![id, basis, reason])?;
-            record(connection, &id, "changed", None)
+            db.execute(sql, cells![id, basis, reason])?;
+            record(db, &id, "changed", None)
         })
         .await
     }
@@ -193,14 +194,14 @@ impl Store {
     pub async fn amend(&self, approval: Approval, call: &Call, by: &str) -> Result<bool, StoreError> {
         self.note_erased();
         let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.to_owned());
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6
                        WHERE id = ?1 AND state = 'pending'";
             let Approval { id, preview, reason, basis, tool, .. } = approval;
-            if connection.execute(sql, params![id, call, preview, reason, basis, tool])? == 0 {
+            if db.execute(sql, cells![id, call, preview, reason, basis, tool])? == 0 {
                 return Ok(false);
             }
-            record(connection, &id, "amended", Some(&by)).map(|()| true)
+            record(db, &id, "amended", Some(&by)).map(|()| true)
         })
         .await
     }
@@ -210,14 +211,14 @@ impl Store {
     pub async fn approve(&self, id: &str, by: &str, basis: &str) -> Result<Option<Call>, StoreError> {
         self.note_erased();
         let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let same = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND basis = ?2)";
-            if !connection.query_row(same, params![id, basis], |row| row.get::<_, bool>(0))? {
+            if !db.one(same, cells![id, basis], |row| row.get::<bool>(0))? {
                 return Ok(None);
             }
-            let Some(call) = waiting(connection, &id)? else { return Ok(None) };
-            decide(connection, &id, ApprovalState::Approved, &by)?;
-            record(connection, &id, "approved", Some(&by))?;
+            let Some(call) = waiting(db, &id)? else { return Ok(None) };
+            decide(db, &id, ApprovalState::Approved, &by)?;
+            record(db, &id, "approved", Some(&by))?;
             Ok(Some(call))
         })
         .await
@@ -227,11 +228,11 @@ impl Store {
     pub async fn unask(&self, id: &str) -> Result<bool, StoreError> {
         self.note_erased();
         let id = id.to_owned();
-        self.run(Mode::Durable, move |connection| {
-            if connection.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'pending'", [&id])? == 0 {
+        self.run(Mode::Durable, move |db| {
+            if db.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'pending'", cells![&id])? == 0 {
                 return Ok(false);
             }
-            record(connection, &id, "taken back", None).map(|()| true)
+            record(db, &id, "taken back", None).map(|()| true)
         })
         .await
     }
@@ -240,13 +241,13 @@ impl Store {
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<bool, StoreError> {
         self.note_erased();
         let (id, by, message) = (id.to_owned(), by.to_owned(), message.to_owned());
-        self.run(Mode::Durable, move |connection| {
-            if decide(connection, &id, ApprovalState::Rejected, &by)? == 0 {
+        self.run(Mode::Durable, move |db| {
+            if decide(db, &id, ApprovalState::Rejected, &by)? == 0 {
                 return Ok(false);
             }
             let outcome = serde_json::json!({ "rejected": message }).to_string();
-            connection.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", params![id, outcome])?;
-            record(connection, &id, "rejected", Some(&by))?;
+            db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
+            record(db, &id, "rejected", Some(&by))?;
             Ok(true)
         })
         .await
@@ -256,10 +257,10 @@ impl Store {
     pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
         let outcome = serde_json::to_string(&kept(outcome)).unwrap_or_default();
         let (id, by) = (id.to_owned(), by.to_owned());
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
-            connection.execute(sql, params![id, by, outcome]).map(drop)
+            db.execute(sql, cells![id, by, outcome]).map(drop)
         })
         .await
     }
@@ -294,17 +295,13 @@ fn mask_all(value: &mut Value) {
     }
 }
 
-fn waiting(connection: &Connection, id: &str) -> rusqlite::Result<Option<Call>> {
-    let stored: Option<String> = connection
-        .query_row("SELECT call FROM approvals WHERE id = ?1 AND state = 'pending'", [id], |row| row.get(0))
-        .optional()?
+fn waiting(db: &Db<'_>, id: &str) -> DbResult<Option<Call>> {
+    let stored: Option<String> = db
+        .first("SELECT call FROM approvals WHERE id = ?1 AND state = 'pending'", cells![id], |row| row.get(0))?
         .flatten();
     Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-fn decide(connection: &Connection, id: &str, state: ApprovalState, by: &str) -> rusqlite::Result<usize> {
-    connection.execute(
-        "UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'",
-        params![id, state.as_str(), by, now_ms()],
-    )
+fn decide(db: &Db<'_>, id: &str, state: ApprovalState, by: &str) -> DbResult<usize> {
+    db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, now_ms()])
 }

@@ -1,5 +1,6 @@
 //! Why the store could not do what it was asked.
 
+use crate::db::DbError;
 use std::path::PathBuf;
 
 /// A failure of the store. Each says which file it is about, and has a hint.
@@ -65,6 +66,25 @@ impl StoreError {
             Self::Damaged { .. } => "move the file aside (keep it: it is your audit log) and let haft make a new one",
             Self::Full { .. } => "free some space; a call that cannot be recorded is not run",
             Self::Failed { .. } => "`haft doctor` checks the store",
+        }
+    }
+
+    /// What a database said, about the store at `path`.
+    pub(crate) fn told(path: &std::path::Path, error: &DbError) -> Self {
+        match error {
+            DbError::Lite(error) => Self::from_sqlite(path, error),
+            DbError::Post(error) => Self::from_server(path, error),
+            DbError::Odd(why) => Self::Failed { path: path.to_owned(), why: why.clone() },
+        }
+    }
+
+    fn from_server(path: &std::path::Path, error: &postgres::Error) -> Self {
+        let (path, why) = (path.to_owned(), DbError::words(error));
+        match error.code().map(postgres::error::SqlState::code) {
+            Some("53100") => Self::Full { path },
+            Some("55P03" | "40P01" | "40001") => Self::Locked { path },
+            Some(code) if !code.starts_with("28") && !code.starts_with("3D") => Self::Failed { path, why },
+            _ => Self::Open { path, why },
         }
     }
 

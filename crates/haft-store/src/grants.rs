@@ -1,19 +1,20 @@
 //! Remembered grants, per project. A use is taken in one transaction, so ten processes cannot use the
 //! last one ten times.
 
+use crate::cells;
+use crate::db::{DbError, DbResult, Row};
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::grant::Grant;
 use haft_core::record::Kind;
 use haft_core::{CallId, SessionId, ToolName};
-use rusqlite::{OptionalExtension, Row, params};
 use std::path::Path;
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Grant> {
+fn read(row: &Row<'_>) -> DbResult<Grant> {
     let (tool, session): (String, Option<String>) = (row.get(1)?, row.get(3)?);
     Ok(Grant {
         id: row.get(0)?,
-        tool: ToolName::new(&tool).map_err(|_| rusqlite::Error::InvalidQuery)?,
+        tool: ToolName::new(&tool).map_err(|_| DbError::Odd("a word that nobody here writes".to_owned()))?,
         pattern: row.get(2)?,
         session: session.and_then(|text| SessionId::new(&text)),
         uses_left: row.get(4)?,
@@ -25,20 +26,17 @@ impl Store {
     /// Remembers a grant for a project.
     pub async fn grant(&self, root: &Path, grant: Grant) -> Result<(), StoreError> {
         let root = root.to_string_lossy().into_owned();
-        self.run(Mode::Durable, move |connection| {
-            connection.execute(
-                "INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
+        self.run(Mode::Durable, move |db| {
+            db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", cells![
                     grant.id, root, grant.tool.as_str(), grant.pattern, grant.session.as_ref().map(SessionId::as_str),
                     grant.uses_left, grant.expires_ms
-                ],
-            )?;
+                ])?;
             let entry = Entry::new(Kind::Grant)
                 .with("grant", grant.id.as_str())
                 .with("said", "given")
                 .with("tool", grant.tool.as_str())
                 .with("pattern", grant.pattern.as_str());
-            append(connection, &entry).map(drop)
+            append(db, &entry).map(drop)
         })
         .await
     }
@@ -46,14 +44,13 @@ impl Store {
     /// The grants of a project, for one tool or for all.
     pub async fn grants(&self, root: &Path, tool: Option<&ToolName>) -> Result<Vec<Grant>, StoreError> {
         let (root, tool) = (root.to_string_lossy().into_owned(), tool.map(ToString::to_string));
-        self.run(Mode::Read, move |connection| {
-            connection
-                .prepare_cached(
-                    "SELECT id, tool, pattern, session, uses_left, expires_ms FROM grants
+        self.run(Mode::Read, move |db| {
+            db.all(
+                "SELECT id, tool, pattern, session, uses_left, expires_ms FROM grants
                      WHERE root = ?1 AND (?2 IS NULL OR tool = ?2) ORDER BY id",
-                )?
-                .query_map(params![root, tool], read)?
-                .collect()
+                cells![root, tool],
+                read,
+            )
         })
         .await
     }
@@ -62,12 +59,11 @@ impl Store {
     /// meantime; that, too, is recorded.
     pub async fn use_grant(&self, id: &str, call: &CallId) -> Result<bool, StoreError> {
         let (id, call) = (id.to_owned(), call.clone());
-        self.run(Mode::Write, move |connection| {
-            let found: Option<(Option<u32>, Option<i64>)> = connection
-                .query_row("SELECT uses_left, expires_ms FROM grants WHERE id = ?1", [&id], |row| {
+        self.run(Mode::Write, move |db| {
+            let found: Option<(Option<u32>, Option<i64>)> =
+                db.first("SELECT uses_left, expires_ms FROM grants WHERE id = ?1", cells![&id], |row| {
                     Ok((row.get(0)?, row.get(1)?))
-                })
-                .optional()?;
+                })?;
             let said = match found {
                 None => "withdrawn",
                 Some((_, Some(end))) if end <= now_ms() => "expired",
@@ -75,10 +71,10 @@ impl Store {
                 Some(_) => "approved",
             };
             if said == "approved" {
-                connection.execute("UPDATE grants SET uses_left = uses_left - 1 WHERE id = ?1", [&id])?;
+                db.execute("UPDATE grants SET uses_left = uses_left - 1 WHERE id = ?1", cells![&id])?;
             }
             let entry = Entry::new(Kind::Grant).call(&call).with("grant", id.as_str()).with("said", said);
-            append(connection, &entry)?;
+            append(db, &entry)?;
             Ok(said == "approved")
         })
         .await
@@ -87,10 +83,10 @@ impl Store {
     /// Withdraws a grant. Returns whether there was one.
     pub async fn revoke(&self, id: &str) -> Result<bool, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Durable, move |connection| {
-            let gone = connection.execute("DELETE FROM grants WHERE id = ?1", [&id])? > 0;
+        self.run(Mode::Durable, move |db| {
+            let gone = db.execute("DELETE FROM grants WHERE id = ?1", cells![&id])? > 0;
             if gone {
-                append(connection, &Entry::new(Kind::Grant).with("grant", id.as_str()).with("said", "withdrawn"))?;
+                append(db, &Entry::new(Kind::Grant).with("grant", id.as_str()).with("said", "withdrawn"))?;
             }
             Ok(gone)
         })

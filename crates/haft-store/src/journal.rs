@@ -1,23 +1,24 @@
 //! The audit log: numbered records, each hashed over the one before, and the calls that are still open.
 
+use crate::cells;
+use crate::db::{Db, DbError, DbResult, Kind, Row};
 use crate::{Mode, Store, StoreError, now_ms};
 use haft_core::CallId;
-use haft_core::record::{Digest, Kind, link};
-use rusqlite::{Connection, OptionalExtension, params};
+use haft_core::record::{self, Digest, link};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// What is to be recorded.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    kind: Kind,
+    kind: record::Kind,
     call: Option<CallId>,
     fields: Map<String, Value>,
 }
 
 impl Entry {
     /// A record of this kind.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: record::Kind) -> Self {
         Self { kind, call: None, fields: Map::new() }
     }
 
@@ -33,6 +34,11 @@ impl Entry {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.fields.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// The call that it is about.
+    fn subject(&self) -> Option<&str> {
+        self.call.as_ref().map(CallId::as_str).or_else(|| self.fields.get("call").and_then(Value::as_str))
     }
 
     fn text(&self) -> String {
@@ -94,31 +100,44 @@ pub struct Unclosed {
     pub at_ms: i64,
 }
 
+/// The lock of whoever adds to the chain, on a server.
+const CHAIN: i64 = 0x6861_6674;
+
 /// Adds a record inside a transaction.
-pub(crate) fn append(connection: &Connection, entry: &Entry) -> rusqlite::Result<Head> {
-    let last = head(connection)?;
+pub(crate) fn append(db: &Db<'_>, entry: &Entry) -> DbResult<Head> {
+    if db.kind() == Kind::Post {
+        // The chain has one end, and many may want to add to it: until this transaction ends, nobody else does.
+        db.one("SELECT pg_advisory_xact_lock(?1)", cells![CHAIN], |_| Ok(()))?;
+    }
+    let last = head(db)?;
     let (seq, text) = (last.seq + 1, entry.text());
     let hash = link(&last.hash, seq, &text);
-    connection.prepare_cached("INSERT INTO journal (seq, text, hash) VALUES (?1, ?2, ?3)")?.execute(params![
-        seq,
-        text,
-        hash.as_bytes()
-    ])?;
+    match db.kind() {
+        Kind::Lite => {
+            db.execute("INSERT INTO journal (seq, text, hash) VALUES (?1, ?2, ?3)", cells![seq, &text, hash.as_bytes()])
+        }
+        // A server has no computed columns that can be trusted with any text; [`verify`] compares them.
+        Kind::Post => {
+            let sql = "INSERT INTO journal (seq, text, hash, call_id, kind, session) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let session = entry.fields.get("session").and_then(Value::as_str);
+            let call = entry.subject();
+            db.execute(sql, cells![seq, &text, hash.as_bytes(), call, entry.kind.as_str(), session])
+        }
+    }?;
     Ok(Head { seq, hash })
 }
 
 /// A row of number, hash and text.
-pub(crate) fn read_record(row: &rusqlite::Row<'_>) -> rusqlite::Result<Record> {
+pub(crate) fn read_record(row: &Row<'_>) -> DbResult<Record> {
     let (seq, hash, text): (i64, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
     Ok(Record { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO), body })
 }
 
-pub(crate) fn head(connection: &Connection) -> rusqlite::Result<Head> {
-    let row = connection
-        .prepare_cached("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")?
-        .query_row([], |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))
-        .optional()?;
+pub(crate) fn head(db: &Db<'_>) -> DbResult<Head> {
+    let row = db.first("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1", &[], |row| {
+        Ok((row.get(0)?, row.get::<Vec<u8>>(1)?))
+    })?;
     let (seq, hash) = row.unwrap_or((0, Vec::new()));
     Ok(Head { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO) })
 }
@@ -126,23 +145,24 @@ pub(crate) fn head(connection: &Connection) -> rusqlite::Result<Head> {
 impl Store {
     /// Adds a record and waits for its commit.
     pub async fn record(&self, entry: Entry, mode: Mode) -> Result<Head, StoreError> {
-        self.run(mode, move |connection| append(connection, &entry)).await
+        self.run(mode, move |db| append(db, &entry)).await
     }
 
     /// Adds a record without waiting.
     pub fn record_later(&self, entry: Entry) {
-        self.later(move |connection| append(connection, &entry).map(drop));
+        self.later(move |db| append(db, &entry).map(drop));
     }
 
     /// Records an intent durably and marks its call as open, for this process.
     pub async fn open_call(&self, id: &CallId, tool: &str, entry: Entry) -> Result<(), StoreError> {
         let (id, tool) = (id.clone(), tool.to_owned());
-        self.run(Mode::Durable, move |connection| {
-            append(connection, &entry)?;
+        self.run(Mode::Durable, move |db| {
+            append(db, &entry)?;
             let (pid, born) = myself();
-            connection
-                .prepare_cached("INSERT INTO open_calls (call_id, tool, at_ms, pid, born) VALUES (?1, ?2, ?3, ?4, ?5)")?
-                .execute(params![id.as_str(), tool, now_ms(), pid, born])?;
+            db.execute(
+                "INSERT INTO open_calls (call_id, tool, at_ms, pid, born) VALUES (?1, ?2, ?3, ?4, ?5)",
+                cells![id.as_str(), tool, now_ms(), pid, born],
+            )?;
             Ok(())
         })
         .await
@@ -151,11 +171,9 @@ impl Store {
     /// Takes an open call over from the process that opened it: it is open now as long as this one lives.
     pub fn adopt_call_blocking(&self, id: &CallId) -> Result<(), StoreError> {
         let id = id.clone();
-        self.run_blocking(Mode::Write, move |connection| {
+        self.run_blocking(Mode::Write, move |db| {
             let (pid, born) = myself();
-            connection
-                .prepare_cached("UPDATE open_calls SET pid = ?2, born = ?3 WHERE call_id = ?1")?
-                .execute(params![id.as_str(), pid, born])
+            db.execute("UPDATE open_calls SET pid = ?2, born = ?3 WHERE call_id = ?1", cells![id.as_str(), pid, born])
                 .map(drop)
         })
     }
@@ -163,9 +181,9 @@ impl Store {
     /// Records an outcome and marks its call as closed.
     pub fn close_call(&self, id: &CallId, entry: Entry) {
         let id = id.clone();
-        self.later(move |connection| {
-            append(connection, &entry)?;
-            connection.prepare_cached("DELETE FROM open_calls WHERE call_id = ?1")?.execute([id.as_str()])?;
+        self.later(move |db| {
+            append(db, &entry)?;
+            db.execute("DELETE FROM open_calls WHERE call_id = ?1", cells![id.as_str()])?;
             Ok(())
         });
     }
@@ -178,14 +196,14 @@ impl Store {
         if dead.is_empty() {
             return Ok(dead);
         }
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let mut taken = Vec::new();
             for call in dead {
-                let gone = connection.execute("DELETE FROM open_calls WHERE call_id = ?1", [call.call_id.as_str()])?;
+                let gone = db.execute("DELETE FROM open_calls WHERE call_id = ?1", cells![call.call_id.as_str()])?;
                 if gone == 1 {
                     append(
-                        connection,
-                        &Entry::new(Kind::Interrupted).call(&call.call_id).with("tool", call.tool.as_str()),
+                        db,
+                        &Entry::new(record::Kind::Interrupted).call(&call.call_id).with("tool", call.tool.as_str()),
                     )?;
                     taken.push(call);
                 }
@@ -197,14 +215,9 @@ impl Store {
 
     /// Records after `after`, oldest first, at most `limit`; of one call only, if named.
     pub async fn records(&self, after: i64, limit: u32, call: Option<CallId>) -> Result<Vec<Record>, StoreError> {
-        self.run(Mode::Read, move |connection| {
+        self.run(Mode::Read, move |db| {
             let call = call.as_ref().map(CallId::as_str);
-            connection
-                .prepare_cached(
-                    "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2",
-                )?
-                .query_map(params![after, limit, call], read_record)?
-                .collect()
+            db.all("SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
         })
         .await
     }
@@ -216,32 +229,25 @@ impl Store {
 
     /// Recomputes the whole chain. `expected` is a head that was written down earlier.
     pub async fn verify(&self, expected: Option<Head>) -> Result<Result<Verified, Broken>, StoreError> {
-        self.run(Mode::Read, move |connection| verify(connection, expected)).await
+        self.run(Mode::Read, move |db| verify(db, expected)).await
     }
 }
 
-fn verify(connection: &Connection, expected: Option<Head>) -> rusqlite::Result<Result<Verified, Broken>> {
-    let mut last = Head { seq: 0, hash: Digest::ZERO };
-    let mut statement = connection.prepare("SELECT seq, text, hash FROM journal ORDER BY seq")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (seq, text, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if seq != last.seq + 1 {
-            return Ok(Err(Broken { seq: last.seq + 1, why: format!("it is missing; the next one is {seq}") }));
+fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
+    let (mut last, mut broken) = (Head { seq: 0, hash: Digest::ZERO }, None);
+    db.each("SELECT seq, text, hash, call_id, kind, session FROM journal ORDER BY seq", &[], |row| {
+        match follows(last, row)? {
+            Ok(head) => last = head,
+            Err(found) => broken = Some(found),
         }
-        let computed = link(&last.hash, seq, &text);
-        if hash != computed.as_bytes() {
-            return Ok(Err(Broken {
-                seq,
-                why: "its text does not give its hash: it, or the one before, was changed".to_owned(),
-            }));
+        if let Some(known) = expected.filter(|known| known.seq == last.seq && known.hash != last.hash) {
+            let why = format!("its hash was {} when it was written down", known.hash);
+            broken = broken.take().or(Some(Broken { seq: last.seq, why }));
         }
-        last = Head { seq, hash: computed };
-        if let Some(known) = expected.filter(|known| known.seq == seq && known.hash != computed) {
-            return Ok(Err(Broken { seq, why: format!("its hash was {} when it was written down", known.hash) }));
-        }
-    }
+        Ok(broken.is_none())
+    })?;
     match expected {
+        _ if broken.is_some() => Ok(broken.map_or(Ok(Verified { head: last }), Err)),
         Some(known) if known.seq > last.seq => {
             let why = format!("it is missing: the log ends at {}, but went on to {}", last.seq, known.seq);
             Ok(Err(Broken { seq: last.seq + 1, why }))
@@ -250,15 +256,32 @@ fn verify(connection: &Connection, expected: Option<Head>) -> rusqlite::Result<R
     }
 }
 
-fn open_calls(connection: &Connection) -> rusqlite::Result<Vec<(Unclosed, i64, String)>> {
-    connection
-        .prepare_cached("SELECT call_id, tool, at_ms, pid, born FROM open_calls ORDER BY at_ms")?
-        .query_map([], |row| {
-            let id: String = row.get(0)?;
-            let call_id = CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?;
-            Ok((Unclosed { call_id, tool: row.get(1)?, at_ms: row.get(2)? }, row.get(3)?, row.get(4)?))
-        })?
-        .collect()
+/// Whether a row is the next link of the chain, and is found by what it says.
+fn follows(last: Head, row: &Row<'_>) -> DbResult<Result<Head, Broken>> {
+    let (seq, text, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    if seq != last.seq + 1 {
+        return Ok(Err(Broken { seq: last.seq + 1, why: format!("it is missing; the next one is {seq}") }));
+    }
+    let computed = link(&last.hash, seq, &text);
+    if hash != computed.as_bytes() {
+        let why = "its text does not give its hash: it, or the one before, was changed".to_owned();
+        return Ok(Err(Broken { seq, why }));
+    }
+    let says: Value = serde_json::from_str(&text).unwrap_or_default();
+    for (column, name) in [(3, "call"), (4, "kind"), (5, "session")] {
+        if row.get::<Option<String>>(column)?.as_deref() != says[name].as_str() {
+            return Ok(Err(Broken { seq, why: format!("it is filed under another {name} than it says") }));
+        }
+    }
+    Ok(Ok(Head { seq, hash: computed }))
+}
+
+fn open_calls(db: &Db<'_>) -> DbResult<Vec<(Unclosed, i64, String)>> {
+    db.all("SELECT call_id, tool, at_ms, pid, born FROM open_calls ORDER BY at_ms", &[], |row| {
+        let id: String = row.get(0)?;
+        let call_id = CallId::parse(&id).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?;
+        Ok((Unclosed { call_id, tool: row.get(1)?, at_ms: row.get(2)? }, row.get(3)?, row.get(4)?))
+    })
 }
 
 /// This process, told apart from any later one that gets the same number.

@@ -7,13 +7,17 @@
 //! [`Mode::Durable`]) or to go on at once ([`Store::later`]); nothing is acknowledged before its commit.
 
 mod approvals;
+mod base;
 mod calls;
+mod db;
 mod error;
 mod grants;
 mod heard;
 mod journal;
+mod lite;
 mod migrate;
 mod pins;
+mod post;
 mod proposals;
 mod requests;
 mod sessions;
@@ -23,6 +27,7 @@ mod worker;
 
 pub use approvals::{Approval, ApprovalState};
 pub use calls::{News, Traced, Wanted};
+pub use db::{Cell, Db, DbError, DbResult, Held, Kind, Param, Row};
 pub use error::StoreError;
 pub use heard::HOLDS_MS;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};

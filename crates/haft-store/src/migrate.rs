@@ -1,6 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
-use crate::StoreError;
+use crate::db::{Db, DbError, DbResult};
+use crate::{StoreError, cells};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -69,10 +70,13 @@ const STEPS: &[&str] = &[
     CREATE INDEX proposals_by_name ON proposals (root, what, name);",
     // 5: whether something was accepted since is asked every second, and must not read what was accepted.
     "CREATE INDEX pins_by_time ON pins (server, at_ms);",
+    // 6: what the log is searched by has columns of its own.
+    "ALTER TABLE journal ADD COLUMN kind TEXT GENERATED ALWAYS AS (text ->> 'kind') VIRTUAL;
+    ALTER TABLE journal ADD COLUMN session TEXT GENERATED ALWAYS AS (text ->> 'session') VIRTUAL;",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 5;
+pub(crate) const KNOWN: i64 = 6;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -99,6 +103,49 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         transaction.commit().map_err(fail)?;
     }
     Ok(())
+}
+
+/// A step as a server takes it. Columns that are computed here are filled in there.
+fn for_server(step: &str) -> String {
+    let mut sql = step.to_owned();
+    for name in ["call", "kind", "session"] {
+        sql = sql.replace(&format!(" GENERATED ALWAYS AS (text ->> '{name}') VIRTUAL"), "");
+    }
+    let words = [("STRICT, WITHOUT ROWID", ""), ("STRICT", ""), ("INTEGER", "BIGINT"), ("BLOB", "BYTEA")];
+    words.iter().fold(sql, |sql, (ours, theirs)| sql.replace(ours, theirs))
+}
+
+/// The lock of whoever changes a server's format.
+const FORMAT: i64 = 0x6861_6675;
+
+/// The same for a server: all that is missing, in one transaction, by whoever comes first.
+pub(crate) fn server(db: &Db<'_>, place: &Path) -> Result<(), StoreError> {
+    let fail = |error: DbError| StoreError::told(place, &error);
+    let steps = || -> DbResult<Option<i64>> {
+        db.batch("BEGIN")?;
+        db.one("SELECT pg_advisory_xact_lock(?1)", cells![FORMAT], |_| Ok(()))?;
+        db.batch("CREATE TABLE IF NOT EXISTS haft_format (version BIGINT NOT NULL)")?;
+        let found: i64 = db.one("SELECT coalesce(max(version), 0) FROM haft_format", &[], |row| row.get(0))?;
+        if found > KNOWN {
+            return Ok(Some(found));
+        }
+        for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+            db.batch(&for_server(step))?;
+        }
+        if found < KNOWN {
+            db.batch("DELETE FROM haft_format")?;
+            db.execute("INSERT INTO haft_format (version) VALUES (?1)", cells![KNOWN])?;
+        }
+        db.batch("COMMIT").map(|()| None)
+    };
+    let done = steps().map_err(fail);
+    if !matches!(done, Ok(None)) {
+        let _ = db.batch("ROLLBACK");
+    }
+    match done? {
+        Some(found) => Err(StoreError::Newer { path: place.to_owned(), found, known: KNOWN }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What bridged tools said they are when somebody accepted them. A declaration that differs from its pin is not the
 //! tool that was accepted.
 
+use crate::cells;
+use crate::db::{DbResult, Row};
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::record::{Digest, Kind};
-use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ pub struct Pin {
     pub declaration: Value,
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Pin> {
+fn read(row: &Row<'_>) -> DbResult<Pin> {
     let (digest, text): (Vec<u8>, String) = (row.get(1)?, row.get(2)?);
     let declaration = serde_json::from_str(&text).unwrap_or_default();
     // A digest that cannot be read is nobody's: the tool counts as altered.
@@ -44,10 +45,10 @@ impl Store {
     /// Which state the pins of a server are in, without reading them.
     pub async fn pins_as_of(&self, server: &str) -> Result<PinsAsOf, StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Read, move |connection| {
-            connection
-                .prepare_cached("SELECT count(*), coalesce(max(at_ms), 0) FROM pins WHERE server = ?1")?
-                .query_row([server], |row| Ok(PinsAsOf { count: row.get(0)?, latest_ms: row.get(1)? }))
+        self.run(Mode::Read, move |db| {
+            db.one("SELECT count(*), coalesce(max(at_ms), 0) FROM pins WHERE server = ?1", cells![server], |row| {
+                Ok(PinsAsOf { count: row.get(0)?, latest_ms: row.get(1)? })
+            })
         })
         .await
     }
@@ -55,11 +56,8 @@ impl Store {
     /// What was accepted of a server's tools, by name.
     pub async fn pins(&self, server: &str) -> Result<Vec<Pin>, StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Read, move |connection| {
-            connection
-                .prepare_cached("SELECT tool, digest, declaration FROM pins WHERE server = ?1 ORDER BY tool")?
-                .query_map([server], read)?
-                .collect()
+        self.run(Mode::Read, move |db| {
+            db.all("SELECT tool, digest, declaration FROM pins WHERE server = ?1 ORDER BY tool", cells![server], read)
         })
         .await
     }
@@ -67,15 +65,16 @@ impl Store {
     /// Accepts declarations of a server's tools in place of what was accepted before, and records each.
     pub async fn pin(&self, server: &str, pins: Vec<Pin>) -> Result<(), StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             for pin in pins {
-                connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO pins (server, tool, digest, declaration, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-                    )?
-                    .execute(params![server, pin.tool, pin.digest.as_bytes(), pin.declaration.to_string(), now_ms()])?;
+                db.execute(
+                    "INSERT INTO pins (server, tool, digest, declaration, at_ms) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT (server, tool) DO UPDATE SET digest = excluded.digest,
+                     declaration = excluded.declaration, at_ms = excluded.at_ms",
+                    cells![server, pin.tool, pin.digest.as_bytes(), pin.declaration.to_string(), now_ms()],
+                )?;
                 let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", pin.tool);
-                append(connection, &entry.with("declaration", pin.digest.to_string()))?;
+                append(db, &entry.with("declaration", pin.digest.to_string()))?;
             }
             Ok(())
         })
@@ -85,11 +84,12 @@ impl Store {
     /// What was accepted of one tool of a server.
     pub async fn pin_of(&self, server: &str, tool: &str) -> Result<Option<Pin>, StoreError> {
         let (server, tool) = (server.to_owned(), tool.to_owned());
-        self.run(Mode::Read, move |connection| {
-            connection
-                .prepare_cached("SELECT tool, digest, declaration FROM pins WHERE server = ?1 AND tool = ?2")?
-                .query_row([server, tool], read)
-                .optional()
+        self.run(Mode::Read, move |db| {
+            db.first(
+                "SELECT tool, digest, declaration FROM pins WHERE server = ?1 AND tool = ?2",
+                cells![server, tool],
+                read,
+            )
         })
         .await
     }
@@ -97,11 +97,11 @@ impl Store {
     /// Forgets what was accepted of some tools of a server, and records each.
     pub async fn unpin_tools(&self, server: &str, tools: Vec<String>) -> Result<(), StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             for tool in tools {
-                connection.execute("DELETE FROM pins WHERE server = ?1 AND tool = ?2", [&server, &tool])?;
+                db.execute("DELETE FROM pins WHERE server = ?1 AND tool = ?2", cells![&server, &tool])?;
                 let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", tool);
-                append(connection, &entry.with("said", "forgotten"))?;
+                append(db, &entry.with("said", "forgotten"))?;
             }
             Ok(())
         })
@@ -111,9 +111,9 @@ impl Store {
     /// Forgets what was accepted of a server.
     pub async fn unpin(&self, server: &str) -> Result<(), StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Durable, move |connection| {
-            connection.execute("DELETE FROM pins WHERE server = ?1", [server.as_str()])?;
-            append(connection, &Entry::new(Kind::Pin).with("server", server).with("said", "forgotten")).map(drop)
+        self.run(Mode::Durable, move |db| {
+            db.execute("DELETE FROM pins WHERE server = ?1", cells![server.as_str()])?;
+            append(db, &Entry::new(Kind::Pin).with("server", server).with("said", "forgotten")).map(drop)
         })
         .await
     }

@@ -1,8 +1,9 @@
 //! How much was asked of the web. Counted by the minute, so that the table stays small however much is allowed.
 
+use crate::cells;
+use crate::db::{Db, DbResult};
 use crate::{Mode, Store, StoreError};
 use haft_core::SessionId;
-use rusqlite::{Connection, params};
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR: i64 = 60;
@@ -50,19 +51,19 @@ impl Store {
         limits: Portion,
     ) -> Result<Asked, StoreError> {
         let session = session.clone();
-        self.run(Mode::Write, move |connection| {
+        self.run(Mode::Write, move |db| {
             let minute = now_ms / MINUTE_MS;
-            connection.prepare_cached("DELETE FROM requests WHERE minute <= ?1")?.execute([minute - DAY])?;
+            db.execute("DELETE FROM requests WHERE minute <= ?1", cells![minute - DAY])?;
             if wish.back.0 > 0 {
-                give_back(connection, &session, wish.back)?;
+                give_back(db, &session, wish.back)?;
             }
-            let before = spent(connection, &session, minute)?;
+            let before = spent(db, &session, minute)?;
             let counted = limits.beyond(before).min(wish.wanted);
             // What is counted ahead is taken from others: only where there is plenty.
             let counted =
                 if limits.beyond(before) > wish.wanted.saturating_mul(PLENTY) { counted } else { counted.min(1) };
             if counted > 0 {
-                count(connection, &session, minute, counted)?;
+                count(db, &session, minute, counted)?;
             }
             Ok(Asked { counted, before })
         })
@@ -78,32 +79,27 @@ impl Portion {
     }
 }
 
-fn give_back(connection: &Connection, session: &SessionId, (count, at_ms): (u32, i64)) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE requests SET count = max(count - ?3, 0) WHERE session = ?1 AND minute = ?2")?
-        .execute(params![session.as_str(), at_ms / MINUTE_MS, count])
+fn give_back(db: &Db<'_>, session: &SessionId, (count, at_ms): (u32, i64)) -> DbResult<()> {
+    db.execute("UPDATE requests SET count = CASE WHEN count > ?3 THEN count - ?3 ELSE 0 END WHERE session = ?1 AND minute = ?2", cells![session.as_str(), at_ms / MINUTE_MS, count])
         .map(drop)
 }
 
 /// What is in the future, because a clock was set back, counts as well.
-fn spent(connection: &Connection, session: &SessionId, minute: i64) -> rusqlite::Result<Portion> {
-    connection
-        .prepare_cached(
-            "SELECT coalesce(sum(count) FILTER (WHERE session = ?1), 0),
-                    coalesce(sum(count) FILTER (WHERE minute > ?2), 0),
-                    coalesce(sum(count), 0) FROM requests",
-        )?
-        .query_row(params![session.as_str(), minute - HOUR], |row| {
-            Ok(Portion { session: row.get(0)?, hour: row.get(1)?, day: row.get(2)? })
-        })
+fn spent(db: &Db<'_>, session: &SessionId, minute: i64) -> DbResult<Portion> {
+    db.one(
+        "SELECT CAST(coalesce(sum(count) FILTER (WHERE session = ?1), 0) AS BIGINT),
+                    CAST(coalesce(sum(count) FILTER (WHERE minute > ?2), 0) AS BIGINT),
+                    CAST(coalesce(sum(count), 0) AS BIGINT) FROM requests",
+        cells![session.as_str(), minute - HOUR],
+        |row| Ok(Portion { session: row.get(0)?, hour: row.get(1)?, day: row.get(2)? }),
+    )
 }
 
-fn count(connection: &Connection, session: &SessionId, minute: i64, more: u32) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO requests (session, minute, count) VALUES (?1, ?2, ?3)
-             ON CONFLICT (session, minute) DO UPDATE SET count = count + ?3",
-        )?
-        .execute(params![session.as_str(), minute, more])
-        .map(drop)
+fn count(db: &Db<'_>, session: &SessionId, minute: i64, more: u32) -> DbResult<()> {
+    db.execute(
+        "INSERT INTO requests (session, minute, count) VALUES (?1, ?2, ?3)
+             ON CONFLICT (session, minute) DO UPDATE SET count = requests.count + ?3",
+        cells![session.as_str(), minute, more],
+    )
+    .map(drop)
 }

@@ -1,10 +1,10 @@
 //! Sessions, and what each has seen of the file system.
 
+use crate::cells;
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
 use haft_core::SessionId;
 use haft_core::record::{Digest, Kind};
-use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -39,35 +39,32 @@ impl Store {
     /// Notes that a session made a call, without waiting.
     pub fn touch_session(&self, session: &SessionId) {
         let session = session.clone();
-        self.later(move |connection| {
-            connection
-                .prepare_cached(
-                    "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 1)
-                     ON CONFLICT (id) DO UPDATE SET used_ms = ?2, calls = calls + 1",
-                )?
-                .execute(params![session.as_str(), now_ms()])
-                .map(drop)
+        self.later(move |db| {
+            db.execute(
+                "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 1)
+                     ON CONFLICT (id) DO UPDATE SET used_ms = ?2, calls = sessions.calls + 1",
+                cells![session.as_str(), now_ms()],
+            )
+            .map(drop)
         });
     }
 
     /// Makes a session known before its first call. Returns whether it is new.
     pub async fn create_session(&self, session: SessionId) -> Result<bool, StoreError> {
-        self.run(Mode::Durable, move |connection| {
-            let sql = "INSERT OR IGNORE INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0)";
-            connection.execute(sql, params![session.as_str(), now_ms()]).map(|made| made > 0)
+        self.run(Mode::Durable, move |db| {
+            let sql =
+                "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0) ON CONFLICT DO NOTHING";
+            db.execute(sql, cells![session.as_str(), now_ms()]).map(|made| made > 0)
         })
         .await
     }
 
     /// All sessions, latest first.
     pub async fn sessions(&self) -> Result<Vec<Session>, StoreError> {
-        self.run(Mode::Read, |connection| {
-            connection
-                .prepare_cached("SELECT id, created_ms, used_ms, calls FROM sessions ORDER BY used_ms DESC, id")?
-                .query_map([], |row| {
-                    Ok(Session { id: row.get(0)?, created_ms: row.get(1)?, used_ms: row.get(2)?, calls: row.get(3)? })
-                })?
-                .collect()
+        self.run(Mode::Read, |db| {
+            db.all("SELECT id, created_ms, used_ms, calls FROM sessions ORDER BY used_ms DESC, id", &[], |row| {
+                Ok(Session { id: row.get(0)?, created_ms: row.get(1)?, used_ms: row.get(2)?, calls: row.get(3)? })
+            })
         })
         .await
     }
@@ -75,12 +72,12 @@ impl Store {
     /// Forgets a session: what it has seen and what it was granted. Its records stay. Returns whether
     /// there was one.
     pub async fn delete_session(&self, session: SessionId) -> Result<bool, StoreError> {
-        self.run(Mode::Durable, move |connection| {
-            let gone = connection.execute("DELETE FROM sessions WHERE id = ?1", [session.as_str()])? > 0;
-            connection.execute("DELETE FROM sightings WHERE session = ?1", [session.as_str()])?;
-            connection.execute("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+        self.run(Mode::Durable, move |db| {
+            let gone = db.execute("DELETE FROM sessions WHERE id = ?1", cells![session.as_str()])? > 0;
+            db.execute("DELETE FROM sightings WHERE session = ?1", cells![session.as_str()])?;
+            db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;
             if gone {
-                append(connection, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
+                append(db, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
             }
             Ok(gone)
         })
@@ -89,15 +86,11 @@ impl Store {
 
     /// Notes what a session has seen, without waiting. A part does not make one forget the whole.
     pub fn note_sighting(&self, session: SessionId, path: PathBuf, sighting: Sighting) {
-        self.later(move |connection| {
-            connection
-                .prepare_cached(
-                    "INSERT INTO sightings (session, path, digest, size, mtime_ns, whole) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        self.later(move |db| {
+            db.execute("INSERT INTO sightings (session, path, digest, size, mtime_ns, whole) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                      ON CONFLICT (session, path) DO UPDATE SET
-                        whole = max(excluded.whole, whole AND digest IS NOT NULL AND digest IS excluded.digest),
-                        digest = excluded.digest, size = excluded.size, mtime_ns = excluded.mtime_ns",
-                )?
-                .execute(params![
+                        whole = CASE WHEN sightings.whole = 1 AND sightings.digest = excluded.digest THEN 1 ELSE excluded.whole END,
+                        digest = excluded.digest, size = excluded.size, mtime_ns = excluded.mtime_ns", cells![
                     session.as_str(),
                     path.as_os_str().as_bytes(),
                     sighting.digest.as_ref().map(Digest::as_bytes),
@@ -112,10 +105,11 @@ impl Store {
     /// What a session knows of a file. For threads that may block.
     pub fn sighting_blocking(&self, session: &SessionId, path: &Path) -> Result<Option<Sighting>, StoreError> {
         let (session, path) = (session.clone(), path.to_owned());
-        self.run_blocking(Mode::Read, move |connection| {
-            connection
-                .prepare_cached("SELECT digest, size, mtime_ns, whole FROM sightings WHERE session = ?1 AND path = ?2")?
-                .query_row(params![session.as_str(), path.as_os_str().as_bytes()], |row| {
+        self.run_blocking(Mode::Read, move |db| {
+            db.first(
+                "SELECT digest, size, mtime_ns, whole FROM sightings WHERE session = ?1 AND path = ?2",
+                cells![session.as_str(), path.as_os_str().as_bytes()],
+                |row| {
                     let digest: Option<Vec<u8>> = row.get(0)?;
                     Ok(Sighting {
                         digest: digest.and_then(|bytes| Digest::from_bytes(&bytes)),
@@ -123,8 +117,8 @@ impl Store {
                         mtime_ns: row.get(2)?,
                         whole: row.get(3)?,
                     })
-                })
-                .optional()
+                },
+            )
         })
     }
 }

@@ -1,9 +1,10 @@
 //! What it takes to undo a call: written before the call changes anything.
 
+use crate::cells;
+use crate::db::{Db, DbError, DbResult, Row};
 use crate::{Mode, Store, StoreError, now_ms};
 use haft_core::CallId;
 use haft_core::change::State;
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -50,10 +51,10 @@ fn path(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-fn read_call(row: &Row<'_>) -> rusqlite::Result<UndoCall> {
+fn read_call(row: &Row<'_>) -> DbResult<UndoCall> {
     let (id, dirs): (String, String) = (row.get(0)?, row.get(4)?);
     Ok(UndoCall {
-        call_id: CallId::parse(&id).ok_or(rusqlite::Error::InvalidQuery)?,
+        call_id: CallId::parse(&id).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?,
         at_ms: row.get(1)?,
         root: row.get(2)?,
         bytes: row.get(3)?,
@@ -64,8 +65,10 @@ fn read_call(row: &Row<'_>) -> rusqlite::Result<UndoCall> {
     })
 }
 
-fn read_step(row: &Row<'_>) -> rusqlite::Result<UndoStep> {
-    let state = |text: String| serde_json::from_str(&text).map_err(|_| rusqlite::Error::InvalidQuery);
+fn read_step(row: &Row<'_>) -> DbResult<UndoStep> {
+    let state = |text: String| {
+        serde_json::from_str(&text).map_err(|_| DbError::Odd("a word that nobody here writes".to_owned()))
+    };
     let target: Option<Vec<u8>> = row.get(2)?;
     Ok(UndoStep {
         action: row.get(0)?,
@@ -77,14 +80,12 @@ fn read_step(row: &Row<'_>) -> rusqlite::Result<UndoStep> {
     })
 }
 
-fn insert_step(connection: &Connection, call: &CallId, number: usize, step: &UndoStep) -> rusqlite::Result<()> {
+fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> DbResult<()> {
     let state = |state: &State| serde_json::to_string(state).unwrap_or_default();
-    connection
-        .prepare_cached(
-            "INSERT INTO undo_steps (call_id, step, action, path, target, before, after, image)
+    db.execute(
+        "INSERT INTO undo_steps (call_id, step, action, path, target, before, after, image)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
+        cells![
             call.as_str(),
             i64::try_from(number).unwrap_or(i64::MAX),
             step.action,
@@ -93,8 +94,9 @@ fn insert_step(connection: &Connection, call: &CallId, number: usize, step: &Und
             state(&step.before),
             state(&step.after),
             step.image,
-        ])
-        .map(drop)
+        ],
+    )
+    .map(drop)
 }
 
 const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by";
@@ -102,10 +104,8 @@ const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by
 impl Store {
     /// Keeps what it takes to undo a call, durably, before the call acts. For threads that may block.
     pub fn keep_undo_blocking(&self, call: UndoCall, steps: Vec<UndoStep>) -> Result<(), StoreError> {
-        self.run_blocking(Mode::Durable, move |connection| {
-            connection.execute(
-                "INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![
+        self.run_blocking(Mode::Durable, move |db| {
+            db.execute("INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", cells![
                     call.call_id.as_str(),
                     now_ms(),
                     call.root,
@@ -113,24 +113,22 @@ impl Store {
                     serde_json::to_string(&call.dirs).unwrap_or_default(),
                     call.gap,
                     call.undoes,
-                ],
-            )?;
-            steps.iter().enumerate().try_for_each(|(number, step)| insert_step(connection, &call.call_id, number, step))
+                ])?;
+            steps.iter().enumerate().try_for_each(|(number, step)| insert_step(db, &call.call_id, number, step))
         })
     }
 
     /// A call and its steps, in the order in which they were done.
     pub async fn undo_of(&self, call: &CallId) -> Result<Option<(UndoCall, Vec<UndoStep>)>, StoreError> {
         let call = call.clone();
-        self.run(Mode::Read, move |connection| {
+        self.run(Mode::Read, move |db| {
             let sql = format!("SELECT {COLUMNS} FROM undo_calls WHERE call_id = ?1");
-            let Some(found) = connection.query_row(&sql, [call.as_str()], read_call).optional()? else { return Ok(None) };
-            let steps: rusqlite::Result<Vec<UndoStep>> = connection
-                .prepare_cached(
-                    "SELECT action, path, target, before, after, image FROM undo_steps WHERE call_id = ?1 ORDER BY step",
-                )?
-                .query_map([call.as_str()], read_step)?
-                .collect();
+            let Some(found) = db.first(&sql, cells![call.as_str()], read_call)? else { return Ok(None) };
+            let steps: DbResult<Vec<UndoStep>> = db.all(
+                "SELECT action, path, target, before, after, image FROM undo_steps WHERE call_id = ?1 ORDER BY step",
+                cells![call.as_str()],
+                read_step,
+            );
             Ok(Some((found, steps?)))
         })
         .await
@@ -139,10 +137,10 @@ impl Store {
     /// Calls that changed files in a project, latest first.
     pub async fn undoable(&self, root: &Path, limit: u32) -> Result<Vec<UndoCall>, StoreError> {
         let root = root.to_string_lossy().into_owned();
-        self.run(Mode::Read, move |connection| {
+        self.run(Mode::Read, move |db| {
             let sql =
                 format!("SELECT {COLUMNS} FROM undo_calls WHERE root = ?1 ORDER BY at_ms DESC, call_id DESC LIMIT ?2");
-            connection.prepare(&sql)?.query_map(params![root, limit], read_call)?.collect()
+            db.all(&sql, cells![root, limit], read_call)
         })
         .await
     }
@@ -150,9 +148,9 @@ impl Store {
     /// Notes that a call was taken back by another.
     pub async fn mark_undone(&self, call: &CallId, by: &CallId) -> Result<(), StoreError> {
         let (call, by) = (call.clone(), by.clone());
-        self.run(Mode::Durable, move |connection| {
+        self.run(Mode::Durable, move |db| {
             let sql = "UPDATE undo_calls SET undone_by = ?2 WHERE call_id = ?1";
-            connection.execute(sql, params![call.as_str(), by.as_str()]).map(drop)
+            db.execute(sql, cells![call.as_str(), by.as_str()]).map(drop)
         })
         .await
     }
@@ -160,36 +158,36 @@ impl Store {
     /// Notes that a call's before-images now take only so much. For threads that may block.
     pub fn shrink_undo_blocking(&self, call: &CallId, bytes: i64) -> Result<(), StoreError> {
         let call = call.clone();
-        self.run_blocking(Mode::Write, move |connection| {
+        self.run_blocking(Mode::Write, move |db| {
             let sql = "UPDATE undo_calls SET bytes = ?2 WHERE call_id = ?1";
-            connection.execute(sql, params![call.as_str(), bytes]).map(drop)
+            db.execute(sql, cells![call.as_str(), bytes]).map(drop)
         })
     }
 
     /// Drops what was kept for a call that changed nothing after all. For threads that may block.
     pub fn drop_undo_blocking(&self, call: &CallId) -> Result<(), StoreError> {
         let call = call.clone();
-        self.run_blocking(Mode::Write, move |connection| {
-            connection.execute("DELETE FROM undo_steps WHERE call_id = ?1", [call.as_str()])?;
-            connection.execute("DELETE FROM undo_calls WHERE call_id = ?1", [call.as_str()]).map(drop)
+        self.run_blocking(Mode::Write, move |db| {
+            db.execute("DELETE FROM undo_steps WHERE call_id = ?1", cells![call.as_str()])?;
+            db.execute("DELETE FROM undo_calls WHERE call_id = ?1", cells![call.as_str()]).map(drop)
         })
     }
 
     /// Forgets the oldest undo data until all of it is younger than `since_ms` and together not larger
     /// than `max_bytes`. Returns the calls that can no longer be undone. For threads that may block.
     pub fn forget_undo_blocking(&self, since_ms: i64, max_bytes: i64) -> Result<Vec<CallId>, StoreError> {
-        self.run_blocking(Mode::Write, move |connection| {
-            let all: Vec<(String, i64, i64)> = connection
-                .prepare_cached("SELECT call_id, at_ms, bytes FROM undo_calls ORDER BY at_ms DESC, call_id DESC")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<_>>()?;
+        self.run_blocking(Mode::Write, move |db| {
+            let all: Vec<(String, i64, i64)> =
+                db.all("SELECT call_id, at_ms, bytes FROM undo_calls ORDER BY at_ms DESC, call_id DESC", &[], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })?;
             let mut total = 0_i64;
             let mut gone = Vec::new();
             for (id, at_ms, bytes) in all {
                 total = total.saturating_add(bytes);
                 if at_ms < since_ms || (total > max_bytes && bytes > 0) {
-                    connection.execute("DELETE FROM undo_steps WHERE call_id = ?1", [&id])?;
-                    connection.execute("DELETE FROM undo_calls WHERE call_id = ?1", [&id])?;
+                    db.execute("DELETE FROM undo_steps WHERE call_id = ?1", cells![&id])?;
+                    db.execute("DELETE FROM undo_calls WHERE call_id = ?1", cells![&id])?;
                     gone.extend(CallId::parse(&id));
                 }
             }

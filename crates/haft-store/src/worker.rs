@@ -1,28 +1,19 @@
 //! The thread that owns the connection: jobs queue up and are committed together.
 
-use crate::{StoreError, migrate};
-use rusqlite::Connection;
-use rusqlite::config::DbConfig;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use crate::StoreError;
+use crate::base::Base;
+use crate::db::{Db, DbError, DbResult};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long a write waits for other processes.
-const BUSY: Duration = Duration::from_secs(5);
-/// How long to wait before coming again to a store that is just being made.
-const AGAIN: Duration = Duration::from_millis(10);
 /// How many jobs may wait; then callers do.
 const QUEUE: usize = 512;
 /// How many jobs share one commit at the most.
 const TOGETHER: usize = 256;
-
-/// How long the write-ahead log may be when a process ends.
-const LOG_MAX: u64 = 256 << 10;
 
 /// What a job needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +28,7 @@ pub enum Mode {
 
 /// Does the work inside the transaction (or hears why there is none), and returns how to tell the caller
 /// once the commit is known. An error rolls this job back and leaves the others alone.
-type Work = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Result<Tell, StoreError> + Send>;
+type Work = Box<dyn FnOnce(Result<&Db<'_>, StoreError>) -> Result<Tell, StoreError> + Send>;
 type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// A failure of a write that nobody waited for.
 type Unheard = Arc<Mutex<Option<StoreError>>>;
@@ -70,7 +61,7 @@ enum Hands {
     Thread { queue: Option<SyncSender<Job>>, thread: Option<JoinHandle<()>> },
     /// Whoever comes: for a process that makes one call and ends, handing over costs more than the work.
     /// Writes that nobody waits for are kept until somebody does, and share that commit.
-    Caller(Mutex<(Connection, Vec<Job>)>),
+    Caller(Box<Mutex<(Base, Vec<Job>)>>),
 }
 
 impl Drop for Inner {
@@ -83,9 +74,9 @@ impl Drop for Inner {
                 }
             }
             Hands::Caller(held) => {
-                let (connection, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
-                commit(connection, &self.path, std::mem::take(waiting));
-                shorten(connection, &self.path, self.erased.load(Ordering::Relaxed));
+                let (base, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
+                commit(base, &self.path, std::mem::take(waiting));
+                base.tidy(self.erased.load(Ordering::Relaxed));
             }
         }
     }
@@ -94,30 +85,32 @@ impl Drop for Inner {
 impl Store {
     /// Opens the store at `path`, making it (private to the user) and bringing it up to date if needed.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let (connection, found_open) = connect(path)?;
+        let (base, found_open) = Base::open(path)?;
+        let path = base.shown();
         let (queue, jobs) = sync_channel(QUEUE);
-        let (file, erased) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
+        let (file, erased) = (path.clone(), Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&erased);
         let thread = std::thread::Builder::new()
             .name("haft-store".to_owned())
             .spawn(move || {
-                serve(&connection, &file, &jobs);
-                shorten(&connection, &file, flag.load(Ordering::Relaxed));
+                serve(&base, &file, &jobs);
+                base.tidy(flag.load(Ordering::Relaxed));
             })
-            .map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
+            .map_err(|error| StoreError::Open { path: path.clone(), why: error.to_string() })?;
         Ok(Self::new(path, Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open, erased))
     }
 
     /// The same for a process that makes one call and ends: without a thread, in as few commits as
     /// durability allows.
     pub fn open_for_one_call(path: &Path) -> Result<Self, StoreError> {
-        let (connection, found_open) = connect(path)?;
-        let hands = Hands::Caller(Mutex::new((connection, Vec::new())));
+        let (base, found_open) = Base::open(path)?;
+        let path = base.shown();
+        let hands = Hands::Caller(Box::new(Mutex::new((base, Vec::new()))));
         Ok(Self::new(path, hands, found_open, Arc::default()))
     }
 
-    fn new(path: &Path, hands: Hands, found_open: bool, erased: Arc<AtomicBool>) -> Self {
-        let inner = Inner { path: path.to_owned(), hands, unheard: Unheard::default(), found_open, erased };
+    fn new(path: PathBuf, hands: Hands, found_open: bool, erased: Arc<AtomicBool>) -> Self {
+        let inner = Inner { path, hands, unheard: Unheard::default(), found_open, erased };
         Self { inner: Arc::new(inner) }
     }
 
@@ -140,7 +133,7 @@ impl Store {
     pub async fn run<T: Send + 'static>(
         &self,
         mode: Mode,
-        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.submit(mode, job).await.unwrap_or_else(|_| Err(self.gone()))
     }
@@ -149,21 +142,21 @@ impl Store {
     pub fn run_blocking<T: Send + 'static>(
         &self,
         mode: Mode,
-        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.submit(mode, job).blocking_recv().unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Queues a write and goes on. A failure shows at the next [`Self::flush`].
-    pub fn later(&self, job: impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static) {
+    pub fn later(&self, job: impl FnOnce(&Db<'_>) -> DbResult<()> + Send + 'static) {
         let (path, unheard) = (self.inner.path.clone(), Arc::clone(&self.inner.unheard));
         let note = move |error: &StoreError| {
             if let Ok(mut slot) = unheard.lock() {
                 slot.get_or_insert_with(|| error.clone());
             }
         };
-        let work: Work = Box::new(move |connection| {
-            let done = connection.and_then(|open| job(open).map_err(|error| StoreError::from_sqlite(&path, &error)));
+        let work: Work = Box::new(move |db| {
+            let done = db.and_then(|open| job(open).map_err(|error| StoreError::told(&path, &error)));
             match done {
                 Ok(()) => Ok(Box::new(move |commit| commit.as_ref().err().into_iter().for_each(note))),
                 Err(error) => {
@@ -184,12 +177,12 @@ impl Store {
     fn submit<T: Send + 'static>(
         &self,
         mode: Mode,
-        job: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> oneshot::Receiver<Result<T, StoreError>> {
         let (sender, receiver) = oneshot::channel();
         let path = self.inner.path.clone();
-        let work: Work = Box::new(move |connection| {
-            let done = connection.and_then(|open| job(open).map_err(|error| StoreError::from_sqlite(&path, &error)));
+        let work: Work = Box::new(move |db| {
+            let done = db.and_then(|open| job(open).map_err(|error| StoreError::told(&path, &error)));
             match done {
                 Ok(value) => Ok(Box::new(move |commit| drop(sender.send(commit.map(|()| value))))),
                 Err(error) => {
@@ -223,88 +216,39 @@ impl Store {
     }
 }
 
-/// Opens the file, and says whether calls are open in it. While a new store is being made, the database
-/// turns others away at once instead of letting them wait; so they come again.
-fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
-    let patience = Instant::now() + BUSY;
-    loop {
-        match try_connect(path) {
-            Err(StoreError::Locked { .. }) if Instant::now() < patience => std::thread::sleep(AGAIN),
-            done => return done,
-        }
-    }
-}
-
-fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
-    prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
-    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
-    let mut connection = Connection::open(path).map_err(fail)?;
-    connection.busy_timeout(BUSY).map_err(fail)?;
-    migrate::migrate(&mut connection, path)?;
-    connection.set_prepared_statement_cache_capacity(64);
-    // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
-    connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
-    // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
-    // The write-ahead log is carried over by whoever finds it too long.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
-    let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
-    let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
-    Ok((connection, found_open))
-}
-
-/// Makes the file before the database does, so that it is never readable by others.
-fn prepare_file(path: &Path) -> std::io::Result<()> {
-    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
-    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn serve(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
+fn serve(base: &Base, path: &Path, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
         let mut batch = vec![first];
         while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {
             batch.push(job);
         }
-        commit(connection, path, batch);
-    }
-}
-
-/// Carries the write-ahead log over when it has grown. The next process to open the store reads all that
-/// is left of it, so a short one keeps start-up short; most processes find nothing to do here.
-fn shorten(connection: &Connection, path: &Path, erased: bool) {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if erased || std::fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_MAX) {
-        let _ = connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);");
+        commit(base, path, batch);
     }
 }
 
 /// Runs a batch in one transaction, each job in its own savepoint, and tells everyone what became of it.
-fn commit(connection: &Connection, path: &Path, batch: Vec<Job>) {
+fn commit(base: &Base, path: &Path, batch: Vec<Job>) {
     if batch.is_empty() {
         return;
     }
-    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let fail = |error: DbError| StoreError::told(path, &error);
     let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
-    let mut broken = begin(connection, mode).map_err(fail).err();
+    let db = base.db();
+    let mut broken = base.begin(mode).err();
     let mut tells: Vec<Tell> = Vec::with_capacity(batch.len());
     for job in batch {
-        let connection = broken.clone().map_or(Ok(connection), Err);
-        match in_savepoint(connection, job.work) {
+        let open = broken.clone().map_or(Ok(&db), Err);
+        match in_savepoint(open, job.work) {
             Ok(tell) => tells.extend(tell),
             Err(error) => broken = Some(broken.unwrap_or_else(|| fail(error))),
         }
     }
     let done = match broken {
-        None => connection.prepare_cached("COMMIT").and_then(|mut end| end.execute([])).map(drop).map_err(fail),
+        None => db.execute("COMMIT", &[]).map(drop).map_err(fail),
         Some(error) => Err(error),
     };
-    if done.is_err() && !connection.is_autocommit() {
-        let _ = connection.execute_batch("ROLLBACK");
+    if done.is_err() {
+        base.give_up();
     }
     for tell in tells {
         tell(done.clone());
@@ -312,25 +256,15 @@ fn commit(connection: &Connection, path: &Path, batch: Vec<Job>) {
 }
 
 /// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.
-fn in_savepoint(connection: Result<&Connection, StoreError>, work: Work) -> rusqlite::Result<Option<Tell>> {
-    let Ok(open) = connection else {
-        return Ok(work(connection).ok());
+fn in_savepoint(db: Result<&Db<'_>, StoreError>, work: Work) -> DbResult<Option<Tell>> {
+    let Ok(open) = db else {
+        return Ok(work(db).ok());
     };
-    open.prepare_cached("SAVEPOINT job")?.execute([])?;
+    open.execute("SAVEPOINT job", &[])?;
     let tell = work(Ok(open)).ok();
     if tell.is_none() {
-        open.prepare_cached("ROLLBACK TO job")?.execute([])?;
+        open.execute("ROLLBACK TO job", &[])?;
     }
-    open.prepare_cached("RELEASE job")?.execute([])?;
+    open.execute("RELEASE job", &[])?;
     Ok(tell)
-}
-
-fn begin(connection: &Connection, mode: Mode) -> rusqlite::Result<()> {
-    let (synchronous, begin) = match mode {
-        Mode::Read => return connection.prepare_cached("BEGIN")?.execute([]).map(drop),
-        Mode::Write => ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"),
-        Mode::Durable => ("PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"),
-    };
-    connection.execute_batch(synchronous)?;
-    connection.prepare_cached(begin)?.execute([]).map(drop)
 }

@@ -1,0 +1,369 @@
+//! One way to speak to both databases. Jobs are written once, in the SQL that both understand, with parameters `?1`, `?2`, …
+//!
+//! What is not the same in both is asked for by [`Db::kind`], and that in a handful of places: how the log's columns are
+//! filled, how a transaction begins, and how somebody learns what others have written.
+
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Why the database did not do what a job asked.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    /// Of the embedded one.
+    #[error(transparent)]
+    Lite(#[from] rusqlite::Error),
+    /// Of the server.
+    #[error("{}", Self::words(.0))]
+    Post(#[from] postgres::Error),
+    /// What it holds is not what anybody here wrote.
+    #[error("{0}")]
+    Odd(String),
+}
+
+impl DbError {
+    /// The server's own words if it said something, and why it could not otherwise.
+    pub(crate) fn words(error: &postgres::Error) -> String {
+        let cause = || std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
+        error.as_db_error().map_or_else(|| format!("{error}{}", cause()), |said| said.message().to_owned())
+    }
+}
+
+/// What a job gives back.
+pub type DbResult<T> = Result<T, DbError>;
+
+/// Which database it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `SQLite`, in this process.
+    Lite,
+    /// PostgreSQL.
+    Post,
+}
+
+/// A transaction on one of them.
+pub struct Db<'d>(Side<'d>);
+
+enum Side<'d> {
+    Lite(&'d rusqlite::Connection),
+    Post(&'d RefCell<Server>),
+}
+
+/// A connection to a server, with the statements that it knows.
+pub(crate) struct Server {
+    pub(crate) client: postgres::Client,
+    prepared: HashMap<String, postgres::Statement>,
+}
+
+impl Server {
+    pub(crate) fn new(client: postgres::Client) -> Self {
+        Self { client, prepared: HashMap::new() }
+    }
+
+    /// A statement, prepared once for each text. Texts are written here, so there are not many.
+    fn prepared(&mut self, sql: &str) -> Result<postgres::Statement, postgres::Error> {
+        if let Some(known) = self.prepared.get(sql) {
+            return Ok(known.clone());
+        }
+        let statement = self.client.prepare(&sql.replace('?', "$"))?;
+        self.prepared.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl<'d> Db<'d> {
+    pub(crate) fn lite(connection: &'d rusqlite::Connection) -> Self {
+        Self(Side::Lite(connection))
+    }
+
+    pub(crate) fn post(server: &'d RefCell<Server>) -> Self {
+        Self(Side::Post(server))
+    }
+
+    /// Which it is.
+    pub fn kind(&self) -> Kind {
+        match self.0 {
+            Side::Lite(_) => Kind::Lite,
+            Side::Post(_) => Kind::Post,
+        }
+    }
+
+    /// Runs a statement, and says how many rows it touched.
+    pub fn execute(&self, sql: &str, cells: &[Cell<'_>]) -> DbResult<usize> {
+        match self.0 {
+            Side::Lite(connection) => Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(cells))?),
+            Side::Post(server) => {
+                let mut server = server.borrow_mut();
+                let statement = server.prepared(sql)?;
+                let touched = server.client.execute(&statement, &refs(cells))?;
+                Ok(usize::try_from(touched).unwrap_or(usize::MAX))
+            }
+        }
+    }
+
+    /// Looks at each row until `look` has seen enough and says so by `false`.
+    pub fn each(
+        &self,
+        sql: &str,
+        cells: &[Cell<'_>],
+        mut look: impl FnMut(&Row<'_>) -> DbResult<bool>,
+    ) -> DbResult<()> {
+        match self.0 {
+            Side::Lite(connection) => {
+                let mut statement = connection.prepare_cached(sql)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(cells))?;
+                while let Some(row) = rows.next()? {
+                    if !look(&Row(Line::Lite(row)))? {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Side::Post(server) => {
+                use postgres::fallible_iterator::FallibleIterator;
+                let mut server = server.borrow_mut();
+                let statement = server.prepared(sql)?;
+                let cells: Vec<&(dyn postgres::types::ToSql + Sync)> = refs(cells);
+                let mut rows = server.client.query_raw(&statement, cells.iter().copied())?;
+                while let Some(row) = rows.next()? {
+                    if !look(&Row(Line::Post(&row)))? {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Every row.
+    pub fn all<T>(
+        &self,
+        sql: &str,
+        cells: &[Cell<'_>],
+        mut read: impl FnMut(&Row<'_>) -> DbResult<T>,
+    ) -> DbResult<Vec<T>> {
+        let mut all = Vec::new();
+        self.each(sql, cells, |row| {
+            all.push(read(row)?);
+            Ok(true)
+        })?;
+        Ok(all)
+    }
+
+    /// The first row, if there is one.
+    pub fn first<T>(
+        &self,
+        sql: &str,
+        cells: &[Cell<'_>],
+        mut read: impl FnMut(&Row<'_>) -> DbResult<T>,
+    ) -> DbResult<Option<T>> {
+        let mut first = None;
+        self.each(sql, cells, |row| {
+            first = Some(read(row)?);
+            Ok(false)
+        })?;
+        Ok(first)
+    }
+
+    /// The row of a question that always has one.
+    pub fn one<T>(&self, sql: &str, cells: &[Cell<'_>], read: impl FnMut(&Row<'_>) -> DbResult<T>) -> DbResult<T> {
+        self.first(sql, cells, read)?.ok_or_else(|| DbError::Odd(format!("no answer to: {sql}")))
+    }
+
+    /// Several statements without parameters.
+    pub fn batch(&self, sql: &str) -> DbResult<()> {
+        match self.0 {
+            Side::Lite(connection) => Ok(connection.execute_batch(sql)?),
+            Side::Post(server) => Ok(server.borrow_mut().client.batch_execute(sql)?),
+        }
+    }
+}
+
+fn refs<'c>(cells: &'c [Cell<'_>]) -> Vec<&'c (dyn postgres::types::ToSql + Sync)> {
+    cells.iter().map(|cell| cell as &(dyn postgres::types::ToSql + Sync)).collect()
+}
+
+/// A parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell<'c> {
+    /// Nothing.
+    Null,
+    /// A number; truth is 1 and 0.
+    Int(i64),
+    /// A number with a fraction.
+    Real(f64),
+    /// Words.
+    Text(Cow<'c, str>),
+    /// Anything.
+    Bytes(Cow<'c, [u8]>),
+}
+
+/// The parameters of a statement, by reference.
+#[macro_export]
+macro_rules! cells {
+    ($($value:expr),* $(,)?) => { &[$($crate::Param::cell(&$value)),*] };
+}
+
+/// What can be a parameter.
+pub trait Param {
+    /// As one.
+    fn cell(&self) -> Cell<'_>;
+}
+
+macro_rules! param {
+    ($($kind:ty, |$value:ident| $make:expr);* $(;)?) => {
+        $(impl Param for $kind {
+            fn cell(&self) -> Cell<'_> {
+                let $value = self;
+                $make
+            }
+        })*
+    };
+}
+
+param! {
+    i64, |value| Cell::Int(*value);
+    i32, |value| Cell::Int((*value).into());
+    u32, |value| Cell::Int((*value).into());
+    bool, |value| Cell::Int((*value).into());
+    f64, |value| Cell::Real(*value);
+    str, |value| Cell::Text(value.into());
+    String, |value| Cell::Text(value.as_str().into());
+    [u8], |value| Cell::Bytes(value.into());
+    [u8; 32], |value| Cell::Bytes(value.as_slice().into());
+    Vec<u8>, |value| Cell::Bytes(value.as_slice().into());
+}
+
+impl<T: Param + ?Sized> Param for &T {
+    fn cell(&self) -> Cell<'_> {
+        (**self).cell()
+    }
+}
+
+impl<T: Param> Param for Option<T> {
+    fn cell(&self) -> Cell<'_> {
+        self.as_ref().map_or(Cell::Null, T::cell)
+    }
+}
+
+impl rusqlite::ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Real(value) => ValueRef::Real(*value),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl postgres::types::ToSql for Cell<'_> {
+    fn to_sql(
+        &self,
+        kind: &postgres::types::Type,
+        out: &mut postgres::types::private::BytesMut,
+    ) -> Result<postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        use postgres::types::Type;
+        match self {
+            Self::Null => Ok(postgres::types::IsNull::Yes),
+            Self::Int(value) if *kind == Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
+            Self::Int(value) if *kind == Type::BOOL => (*value != 0).to_sql(kind, out),
+            Self::Int(value) if *kind == Type::INT8 => value.to_sql(kind, out),
+            Self::Real(value) if *kind == Type::FLOAT8 => value.to_sql(kind, out),
+            // A server's texts cannot hold what no text should.
+            Self::Text(text) if text.contains('\0') => text.replace('\0', "\u{fffd}").to_sql(kind, out),
+            Self::Text(text) if *kind == Type::TEXT => text.as_ref().to_sql(kind, out),
+            Self::Bytes(bytes) if *kind == Type::BYTEA => bytes.as_ref().to_sql(kind, out),
+            other => Err(format!("{other:?} is no {kind}").into()),
+        }
+    }
+
+    fn accepts(_: &postgres::types::Type) -> bool {
+        true
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+/// A row of an answer.
+pub struct Row<'r>(Line<'r>);
+
+enum Line<'r> {
+    Lite(&'r rusqlite::Row<'r>),
+    Post(&'r postgres::Row),
+}
+
+impl Row<'_> {
+    /// What is in a column.
+    pub fn get<T: Held>(&self, column: usize) -> DbResult<T> {
+        match self.0 {
+            Line::Lite(row) => Ok(row.get::<_, T::Lite>(column).map(T::from_lite)?),
+            Line::Post(row) => T::from_post(row, column),
+        }
+    }
+}
+
+/// What columns hold.
+pub trait Held: Sized {
+    /// As the embedded database reads it.
+    type Lite: FromSql;
+
+    /// From that.
+    fn from_lite(value: Self::Lite) -> Self;
+
+    /// From a server's row.
+    fn from_post(row: &postgres::Row, column: usize) -> DbResult<Self>;
+}
+
+macro_rules! held {
+    ($($kind:ty, $server:ty, |$value:ident| $make:expr);* $(;)?) => {
+        $(impl Held for $kind {
+            type Lite = $kind;
+
+            fn from_lite(value: $kind) -> Self {
+                value
+            }
+
+            fn from_post(row: &postgres::Row, column: usize) -> DbResult<Self> {
+                let $value: $server = row.try_get(column)?;
+                $make
+            }
+        }
+
+        impl Held for Option<$kind> {
+            type Lite = Option<$kind>;
+
+            fn from_lite(value: Option<$kind>) -> Self {
+                value
+            }
+
+            fn from_post(row: &postgres::Row, column: usize) -> DbResult<Self> {
+                let value: Option<$server> = row.try_get(column)?;
+                value.map(|$value| $make).transpose()
+            }
+        })*
+    };
+}
+
+held! {
+    i64, i64, |value| Ok(value);
+    u32, i64, |value| u32::try_from(value).map_err(|error| DbError::Odd(error.to_string()));
+    f64, f64, |value| Ok(value);
+    String, String, |value| Ok(value);
+    Vec<u8>, Vec<u8>, |value| Ok(value);
+}
+
+impl Held for bool {
+    type Lite = Self;
+
+    fn from_lite(value: Self) -> Self {
+        value
+    }
+
+    /// What is compared is true or false there, what is kept is a number.
+    fn from_post(row: &postgres::Row, column: usize) -> DbResult<Self> {
+        row.try_get(column).or_else(|_| row.try_get::<_, i64>(column).map(|value| value != 0)).map_err(DbError::from)
+    }
+}

@@ -1,0 +1,77 @@
+//! The embedded database: a file of this user's.
+
+use crate::db::{Db, DbResult};
+use crate::{Mode, StoreError, migrate};
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a write waits for other processes.
+const BUSY: Duration = Duration::from_secs(5);
+/// How long to wait before coming again to a store that is just being made.
+const AGAIN: Duration = Duration::from_millis(10);
+/// How long the write-ahead log may be when a process ends.
+const LOG_MAX: u64 = 256 << 10;
+
+/// Opens the file, and says whether calls are open in it. While a new store is being made, the database
+/// turns others away at once instead of letting them wait; so they come again.
+pub(crate) fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+    let patience = Instant::now() + BUSY;
+    loop {
+        match try_connect(path) {
+            Err(StoreError::Locked { .. }) if Instant::now() < patience => std::thread::sleep(AGAIN),
+            done => return done,
+        }
+    }
+}
+
+fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+    prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let mut connection = Connection::open(path).map_err(fail)?;
+    connection.busy_timeout(BUSY).map_err(fail)?;
+    migrate::migrate(&mut connection, path)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
+    connection.pragma_update(None, "secure_delete", true).map_err(fail)?;
+    // A checkpoint flushes the disk; a process that made one call must not pay for it when it ends.
+    // The write-ahead log is carried over by whoever finds it too long.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(fail)?;
+    let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
+    let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
+    Ok((connection, found_open))
+}
+
+/// Makes the file before the database does, so that it is never readable by others.
+fn prepare_file(path: &Path) -> std::io::Result<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Carries the write-ahead log over when it has grown. The next process to open the store reads all that
+/// is left of it, so a short one keeps start-up short; most processes find nothing to do here.
+pub(crate) fn shorten(connection: &Connection, path: &Path, erased: bool) {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if erased || std::fs::metadata(log).is_ok_and(|meta| meta.len() > LOG_MAX) {
+        let _ = connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);");
+    }
+}
+
+/// Begins a transaction.
+pub(crate) fn begin(db: &Db<'_>, mode: Mode) -> DbResult<()> {
+    let (synchronous, begin) = match mode {
+        Mode::Read => return db.execute("BEGIN", &[]).map(drop),
+        Mode::Write => ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"),
+        Mode::Durable => ("PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"),
+    };
+    db.batch(synchronous)?;
+    db.execute(begin, &[]).map(drop)
+}
