@@ -89,7 +89,10 @@ impl Store {
             let now = match db.kind() {
                 // SQLite changes this number for us when somebody else commits, and never for what we commit.
                 Kind::Lite => db.one("PRAGMA data_version", &[], |row| row.get(0))?,
-                Kind::Post => head,
+                Kind::Post => {
+                    let sql = "SELECT coalesce(max(seq), 0) FROM journal WHERE seq > ?1 AND writer <> ?2";
+                    db.one(sql, cells![after, db.writer()], |row| row.get::<i64>(0))?.max(mark)
+                }
             };
             if now == mark {
                 return Ok(News { head, mark, records: Vec::new() });
@@ -124,8 +127,8 @@ fn search(db: &Db<'_>, wanted: &Wanted, end: i64) -> DbResult<Vec<Record>> {
     let floor = if call.is_some() { 0 } else { (end - SEARCHED).max(0) };
     let sql = format!(
         "SELECT seq, hash, text FROM journal
-         WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) AND (?4 IS NULL OR kind = ?4)
-         AND (?5 IS NULL OR lower(text) LIKE ?5 ESCAPE '~') AND (?6 IS NULL OR seq < ?6) ORDER BY seq {order} LIMIT ?2"
+         WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) AND (CAST(?4 AS TEXT) IS NULL OR kind = ?4)
+         AND (CAST(?5 AS TEXT) IS NULL OR lower(text) LIKE ?5 ESCAPE '~') AND (CAST(?6 AS BIGINT) IS NULL OR seq < ?6) ORDER BY seq {order} LIMIT ?2"
     );
     let like = text.as_ref().map(|text| format!("%{}%", literally(&text.to_lowercase())));
     db.all(&sql, cells![after.unwrap_or(floor).max(floor), limit, call, kind, like, before], read_record)
@@ -141,7 +144,7 @@ fn latest_ids(db: &Db<'_>, limit: u32, session: Option<&str>) -> DbResult<Vec<Ca
     let floor = (head(db)?.seq - SEARCHED).max(0);
     let sql = "SELECT call_id FROM journal WHERE seq > ?1 AND call_id IS NOT NULL
                AND kind IN ('intent', 'refused', 'outcome', 'approval')
-               AND (?2 IS NULL OR session = ?2) ORDER BY seq DESC";
+               AND (CAST(?2 AS TEXT) IS NULL OR session = ?2) ORDER BY seq DESC";
     let (mut seen, mut ids) = (HashSet::new(), Vec::new());
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     db.each(sql, cells![floor, session], |row| {

@@ -53,12 +53,14 @@ enum Side<'d> {
 /// A connection to a server, with the statements that it knows.
 pub(crate) struct Server {
     pub(crate) client: postgres::Client,
+    /// Whose connection it is: told from everybody else's by this number.
+    writer: i64,
     prepared: HashMap<String, postgres::Statement>,
 }
 
 impl Server {
-    pub(crate) fn new(client: postgres::Client) -> Self {
-        Self { client, prepared: HashMap::new() }
+    pub(crate) fn new(client: postgres::Client, writer: i64) -> Self {
+        Self { client, writer, prepared: HashMap::new() }
     }
 
     /// A statement, prepared once for each text. Texts are written here, so there are not many.
@@ -86,6 +88,14 @@ impl<'d> Db<'d> {
         match self.0 {
             Side::Lite(_) => Kind::Lite,
             Side::Post(_) => Kind::Post,
+        }
+    }
+
+    /// What tells this store's records from those of others on the same server. A file needs none: it tells by itself.
+    pub(crate) fn writer(&self) -> i64 {
+        match self.0 {
+            Side::Lite(_) => 0,
+            Side::Post(server) => server.borrow().writer,
         }
     }
 

@@ -47,7 +47,7 @@ impl Store {
         self.run(Mode::Read, move |db| {
             db.all(
                 "SELECT id, tool, pattern, session, uses_left, expires_ms FROM grants
-                     WHERE root = ?1 AND (?2 IS NULL OR tool = ?2) ORDER BY id",
+                     WHERE root = ?1 AND (CAST(?2 AS TEXT) IS NULL OR tool = ?2) ORDER BY id",
                 cells![root, tool],
                 read,
             )

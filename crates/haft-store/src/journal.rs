@@ -118,10 +118,11 @@ pub(crate) fn append(db: &Db<'_>, entry: &Entry) -> DbResult<Head> {
         }
         // A server has no computed columns that can be trusted with any text; [`verify`] compares them.
         Kind::Post => {
-            let sql = "INSERT INTO journal (seq, text, hash, call_id, kind, session) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let sql = "INSERT INTO journal (seq, text, hash, call_id, kind, session, writer)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let session = entry.fields.get("session").and_then(Value::as_str);
             let call = entry.subject();
-            db.execute(sql, cells![seq, &text, hash.as_bytes(), call, entry.kind.as_str(), session])
+            db.execute(sql, cells![seq, &text, hash.as_bytes(), call, entry.kind.as_str(), session, db.writer()])
         }
     }?;
     Ok(Head { seq, hash })
@@ -217,7 +218,7 @@ impl Store {
     pub async fn records(&self, after: i64, limit: u32, call: Option<CallId>) -> Result<Vec<Record>, StoreError> {
         self.run(Mode::Read, move |db| {
             let call = call.as_ref().map(CallId::as_str);
-            db.all("SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (?3 IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
+            db.all("SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
         })
         .await
     }

@@ -111,6 +111,8 @@ fn for_server(step: &str) -> String {
     for name in ["call", "kind", "session"] {
         sql = sql.replace(&format!(" GENERATED ALWAYS AS (text ->> '{name}') VIRTUAL"), "");
     }
+    // Who wrote a record is known there by a number; of a file it can be asked.
+    sql = sql.replace("call_id TEXT\n    ) STRICT", "call_id TEXT,\n        writer BIGINT NOT NULL\n    ) STRICT");
     let words = [("STRICT, WITHOUT ROWID", ""), ("STRICT", ""), ("INTEGER", "BIGINT"), ("BLOB", "BYTEA")];
     words.iter().fold(sql, |sql, (ours, theirs)| sql.replace(ours, theirs))
 }

@@ -4,6 +4,7 @@ use crate::db::{Db, Server};
 use crate::{Mode, StoreError, migrate};
 use postgres::{Client, Config, NoTls};
 use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 pub(crate) struct Address {
     config: Config,
     shown: PathBuf,
+    writer: i64,
 }
 
 impl Address {
@@ -37,7 +39,7 @@ impl Address {
             config.application_name("haft");
         }
         config.connect_timeout(CONNECT);
-        Ok(Some(Self { config, shown }))
+        Ok(Some(Self { config, shown, writer: chance() }))
     }
 
     /// Without its password.
@@ -45,9 +47,17 @@ impl Address {
         self.shown.clone()
     }
 
-    fn dial(&self) -> Result<Client, StoreError> {
-        self.config.connect(NoTls).map_err(|error| StoreError::told(&self.shown, &error.into()))
+    fn dial(&self) -> Result<Server, StoreError> {
+        let client = self.config.connect(NoTls).map_err(|error| StoreError::told(&self.shown, &error.into()))?;
+        Ok(Server::new(client, self.writer))
     }
+}
+
+/// A number that nobody else has.
+fn chance() -> i64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish().cast_signed()
 }
 
 /// `postgres://user:secret@host/db` with nothing between the colon and the at sign.
@@ -64,7 +74,7 @@ fn without_password(text: &str) -> String {
 
 /// Connects, brings the schema up to date, and says whether calls are open.
 pub(crate) fn connect(address: &Address) -> Result<(Server, bool), StoreError> {
-    let server = RefCell::new(Server::new(address.dial()?));
+    let server = RefCell::new(address.dial()?);
     let fail = |error| StoreError::told(&address.shown, &error);
     migrate::server(&Db::post(&server), &address.shown)?;
     let open =
@@ -88,8 +98,8 @@ pub(crate) fn begin(server: &RefCell<Server>, address: &Address, mode: Mode) -> 
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(AGAIN.1);
-        if let Ok(client) = address.dial() {
-            server.replace(Server::new(client));
+        if let Ok(new) = address.dial() {
+            server.replace(new);
         }
     }
 }

@@ -47,7 +47,8 @@ fn an_approval_is_given_exactly_once_however_many_try() {
     assert_eq!(calls[0].args["path"], "a");
     assert!(!wait(scene.store.reject(&id, "late", "")).unwrap());
     // Once decided, the arguments are no longer kept.
-    let kept: Option<String> = scene.raw().query_row("SELECT call FROM approvals", [], |row| row.get(0)).unwrap();
+    let look = |db: &haft_store::Db<'_>| db.one("SELECT call FROM approvals", &[], |row| row.get::<Option<String>>(0));
+    let kept = wait(scene.store.run(haft_store::Mode::Read, look)).unwrap();
     assert_eq!(kept, None);
 }
 
@@ -55,9 +56,8 @@ fn an_approval_is_given_exactly_once_however_many_try() {
 fn a_question_survives_a_restart() {
     let scene = Scene::new();
     let id = ask(&scene);
-    let Scene { dir, store } = scene;
-    drop(store);
-    let store = Store::open(&dir.path().join("data/haft.db")).unwrap();
+    let scene = scene.restarted();
+    let store = &scene.store;
     let waiting = wait(store.approvals(true)).unwrap();
     assert_eq!(waiting.iter().map(|approval| approval.id.as_str()).collect::<Vec<_>>(), [id.as_str()]);
 }

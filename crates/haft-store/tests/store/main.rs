@@ -1,4 +1,4 @@
-//! The store's contract, on a real database file. Every later kind of store passes the same stories.
+//! The store's contract, on a real database file; `tests/postgres` tells the same stories of a server.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
@@ -26,6 +26,19 @@ impl Scene {
 
     fn path(&self) -> PathBuf {
         self.dir.path().join("data/haft.db")
+    }
+
+    /// The same after its process has ended and another has begun.
+    fn restarted(self) -> Self {
+        let Self { dir, store } = self;
+        drop(store);
+        let store = Store::open(&dir.path().join("data/haft.db")).unwrap();
+        Self { dir, store }
+    }
+
+    /// What somebody does to it behind everybody's back. Says how many rows that touched.
+    fn tamper(&self, sql: &str) -> usize {
+        self.raw().execute(sql, []).unwrap()
     }
 
     /// The file as somebody else would open it.

@@ -29,7 +29,7 @@ fn what_nobody_waited_for_is_written_with_what_somebody_did_and_at_the_end() {
 #[test]
 fn failures_are_heard() {
     let (dir, store) = scene();
-    store.later(|connection| connection.execute("INSERT INTO nowhere VALUES (1)", []).map(drop));
+    store.later(|db| db.execute("INSERT INTO nowhere VALUES (1)", &[]).map(drop));
     assert!(wait(store.flush()).unwrap_err().to_string().contains("nowhere"));
     let other = rusqlite::Connection::open(dir.path().join("haft.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -48,7 +48,7 @@ fn a_locked_store_fails_after_a_while_and_says_so() {
 #[test]
 fn a_write_that_nobody_waited_for_is_reported_at_the_next_flush() {
     let scene = Scene::new();
-    scene.store.later(|connection| connection.execute("INSERT INTO nowhere VALUES (1)", []).map(drop));
+    scene.store.later(|db| db.execute("INSERT INTO nowhere VALUES (1)", &[]).map(drop));
     let error = wait(scene.store.flush()).unwrap_err();
     assert!(error.to_string().contains("nowhere"), "{error}");
     wait(scene.store.flush()).unwrap();
@@ -58,7 +58,7 @@ fn a_write_that_nobody_waited_for_is_reported_at_the_next_flush() {
 fn one_failing_job_leaves_its_neighbours_alone() {
     let scene = Scene::new();
     scene.store.record_later(Entry::new(Kind::Intent));
-    scene.store.later(|connection| connection.execute("INSERT INTO nowhere VALUES (1)", []).map(drop));
+    scene.store.later(|db| db.execute("INSERT INTO nowhere VALUES (1)", &[]).map(drop));
     scene.store.record_later(Entry::new(Kind::Outcome));
     wait(scene.store.flush()).unwrap_err();
     assert_eq!(wait(scene.store.head()).unwrap().seq, 2);
