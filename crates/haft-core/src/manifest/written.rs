@@ -71,10 +71,16 @@ pub(super) fn parse(text: &str) -> Result<Value, Flaw> {
         return Err(Flaw::error("yaml", "", message).at((1, 1)));
     }
     let left = Cell::new(UNFOLDED_MAX);
-    serde_saphyr::with_deserializer_from_str_with_options(text, bounded(), |deserializer| {
+    let value = serde_saphyr::with_deserializer_from_str_with_options(text, bounded(), |deserializer| {
         Any(&left).deserialize(deserializer)
     })
-    .map_err(|error| words::reworded(error, text))
+    .map_err(|error| words::reworded(error, text))?;
+    // The parser follows YAML's own tags, and would make a number of what looks like text.
+    let tagged = if text.contains('!') { Places::of(text).tagged() } else { None };
+    match tagged {
+        Some(place) => Err(Flaw::error("yaml", "", words::TAGGED).at(place)),
+        None => Ok(value),
+    }
 }
 
 /// YAML 1.2 with nothing in it that surprises: only `true` and `false` are truth values, so that `no` and `y` stay the

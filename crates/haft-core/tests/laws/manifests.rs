@@ -1,7 +1,7 @@
 //! Laws of manifests: what is filled in stays in its part, and whatever is read is read within bounds.
 
 use haft_core::manifest::template::{Unfit, Values, pieces};
-use haft_core::manifest::{Manifest, Written, fix, lint};
+use haft_core::manifest::{Manifest, Severity, Written, fix, lint};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -148,14 +148,16 @@ fn the_documents_manifests_are_read_unchanged_and_are_clean() {
     for (name, text) in DOCUMENT {
         let manifest = Manifest::read(text).unwrap_or_else(|flaws| unreadable(name, &flaws[0].to_string()));
         let flaws = lint::lint(&manifest, &Written::new(text), name, &lint::Found::default());
-        let errors: Vec<String> =
-            flaws.iter().filter(|flaw| flaw.rule != "option-like").map(ToString::to_string).collect();
+        // What could be narrower is worth a word, and no error: it is written so by others.
+        let advice = ["option-like", "permissions-wide"];
+        let worse = flaws.iter().filter(|flaw| flaw.severity == Severity::Error || !advice.contains(&flaw.rule));
+        let errors: Vec<String> = worse.map(ToString::to_string).collect();
         assert_eq!(errors, [""; 0], "{name}");
     }
     let weather: Value = serde_json::from_str(include_str!("../tools/weather/tool.json")).unwrap();
     let manifest = Manifest::of(weather).unwrap_or_else(|flaws| unreadable("weather", &flaws[0].to_string()));
     let flaws = lint::lint(&manifest, &Written::default(), "weather", &lint::Found::default());
-    assert!(flaws.is_empty(), "{}", flaws[0]);
+    assert!(flaws.iter().all(|flaw| flaw.rule == "permissions-wide"), "{}", flaws[0]);
 }
 
 #[expect(clippy::panic, reason = "a test that cannot set its scene has failed")]
