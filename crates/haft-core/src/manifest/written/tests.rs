@@ -25,6 +25,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ("a: !!int 1", "1:10: a `!tag` means nothing here; put text that begins with `!` in quotes"),
         ("a:\n  - !!str 5", "2:11: a `!tag` means nothing here; put text that begins with `!` in quotes"),
         ("a: !!map\n  b: 1", "2:3: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("{\"a\":!!int 1}", "1:12: a `!tag` means nothing here; put text that begins with `!` in quotes"),
         ("!!str a: 1", "1:7: a `!tag` means nothing here; put text that begins with `!` in quotes"),
         ("<<: {a: 1}\n", "1:1: `<<` is not known here; write the keys out"),
         ("a:\n\tb: 1", "2:1: a tab cannot indent in YAML; use spaces"),
