@@ -71,10 +71,9 @@ fn place<T>(found: &Result<T, CallError>) -> Place {
 fn program(ground: &Ground<'_>, command: &Command) -> Program {
     let named = &command.entrypoint;
     let path = ground.root.join(named);
-    let error = match ground.entry(named) {
+    let Err(error) = ground.entry(named) else {
         // What is installed is interpreted by what is installed with it.
-        Ok(_) => return Program::Runs(named.contains('/').then(|| shebang(&path)).flatten()),
-        Err(error) => error,
+        return Program::Runs(named.contains('/').then(|| shebang(&path)).flatten());
     };
     match path.canonicalize() {
         _ if error.kind == ErrorKind::NotFound => Program::Missing,

@@ -44,15 +44,15 @@ pub(super) fn all(root: &Path, paths: &Paths) -> (Vec<File>, Vec<Stray>) {
         for entry in entries {
             let (name, dir) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
             let Ok(kind) = entry.file_type() else { continue };
-            match name.starts_with('.') {
-                true => {}
-                // A link may lead to whatever.
-                false if kind.is_dir() || kind.is_symlink() => {
-                    let shown = shown(&dir.join("tool.yml"));
-                    files.push(File { name, dir, shown, whose, around: around.to_owned() });
-                }
-                false if is_like_a_manifest(&dir) => strays.push(Stray { shown: shown(&dir), whose }),
-                false => {}
+            if name.starts_with('.') {
+                continue;
+            }
+            // A link may lead to whatever.
+            if kind.is_dir() || kind.is_symlink() {
+                let shown = shown(&dir.join("tool.yml"));
+                files.push(File { name, dir, shown, whose, around: around.to_owned() });
+            } else if is_like_a_manifest(&dir) {
+                strays.push(Stray { shown: shown(&dir), whose });
             }
         }
     }
