@@ -5,6 +5,7 @@
 //! read keeps the last good version of its tool, and never keeps another tool from being found.
 
 mod accept;
+mod around;
 mod calls;
 mod command;
 mod find;
@@ -19,6 +20,7 @@ mod raised;
 mod standing;
 
 pub use accept::Offer;
+pub use around::{Spot, around};
 pub use interpreters::Interpreters;
 pub use standing::Standing;
 

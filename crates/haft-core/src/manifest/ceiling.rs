@@ -60,7 +60,8 @@ fn public_only(asked: &Reachable) -> Vec<String> {
     private.map(|host| format!("it would reach `{host}`, which is private; a tool may reach the public web")).collect()
 }
 
-fn is_private(host: &crate::host::Host) -> bool {
+/// Whether a host is this machine's or its network's, as far as its name or address says.
+pub(super) fn is_private(host: &crate::host::Host) -> bool {
     match host {
         crate::host::Host::Address(address) => !crate::host::is_public(*address),
         crate::host::Host::Name(name) => {

@@ -4,8 +4,8 @@ use super::find::{self, Content, Good};
 use super::standing::{differences, files_of, pin};
 use super::{Shelf, Standing, Whose};
 use crate::store_error;
-use haft_core::CallError;
 use haft_core::manifest::Manifest;
+use haft_core::{CallError, ErrorKind};
 use haft_store::Pin;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -49,8 +49,8 @@ impl Shelf {
         for name in if names.is_empty() { self.project_names() } else { names.to_vec() } {
             let Some(found) = find::one(&self.folders, &name, &find::Before::new()) else {
                 let shown = haft_core::preview::inert(&name);
-                return Err(CallError::not_found(format!("there is no tool `{shown}` in this project"))
-                    .hint("`haft tools` lists what there is"));
+                let message = format!("there is no tool `{shown}` in this project");
+                return Err(CallError::new(ErrorKind::UnknownTool, message).hint("`haft tools` lists what there is"));
             };
             if self.folders[found.folder].whose == Whose::Own {
                 if !names.is_empty() {

@@ -79,7 +79,7 @@ impl<'g> Ground<'g> {
     }
 
     /// Whether a place is in the project, in the tool's own directory, or declared.
-    fn holds(&self, real: &Path) -> bool {
+    pub(super) fn holds(&self, real: &Path) -> bool {
         real.starts_with(self.root) || is_in(real, self.dir) || self.reads(real)
     }
 

@@ -273,14 +273,14 @@ fn told(made: &Made, python: &Python, scene: &Scene, answer: Answer) -> Result<R
 }
 
 /// An interpreter, and what of it lies outside the system.
-struct Found {
+pub(super) struct Found {
     path: PathBuf,
     made_of: Vec<PathBuf>,
 }
 
 /// The interpreter of a virtual environment, or the machine's own. An environment lies in the project or beside the
 /// manifest, and nothing of it is shown but what an environment has.
-fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
+pub(super) fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
     let Some(venv) = venv else {
         let path = machines_own().ok_or_else(|| {
             CallError::not_found("there is no python3 on this machine")

@@ -78,7 +78,7 @@ fn tools_are_accepted_one_by_one_or_with_the_configuration() {
     assert_eq!(env.call("two", json!({}), &[]).1, 0);
     assert_eq!(env.run(&["trust", "--revoke", "--json"]).json()["tools"], json!(["one", "three", "two"]));
     assert_eq!(env.err("one", json!({}), &[]).2, 3);
-    assert_eq!(env.run(&["trust", "nothing"]).code, 1);
+    assert_eq!(env.run(&["trust", "nothing"]).code, 2);
     env.file(".haft/tools/bad/tool.yml", "name: [");
     let bad = env.run(&["trust", "bad"]);
     assert!(bad.code == 1 && bad.stderr.contains("bad/tool.yml:1:"), "{}", bad.stderr);

@@ -39,8 +39,12 @@ pub const RULES: &[Rule] = &[
     Rule { id: "interpreter-unpinned", asks: "It is said which interpreter runs a program." },
     Rule { id: "shell-string", asks: "No input becomes part of a program for a shell." },
     Rule { id: "option-like", asks: "An input cannot be taken for an option." },
+    Rule { id: "start", asks: "A program starts in the project, or where it may read." },
     Rule { id: "module", asks: "The python module and its environment are there." },
-    Rule { id: "step", asks: "Steps have names of their own, call tools that exist, and use what came before." },
+    Rule {
+        id: "step",
+        asks: "Steps have names of their own, call tools and servers that exist, and use what came before.",
+    },
     Rule { id: "schema", asks: "Schemas are valid JSON Schema 2020-12 of bounded effort." },
     Rule { id: "example", asks: "Examples fit the inputs and outputs that they show." },
 ];
