@@ -9,6 +9,7 @@ pub mod ceiling;
 pub mod fix;
 pub mod flaw;
 pub mod lint;
+pub mod secrets;
 pub mod shape;
 pub mod template;
 pub mod written;

@@ -18,6 +18,9 @@ pub enum Network {
     /// The web, as far as these rules go, by way of the same gate. There are no names and no addresses inside but the
     /// proxy's.
     Web(Rules),
+    /// These hosts as far as these rules go, which name them as well, by way of the same gate. A program that knows of no
+    /// proxy reaches them by their names.
+    Named(Vec<HostRule>, Rules),
 }
 
 pub use haft_core::host::HostRule;

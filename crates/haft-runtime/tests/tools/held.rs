@@ -220,6 +220,26 @@ async fn nobody_is_reached_but_who_is_declared() {
 }
 
 #[tokio::test]
+async fn what_is_inside_is_named_with_its_port() {
+    let stage = stage();
+    let open = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = open.local_addr().unwrap().port();
+    let order = json!([["address", "tcp", ["127.0.0.1", port]], ["name", "tcp", ["localhost", port]]]);
+    for (network, reached) in [
+        (json!(["127.0.0.1", "localhost"]), false),
+        (json!(true), false),
+        (json!([format!("127.0.0.1:{port}"), format!("localhost:{port}")]), true),
+    ] {
+        let declared = permissions(network.clone(), &["probe"], &[], json!({}));
+        for (kind, found) in tries(&stage, declared, order.clone()).await {
+            for (what, came) in found.as_object().unwrap() {
+                assert_eq!(came == "worked", reached, "{kind} {network}: {what}: {came}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn only_declared_secrets_are_there_and_none_is_told() {
     // Cargo sets both for every test.
     let (secret, other) = ("CARGO_PKG_NAME", "CARGO_MANIFEST_DIR");
@@ -234,10 +254,10 @@ async fn only_declared_secrets_are_there_and_none_is_told() {
     for (kind, found) in tries(&stage, permissions(json!(false), &["probe"], &[], json!({})), order).await {
         assert_eq!(found, json!({"secret": null, "other": null}), "{kind}");
     }
-    let python = json!({"module": "probe", "function": "run", "args": ["${HAFT_NO_SUCH_SECRET}"], "cwd": "probe"});
-    let command = json!({"entrypoint": "touch", "args": ["/tmp/x", "${HAFT_NO_SUCH_SECRET}"]});
+    let python = json!({"module": "probe", "function": "run", "args": ["${NO_SUCH_SECRET}"], "cwd": "probe"});
+    let command = json!({"entrypoint": "touch", "args": ["/tmp/x"], "env": {"X": "${NO_SUCH_SECRET}"}});
     for (name, exec) in [("command", command), ("python", python)] {
-        let needs = permissions(json!(false), &["probe"], &[], json!({"HAFT_NO_SUCH_SECRET": {"type": "string"}}));
+        let needs = permissions(json!(false), &["probe"], &[], json!({"NO_SUCH_SECRET": {"type": "string"}}));
         stage.tool(name, json!({"exec": {name: exec}, "permissions": needs}));
         let outcome = stage.call(name, json!({})).await;
         assert_eq!(outcome.error.as_ref().unwrap().kind, ErrorKind::NotFound, "{outcome:?}");

@@ -316,6 +316,47 @@ fn a_secret_goes_to_one_place_and_is_seen_nowhere() {
     });
 }
 
+#[test]
+fn a_secret_does_not_travel_in_the_open_nor_in_a_url() {
+    if part().is_none() {
+        return with_secrets("manifests::a_secret_does_not_travel_in_the_open_nor_in_a_url");
+    }
+    run(async {
+        let server = Server::start(|_| ok("", "{}")).await;
+        let plain = |name: &str, url: &str, host: &str| {
+            let permissions = json!({"network": [host], "fs": {"read": [], "write": []},
+                "secrets": {"API_TOKEN": {"type": "string", "required": true}}});
+            asks(
+                &server,
+                name,
+                json!({"url": url, "headers": {"X": "${API_TOKEN}"}}),
+                json!({"permissions": permissions}),
+            )
+        };
+        let own = format!("127.0.0.1:{}", server.port());
+        let stage = with(&[
+            plain("open", "http://example.com/", "example.com"),
+            plain("ported", "http://example.com:80/", "example.com:80"),
+            plain("path", &server.url("/${API_TOKEN}"), &own),
+            plain("inline", &server.url("/?k=${API_TOKEN}"), &own),
+            plain("near", &server.url("/near"), &own),
+        ]);
+        for (tool, kind, why) in [
+            ("open", "denied", "the secret `API_TOKEN` is not sent to example.com:80 without encryption"),
+            ("ported", "denied", "the secret `API_TOKEN` is not sent to example.com:80 without encryption"),
+            ("path", "invalid_input", "exec.http.url: holds the secret `API_TOKEN`"),
+            ("inline", "invalid_input", "exec.http.url: holds the secret `API_TOKEN`"),
+        ] {
+            let outcome = call(&stage.haft, tool, json!({})).await;
+            let (got, said) = fault(&outcome);
+            assert!(got == kind && said.contains(why), "{tool}: {outcome:?}");
+            assert!(!serde_json::to_string(&outcome).unwrap().contains("hunter2"), "{outcome:?}");
+        }
+        assert_eq!(server.connections(), 0);
+        assert!(call(&stage.haft, "near", json!({})).await.success, "a service of one's own is named with its port");
+    });
+}
+
 fn pipeline(name: &str, steps: Value, output: Value) -> Value {
     json!({
         "name": name, "description": "Several calls.", "kind": "pipeline", "version": 1,
@@ -365,6 +406,32 @@ fn a_pipeline_makes_its_calls_in_order_and_ends_with_the_first_that_fails() {
         assert!(fault(&outcome).1.contains("at most 4 deep"), "{outcome:?}");
         let dry = stage.haft.dry_run(Call::new(new_call_id(), "good", json!({"id": "a"})), &Halt::new()).await;
         assert!(fault(&dry).1.contains("acts by itself, so it cannot be tried"), "{dry:?}");
+    });
+}
+
+#[test]
+fn what_a_call_sets_off_is_counted_as_a_whole() {
+    run(async {
+        let many = |name: &str, tool: &str, count: usize| {
+            let steps: Vec<Value> = (0..count).map(|at| json!({"id": format!("s{at}"), "tool": tool})).collect();
+            pipeline(name, json!(steps), Value::Null)
+        };
+        let stage = with(&[many("inner", "count", 20), many("outer", "inner", 5), many("fits", "inner", 3)]);
+        let counted = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let spec = haft_core::ToolSpec::new("count", "Count.").unwrap().input(json!({"type": "object"}));
+        let count = Arc::clone(&counted);
+        let tool = haft_runtime::Blocking::tool(spec, move |_: &haft_runtime::Scene| {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            Ok(haft_runtime::Reply::text("counted"))
+        });
+        stage.haft.registry().register(tool).unwrap();
+        assert!(call(&stage.haft, "fits", json!({})).await.success);
+        assert_eq!(counted.swap(0, std::sync::atomic::Ordering::SeqCst), 60);
+        let outcome = call(&stage.haft, "outer", json!({})).await;
+        assert!(fault(&outcome).1.contains("at most 64 others in all"), "{outcome:?}");
+        // Of the 64, four were calls of `inner`.
+        assert_eq!(counted.load(std::sync::atomic::Ordering::SeqCst), 60);
+        assert!(call(&stage.haft, "fits", json!({})).await.success, "the next call is counted by itself");
     });
 }
 

@@ -94,6 +94,31 @@ fn what_exceeds_the_ceiling_is_refused_with_each_excess() {
 }
 
 #[test]
+fn a_tool_of_an_agents_makes_no_tools_under_any_name() {
+    let steps = |tool: &str, args: Value| {
+        proposed("a", |definition| {
+            definition["kind"] = json!("pipeline");
+            definition["inputs"]["schema"]["properties"] = json!({"path": {"type": "string"}});
+            let used = json!({"id": "first", "tool": "file.read", "args": {"path": "${path}"}});
+            definition["exec"] = json!({"pipeline": {"steps": [used, {"id": "x", "tool": tool, "args": args}]}});
+            definition["permissions"]["fs"]["read"] = json!([]);
+        })
+    };
+    for tool in ["tool.create", "tool_create", "glee_tool_create", "skill.create", "skill_create", "reflection.create"]
+    {
+        for (tool, args) in
+            [(tool, json!({})), ("tool.call", json!({"name": tool})), ("glee_tool", json!({"name": tool}))]
+        {
+            let error = steps(tool, args.clone()).unwrap_err();
+            assert!(error.message.contains("it would make what is kept"), "{tool} {args}: {}", error.message);
+        }
+    }
+    let error = steps("tool.call", json!({"name": "${path}"})).unwrap_err();
+    assert!(error.message.contains("that only its inputs name"), "{}", error.message);
+    assert!(steps("tool.call", json!({"name": "file.stat"})).is_ok());
+}
+
+#[test]
 fn keys_and_hidden_characters_are_refused() {
     let error = proposed("a", |definition| {
         definition["exec"]["command"]["args"] = json!(["AKIAIOSFODNN7EXAMPLE", "${path}"]);
