@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::making::Proposed;
-use crate::registry::unwrapped;
+use crate::registry::{Registry, unwrapped};
 use crate::scene::Scene;
 use target::{Target, files_fit};
 
@@ -198,7 +198,7 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
     }
     // A call of another tool is decided by itself; but a tool that makes tools would get round the limits above.
     if let Exec::Pipeline(pipeline) = &manifest.exec {
-        excess.extend(pipeline.steps.iter().filter_map(|step| makes(step, scene)));
+        excess.extend(pipeline.steps.iter().filter_map(|step| makes(step, &scene.catalogue().registry)));
     }
     if excess.is_empty() {
         return Ok(());
@@ -210,11 +210,11 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
 }
 
 /// Why a step must not be: it makes what is kept, under whatever name, or may do so.
-fn makes(step: &Step, scene: &Scene) -> Option<String> {
+fn makes(step: &Step, registry: &Registry) -> Option<String> {
     let args = Value::Object(step.args.clone());
     let call = unwrapped(Call::new(crate::new_call_id(), step.tool.as_str(), args));
     let id = haft_core::preview::inert(&step.id);
-    let entry = match scene.catalogue().registry.resolve(&call) {
+    let entry = match registry.resolve(&call) {
         Ok(meant) => meant.entry,
         // A step of the shape that a call by way of another tool has may name anything.
         Err(_) if call.spoken.contains("${") => {
