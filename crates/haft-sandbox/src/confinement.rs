@@ -86,6 +86,9 @@ pub struct Confinement {
     pub protect: Vec<PathBuf>,
     /// Places inside any tree that it must not even read.
     pub hide: Vec<PathBuf>,
+    /// Places of which only the trees in them are there: nothing else can be written, although it would be gone afterwards.
+    #[serde(default)]
+    pub seal: Vec<PathBuf>,
     /// The network.
     pub network: Network,
     /// Where writes go.

@@ -184,6 +184,35 @@ async fn nothing_is_written_but_what_is_declared() {
 }
 
 #[tokio::test]
+async fn what_is_not_declared_is_read_only_wherever_the_project_lies() {
+    // In /tmp, as in a home, a program may write; but not in what of the project is there.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let stage = Stage::at(dir, |_| {});
+    stage.file("src/a.txt", "a");
+    stage.file("out/b.txt", "b");
+    stage.file("sub/c.txt", "c");
+    stage.script(
+        "src/run.sh",
+        "#!/bin/sh\nfor place in zz sub/zz .haft/new \"$ROOT/new\" out/new /tmp/scratch; do\n\
+         if echo x > \"$place\"; then echo \"$place worked\"; else echo \"$place failed\"; fi; done 2>&1\n",
+    );
+    for (cwd, write) in [(".", vec!["out"]), (".", vec![]), ("src", vec!["out"])] {
+        stage.tool(
+            "command",
+            json!({"outputs": {"format": "text"},
+            "exec": {"command": {"entrypoint": "./src/run.sh", "cwd": cwd, "env": {"ROOT": stage.root()}}},
+            "permissions": permissions(json!(false), &["src"], &write, json!({}))}),
+        );
+        let outcome = stage.call("command", json!({})).await;
+        let worked: Vec<&str> = outcome.output.lines().filter_map(|line| line.strip_suffix(" worked")).collect();
+        let expected: &[&str] =
+            if cwd == "." && !write.is_empty() { &["out/new", "/tmp/scratch"] } else { &["/tmp/scratch"] };
+        assert_eq!(worked, expected, "{cwd} {write:?}: {outcome:?}");
+        assert!(cwd != "." || outcome.output.contains("zz: Read-only file system"), "{}", outcome.output);
+    }
+}
+
+#[tokio::test]
 async fn nobody_is_reached_but_who_is_declared() {
     let stage = stage();
     let (open, closed) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());

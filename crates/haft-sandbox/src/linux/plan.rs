@@ -209,6 +209,14 @@ fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) 
     if !roots.iter().any(|root| program.cwd.starts_with(root)) {
         spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Empty });
     }
+    // Elsewhere nothing can be written anyway.
+    let writable = |place: &Path| {
+        [Path::new("/tmp"), Path::new("/var/tmp")].iter().any(|dir| place.starts_with(dir))
+            || home.as_ref().is_some_and(|home| place.starts_with(home) && place != home)
+    };
+    let sealed =
+        wanted.seal.iter().filter(|place| writable(place) && !roots.iter().any(|root| place.starts_with(root)));
+    spots.extend(sealed.map(|place| Spot { path: place.clone().into(), kind: Kind::Seal }));
     if let Some(home) = home.filter(usable).filter(|home| home != Path::new("/tmp")) {
         spots.push(Spot { path: home.into(), kind: Kind::Own });
     }
