@@ -5,6 +5,7 @@
 //! configuration names, in this order. A secret may be bound to hosts; by reference (`secret:NAME` in a request) it goes
 //! nowhere else, and one that is bound to none goes nowhere.
 
+mod left;
 mod mask;
 pub(crate) mod reference;
 mod told;
@@ -242,6 +243,17 @@ impl Used {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|used| work(&used.mask));
     }
 
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Whether bytes hold one of them.
+    fn finds(&self, bytes: &[u8]) -> bool {
+        let mut found = false;
+        self.each(|mask| found |= mask.finds_in(bytes));
+        found
+    }
+
     /// Masks them in a text.
     pub(crate) fn mask(&self, text: &mut String) {
         self.each(|mask| mask.text(text));
@@ -266,7 +278,7 @@ impl Used {
 
     /// Masks them in all that a call gives back.
     pub(crate) fn mask_reply(&self, reply: &mut Result<crate::tool::Reply, CallError>) {
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        if self.is_empty() {
             return;
         }
         match reply {

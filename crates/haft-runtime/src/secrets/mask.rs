@@ -54,6 +54,11 @@ impl Mask {
         self.forms.iter().any(|form| text.contains(form.as_str())) || disguised(text, &self.secrets).is_some()
     }
 
+    /// Whether bytes hold one of them, as it is or encoded.
+    pub(crate) fn finds_in(&self, bytes: &[u8]) -> bool {
+        self.forms.iter().any(|form| Finder::new(form.as_bytes()).find(bytes).is_some())
+    }
+
     /// Hides them in a text.
     pub(crate) fn text(&self, text: &mut String) {
         for form in &self.forms {

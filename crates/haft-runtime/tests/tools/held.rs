@@ -295,6 +295,31 @@ async fn only_declared_secrets_are_there_and_none_is_told() {
 }
 
 #[tokio::test]
+async fn a_file_that_holds_a_secret_is_told_and_stays_as_it_is() {
+    let stage = stage();
+    std::fs::create_dir_all(stage.root().join("out")).unwrap();
+    stage.script(
+        "probe/leak.sh",
+        "#!/bin/sh\nmkdir out/deep; printf %s \"$CARGO_PKG_NAME\" > out/deep/a.txt; echo plain > out/b.txt\n",
+    );
+    let secrets = json!({"CARGO_PKG_NAME": {"type": "string"}});
+    stage.tool(
+        "leak",
+        json!({"outputs": {"format": "text"}, "exec": {"command": {"entrypoint": "./probe/leak.sh"}},
+            "permissions": permissions(json!(false), &["probe"], &["out"], secrets)}),
+    );
+    let dry = stage
+        .haft
+        .dry_run(haft_core::Call::new(haft_runtime::new_call_id(), "leak", json!({})), &haft_runtime::Halt::new())
+        .await;
+    let diff = dry.data.as_ref().unwrap()["diff"].as_str().unwrap();
+    assert!(diff.contains("+[secret]") && diff.contains("+plain") && !diff.contains("haft-runtime"), "{diff}");
+    let outcome = stage.call("leak", json!({})).await;
+    assert_eq!(outcome.warnings, ["`out/deep/a.txt` now holds a secret that the tool was given"], "{outcome:?}");
+    assert_eq!(stage.read("out/deep/a.txt").as_deref(), Some("haft-runtime"), "what can be taken back is exact");
+}
+
+#[tokio::test]
 async fn others_are_not_signalled() {
     let stage = stage();
     let order = json!([
