@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 
 /// What is shorter than this is not looked for: it would be found everywhere.
-const FORM_MIN: usize = 4;
+pub const FORM_MIN: usize = 4;
 /// The same for what is looked for behind escapes.
 const WHOLE_MIN: usize = 6;
 /// The same for what may also stand in the middle of something else.
