@@ -16,6 +16,7 @@ pub(crate) use mask::Mask;
 pub use vault::{Kept, Vault};
 
 use haft_core::host::{HostRule, HostRules};
+use haft_core::manifest::Secret as Declared;
 use haft_core::manifest::secrets::is_reserved;
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
@@ -53,6 +54,12 @@ fn value(name: &str, text: &str) -> Result<String, CallError> {
         text if text.contains('\0') => bad("there is a NUL in it"),
         text => Ok(text.to_owned()),
     }
+}
+
+/// A secret that a tool cannot do without, and that nobody has.
+pub(crate) fn missing(name: &str) -> CallError {
+    CallError::new(ErrorKind::NotFound, format!("the secret `{name}` is declared and nowhere to be found; nothing ran"))
+        .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
 }
 
 /// A secret's value. It is shown nowhere.
@@ -167,6 +174,16 @@ impl Secrets {
         let source = self.sources.get(name).is_some_and(|source| source.command.is_some());
         Ok(!is_reserved(name)
             && (source || std::env::var(name).is_ok_and(|text| !text.is_empty()) || self.kept()?.contains_key(name)))
+    }
+
+    /// Why a tool that declares these cannot run: one of them is required, and nobody has it. No program is asked.
+    pub(crate) fn lacking(&self, declared: &BTreeMap<String, Declared>) -> Option<CallError> {
+        let required = declared.iter().filter(|(_, secret)| secret.required);
+        required.map(|(name, _)| (name, self.is_known(name))).find_map(|(name, known)| match known {
+            Ok(true) => None,
+            Ok(false) => Some(missing(name)),
+            Err(error) => Some(error),
+        })
     }
 
     /// Why a secret is not sent to a target by reference. `inside` says that the target is a service of the user's own.

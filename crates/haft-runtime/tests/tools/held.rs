@@ -249,6 +249,16 @@ async fn nobody_is_reached_but_who_is_declared() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_refused_is_told() {
+    let stage = stage();
+    let order = json!([["the internet", "tcp", ["192.0.2.1", 53]]]);
+    let none = permissions(json!(false), &["probe"], &[], json!({}));
+    tries(&stage, none, order.clone()).await;
+    let outcome = stage.call("command", json!({"order": order})).await;
+    assert_eq!(outcome.warnings, ["192.0.2.1:53 was refused: there is no way to it"], "{outcome:?}");
+}
+
+#[tokio::test]
 async fn what_is_inside_is_named_with_its_port() {
     let stage = stage();
     let open = TcpListener::bind("127.0.0.1:0").unwrap();

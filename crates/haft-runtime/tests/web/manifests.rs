@@ -262,6 +262,8 @@ fn it_reaches_whom_it_declares() {
             assert!(kind == "denied" && said.contains(why), "{tool}: {outcome:?}");
         }
         assert_eq!(other.connections(), 0);
+        let hint = call(&stage.haft, "onward", json!({})).await.error.unwrap().hint.unwrap();
+        assert_eq!(hint, "its manifest's `permissions.network` would have to name the host");
         assert_eq!(data(&call(&stage.haft, "named", json!({})).await), "here");
         assert_eq!(data(&call(&stage.haft, "both", json!({})).await), "elsewhere");
     });
@@ -462,6 +464,73 @@ fn a_bridged_tool_has_another_name_and_less_to_say() {
         assert_eq!(fault(&outcome).0, "invalid_input", "its schema is narrower: {outcome:?}");
         let outcome = call(&stage.haft, "gone", json!({"id": "7"})).await;
         assert!(fault(&outcome).1.contains("there is no tool `mcp:notes:nothing`"), "{outcome:?}");
+    });
+}
+
+/// Says yes, and keeps what it was asked.
+#[derive(Default)]
+struct Asked(std::sync::Mutex<Vec<String>>);
+
+impl Approver for Asked {
+    fn name(&self) -> &'static str {
+        "asked"
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        self.0.lock().unwrap().push(question.preview.clone());
+        Box::pin(async { Said::Once })
+    }
+}
+
+#[test]
+fn whoever_is_asked_sees_the_request_and_is_not_asked_for_nothing() {
+    if part().is_none() {
+        return with_secrets("manifests::whoever_is_asked_sees_the_request_and_is_not_asked_for_nothing");
+    }
+    run(async {
+        let server = Server::start(|_| ok("", "{}")).await;
+        let tool = |name: &str, secret: &str| {
+            let permissions = json!({"network": [format!("127.0.0.1:{}", server.port())],
+                "fs": {"read": [], "write": []}, "secrets": {secret: {"type": "string"}}});
+            let http = json!({"url": server.url("/x"), "query": {"key": format!("${{{secret}}}"), "q": "${id}"}});
+            asks(
+                &server,
+                name,
+                http,
+                json!({"permissions": permissions, "approval": {"required": true, "reason": "r"}}),
+            )
+        };
+        let stage = with(&[tool("has", "OTHER_TOKEN"), tool("lacks", "NO_SUCH_TOKEN")]);
+        let asked = Asked::default();
+        let call = |tool: &str, args: Value| Call::new(new_call_id(), tool, args);
+        assert!(stage.haft.call(call("has", json!({"id": "a"})), &asked, &Halt::new()).await.success);
+        let port = server.port();
+        assert_eq!(
+            *asked.0.lock().unwrap(),
+            [format!(
+                "has: GET http://127.0.0.1:{port}/x?q=a&key=<OTHER_TOKEN> with the secret OTHER_TOKEN; count=10, id=\"a\""
+            )]
+        );
+        let outcome = stage.haft.call(call("lacks", json!({})), &asked, &Halt::new()).await;
+        let (kind, said) = fault(&outcome);
+        assert!(kind == "not_found" && said.contains("`NO_SUCH_TOKEN` is declared and nowhere"), "{outcome:?}");
+        assert_eq!(asked.0.lock().unwrap().len(), 1, "nobody is asked about what cannot run");
+        let explained = stage.haft.explain(call("lacks", json!({}))).await.unwrap();
+        assert!(explained.problem.is_some_and(|problem| problem.contains("NO_SUCH_TOKEN")));
+    });
+}
+
+#[test]
+fn a_broken_edit_is_told_with_what_the_last_good_version_gave() {
+    run(async {
+        let server = Server::start(|_| ok("", "{}")).await;
+        let stage = with(&[asks(&server, "kept", json!({}), json!({}))]);
+        assert_eq!(call(&stage.haft, "kept", json!({})).await.warnings, Vec::<String>::new());
+        std::fs::write(stage.dir.path().join("tools/kept/tool.yml"), "name: [").unwrap();
+        let outcome = call(&stage.haft, "kept", json!({})).await;
+        let warning = outcome.warnings.first().map(String::as_str).unwrap_or_default();
+        assert!(outcome.success && warning.contains("kept/tool.yml:1:"), "{outcome:?}");
+        assert!(warning.ends_with("; the last good version of it ran"), "{warning}");
     });
 }
 
