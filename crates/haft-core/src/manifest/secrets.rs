@@ -67,7 +67,6 @@ pub(super) fn misplaced(value: &Value) -> Vec<Flaw> {
 #[cfg(test)]
 mod tests {
     use super::super::Manifest;
-    use super::*;
 
     fn flaws(kind: &str, exec: &str, secret: &str) -> Vec<String> {
         let text = format!(
