@@ -32,7 +32,8 @@ pub const VALUE_MAX: usize = 64 << 10;
 const NAME_MAX: usize = 128;
 /// How long what a program told is believed.
 const TOLD_FOR: Duration = Duration::from_mins(5);
-pub(crate) const NAME_RULE: &str = "a secret's name is written like a variable's: A-Z, digits and _, and no digit first; HAFT_*, PATH and the like are none";
+pub(crate) const NAME_RULE: &str = "a secret's name is written like a variable's: A-Z, digits and _, and no digit first; \
+     HAFT_*, PATH and the like are none";
 
 /// Whether a secret can be called so.
 pub fn is_name(name: &str) -> bool {

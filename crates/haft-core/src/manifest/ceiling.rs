@@ -39,7 +39,8 @@ pub fn exceeds(permissions: &Permissions, ceiling: &Ceiling) -> Vec<String> {
     excess
 }
 
-/// Directories that say what runs here, and keep what was. A ceiling around them does not mean them: it has to name them.
+/// Directories that say what runs here, and keep what was. A ceiling around them does not mean them: it has to name
+/// them.
 const KEPT: &[&str] = &[".haft", ".glee", ".git"];
 
 /// Whether of these places a path leads into none that the ceiling does not name.

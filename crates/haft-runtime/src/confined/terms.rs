@@ -272,8 +272,8 @@ fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// The network of a manifest's program: what it declares, as far as the user's rules go. A request of a manifest goes by
-/// the same.
+/// The network of a manifest's program: what it declares, as far as the user's rules go. A request of a manifest goes
+/// by the same.
 fn reached(permissions: &Permissions, rules: &Rules) -> Network {
     let mut rules = rules.clone();
     crate::web::narrow(&mut rules, permissions);

@@ -1,5 +1,5 @@
-//! Whether a tool has written its secrets into files. The files stay as they are, so that they can be taken back exactly;
-//! whoever called is told.
+//! Whether a tool has written its secrets into files. The files stay as they are, so that they can be taken back
+//! exactly; whoever called is told.
 
 use super::Used;
 use haft_core::change::Change;
