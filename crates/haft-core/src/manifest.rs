@@ -10,6 +10,7 @@ pub mod fix;
 pub mod flaw;
 pub mod lint;
 pub mod reach;
+pub mod secrets;
 pub mod shape;
 pub mod template;
 pub mod written;

@@ -45,7 +45,10 @@ pub(super) async fn run(made: &Made, command: &Command, scene: &Scene) -> Result
 
 fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, CallError> {
     let bad = |error| unfit(&error);
-    let args = values.arguments(&command.args).map_err(bad)?;
+    // Everybody on the machine can read arguments, so that no secret is ever filled in there.
+    let none = BTreeMap::new();
+    let open = Values { inputs: values.inputs, secrets: &none };
+    let args = open.arguments(&command.args).map_err(bad)?;
     if let Some(number) = args.iter().position(|arg| arg.contains('\0')) {
         return Err(CallError::invalid(format!("argument {} has a NUL in it, which no argument can hold", number + 1)));
     }
@@ -55,7 +58,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
     if stdin.as_ref().is_some_and(|stdin| stdin.len() > STDIN_MAX) {
         return Err(CallError::invalid(format!("its input is larger than {} MiB", STDIN_MAX >> 20)));
     }
-    let cwd = command.cwd.as_ref().map(|cwd| values.fill(&Value::from(cwd.as_str()))).transpose().map_err(bad)?;
+    let cwd = command.cwd.as_ref().map(|cwd| open.fill(&Value::from(cwd.as_str()))).transpose().map_err(bad)?;
     Ok(Filled {
         manifest: made.shared(),
         dir: made.dir().to_owned(),

@@ -3,6 +3,7 @@
 use super::standing::Accepted;
 use super::{calls, command, http, python};
 use crate::scene::Scene;
+use crate::secrets::missing;
 use crate::tool::{Aim, BoxFuture, Reply, Tool};
 use haft_core::manifest::template::{Unfit, Values};
 use haft_core::manifest::{Exec, Format, Kind, Manifest};
@@ -86,11 +87,6 @@ impl Made {
     }
 }
 
-fn missing(name: &str) -> CallError {
-    CallError::new(ErrorKind::NotFound, format!("the secret `{name}` is declared and nowhere to be found; nothing ran"))
-        .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
-}
-
 /// What the templates of a call are filled in with.
 pub(crate) fn inputs(args: &Value) -> Map<String, Value> {
     args.as_object().cloned().unwrap_or_default()
@@ -151,6 +147,7 @@ impl Tool for Made {
                 Exec::Mcp(mcp) => calls::forward(mcp, scene).await?,
                 Exec::Pipeline(pipeline) => calls::run(pipeline, scene).await?,
             };
+            reply.warnings.extend(scene.shelf().unread(&self.manifest.name));
             // What reaches others may say what others want.
             if self.spec.effects.open_world && !reply.labels.contains(&Label::Untrusted) {
                 reply.labels.push(Label::Untrusted);

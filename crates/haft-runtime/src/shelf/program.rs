@@ -84,6 +84,7 @@ pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
     if let Some(error) = ending.error.as_mut().filter(|error| error.kind == ErrorKind::Timeout) {
         *error = late(order.timeout, kept.staging.is_some());
     }
+    ending.warnings.extend(scene.used().left_in(&kept.changes, &|path| scene.shown(path)));
     Ok(Came { kept, ending, stdout, stderr })
 }
 

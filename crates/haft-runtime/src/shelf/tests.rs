@@ -322,3 +322,31 @@ fn a_process_that_stays_hears_of_changes() {
         assert!(!registry.has("tool"));
     });
 }
+
+#[test]
+fn the_servers_of_what_is_called_in_turn_are_known_and_of_nothing_else() {
+    let place = Place::new();
+    let pipeline = |steps: &str| {
+        http("x", "d")
+            .replace("kind: http", "kind: pipeline")
+            .split("exec:")
+            .next()
+            .map(|head| {
+                format!(
+                    "{head}exec: {{pipeline: {{steps: [{steps}]}}}}\npermissions: {{network: false, fs: {{read: [], write: []}}}}\n\
+                     approval: {{required: false}}\n"
+                )
+            })
+            .unwrap()
+    };
+    let steps = "{id: a, tool: glee_tool, args: {name: inner}}, {id: b, tool: tool.call, args: {name: 'mcp:s:t'}}";
+    place.write("home/tools/outer/tool.yml", &pipeline(steps).replace("name: x", "name: outer"));
+    let inner = pipeline("{id: a, tool: 'mcp:s:u'}").replace("name: x", "name: inner");
+    place.write("home/tools/inner/tool.yml", &inner);
+    place.write("project/.haft/tools/strange/tool.yml", &inner.replace("name: inner", "name: strange"));
+    let calls = |name: &str| place.runtime.block_on(place.shelf.calls_of(name));
+    assert_eq!(calls("outer"), ["inner", "mcp:s:t", "mcp:s:u"]);
+    assert_eq!(calls("strange"), Vec::<String>::new(), "nobody has accepted it");
+    place.accept("strange");
+    assert_eq!(calls("strange"), ["mcp:s:u"]);
+}

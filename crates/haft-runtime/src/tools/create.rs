@@ -12,16 +12,17 @@ use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use haft_core::manifest::ceiling::exceeds;
 use haft_core::manifest::lint::{Found, lint};
-use haft_core::manifest::{Exec, Manifest, Severity, Written};
+use haft_core::manifest::{Exec, Manifest, Severity, Step, Written};
 use haft_core::record::Digest;
 use haft_core::secret::contains_secret;
-use haft_core::{CallError, ErrorKind, ToolName, ToolSpec};
+use haft_core::{Call, CallError, ErrorKind, ToolName, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::making::Proposed;
+use crate::registry::{Registry, unwrapped};
 use crate::scene::Scene;
 use target::{Target, files_fit};
 
@@ -196,13 +197,8 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
         }
     }
     // A call of another tool is decided by itself; but a tool that makes tools would get round the limits above.
-    if let Exec::Pipeline(pipeline) = &manifest.exec
-        && pipeline
-            .steps
-            .iter()
-            .any(|step| matches!(step.tool.as_str(), "tool.create" | "tool_create" | "glee_tool_create"))
-    {
-        excess.push("it would make tools".to_owned());
+    if let Exec::Pipeline(pipeline) = &manifest.exec {
+        excess.extend(pipeline.steps.iter().filter_map(|step| makes(step, &scene.catalogue().registry)));
     }
     if excess.is_empty() {
         return Ok(());
@@ -211,6 +207,25 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
     Err(CallError::new(ErrorKind::Denied, message)
         .hint("ask for less; only the user can raise security.max_permissions")
         .details(json!({ "excess": excess })))
+}
+
+/// Why a step must not be: it makes what is kept, under whatever name, or may do so.
+fn makes(step: &Step, registry: &Registry) -> Option<String> {
+    let args = Value::Object(step.args.clone());
+    let call = unwrapped(Call::new(crate::new_call_id(), step.tool.as_str(), args));
+    let id = haft_core::preview::inert(&step.id);
+    let entry = match registry.resolve(&call) {
+        Ok(meant) => meant.entry,
+        // A step of the shape that a call by way of another tool has may name anything.
+        Err(_) if call.spoken.contains("${") => {
+            return Some(format!("the step `{id}` would call a tool that only its inputs name"));
+        }
+        Err(_) => return None,
+    };
+    let spec = entry.spec();
+    spec.reach
+        .proposes
+        .then(|| format!("it would make what is kept and used later: the step `{id}` calls {}", spec.name))
 }
 
 /// Refuses keys, characters that nobody sees, and orders to whoever reads the definition.

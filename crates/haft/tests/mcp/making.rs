@@ -69,6 +69,28 @@ fn from_a_proposal_to_its_use_and_back() {
 }
 
 #[test]
+fn what_a_manifest_gives_is_not_promised() {
+    let env = Env::with(LONG);
+    let mut definition = definition();
+    definition["outputs"] = json!({"format": "json", "schema": {"type": "object", "required": ["y"]}});
+    let dir = env.root().join(".haft/tools/doubler");
+    std::fs::create_dir_all(&dir).unwrap();
+    definition["name"] = json!("doubler");
+    definition["approval"] = json!({"required": false});
+    // JSON is YAML.
+    std::fs::write(dir.join("tool.yml"), definition.to_string()).unwrap();
+    assert!(env.run(&["trust", "doubler", "--yes"]).status.success());
+    let mut client = env.connect();
+    let listed = client.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let tools = listed.as_array().unwrap();
+    let doubler = tools.iter().find(|tool| tool["name"] == "doubler").unwrap();
+    assert_eq!(doubler.get("outputSchema"), None, "a server that tells a schema has to keep to it");
+    assert!(tools.iter().any(|tool| tool.get("outputSchema").is_some()));
+    let used = client.call("doubler", json!({"x": 21}));
+    assert!(used["isError"] == false && text(&used).contains("42"), "{used:#}");
+}
+
+#[test]
 fn without_anybody_there_it_waits_and_is_applied_later() {
     let env = Env::with(SHORT);
     let mut client = env.connect();

@@ -28,6 +28,8 @@ pub const RULES: &[Rule] = &[
     Rule { id: "secret-plain", asks: "Secrets do not travel unencrypted." },
     Rule { id: "secret-written", asks: "Secrets are named, not written down." },
     Rule { id: "secret-undeclared", asks: "Secrets that are used are declared." },
+    Rule { id: "secret-name", asks: "A secret is no variable of haft's own or of the system's." },
+    Rule { id: "secret-place", asks: "Secrets stand where nobody else can read them." },
     Rule { id: "secret-unused", asks: "Secrets that are declared are used." },
     Rule { id: "input-undeclared", asks: "Inputs that are used are declared." },
     Rule { id: "input-unused", asks: "Inputs that are declared are used." },

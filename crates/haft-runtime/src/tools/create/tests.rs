@@ -94,6 +94,31 @@ fn what_exceeds_the_ceiling_is_refused_with_each_excess() {
 }
 
 #[test]
+fn a_tool_of_an_agents_makes_no_tools_under_any_name() {
+    let registry = Registry::default();
+    for tool in crate::tools::all() {
+        registry.register_shipped(Arc::clone(tool)).unwrap();
+    }
+    let said = |tool: &str, args: Value| {
+        let step = Step { id: "x".to_owned(), tool: tool.to_owned(), args: args.as_object().unwrap().clone() };
+        makes(&step, &registry)
+    };
+    for tool in ["tool.create", "tool_create", "glee_tool_create", "skill.create", "skill_create", "reflection.create"]
+    {
+        for (tool, args) in
+            [(tool, json!({})), ("tool.call", json!({"name": tool})), ("glee_tool", json!({"name": tool}))]
+        {
+            let why = said(tool, args.clone());
+            assert!(why.is_some_and(|why| why.starts_with("it would make what is kept")), "{tool} {args}");
+        }
+    }
+    let why = said("tool.call", json!({"name": "${path}"})).unwrap();
+    assert!(why.ends_with("that only its inputs name"), "{why}");
+    assert_eq!(said("tool.call", json!({"name": "file.read"})), None);
+    assert_eq!(said("Read", json!({})), None);
+}
+
+#[test]
 fn keys_and_hidden_characters_are_refused() {
     let error = proposed("a", |definition| {
         definition["exec"]["command"]["args"] = json!(["AKIAIOSFODNN7EXAMPLE", "${path}"]);
