@@ -7,11 +7,14 @@
 mod accept;
 mod calls;
 mod command;
+mod digests;
 mod find;
 mod http;
 mod interpreter;
 mod interpreters;
+mod inventory;
 pub(crate) mod made;
+mod pages;
 mod places;
 mod program;
 mod python;
@@ -20,6 +23,7 @@ mod standing;
 
 pub use accept::Offer;
 pub use interpreters::Interpreters;
+pub use pages::Page;
 pub use standing::Standing;
 
 use crate::registry::{Registry, Spoken};
