@@ -89,7 +89,8 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
     let mut content: BTreeMap<String, Vec<u8>> =
         files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
     content.insert("tool.yml".to_owned(), text.clone().into_bytes());
-    let changes = target.changes(content)?;
+    let digests = content.iter().map(|(path, content)| (path.clone(), Digest::of(content))).collect();
+    let changes = target.changes(scene, content)?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
     let verb = if before.is_some() { "Changed" } else { "Created" };
     let said = format!(
@@ -101,6 +102,7 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
         what: "tool",
         name: name.clone(),
         digest: Digest::of(text.as_bytes()),
+        files: digests,
         permissions: Some(manifest.permissions.clone()),
         foreword: words::foreword(&manifest),
     };
