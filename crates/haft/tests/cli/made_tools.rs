@@ -137,3 +137,53 @@ fn a_function_of_the_users_own_imports_nothing_of_the_project() {
     std::fs::write(dir.join("mod.py"), module.replace("    import theirs\n", "")).unwrap();
     assert_eq!(env.ok("run", json!({"root": root}))["output"], "own");
 }
+
+#[test]
+fn a_script_that_changes_while_a_secret_is_fetched_does_not_run() {
+    let env = Env::new();
+    let script = env.file("run.sh", "#!/bin/sh\necho good\n");
+    env.file(
+        TOOL,
+        "name: run\ndescription: Runs.\nkind: command\nversion: 1\ninputs:\n  schema: {type: object}\n\
+         outputs: {format: text}\nexec:\n  command: {entrypoint: sh, args: [run.sh]}\n\
+         permissions: {network: false, fs: {read: [\".\"], write: []}, secrets: {KEY: {type: string, required: true}}}\n\
+         approval: {required: false}\n",
+    );
+    env.run(&["trust", "--yes"]);
+    env.config("secrets: {KEY: {command: [echo, told-to-it]}}\n");
+    assert_eq!(env.ok("run", json!({}))["output"], "good\n");
+    let swap = format!("echo 'echo evil' > {}; echo told-to-it", script.display());
+    env.config(&format!("secrets: {{KEY: {{command: [sh, -c, \"{swap}\"]}}}}\n"));
+    let (kind, said, _) = env.err("run", json!({}), &["--yes"]);
+    assert!(kind == "denied" && said.contains("`run.sh` changed since the tool was accepted"), "{said}");
+    assert_eq!(env.read("run.sh"), "echo evil\n", "it did change in between");
+}
+
+#[test]
+fn a_package_of_an_environment_that_changed_takes_the_function_out_of_use() {
+    let env = Env::new();
+    let venv = ["-m", "venv", "--without-pip", ".venv"];
+    // The system's: another one may be a script in a home that is not shown here.
+    let made = std::process::Command::new("/usr/bin/python3").args(venv).current_dir(env.root()).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: python3 makes no virtual environment here");
+        return;
+    }
+    let lib = std::fs::read_dir(env.root().join(".venv/lib")).unwrap().next().unwrap().unwrap().path();
+    let package = lib.join("site-packages/dep.py");
+    std::fs::write(&package, "word = 'packed'\n").unwrap();
+    env.file(TOOL, function("{module: mod, function: run, venv: .venv, return: text}"));
+    env.file("mod.py", "import dep\n\ndef run():\n    return dep.word\n");
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.ok("run", json!({}))["output"], "packed");
+    assert_eq!(env.ok("run", json!({}))["output"], "packed", "running it changes nothing of it");
+    std::fs::write(&package, "word = 'picked'\n").unwrap();
+    let (kind, said, _) = env.err("run", json!({}), &["--yes"]);
+    assert!(kind == "denied" && said.contains("`.venv/` changed"), "{said}");
+    // What leads from there into the project is not accepted with it.
+    std::fs::remove_file(&package).unwrap();
+    let linked = env.file("src/dep.py", "word = 'linked'\n").canonicalize().unwrap();
+    std::os::unix::fs::symlink(linked, &package).unwrap();
+    env.run(&["trust", "--yes"]);
+    assert!(env.err("run", json!({}), &["--yes"]).1.contains("`src/dep.py` is a file of the project"));
+}
