@@ -258,6 +258,7 @@ impl Haft {
         let answer = match said {
             // What answers everything has not looked at this host.
             Said::Once if approver.name() == Yes::NAME => yes(),
+            Said::Session | Said::Always(_) if pending.checked().spec().reach.proposes => yes(),
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,

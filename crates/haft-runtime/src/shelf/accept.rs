@@ -5,9 +5,9 @@ use super::pages::{Page, difference, kept, texts_of};
 use super::standing::{Files, differences, files_of, pin};
 use super::{Shelf, Standing, Whose};
 use crate::store_error;
-use haft_core::CallError;
 use haft_core::manifest::Manifest;
 use haft_core::record::Digest;
+use haft_core::{CallError, ToolName};
 use haft_store::Pin;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -163,12 +163,24 @@ impl Shelf {
     /// Accepts exactly what was offered. What changed since it was looked at does not count.
     pub async fn accept_as_shown(&self, offers: Vec<Offer>) -> Result<(), CallError> {
         let names: Vec<String> = offers.iter().map(|offer| offer.name().to_owned()).collect();
+        for offer in offers.iter().filter(|offer| !offer.counts()) {
+            self.forget_grants(&offer.manifest).await?;
+        }
         let texts = offers.iter().map(|offer| (offer.name().to_owned(), offer.kept())).collect();
         let pins = offers.into_iter().map(|offer| offer.pin).collect();
         // First what is only shown: if the rest fails, it is of nothing that was accepted, and is not used.
         self.store.keep_pin_texts(&self.server(), texts).await.map_err(store_error)?;
         self.store.pin(&self.server(), pins).await.map_err(store_error)?;
         self.look_again(&names).await;
+        Ok(())
+    }
+
+    /// What was granted was for the tool as it was.
+    async fn forget_grants(&self, manifest: &Manifest) -> Result<(), CallError> {
+        let Ok(name) = ToolName::new(&manifest.name) else { return Ok(()) };
+        for grant in self.store.grants(&self.root, Some(&name)).await.map_err(store_error)? {
+            self.store.revoke(&grant.id).await.map_err(store_error)?;
+        }
         Ok(())
     }
 

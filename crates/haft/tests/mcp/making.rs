@@ -24,8 +24,11 @@ fn proposal() -> Value {
 
 /// Makes a call that is asked about, approves it in the client's form, and gives what was shown and what came of it.
 fn approved(client: &mut Client, params: Value) -> (String, Value) {
+    let proposes = params["name"].as_str().unwrap().ends_with("_create");
     let id = client.request("tools/call", params);
     let form = client.hear("elicitation/create");
+    let answers = form["params"]["requestedSchema"]["properties"]["decision"]["enum"].as_array().unwrap();
+    assert_eq!(answers.len(), if proposes { 2 } else { 3 }, "a yes to a proposal is for nothing else: {form:#}");
     let answer = json!({"action": "accept", "content": {"decision": "approve once"}});
     client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
     (form["params"]["message"].as_str().unwrap().to_owned(), client.answer(id)["result"].clone())
@@ -135,6 +138,23 @@ fn a_session_makes_so_many_and_no_more_also_after_a_restart() {
         "--no-input",
     ]);
     assert_eq!(other.status.code(), Some(4), "{other:?}");
+}
+
+#[test]
+fn a_yes_for_one_version_is_for_no_other() {
+    let env = Env::with("");
+    let create = |version: u64| {
+        let mut definition = definition();
+        definition["version"] = json!(version);
+        proposed(&env, &json!({"name": "doubler", "definition": definition}))
+    };
+    let call = || env.run(&["call", "doubler", "x:=4", "--no-input"]).status.code();
+    assert_eq!(create(1)["success"], true);
+    assert_eq!(call(), Some(4));
+    assert!(env.run(&["approvals", "grant", "doubler", "**"]).status.success());
+    assert_eq!(call(), Some(0));
+    assert_eq!(create(2)["success"], true);
+    assert_eq!(call(), Some(4));
 }
 
 #[test]
