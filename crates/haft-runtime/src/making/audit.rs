@@ -75,9 +75,9 @@ fn put(value: &Value, text: &mut String) -> Option<()> {
             for (at, (name, value)) in map.iter().enumerate() {
                 text.push(if at == 0 { '{' } else { ',' });
                 if bare(name) {
-                    text.push_str(name)
+                    text.push_str(name);
                 } else {
-                    put_text(name, text)?
+                    put_text(name, text)?;
                 }
                 text.push(':');
                 put(value, text)?;

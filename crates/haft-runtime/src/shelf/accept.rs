@@ -100,8 +100,9 @@ impl Shelf {
                 }
                 continue;
             }
+            let earlier = self.earlier(pins.get(&name)).await?;
             match found.content {
-                Content::Good(good) => match self.offer(found.folder, &good, self.earlier(pins.get(&name)).await?) {
+                Content::Good(good) => match self.offer(found.folder, &good, earlier.as_ref()) {
                     Ok(offer) if !offers.is_empty() && held + offer.size() > SHOWN_MAX => {
                         refused
                             .push(format!("`{name}` is one too many to look at; `haft trust {name}` shows it alone"));
@@ -135,18 +136,18 @@ impl Shelf {
         Ok(Some(Earlier::new(pin, &texts)))
     }
 
-    fn offer(&self, folder: usize, good: &Good, before: Option<Earlier>) -> Result<Offer, String> {
+    fn offer(&self, folder: usize, good: &Good, before: Option<&Earlier>) -> Result<Offer, String> {
         let dir = self.folders[folder].path.join(&good.manifest.name);
         let (pin, mut pages) = pin(&self.root, &dir, good)?;
         let files = files_of(&pin.declaration);
-        let changed = before.as_ref().map(|before| differences(&before.files, &files)).unwrap_or_default();
-        let standing = match &before {
+        let changed = before.map(|before| differences(&before.files, &files)).unwrap_or_default();
+        let standing = match before {
             None => Standing::Untrusted,
             Some(before) if before.digest == pin.digest && changed.is_empty() => Standing::Accepted,
             Some(_) => Standing::Changed,
         };
         let mut diff = None;
-        if let Some(before) = &before {
+        if let Some(before) = before {
             pages.retain(|page| before.files.get(&page.path) != files.get(&page.path));
             for page in &mut pages {
                 let texts = before.texts.get(&page.path).zip(page.all());

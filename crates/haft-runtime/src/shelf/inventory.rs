@@ -150,7 +150,7 @@ fn by_function(root: &Path, python: &Python) -> Vec<PathBuf> {
 }
 
 /// Where a module may be: its outermost package, whose parts may import one another, or its file.
-fn of_module(from: &Path, module: &str) -> [PathBuf; 2] {
+pub(super) fn of_module(from: &Path, module: &str) -> [PathBuf; 2] {
     let first = module.split('.').next().unwrap_or_default();
     // No name would be the whole directory.
     let first = if first.is_empty() || first.contains('/') { "__main__" } else { first };

@@ -4,6 +4,7 @@
 //! it changes can be shown and undone.
 
 use super::interpreter::{Answer, Broken, DRIVER, Head, Interpreter, answers, framed, frames, greeted, heard};
+use super::inventory::of_module;
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::{Ground, look_up};
 use super::program::{self, Order, late, said};
@@ -96,9 +97,9 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;
     made_of.extend(made.dir().canonicalize());
-    let of_module = module_files(&cwd, &python.module);
-    let importable = importable(made, &ground, scene, &of_module).into_iter().map(PathBuf::into_os_string);
-    made_of.extend(of_module);
+    made_of.extend(module_files(&cwd, &python.module));
+    let vouched = of_module(&cwd, &python.module);
+    let importable = importable(made, &ground, scene, vouched).into_iter().map(PathBuf::into_os_string);
     // What is compiled and lies beside a source is not what somebody looked at.
     let flags = ["-I", "-B", "-X", "utf8", "-X", "pycache_prefix=/tmp/pycache", "-c", DRIVER];
     let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into));
@@ -109,14 +110,14 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
 }
 
 /// What it may import of the project, as the driver hears it: the project, the tool's own directory, its environment, and
-/// the files that were accepted with it. For a tool that somebody registered by hand, those of its module; a tool of the
-/// user's own has nothing there.
-fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, of_module: &[PathBuf]) -> Vec<PathBuf> {
+/// the files that were accepted with it. For a tool that somebody registered by hand and vouches for, what would be accepted
+/// of its module; a tool of the user's own has nothing there.
+fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: [PathBuf; 2]) -> Vec<PathBuf> {
     let root = scene.workspace().root();
     let own = made.dir().canonicalize().unwrap_or_else(|_| made.dir().to_owned());
     let files = match made.pinned() {
         Some(pinned) => pinned.files().into_iter().flat_map(|files| files.keys()).map(|file| root.join(file)).collect(),
-        None if ground.root == root => of_module.to_vec(),
+        None if ground.root == root => vouched.to_vec(),
         None => Vec::new(),
     };
     [root.to_owned(), own].into_iter().chain(files).collect()
@@ -145,10 +146,10 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
     let held = format!("{:?}", settled.plan.confinement);
     let key = key((made, scene), &ready.program, secrets, &held)?;
     let pool = scene.interpreters();
-    let mut seat = pool.seat(key, scene.halt()).await?;
+    let mut seat = pool.seat(key.tool, scene.halt()).await?;
     let pinned = made.pinned();
     let check = |care| pinned.as_ref().map_or(Ok(()), |pinned| pinned.check(care));
-    let mut interpreter = if let Some(interpreter) = pool.take(key, &mut seat).await {
+    let mut interpreter = if let Some(interpreter) = pool.take(key.own, &mut seat).await {
         if let Err(error) = check(Care::Warm) {
             interpreter.end().await;
             return Err(error);
@@ -172,7 +173,7 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             let ends_itself = !matches!(broken, Broken::Unfit(_));
             let why = interpreter.ended().await;
             if ends_itself {
-                pool.failed(key);
+                pool.failed(key.tool);
             }
             reply.error = Some(raised::broken(broken, &why, &printed));
             return Ok(Came { answer: None, printed, reply });
@@ -183,11 +184,11 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             return Ok(Came { answer: None, printed, reply });
         }
     };
-    pool.answered(key);
+    pool.answered(key.tool);
     reply.warnings.extend(left_over(&answer.head));
     let failed_to_load = answer.head.wrong.is_some() || answer.head.during.as_deref() == Some("import");
     if answer.head.left.is_empty() && !failed_to_load && !interpreter.is_spent() {
-        pool.give_back(key, interpreter, seat);
+        pool.give_back(key.own, interpreter, seat);
     } else {
         interpreter.end().await;
     }
@@ -203,8 +204,8 @@ async fn fresh(
 ) -> Result<Came, CallError> {
     let key = key((made, scene), &ready.program, secrets, "fresh")?;
     let pool = scene.interpreters();
-    let mut seat = pool.seat(key, scene.halt()).await?;
-    pool.take(key, &mut seat).await;
+    let mut seat = pool.seat(key.tool, scene.halt()).await?;
+    pool.take(key.own, &mut seat).await;
     let (manifest, pinned) = (made.shared(), made.pinned());
     let came = to_its_end(scene, move |stage| {
         // As long as it runs, it is one of a few.
@@ -235,14 +236,14 @@ async fn fresh(
             // Somebody ended it, or it took too long: that is no failure of its own.
             let early = error.clone().filter(|error| error.kind != ErrorKind::Failed);
             if early.is_none() && !matches!(broken, Broken::Unfit(_)) {
-                pool.failed(key);
+                pool.failed(key.tool);
             }
             reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed)));
             None
         }
     };
     if let Some(answer) = &answer {
-        pool.answered(key);
+        pool.answered(key.tool);
         reply.warnings.extend(left_over(&answer.head));
     }
     Ok(Came { answer, printed, reply })
@@ -258,19 +259,25 @@ fn last(stdout: &[u8], id: u64) -> Result<Answer, Broken> {
     Ok(answer)
 }
 
-/// The name of an interpreter: the tool as it stands, all that it was started with, and the session that it serves, so that
-/// what a function remembers of one is nobody else's.
+/// The names of an interpreter.
+struct Key {
+    /// The tool as it stands, and all that it was started with: what fails for one session fails for all.
+    tool: Digest,
+    /// The same in its session: what a function remembers of one is nobody else's.
+    own: Digest,
+}
+
 fn key(
     (made, scene): (&Made, &Scene),
     program: &Program,
     secrets: &BTreeMap<String, String>,
     held: &str,
-) -> Result<Digest, CallError> {
+) -> Result<Key, CallError> {
     let bad = |error: serde_json::Error| CallError::internal(format!("the manifest cannot be written down: {error}"));
-    let session = scene.call().session.as_str();
-    let tool = (made.manifest(), made.dir(), session);
-    let text = serde_json::to_vec(&(tool, format!("{:?}", program.argv), &program.cwd, secrets, held));
-    text.map(|text| Digest::of(&text)).map_err(bad)
+    let argv = format!("{:?}", program.argv);
+    let text = serde_json::to_vec(&(made.manifest(), made.dir(), argv, &program.cwd, secrets, held)).map_err(bad)?;
+    let tool = Digest::of(&text);
+    Ok(Key { tool, own: Digest::of(format!("{tool} {}", scene.call().session.as_str()).as_bytes()) })
 }
 
 fn left_over(head: &Head) -> Option<String> {
