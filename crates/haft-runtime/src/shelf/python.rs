@@ -99,7 +99,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     made_of.extend(made.dir().canonicalize());
     made_of.extend(module_files(&cwd, &python.module));
     let vouched = of_module(&cwd, &python.module);
-    let importable = importable(made, &ground, scene, vouched).into_iter().map(PathBuf::into_os_string);
+    let importable = importable(made, &ground, scene, &vouched).into_iter().map(PathBuf::into_os_string);
     // What is compiled and lies beside a source is not what somebody looked at.
     let flags = ["-I", "-B", "-X", "utf8", "-X", "pycache_prefix=/tmp/pycache", "-c", DRIVER];
     let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into));
@@ -112,7 +112,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
 /// What it may import of the project, as the driver hears it: the project, the tool's own directory, its environment, and
 /// the files that were accepted with it. For a tool that somebody registered by hand and vouches for, what would be accepted
 /// of its module; a tool of the user's own has nothing there.
-fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: [PathBuf; 2]) -> Vec<PathBuf> {
+fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: &[PathBuf]) -> Vec<PathBuf> {
     let root = scene.workspace().root();
     let own = made.dir().canonicalize().unwrap_or_else(|_| made.dir().to_owned());
     let files = match made.pinned() {
