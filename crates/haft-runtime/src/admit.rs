@@ -259,6 +259,13 @@ impl Haft {
             match heard {
                 Heard::Elsewhere(outcome) => return Ok(Consulted::Elsewhere(outcome)),
                 Heard::Nobody => return Err(required(pending, &question)),
+                // What answers everything has not looked at this, and what is proposed is for a person to look at.
+                Heard::Said(Said::Once) if approver.name() == Yes::NAME && pending.checked().spec().reach.proposes => {
+                    self.store_question(&pending, &question).await?;
+                    let mut stop = required(pending, &question);
+                    stop.error.message.push_str("; --yes approves no proposal");
+                    return Err(stop);
+                }
                 Heard::Said(Said::Try) if question.can_try() => self.try_out(&pending, &mut question, halt).await,
                 // Whoever cannot be shown more has not said yes.
                 Heard::Said(Said::Try | Said::Nobody) => {
@@ -272,6 +279,7 @@ impl Haft {
         let answer = match said {
             // What answers everything has not looked at this host.
             Said::Once if approver.name() == Yes::NAME => yes(),
+            Said::Session | Said::Always(_) if pending.checked().spec().reach.proposes => yes(),
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,

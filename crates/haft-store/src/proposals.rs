@@ -6,6 +6,7 @@ use haft_core::record::{Digest, Kind};
 use haft_core::{CallId, SessionId};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// Something that an agent proposes.
@@ -25,25 +26,52 @@ pub struct Proposal {
     pub creator: String,
     /// What it would be permitted, for the log.
     pub permissions: Option<Value>,
+    /// Its files, by their paths from its directory.
+    pub files: BTreeMap<String, Digest>,
 }
 
+/// How many proposals there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Of one session, ever.
+    pub session: u32,
+    /// Of one agent in a project, as long as nobody has decided about them; whatever session it says it is in.
+    pub agent: u32,
+    /// Of all agents in a project, likewise: who an agent is, it says itself.
+    pub project: u32,
+}
+
+/// What came of noting a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It is noted.
+    Noted,
+    /// The session has made as many as it may.
+    SessionFull,
+    /// So many of this agent wait already.
+    AgentFull,
+    /// So many wait already in this project.
+    ProjectFull,
+}
+
+/// How long what nobody keeps a question for counts as waiting: somebody may be looking at it.
+const LOOKED_AT_MS: i64 = 3_600_000;
+
 impl Store {
-    /// Notes a proposal and records it, unless the session has made as many as it may. Returns whether it was noted. In
-    /// one transaction: however many processes propose at once, no more than that are noted.
-    pub async fn propose(&self, root: &Path, proposal: Proposal, most: u32) -> Result<bool, StoreError> {
+    /// Notes a proposal and records it, unless there are as many as there may be. In one transaction: however many
+    /// processes propose at once, no more than that are noted.
+    pub async fn propose(&self, root: &Path, proposal: Proposal, caps: Caps) -> Result<Room, StoreError> {
         let root = root.to_string_lossy().into_owned();
         self.run(Mode::Durable, move |connection| {
-            let Proposal { call, what, name, digest, session, creator, permissions } = proposal;
-            let made: i64 = connection
-                .prepare_cached("SELECT count(*) FROM proposals WHERE session = ?1 AND call_id <> ?2")?
-                .query_row([session.as_str(), call.as_str()], |row| row.get(0))?;
-            if made >= i64::from(most) {
-                return Ok(false);
+            let full = full(connection, &root, &proposal, caps)?;
+            if full != Room::Noted {
+                return Ok(full);
             }
+            let Proposal { call, what, name, digest, session, creator, permissions, files } = proposal;
             connection
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO proposals (call_id, root, what, name, digest, session, creator, at_ms)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                    "INSERT OR REPLACE INTO proposals (call_id, root, what, name, digest, session, creator, at_ms, files)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 )?
                 .execute(params![
                     call.as_str(),
@@ -53,7 +81,8 @@ impl Store {
                     digest.as_bytes(),
                     session.as_str(),
                     creator,
-                    now_ms()
+                    now_ms(),
+                    serde_json::json!(files).to_string()
                 ])?;
             let entry = Entry::new(Kind::Made)
                 .call(&call)
@@ -63,7 +92,7 @@ impl Store {
                 .with("session", session.as_str())
                 .with("digest", digest.to_string());
             append(connection, &permissions.into_iter().fold(entry, |entry, value| entry.with("permissions", value)))?;
-            Ok(true)
+            Ok(Room::Noted)
         })
         .await
     }
@@ -96,6 +125,28 @@ impl Store {
         self.run_blocking(Mode::Read, move |connection| maker(connection, &root, what, &name, digest))
     }
 
+    /// The files that approved proposals of this name had, each as it was. For threads that may block.
+    pub fn made_files_blocking(
+        &self,
+        root: &Path,
+        (what, name): (&'static str, &str),
+    ) -> Result<HashSet<(String, Digest)>, StoreError> {
+        let (root, name) = (root.to_string_lossy().into_owned(), name.to_owned());
+        self.run_blocking(Mode::Read, move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT files FROM proposals
+                 WHERE root = ?1 AND what = ?2 AND name = ?3 AND approved_by IS NOT NULL AND files IS NOT NULL",
+            )?;
+            let rows = statement.query_map(params![root, what, name], |row| row.get::<_, String>(0))?;
+            let mut made = HashSet::new();
+            for files in rows {
+                // What cannot be read is nobody's work.
+                made.extend(serde_json::from_str::<BTreeMap<String, Digest>>(&files?).unwrap_or_default());
+            }
+            Ok(made)
+        })
+    }
+
     /// Who made the tool that was accepted under this name, if an agent did. `server` is what its pin is kept under.
     pub async fn maker_of_accepted(&self, root: &Path, server: &str, name: &str) -> Result<Option<String>, StoreError> {
         let (root, server, name) = (root.to_string_lossy().into_owned(), server.to_owned(), name.to_owned());
@@ -112,6 +163,30 @@ impl Store {
         })
         .await
     }
+}
+
+/// Whether there is room for one more.
+fn full(connection: &rusqlite::Connection, root: &str, proposal: &Proposal, caps: Caps) -> rusqlite::Result<Room> {
+    let call = proposal.call.as_str();
+    let made: i64 = connection
+        .prepare_cached("SELECT count(*) FROM proposals WHERE session = ?1 AND call_id <> ?2")?
+        .query_row([proposal.session.as_str(), call], |row| row.get(0))?;
+    let (by_agent, all): (i64, i64) = connection
+        .prepare_cached(
+            "SELECT count(*) FILTER (WHERE made.creator = ?3), count(*) FROM proposals AS made
+             LEFT JOIN approvals AS asked ON asked.id = made.call_id
+             WHERE made.root = ?1 AND made.call_id <> ?2 AND made.approved_by IS NULL
+             AND (asked.state = 'pending' OR (asked.id IS NULL AND made.at_ms > ?4))",
+        )?
+        .query_row(params![root, call, proposal.creator, now_ms() - LOOKED_AT_MS], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    Ok(match caps {
+        Caps { session, .. } if made >= i64::from(session) => Room::SessionFull,
+        Caps { agent, .. } if by_agent >= i64::from(agent) => Room::AgentFull,
+        Caps { project, .. } if all >= i64::from(project) => Room::ProjectFull,
+        _ => Room::Noted,
+    })
 }
 
 fn maker(

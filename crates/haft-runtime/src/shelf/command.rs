@@ -3,6 +3,7 @@
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::Ground;
 use super::program::{self, Came, Order, STDIN_MAX, said};
+use super::standing::Accepted;
 use crate::scene::Scene;
 use crate::tool::Reply;
 use crate::tools::running::{Stage, to_its_end};
@@ -33,6 +34,7 @@ struct Filled {
     stdout: Format,
     fine: Vec<i32>,
     timeout: Duration,
+    pinned: Option<Arc<Accepted>>,
 }
 
 /// Runs it to its end.
@@ -71,6 +73,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
         stdout: command.stdout.map_or(made.manifest().outputs.format, |stdout| stdout.format),
         fine: command.exit_codes_ok.clone(),
         timeout: program::timeout(made),
+        pinned: made.pinned(),
     })
 }
 
@@ -93,6 +96,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
         timeout: filled.timeout,
         memory: None,
         fine: &filled.fine,
+        pinned: filled.pinned.clone(),
     };
     let came = program::run(stage, order)?;
     Ok(told(stage, filled, came))

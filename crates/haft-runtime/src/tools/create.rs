@@ -75,22 +75,18 @@ struct Args {
 fn create(scene: &Scene) -> Result<Reply, CallError> {
     let Args { name, definition, files } = scene.parse()?;
     named(&name)?;
-    let manifest = read(&name, definition)?;
-    let text = written(&manifest)?;
-    files_fit(&files, FILES_MAX, BYTES_MAX)?;
-    clean(&text, &files)?;
-    check(&manifest, &text, &files)?;
-    within(&manifest, scene)?;
-    is_free(&name, scene)?;
+    let (manifest, text) = fit(scene, &name, definition, &files)?;
     let target = Target::directory(scene, "tool", &format!(".haft/tools/{name}"), "tool.yml");
     let before = target.before(scene)?;
-    if let Some(old) = &before {
+    let old = before.as_deref().and_then(|old| std::str::from_utf8(old).ok()).and_then(|old| Manifest::read(old).ok());
+    if let Some(old) = &old {
         newer(&manifest, old)?;
     }
     let mut content: BTreeMap<String, Vec<u8>> =
         files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
     content.insert("tool.yml".to_owned(), text.clone().into_bytes());
-    let changes = target.changes(content)?;
+    let digests = content.iter().map(|(path, content)| (path.clone(), Digest::of(content))).collect();
+    let changes = target.changes(scene, content)?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
     let verb = if before.is_some() { "Changed" } else { "Created" };
     let said = format!(
@@ -102,14 +98,77 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
         what: "tool",
         name: name.clone(),
         digest: Digest::of(text.as_bytes()),
+        files: digests,
         permissions: Some(manifest.permissions.clone()),
-        foreword: words::foreword(&manifest),
+        foreword: words::foreword(&manifest, old.as_ref()),
     };
     let data = json!({"name": name, "version": manifest.version, "files": paths, "changed": before.is_some()});
     let mut reply = Reply::text(said).data(data).changes(changes);
     reply.accepts = vec![name];
     reply.proposal = Some(Box::new(proposal));
     Ok(reply)
+}
+
+/// The manifest and its text, if nothing is wrong with it. Otherwise all that can be told, at once.
+fn fit(
+    scene: &Scene,
+    name: &str,
+    definition: Map<String, Value>,
+    files: &BTreeMap<String, String>,
+) -> Result<(Manifest, String), CallError> {
+    let mut wrong: Vec<CallError> = Vec::new();
+    wrong.extend(asks(&definition).err());
+    wrong.extend(files_fit(files, FILES_MAX, BYTES_MAX).err());
+    wrong.extend(is_free(name, scene).err());
+    let said = Value::Object(definition.clone()).to_string();
+    let read = read(name, definition).and_then(|manifest| Ok((written(&manifest)?, manifest)));
+    let read = match read {
+        Ok((text, manifest)) => {
+            wrong.extend(clean(&text, files).err());
+            wrong.extend(check(&manifest, &text, files).err());
+            wrong.extend(within(&manifest, scene).err());
+            Some((manifest, text))
+        }
+        Err(error) => {
+            wrong.push(error);
+            wrong.extend(clean(&said, files).err());
+            None
+        }
+    };
+    match (read, all_of(wrong)) {
+        (_, Some(error)) => Err(error),
+        (Some(read), None) => Ok(read),
+        (None, None) => Err(CallError::internal("the definition cannot be read")),
+    }
+}
+
+/// Several errors as one: whoever mends it mends all of it.
+fn all_of(mut wrong: Vec<CallError>) -> Option<CallError> {
+    if wrong.len() < 2 {
+        return wrong.pop();
+    }
+    let kind =
+        if wrong.iter().any(|error| error.kind == ErrorKind::Denied) { ErrorKind::Denied } else { wrong[0].kind };
+    let mut details = Map::new();
+    let (mut messages, mut hints) = (Vec::new(), Vec::new());
+    for error in wrong {
+        messages.push(error.message);
+        hints.extend(error.hint.filter(|hint| !hints.contains(hint)));
+        details.extend(error.details.and_then(|details| details.as_object().cloned()).unwrap_or_default());
+    }
+    let error = CallError::new(kind, messages.join("\n")).hint(hints.join("; "));
+    Some(error.details(Value::Object(details)))
+}
+
+/// Refuses a tool that nobody would be asked about.
+fn asks(definition: &Map<String, Value>) -> Result<(), CallError> {
+    match definition.get("approval").and_then(|approval| approval.get("required")) {
+        Some(Value::Bool(false)) => {
+            Err(CallError::new(ErrorKind::Denied, "a tool that an agent makes is asked about before each call")
+                .hint("set approval.required to true, and say why in approval.reason"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn named(name: &str) -> Result<(), CallError> {
@@ -132,13 +191,6 @@ fn read(name: &str, mut definition: Map<String, Value>) -> Result<Manifest, Call
     let approval = definition.entry("approval").or_insert_with(|| json!({}));
     if let Some(approval) = approval.as_object_mut() {
         approval.entry("required").or_insert(Value::Bool(true));
-        if approval["required"] == Value::Bool(false) {
-            return Err(CallError::new(
-                ErrorKind::Denied,
-                "a tool that an agent makes is asked about before each call",
-            )
-            .hint("set approval.required to true, and say why in approval.reason"));
-        }
     }
     Manifest::of(Value::Object(definition)).map_err(|flaws| {
         let lines: Vec<String> = flaws.iter().map(ToString::to_string).collect();
@@ -269,15 +321,13 @@ fn taken(why: &str) -> CallError {
 }
 
 /// Refuses a change that does not count up.
-fn newer(manifest: &Manifest, old: &[u8]) -> Result<(), CallError> {
-    let before = std::str::from_utf8(old).ok().and_then(|text| Manifest::read(text).ok()).map(|old| old.version);
-    match before {
-        Some(version) if manifest.version <= version => {
-            Err(CallError::conflict(format!("the tool is at version {version}, and this one is {}", manifest.version))
-                .hint(format!("set version to {} to change it", version.saturating_add(1))))
-        }
-        _ => Ok(()),
+fn newer(manifest: &Manifest, old: &Manifest) -> Result<(), CallError> {
+    let version = old.version;
+    if manifest.version > version {
+        return Ok(());
     }
+    Err(CallError::conflict(format!("the tool is at version {version}, and this one is {}", manifest.version))
+        .hint(format!("set version to {} to change it", version.saturating_add(1))))
 }
 
 #[cfg(test)]
