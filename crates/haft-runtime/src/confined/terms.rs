@@ -265,7 +265,7 @@ fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
         return Err(refused("it is haft's own, and no tool's to touch"));
     }
     let plain = Path::new(declared).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let real = place.ancestors().find_map(|above| above.canonicalize().ok());
+    let real = place.ancestors().find_map(|above| roots::followed(above).ok());
     if plain && real.is_none_or(|real| !real.starts_with(workspace.root())) {
         return Err(refused("a link leads out of the project; name the place itself if it is meant"));
     }

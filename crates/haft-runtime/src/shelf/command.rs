@@ -12,6 +12,7 @@ use haft_core::manifest::template::{Values, rendered};
 use haft_core::manifest::{Command, Format, Manifest};
 use haft_core::shape::detect;
 use haft_sandbox::Program;
+use haft_sandbox::roots::followed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -81,7 +82,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
     let permissions = &filled.manifest.permissions;
     let ground = Ground::of(&stage.scene, &filled.dir, permissions);
     let mut entry = ground.entry(&filled.entrypoint)?;
-    entry.made_of.extend(filled.dir.canonicalize());
+    entry.made_of.extend(followed(&filled.dir));
     let argv = std::iter::once(entry.path.into()).chain(filled.args.iter().map(Into::into)).collect();
     let order = Order {
         permissions,

@@ -20,6 +20,7 @@ use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_sandbox::Program;
 use haft_sandbox::net::Contact;
+use haft_sandbox::roots::followed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -96,7 +97,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     let cwd = ground.start(python.cwd.as_deref())?;
     let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;
-    made_of.extend(made.dir().canonicalize());
+    made_of.extend(followed(made.dir()));
     made_of.extend(module_files(&cwd, &python.module));
     let vouched = of_module(&cwd, &python.module);
     let importable = importable(made, &ground, scene, &vouched).into_iter().map(PathBuf::into_os_string);
@@ -114,7 +115,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
 /// of its module; a tool of the user's own has nothing there.
 fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: &[PathBuf]) -> Vec<PathBuf> {
     let root = scene.workspace().root();
-    let own = made.dir().canonicalize().unwrap_or_else(|_| made.dir().to_owned());
+    let own = followed(made.dir()).unwrap_or_else(|_| made.dir().to_owned());
     let files = match made.pinned() {
         Some(pinned) => pinned.files().into_iter().flat_map(|files| files.keys()).map(|file| root.join(file)).collect(),
         None if ground.root == root => vouched.to_vec(),
@@ -370,7 +371,7 @@ fn machines_own() -> Option<PathBuf> {
 
 /// Where an interpreter's own library is, if that is not the system's.
 fn prefix(path: &Path) -> Option<PathBuf> {
-    let real = path.canonicalize().ok().filter(|real| !environment::is_system(real))?;
+    let real = followed(path).ok().filter(|real| !environment::is_system(real))?;
     let prefix = real.parent().and_then(Path::parent)?;
     // Only where programs are kept is there an installation around one; a home is none.
     let installed = environment::toolchains().iter().any(|place| prefix.starts_with(place) || real.starts_with(place));
@@ -395,7 +396,7 @@ fn module_files(cwd: &Path, module: &str) -> Vec<PathBuf> {
         }
         dir = package;
     }
-    found.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
+    found.into_iter().filter_map(|path| followed(&path).ok()).collect()
 }
 
 #[cfg(test)]
