@@ -9,6 +9,8 @@ pub mod ceiling;
 pub mod fix;
 pub mod flaw;
 pub mod lint;
+pub mod reach;
+pub mod secrets;
 pub mod shape;
 pub mod template;
 pub mod written;
@@ -290,8 +292,8 @@ pub struct Mcp {
 pub struct Pipeline {
     /// The calls.
     pub steps: Vec<Step>,
-    /// What comes out; the last step's output if nothing is said. `${steps.ID.output}` and `${steps.ID.data.NAME}`
-    /// stand for what a step gave.
+    /// What comes out; the last step's output if nothing is said. `${steps.ID.PART}` stands for a [`Part`] of what a step
+    /// gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
 }
@@ -307,6 +309,36 @@ pub struct Step {
     /// Its arguments, with `${x}` and `${steps.ID.output}` in them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub args: Map<String, Value>,
+}
+
+/// A part of what a step gave, as later templates name it. There are no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What it said, as text.
+    Output,
+    /// What it said, as a value.
+    Data,
+    /// Whether it went well.
+    Success,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Output, Self::Data, Self::Success];
+
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Output => "output",
+            Self::Data => "data",
+            Self::Success => "success",
+        }
+    }
+
+    /// The part that a word names.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|part| part.word() == word)
+    }
 }
 
 /// What a tool may touch.

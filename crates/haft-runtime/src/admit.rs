@@ -20,6 +20,7 @@ use haft_core::approval::{Cast, Decision, Verdict};
 use haft_core::change::digest;
 use haft_core::grant::{Grant, literal, subject};
 use haft_core::place::Place;
+use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
 use haft_core::shell::rule;
 use haft_core::tool::{Effect, Outward};
@@ -80,6 +81,22 @@ impl From<Refused> for Stop {
 /// The rules under which a command would have run unasked.
 fn suggested(shell: &Shell) -> Vec<String> {
     rule::suggest(&shell.judged).iter().map(ToString::to_string).collect()
+}
+
+/// One line about a request that a manifest makes: where it goes, with which secrets, and what it was called with.
+fn requested(checked: &Checked, facts: &Facts) -> Option<String> {
+    let (spec, errand) = (checked.spec(), facts.web.as_ref()?);
+    let declared = spec.reach.declared.as_ref().filter(|_| spec.reach.web == Some(Outward::Made))?;
+    let names: Vec<&str> = declared.permissions.secrets.keys().map(String::as_str).collect();
+    // The URL has them by their names, which are readable only unescaped.
+    let url =
+        names.iter().fold(errand.url.clone(), |url, name| url.replace(&format!("%3C{name}%3E"), &format!("<{name}>")));
+    let with = if names.is_empty() { String::new() } else { format!(" with the secret {}", names.join(" and ")) };
+    let line = format!("{}: {} {url}{with}", spec.name, errand.method);
+    let args = checked.preview_with(&api::shown_args(checked), PREVIEW_COLUMNS);
+    let args = args.split_once(": ").map(|(_, args)| args.trim()).filter(|args| !args.is_empty());
+    let line = args.map_or_else(|| line.clone(), |args| format!("{line}; {args}"));
+    Some(cut(&inert(&line), 2 * PREVIEW_COLUMNS))
 }
 
 /// What a call would do.
@@ -218,6 +235,10 @@ impl Haft {
     }
 
     async fn consult(&self, pending: Pending, approver: &dyn Approver, halt: &Halt) -> Result<Consulted, Stop> {
+        // Nobody is asked about what cannot run.
+        if let Some(error) = self.lacking(pending.checked()) {
+            return Err(pending.defer(error).into());
+        }
         if pending.checked().spec().reach.proposes {
             self.propose(&pending, halt).await?;
         }
@@ -238,6 +259,13 @@ impl Haft {
             match heard {
                 Heard::Elsewhere(outcome) => return Ok(Consulted::Elsewhere(outcome)),
                 Heard::Nobody => return Err(required(pending, &question)),
+                // What answers everything has not looked at this, and what is proposed is for a person to look at.
+                Heard::Said(Said::Once) if approver.name() == Yes::NAME && pending.checked().spec().reach.proposes => {
+                    self.store_question(&pending, &question).await?;
+                    let mut stop = required(pending, &question);
+                    stop.error.message.push_str("; --yes approves no proposal");
+                    return Err(stop);
+                }
                 Heard::Said(Said::Try) if question.can_try() => self.try_out(&pending, &mut question, halt).await,
                 // Whoever cannot be shown more has not said yes.
                 Heard::Said(Said::Try | Said::Nobody) => {
@@ -251,6 +279,7 @@ impl Haft {
         let answer = match said {
             // What answers everything has not looked at this host.
             Said::Once if approver.name() == Yes::NAME => yes(),
+            Said::Session | Said::Always(_) if pending.checked().spec().reach.proposes => yes(),
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,
@@ -277,6 +306,12 @@ impl Haft {
             self.remember_secrets(&pending).await?;
         }
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
+    }
+
+    /// The secret that a tool cannot do without, and that nobody has.
+    fn lacking(&self, checked: &Checked) -> Option<CallError> {
+        let declared = checked.spec().reach.declared.as_ref()?;
+        self.settings.secrets.lacking(&declared.permissions.secrets)
     }
 
     fn tell_asked(&self, pending: &Pending, question: &Question) {
@@ -308,7 +343,8 @@ impl Haft {
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
-            preview: api::preview(checked, &args, self.web.profiles(), PREVIEW_COLUMNS),
+            preview: requested(checked, facts)
+                .unwrap_or_else(|| api::preview(checked, &args, self.web.profiles(), PREVIEW_COLUMNS)),
             verdict: pending.verdict().clone(),
             severity: checked.spec().severity(facts),
             args,
@@ -444,6 +480,7 @@ impl Haft {
         let look = crate::dry::may_look(&facts.places) && verdict.decision != Decision::Deny;
         let Effects { diff, problem, .. } =
             if look { self.effect(&checked, &facts, &halt).await } else { Effects::default() };
+        let problem = problem.or_else(|| self.lacking(&checked).map(|error| error.message));
         Ok(Explained {
             tool: checked.spec().name.to_string(),
             args: api::shown_args(&checked),

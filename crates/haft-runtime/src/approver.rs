@@ -60,6 +60,11 @@ impl Question {
         Digest::of(format!("{} {:?} {:?}", self.basis, self.shown, self.tried).as_bytes())
     }
 
+    /// Whether a yes can be for more than this call. What is proposed is looked at each time.
+    pub fn can_last(&self) -> bool {
+        self.verdict.by != "proposal"
+    }
+
     /// Whether it can be tried before it is answered.
     pub fn can_try(&self) -> bool {
         self.tried.is_none() && self.hold.as_ref().is_some_and(|hold| hold.gap.is_none())

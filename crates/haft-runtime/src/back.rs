@@ -10,15 +10,18 @@ use crate::tool::BoxFuture;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
 use haft_core::tool::Severity;
-use haft_core::{Call, CallError, ErrorKind, Outcome};
+use haft_core::{Call, CallError, CallId, ErrorKind, Outcome};
 use haft_store::Entry;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{mpsc, oneshot};
 
 /// How often one call may ask back. A server that asks in a loop is stopped here.
 const WISHES_MAX: usize = 16;
-/// How many calls one call may make, and how deep they may go.
+/// How many calls an outermost call may make, with all that these make, and how deep they may go.
 const CALLS_MAX: usize = 64;
 const DEPTH_MAX: usize = 4;
 
@@ -61,13 +64,32 @@ pub struct Back(Option<mpsc::Sender<Wish>>);
 pub(crate) struct Wishes {
     queue: mpsc::Receiver<Wish>,
     heard: usize,
-    calls: usize,
+    /// How many calls were made within the outermost one; none before the first.
+    calls: Option<Arc<AtomicUsize>>,
+}
+
+/// How many calls were made within each outermost call that still runs.
+#[derive(Default)]
+pub(crate) struct Trees(Mutex<HashMap<CallId, Weak<AtomicUsize>>>);
+
+impl Trees {
+    /// The count of a tree. It lives as long as one of the tree's calls has it, and the outermost has it first.
+    fn count(&self, outermost: &CallId) -> Arc<AtomicUsize> {
+        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = trees.get(outermost).and_then(Weak::upgrade) {
+            return count;
+        }
+        trees.retain(|_, count| count.strong_count() > 0);
+        let count = Arc::default();
+        trees.insert(outermost.clone(), Arc::downgrade(&count));
+        count
+    }
 }
 
 /// Both ends.
 pub(crate) fn channel() -> (Back, Wishes) {
     let (sender, queue) = mpsc::channel(1);
-    (Back(Some(sender)), Wishes { queue, heard: 0, calls: 0 })
+    (Back(Some(sender)), Wishes { queue, heard: 0, calls: None })
 }
 
 impl Back {
@@ -128,9 +150,11 @@ impl Haft {
         let enough = wishes.heard > WISHES_MAX;
         match wish {
             Wish::Call(call, answer) => {
-                wishes.calls += 1;
-                let outcome = if wishes.calls > CALLS_MAX || call.parents.len() > DEPTH_MAX {
-                    let why = format!("one call makes at most {CALLS_MAX} others, at most {DEPTH_MAX} deep");
+                let outermost = call.parents.first().unwrap_or(&call.id);
+                let count = wishes.calls.get_or_insert_with(|| self.trees.count(outermost));
+                let made = count.fetch_add(1, Ordering::Relaxed);
+                let outcome = if made >= CALLS_MAX || call.parents.len() > DEPTH_MAX {
+                    let why = format!("one call makes at most {CALLS_MAX} others in all, at most {DEPTH_MAX} deep");
                     let verdict = crate::registry::undecided("it was one call too many");
                     Outcome::failure(call.id.clone(), call.spoken.as_str(), CallError::failed(why), verdict)
                 } else {

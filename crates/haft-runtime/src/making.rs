@@ -12,11 +12,16 @@ use haft_core::manifest::{Fs, Permissions};
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind, redact};
 use haft_core::{Admitted, Call, CallError, ErrorKind, Origin, Outcome, Pending};
-use haft_store::{Entry, Proposal};
+use haft_store::{Caps, Entry, Proposal, Room};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// How many proposals a session may make unless the configuration says otherwise.
 pub const PER_SESSION: u32 = 5;
+/// How many times as many may wait for a decision in a project: of one agent, and of all. A session and a name are what a
+/// caller says they are.
+const PER_AGENT: u32 = 2;
+const PER_PROJECT: u32 = 4;
 
 /// What agents may make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub struct Proposed {
     pub name: String,
     /// Of its main file.
     pub digest: Digest,
+    /// All of its files, by their paths from its directory.
+    pub files: BTreeMap<String, Digest>,
     /// What a tool would be permitted.
     pub permissions: Option<Permissions>,
     /// What whoever is asked reads first.
@@ -56,6 +63,26 @@ pub struct Proposed {
 /// Who makes something, as it is written down.
 fn creator(call: &Call) -> String {
     call.caller.agent.as_deref().map_or_else(|| "agent".to_owned(), |agent| cut(&inert(agent), 80))
+}
+
+fn caps(session: u32) -> Caps {
+    Caps { session, agent: session.saturating_mul(PER_AGENT), project: session.saturating_mul(PER_PROJECT) }
+}
+
+/// Why there is no room for one more.
+fn too_many(room: Room, caps: Caps) -> Option<CallError> {
+    let Caps { session, agent, project } = caps;
+    let waits = "`haft approvals` shows what waits; the user decides about it, or raises security.tools_per_session";
+    let (message, hint) = match room {
+        Room::Noted => return None,
+        Room::SessionFull => (
+            format!("this session has proposed {session} things already, and may propose no more"),
+            "use what there is; the user can raise security.tools_per_session",
+        ),
+        Room::AgentFull => (format!("{agent} proposals of this agent wait for a decision here already"), waits),
+        Room::ProjectFull => (format!("{project} proposals wait for a decision in this project already"), waits),
+    };
+    Some(CallError::new(ErrorKind::Denied, message).hint(hint))
 }
 
 impl Haft {
@@ -83,13 +110,12 @@ impl Haft {
             session: call.session.clone(),
             creator: creator(call),
             permissions: proposed.permissions.as_ref().and_then(|held| serde_json::to_value(held).ok()),
+            files: proposed.files.clone(),
         };
-        let most = self.settings.making.per_session;
-        let noted = self.store.propose(self.workspace.root(), proposal, most).await;
-        if !noted.map_err(|error| stop(store_error(error)))? {
-            let message = format!("this session has proposed {most} things already, and may propose no more");
-            let hint = "use what there is; the user can raise security.tools_per_session";
-            return Err(stop(CallError::new(ErrorKind::Denied, message).hint(hint)));
+        let caps = caps(self.settings.making.per_session);
+        let noted = self.store.propose(self.workspace.root(), proposal, caps).await;
+        if let Some(error) = too_many(noted.map_err(|error| stop(store_error(error)))?, caps) {
+            return Err(stop(error));
         }
         let permissions = proposed.permissions.as_ref();
         // Nobody waits for the file: the record has it.

@@ -124,6 +124,8 @@ pub struct Haft {
     pub(crate) trials: Trials,
     pub(crate) desk: Arc<Desk>,
     lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+    /// How many calls each outermost call has made.
+    pub(crate) trees: crate::back::Trees,
     /// The calls under way, to be cancelled by their ids.
     pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
     /// Stored questions that were decided at the door of their own call, and by whom.
@@ -214,6 +216,7 @@ impl Haft {
             trials,
             desk,
             lanes,
+            trees: crate::back::Trees::default(),
             running,
             claimed,
             heard,

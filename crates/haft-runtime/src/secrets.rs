@@ -5,15 +5,19 @@
 //! configuration names, in this order. A secret may be bound to hosts; by reference (`secret:NAME` in a request) it goes
 //! nowhere else, and one that is bound to none goes nowhere.
 
+mod left;
 mod mask;
 pub(crate) mod reference;
 mod told;
 mod vault;
 
+pub use mask::FORM_MIN as MASKED_MIN;
 pub(crate) use mask::Mask;
 pub use vault::{Kept, Vault};
 
 use haft_core::host::{HostRule, HostRules};
+use haft_core::manifest::Secret as Declared;
+use haft_core::manifest::secrets::is_reserved;
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
 use serde_json::Value;
@@ -28,8 +32,8 @@ pub const VALUE_MAX: usize = 64 << 10;
 const NAME_MAX: usize = 128;
 /// How long what a program told is believed.
 const TOLD_FOR: Duration = Duration::from_mins(5);
-pub(crate) const NAME_RULE: &str =
-    "a secret's name is written like a variable's: A-Z, digits and _, and no digit first";
+pub(crate) const NAME_RULE: &str = "a secret's name is written like a variable's: A-Z, digits and _, and no digit first; \
+     HAFT_*, PATH and the like are none";
 
 /// Whether a secret can be called so.
 pub fn is_name(name: &str) -> bool {
@@ -38,6 +42,7 @@ pub fn is_name(name: &str) -> bool {
         && name.starts_with(letter)
         && name.contains(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| letter(c) || c.is_ascii_digit())
+        && !is_reserved(name)
 }
 
 /// A text as a secret's value: without the line end that it was written with.
@@ -50,6 +55,12 @@ fn value(name: &str, text: &str) -> Result<String, CallError> {
         text if text.contains('\0') => bad("there is a NUL in it"),
         text => Ok(text.to_owned()),
     }
+}
+
+/// A secret that a tool cannot do without, and that nobody has.
+pub(crate) fn missing(name: &str) -> CallError {
+    CallError::new(ErrorKind::NotFound, format!("the secret `{name}` is declared and nowhere to be found; nothing ran"))
+        .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
 }
 
 /// A secret's value. It is shown nowhere.
@@ -135,6 +146,9 @@ impl Secrets {
 
     /// A secret by its name; none if nobody has it. It may take as long as the program that tells it.
     pub fn get(&self, name: &str) -> Result<Option<Secret>, CallError> {
+        if is_reserved(name) {
+            return Ok(None);
+        }
         let found = match std::env::var(name).ok().filter(|text| !text.is_empty()) {
             Some(text) => Some(value(name, &text)?.into()),
             None => match self.kept()?.get(name) {
@@ -159,7 +173,18 @@ impl Secrets {
     /// Whether somebody has it, as far as that can be told without asking a program.
     fn is_known(&self, name: &str) -> Result<bool, CallError> {
         let source = self.sources.get(name).is_some_and(|source| source.command.is_some());
-        Ok(source || std::env::var(name).is_ok_and(|text| !text.is_empty()) || self.kept()?.contains_key(name))
+        Ok(!is_reserved(name)
+            && (source || std::env::var(name).is_ok_and(|text| !text.is_empty()) || self.kept()?.contains_key(name)))
+    }
+
+    /// Why a tool that declares these cannot run: one of them is required, and nobody has it. No program is asked.
+    pub(crate) fn lacking(&self, declared: &BTreeMap<String, Declared>) -> Option<CallError> {
+        let required = declared.iter().filter(|(_, secret)| secret.required);
+        required.map(|(name, _)| (name, self.is_known(name))).find_map(|(name, known)| match known {
+            Ok(true) => None,
+            Ok(false) => Some(missing(name)),
+            Err(error) => Some(error),
+        })
     }
 
     /// Why a secret is not sent to a target by reference. `inside` says that the target is a service of the user's own.
@@ -242,6 +267,17 @@ impl Used {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|used| work(&used.mask));
     }
 
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Whether bytes hold one of them.
+    fn finds(&self, bytes: &[u8]) -> bool {
+        let mut found = false;
+        self.each(|mask| found |= mask.finds_in(bytes));
+        found
+    }
+
     /// Masks them in a text.
     pub(crate) fn mask(&self, text: &mut String) {
         self.each(|mask| mask.text(text));
@@ -266,7 +302,7 @@ impl Used {
 
     /// Masks them in all that a call gives back.
     pub(crate) fn mask_reply(&self, reply: &mut Result<crate::tool::Reply, CallError>) {
-        if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        if self.is_empty() {
             return;
         }
         match reply {
@@ -298,20 +334,21 @@ mod tests {
     fn the_environment_speaks_before_the_store_and_the_store_before_programs() {
         let dir = tempfile::tempdir().unwrap();
         let vault = Vault::new(dir.path().join("s.json"), dir.path().join("k"), None);
-        // A variable that every test process has.
-        vault.set("PATH", "kept", Vec::new(), 0).unwrap();
+        // A variable that cargo gives every test process.
+        vault.set("CARGO_PKG_NAME", "kept", Vec::new(), 0).unwrap();
         vault.set("BOTH", "kept", vec!["api.test".parse().unwrap()], 0).unwrap();
         let sources = [("BOTH", source("echo told", &[])), ("ONE", source("echo told", &["*.one.test"]))];
         let sources = sources.map(|(name, source)| (name.to_owned(), source)).into();
         let secrets = Secrets::new(Some(vault.clone()), sources);
         let get = |name: &str| secrets.get(name).unwrap().map(|secret| secret.value().to_owned());
-        assert_eq!(get("PATH"), std::env::var("PATH").ok());
+        assert_eq!(get("CARGO_PKG_NAME"), std::env::var("CARGO_PKG_NAME").ok());
         assert_eq!(get("BOTH").as_deref(), Some("kept"));
         assert_eq!(get("ONE").as_deref(), Some("told"));
         assert_eq!(get("NOBODY_HAS_THIS"), None);
+        assert_eq!(get("PATH"), None, "what decides how programs run is no secret");
         vault.set("LATE", "later", Vec::new(), 0).unwrap();
         assert_eq!(get("LATE").as_deref(), Some("later"), "a change is seen");
-        assert!(secrets.hosts("BOTH").unwrap().is_some() && secrets.hosts("PATH").unwrap().is_none());
+        assert!(secrets.hosts("BOTH").unwrap().is_some() && secrets.hosts("CARGO_PKG_NAME").unwrap().is_none());
         std::fs::write(vault.file(), "broken").unwrap();
         assert!(secrets.get("BOTH").is_err() && secrets.get("NOBODY_HAS_THIS").is_err(), "and so is damage");
     }
@@ -357,9 +394,18 @@ mod tests {
 
     #[test]
     fn a_name_is_written_like_a_variable() {
-        for (name, good) in
-            [("A", true), ("_A1", true), ("a", false), ("", false), ("1A", false), ("A-B", false), ("_", false)]
-        {
+        for (name, good) in [
+            ("A", true),
+            ("_A1", true),
+            ("a", false),
+            ("", false),
+            ("1A", false),
+            ("A-B", false),
+            ("_", false),
+            ("PATH", false),
+            ("HAFT_X", false),
+            ("LD_PRELOAD", false),
+        ] {
             assert_eq!(is_name(name), good, "{name}");
         }
         assert!(!is_name(&"A".repeat(129)));

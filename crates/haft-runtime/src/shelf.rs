@@ -5,13 +5,17 @@
 //! read keeps the last good version of its tool, and never keeps another tool from being found.
 
 mod accept;
+mod around;
 mod calls;
 mod command;
+mod digests;
 mod find;
 mod http;
 mod interpreter;
 mod interpreters;
+mod inventory;
 pub(crate) mod made;
+mod pages;
 mod places;
 mod program;
 mod python;
@@ -19,17 +23,20 @@ mod raised;
 mod standing;
 
 pub use accept::Offer;
+pub use around::{Spot, around};
 pub use interpreters::Interpreters;
+pub use pages::Page;
 pub use standing::Standing;
 
-use crate::registry::{Registry, Spoken};
+use crate::registry::{Registry, Spoken, is_caller};
 use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
-use haft_core::manifest::{Exec, Manifest};
+use haft_core::manifest::{Exec, Manifest, Step};
 use haft_core::{CallError, ToolName};
 use haft_store::{Pin, PinsAsOf, Store};
 use made::Made;
 use serde::Serialize;
+use serde_json::Value;
 use standing::Accepted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,6 +48,12 @@ const CALLED_MAX: usize = 100;
 /// How often a process that stays looks whether something has changed; less often, if looking takes long.
 const EVERY: Duration = Duration::from_secs(1);
 const SHARE: u32 = 50;
+
+/// The tool that a step calls, also by way of another.
+fn meant(step: &Step) -> String {
+    let inner = is_caller(&step.tool).then(|| step.args.get("name").and_then(Value::as_str)).flatten();
+    inner.unwrap_or(&step.tool).to_owned()
+}
 
 /// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
 pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
@@ -233,10 +246,13 @@ impl Shelf {
             // Whether it can be read is said when it is called.
             let _ = self.ready(&name).await;
             let state = self.state();
-            let Some(good) = state.held.get(&name).and_then(|held| held.good.as_ref()) else { continue };
+            // What nobody accepted calls nobody, and no server is started for it.
+            let counts = |held: &&Held| held.accepted.as_ref().is_none_or(|accepted| accepted.by_manifest().counts());
+            let held = state.held.get(&name).filter(counts);
+            let Some(good) = held.and_then(|held| held.good.as_ref()) else { continue };
             let called: Vec<String> = match &good.manifest.exec {
                 Exec::Mcp(mcp) => vec![format!("mcp:{}:{}", mcp.server, mcp.tool)],
-                Exec::Pipeline(pipeline) => pipeline.steps.iter().map(|step| step.tool.clone()).collect(),
+                Exec::Pipeline(pipeline) => pipeline.steps.iter().map(meant).collect(),
                 _ => Vec::new(),
             };
             if depth < calls::DEPTH_MAX {
@@ -298,6 +314,15 @@ impl Shelf {
     /// One tool on the shelf.
     pub fn tool(&self, name: &str) -> Option<Shelved> {
         self.report().tools.into_iter().find(|tool| tool.name == name)
+    }
+
+    /// That a tool is not as its file has it now, because that cannot be read.
+    pub(crate) fn unread(&self, name: &str) -> Option<String> {
+        let state = self.state();
+        let held = state.held.get(name).filter(|held| held.good.is_some())?;
+        let first = held.flaws.first()?;
+        let file = self.file(held.folder, name);
+        Some(format!("{}:{first}; the last good version of it ran", file.display()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

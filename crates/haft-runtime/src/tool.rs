@@ -58,6 +58,8 @@ pub struct Aim {
     pub target: Target,
     /// What is sent besides, each part with its name: `headers`, `body`.
     pub sent: Vec<(&'static str, String)>,
+    /// The secrets that are sent, by name.
+    pub secrets: Vec<String>,
 }
 
 /// What a tool gives back.

@@ -13,6 +13,7 @@ use haft_core::change::digest;
 use haft_core::tool::Effect;
 use haft_core::{CallError, CallId, Checked, Facts, Hold, Outcome, Pending};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// How much of what a trial printed is shown with the question.
@@ -70,13 +71,16 @@ impl Haft {
         if checked.spec().effects.effect != Effect::Runs {
             return Ok(None);
         }
-        let staging = Terms::staging_of(&self.settings.data_dir, &checked.call().id);
+        let staging = || Terms::staging_of(&self.settings.data_dir, &checked.call().id);
         let settled = match &checked.spec().reach.declared {
             Some(declared) => {
                 let rules = self.web.rules(&checked.call().caller, &checked.spec().name);
+                // What writes nothing needs no layers.
+                let layers = !declared.permissions.fs.write.is_empty();
+                let staging = if layers { staging() } else { PathBuf::new() };
                 self.terms.settle_declared(&self.workspace, &declared.permissions, (&[], &rules), &staging)
             }
-            None => self.terms.settle(&self.workspace, &staging),
+            None => self.terms.settle(&self.workspace, &staging()),
         };
         Ok(Some(settled.map_err(|error| confined::explain(&error))?.hold()))
     }

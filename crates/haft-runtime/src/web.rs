@@ -25,7 +25,7 @@ use crate::http::{self, Carrier, Client, Leads};
 use crate::tool::Aim;
 use crate::tools::web::search::SearchSettings;
 use cache::Pages;
-use haft_core::host::HostRules;
+use haft_core::host::{HostRule, HostRules};
 use haft_core::manifest::{Permissions, Reachable};
 use haft_core::pattern::ToolPattern;
 use haft_core::tool::Outward;
@@ -201,9 +201,24 @@ impl Web {
         let sent = aim.sent.iter().map(|(name, text)| (*name, text.as_str()));
         let mut errand = self.judged(checked, &aim.method, &aim.target, sent);
         if let Some(declared) = &checked.spec().reach.declared {
-            errand.refusal = undeclared(&declared.permissions, &aim.target).or(errand.refusal);
+            let refusal = undeclared(&declared.permissions, &aim.target).or(errand.refusal);
+            let open = || self.is_open(&declared.permissions, &aim.target);
+            errand.refusal =
+                refusal.or_else(|| aim.secrets.first().filter(|_| open()).map(|name| open_to(name, &aim.target)));
         }
         errand
+    }
+
+    /// Whether what a manifest sends there can be read by everybody on the way. To a service of the user's own, by their
+    /// word or by the manifest's that they accepted, secrets go without encryption.
+    pub(crate) fn is_open(&self, permissions: &Permissions, target: &Target) -> bool {
+        let named = |hosts: &[HostRule]| {
+            let public = Rules { networks: vec![Network::All], ..Rules::default() };
+            public.admits(target).is_err() && hosts.iter().any(|rule| rule.covers(target.host(), target.port()))
+        };
+        let inside = self.settings.allow_private.rule_for(target.host(), target.port()).is_some()
+            || matches!(&permissions.network, Reachable::Hosts(hosts) if named(hosts));
+        !target.is_secure() && !inside
     }
 
     fn judged<'t>(
@@ -232,7 +247,7 @@ impl Web {
 
 /// Adds what a manifest declares to the rules: it reaches nobody else. A host on this machine or its network that it
 /// names with its port may be reached, because somebody accepted just that; that it may reach anybody opens nothing there.
-fn narrow(rules: &mut Rules, permissions: &Permissions) {
+pub(crate) fn narrow(rules: &mut Rules, permissions: &Permissions) {
     match &permissions.network {
         Reachable::Any(true) => {}
         Reachable::Any(false) => rules.networks.push(Network::None),
@@ -242,6 +257,11 @@ fn narrow(rules: &mut Rules, permissions: &Permissions) {
             rules.networks.push(Network::Only(hosts.clone().into()));
         }
     }
+}
+
+/// Why a secret is not sent in the open.
+pub(crate) fn open_to(name: &str, target: &Target) -> String {
+    format!("the secret `{name}` is not sent to {} without encryption; use https", target.authority())
 }
 
 /// Why a manifest's own word keeps it from a target.

@@ -18,6 +18,9 @@ pub enum Network {
     /// The web, as far as these rules go, by way of the same gate. There are no names and no addresses inside but the
     /// proxy's.
     Web(Rules),
+    /// These hosts as far as these rules go, which name them as well, by way of the same gate. A program that knows of no
+    /// proxy reaches them by their names.
+    Named(Vec<HostRule>, Rules),
 }
 
 pub use haft_core::host::HostRule;
@@ -83,6 +86,9 @@ pub struct Confinement {
     pub protect: Vec<PathBuf>,
     /// Places inside any tree that it must not even read.
     pub hide: Vec<PathBuf>,
+    /// Places of which only the trees in them are there: nothing else can be written, although it would be gone afterwards.
+    #[serde(default)]
+    pub seal: Vec<PathBuf>,
     /// The network.
     pub network: Network,
     /// Where writes go.

@@ -97,7 +97,7 @@ impl Backend for Linux {
         let talk = self.helper()?.give(Order { layout: layout.clone(), program: program.clone() }, &stdio)?;
         let allowed: Allowed = match &plan.confinement.network {
             Network::Hosts(rules) => rules.clone().into(),
-            Network::Web(rules) => Allowed::Web(rules.clone(), plan.inside.clone()),
+            Network::Web(rules) | Network::Named(_, rules) => Allowed::Web(rules.clone(), plan.inside.clone()),
             Network::None | Network::All => Vec::new().into(),
         };
         Ok(Box::new(run::attend(talk, (&layout, &program), (allowed, plan.told.clone()), temp)?))

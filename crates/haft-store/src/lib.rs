@@ -32,7 +32,7 @@ pub use error::StoreError;
 pub use heard::HOLDS_MS;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
 pub use pins::{Pin, PinsAsOf};
-pub use proposals::Proposal;
+pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
 pub use undo::{UndoCall, UndoStep};

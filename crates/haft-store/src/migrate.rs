@@ -70,13 +70,18 @@ const STEPS: &[&str] = &[
     CREATE INDEX proposals_by_name ON proposals (root, what, name);",
     // 5: whether something was accepted since is asked every second, and must not read what was accepted.
     "CREATE INDEX pins_by_time ON pins (server, at_ms);",
-    // 6: what the log is searched by has columns of its own.
+    // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had.
+    "CREATE TABLE pin_texts (
+        server TEXT NOT NULL, tool TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (server, tool)
+    ) STRICT, WITHOUT ROWID;
+    ALTER TABLE proposals ADD COLUMN files TEXT;",
+    // 7: what the log is searched by has columns of its own.
     "ALTER TABLE journal ADD COLUMN kind TEXT GENERATED ALWAYS AS (text ->> 'kind') VIRTUAL;
     ALTER TABLE journal ADD COLUMN session TEXT GENERATED ALWAYS AS (text ->> 'session') VIRTUAL;",
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 6;
+pub(crate) const KNOWN: i64 = 7;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

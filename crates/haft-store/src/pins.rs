@@ -94,12 +94,43 @@ impl Store {
         .await
     }
 
+    /// What the files of an accepted tool said, for whoever is to see what changed since. Apart from the pins, because
+    /// these are read before each call and this is not.
+    pub async fn pin_texts(&self, server: &str, tool: &str) -> Result<Value, StoreError> {
+        let (server, tool) = (server.to_owned(), tool.to_owned());
+        self.run(Mode::Read, move |db| {
+            let texts: Option<String> =
+                db.first("SELECT texts FROM pin_texts WHERE server = ?1 AND tool = ?2", cells![server, tool], |row| {
+                    row.get(0)
+                })?;
+            Ok(texts.and_then(|texts| serde_json::from_str(&texts).ok()).unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Keeps what the files of tools say that are about to be accepted.
+    pub async fn keep_pin_texts(&self, server: &str, texts: Vec<(String, Value)>) -> Result<(), StoreError> {
+        let server = server.to_owned();
+        self.run(Mode::Durable, move |db| {
+            for (tool, texts) in texts {
+                db.execute(
+                    "INSERT INTO pin_texts (server, tool, texts) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (server, tool) DO UPDATE SET texts = excluded.texts",
+                    cells![server, tool, texts.to_string()],
+                )?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Forgets what was accepted of some tools of a server, and records each.
     pub async fn unpin_tools(&self, server: &str, tools: Vec<String>) -> Result<(), StoreError> {
         let server = server.to_owned();
         self.run(Mode::Durable, move |db| {
             for tool in tools {
                 db.execute("DELETE FROM pins WHERE server = ?1 AND tool = ?2", cells![&server, &tool])?;
+                db.execute("DELETE FROM pin_texts WHERE server = ?1 AND tool = ?2", cells![&server, &tool])?;
                 let entry = Entry::new(Kind::Pin).with("server", server.as_str()).with("tool", tool);
                 append(db, &entry.with("said", "forgotten"))?;
             }

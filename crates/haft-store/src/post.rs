@@ -2,7 +2,7 @@
 
 use crate::db::{Db, Server};
 use crate::{Mode, StoreError, migrate};
-use postgres::{Client, Config, NoTls};
+use postgres::{Config, NoTls};
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 
 #![expect(clippy::print_stdout, reason = "the numbers are its output")]
 
-use haft::core::manifest::Manifest;
 use haft::Store;
+use haft::core::manifest::Manifest;
 use haft_runtime::registry::Registry;
 use haft_runtime::shelf::{Folder, Shelf, Whose};
 use serde_json::json;

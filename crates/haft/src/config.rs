@@ -46,7 +46,7 @@ pub use confinement::{Confinement, Hosts, Limits, Net, Permissions, Require, Wri
 pub use doors::{Doors, Gateway, Mcp, OnDisconnect, Tools, Waiting};
 pub use error::ConfigError;
 pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};
-pub use layers::{Layers, Trust, load, load_without_project};
+pub use layers::{Layers, Trust, load, load_without_project, servers_named};
 pub use media::{Command as ListenCommand, Listener, Media, Model};
 pub use paths::Paths;
 pub use placed::{Placed, Spot, Text};

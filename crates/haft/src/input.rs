@@ -66,6 +66,19 @@ fn pair(word: &str) -> Result<(String, Value), CallError> {
     }
 }
 
+/// How an argument should have been spelled that was text and had to be something else.
+pub(crate) fn respelled(words: &[String], error: &CallError) -> Option<String> {
+    let violations = error.details.as_ref()?["violations"].as_array()?;
+    violations.iter().find_map(|violation| {
+        let key = violation["pointer"].as_str()?.strip_prefix('/')?;
+        let value = words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+        let meant = serde_json::from_str::<Value>(value).is_ok_and(|value| !value.is_string());
+        let shown =
+            |sign: &str| haft_core::preview::cut(&haft_core::preview::inert(&format!("{key}{sign}{value}")), 80);
+        meant.then(|| format!("`{}` is text; write `{}`", shown("="), shown(":=")))
+    })
+}
+
 /// A length of time such as `30s`, `5m`, `1h`, `1d`, in milliseconds.
 pub(crate) fn duration_ms(text: &str) -> Option<i64> {
     let unit = text.chars().next_back()?;
@@ -96,6 +109,19 @@ mod tests {
         assert_eq!(words(&["a=1", "a=2"]).unwrap_err().message, "`a` is given twice");
         assert!(words(&["nonsense"]).unwrap_err().message.contains("neither JSON nor KEY=VALUE"));
         assert!(words(&[&"[".repeat(1000)]).unwrap_err().message.contains("nests too deeply"));
+    }
+
+    #[test]
+    fn text_that_looks_like_a_value_is_respelled() {
+        let violation = |pointer: &str| json!({"pointer": pointer, "expected": "integer", "found": "string \"5\""});
+        let hint = |words: &[&str], pointer: &str| {
+            let error = CallError::invalid("x").details(json!({"violations": [violation(pointer)]}));
+            respelled(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), &error)
+        };
+        assert_eq!(hint(&["q=a", "n=5"], "/n").as_deref(), Some("`n=5` is text; write `n:=5`"));
+        assert_eq!(hint(&["n=five"], "/n"), None);
+        assert_eq!(hint(&["n:=\"5\""], "/n"), None);
+        assert_eq!(hint(&["nn=5"], "/n"), None);
     }
 
     #[test]

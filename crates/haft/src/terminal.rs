@@ -72,12 +72,12 @@ fn converse(question: &Question) -> std::io::Result<Said> {
         let Some(answer) = prompt(&mut keys, &choices(question))? else { return Ok(Said::Nobody) };
         match answer.to_lowercase().as_str() {
             "o" | "once" | "y" | "yes" => return Ok(Said::Once),
-            "s" | "session" => return Ok(Said::Session),
+            "s" | "session" if question.can_last() => return Ok(Said::Session),
             "r" | "reject" | "n" | "no" => {
                 let message = prompt(&mut keys, "what should the model be told? (enter for nothing) ")?;
                 return Ok(Said::Reject(message.unwrap_or_default()));
             }
-            "a" | "always" => {
+            "a" | "always" if question.can_last() => {
                 if let Some(said) = always(&mut keys, question)? {
                     return Ok(said);
                 }
@@ -92,6 +92,7 @@ fn converse(question: &Question) -> std::io::Result<Said> {
                 return Ok(Said::Try);
             }
             "d" | "diff" => style::note(&present(question, usize::MAX)),
+            _ if !question.can_last() => style::note("type o, r, e or d"),
             _ if question.can_try() => style::note("type o, t, s, a, r, e or d"),
             _ => style::note("type o, s, a, r, e or d"),
         }
@@ -178,7 +179,8 @@ fn choices(question: &Question) -> String {
     let pattern = format!(" {}", haft_core::preview::cut(&inert(&question.subject), 60));
     let once = if question.shown.is_some() && question.tried.is_some() { "nce: keep this" } else { "nce" };
     let attempt = question.can_try().then_some(("t", "ry"));
-    let rest = [("s", "ession"), ("a", "lways"), ("r", "eject"), ("e", "dit"), ("d", "iff")];
+    let lasting = [("s", "ession"), ("a", "lways")].into_iter().filter(|_| question.can_last());
+    let rest = lasting.chain([("r", "eject"), ("e", "dit"), ("d", "iff")]);
     let keys: Vec<_> = [("o", once)].into_iter().chain(attempt).chain(rest).collect();
     let list: Vec<String> = keys.iter().map(|(key, rest)| format!("[{}]{rest}", paint(BOLD, key))).collect();
     format!("{}{} > ", list.join(" "), paint(FAINT, pattern))

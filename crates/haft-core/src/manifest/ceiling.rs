@@ -23,7 +23,8 @@ pub fn exceeds(permissions: &Permissions, ceiling: &Ceiling) -> Vec<String> {
     let readable: Vec<&String> = ceiling.fs.read.iter().chain(&ceiling.fs.write).collect();
     let writable: Vec<&String> = ceiling.fs.write.iter().collect();
     for (verb, asked, most) in [("read", read, readable), ("write", write, writable)] {
-        let beyond = asked.iter().filter(|path| !most.iter().any(|most| is_within(path, most)));
+        let admits = |most: &str, path: &str| is_within(path, most) && (verb == "read" || names_the_same(path, most));
+        let beyond = asked.iter().filter(|path| !most.iter().any(|most| admits(most, path)));
         excess.extend(beyond.map(|path| {
             let allowed = listed(&most);
             format!("it would {verb} `{}`; a tool may {verb} {allowed} at most", crate::preview::inert(path))
@@ -36,6 +37,19 @@ pub fn exceeds(permissions: &Permissions, ceiling: &Ceiling) -> Vec<String> {
         format!("it would get the secret `{}`; a tool may get {allowed} at most", crate::preview::inert(name))
     }));
     excess
+}
+
+/// Directories that say what runs here, and keep what was. A ceiling around them does not mean them: it has to name
+/// them.
+const KEPT: &[&str] = &[".haft", ".glee", ".git"];
+
+/// Whether of these places a path leads into none that the ceiling does not name.
+fn names_the_same(path: &str, most: &str) -> bool {
+    let kept = |path: &str| {
+        let parts = path.split('/').map(str::to_ascii_lowercase);
+        parts.filter(|part| KEPT.contains(&part.as_str())).collect::<Vec<_>>()
+    };
+    kept(path).iter().all(|part| kept(most).contains(part))
 }
 
 fn beyond_reach(asked: &Reachable, most: &Reachable) -> Vec<String> {
@@ -60,7 +74,8 @@ fn public_only(asked: &Reachable) -> Vec<String> {
     private.map(|host| format!("it would reach `{host}`, which is private; a tool may reach the public web")).collect()
 }
 
-fn is_private(host: &crate::host::Host) -> bool {
+/// Whether a host is this machine's or its network's, as far as its name or address says.
+pub(super) fn is_private(host: &crate::host::Host) -> bool {
     match host {
         crate::host::Host::Address(address) => !crate::host::is_public(*address),
         crate::host::Host::Name(name) => {
@@ -198,7 +213,21 @@ mod tests {
         assert!(exceeds(&Permissions::default(), &Ceiling::default()).is_empty());
         let open =
             Ceiling { network: Reachable::Any(true), fs: fs(&["."], &["."]), secrets: vec!["A".into(), "B".into()] };
-        assert_eq!(exceeds(&asked, &open), ["it would read `/etc`; a tool may read `.`, `.` at most"]);
+        let kept = "it would write `.haft/notes`; a tool may write `.` at most";
+        assert_eq!(exceeds(&asked, &open), ["it would read `/etc`; a tool may read `.`, `.` at most", kept]);
+    }
+
+    #[test]
+    fn what_says_what_runs_is_written_only_if_it_is_named() {
+        let beyond = |asked: &str, most: &[&str]| {
+            let asked = Permissions { fs: fs(&[], &[asked]), ..Permissions::default() };
+            !exceeds(&asked, &Ceiling { fs: fs(&[], most), ..Ceiling::default() }).is_empty()
+        };
+        for path in [".haft", ".haft/tools/x", "./.git/hooks", "sub/.git", ".glee/", ".HAFT", "src/../.git"] {
+            assert!(beyond(path, &[".", "sub", "src"]), "{path}");
+        }
+        assert!(!beyond(".haft/notes", &[".", ".haft/notes"]) && !beyond("src", &["."]) && !beyond(".", &["."]));
+        assert!(!beyond(".github/x", &["."]));
     }
 
     #[test]

@@ -171,7 +171,8 @@ impl<'t> Lines<'t> {
         if !rest.is_empty() && !rest.trim_start().starts_with('#') {
             return None;
         }
-        let said = format!("{} {}{rest}{end}", first.get(..colon)?, inline(value));
+        let comments: String = self.comments(key.0 + 1..last).collect();
+        let said = format!("{} {}{rest}{end}{comments}", first.get(..colon)?, inline(value));
         self.splice(*self.begins.get(key.0)?..*self.begins.get(last)?, &said)
     }
 
@@ -189,7 +190,17 @@ impl<'t> Lines<'t> {
 
     fn remove(&self, pointer: &str) -> Option<String> {
         let key = self.block_key(pointer)?;
-        self.splice(*self.begins.get(key.0)?..*self.begins.get(self.behind(key))?, "")
+        let behind = self.behind(key);
+        // As far left as the key was: further right they could become a part of a text before them.
+        let pad = " ".repeat(key.1);
+        let comments: String =
+            self.comments(key.0 + 1..behind).map(|line| format!("{pad}{}", line.trim_start())).collect();
+        self.splice(*self.begins.get(key.0)?..*self.begins.get(behind)?, &comments)
+    }
+
+    /// The comments that have lines of their own among these.
+    fn comments(&self, lines: Range<usize>) -> impl Iterator<Item = &'t str> {
+        lines.filter_map(|index| self.line(index)).filter(|line| line.trim_start().starts_with('#'))
     }
 
     /// Behind the bracket that closes the one at a byte.
@@ -258,7 +269,7 @@ mod tests {
         assert!(set("/name", json!("new-name")).unwrap().contains("name: new-name   # the name\n"));
         assert!(set("/permissions/network", json!(false)).unwrap().contains("  network: false # why\n"));
         assert!(set("/permissions/fs/write", json!([])).unwrap().contains("    write: [] # both\n"));
-        assert!(set("/permissions/fs/read", json!([])).unwrap().contains("    read: []\n    write:"));
+        assert!(set("/permissions/fs/read", json!([])).unwrap().contains("    read: []\n    # b\n    write:"));
         assert_eq!(set("/name", json!("old")), None, "nothing to do");
         assert_eq!(set("/nothing", json!(1)), None);
     }
@@ -268,7 +279,7 @@ mod tests {
         let less = remove(TEXT, "/permissions/secrets/A").unwrap();
         assert!(less.contains("  secrets:\n    # one\n    B: {type: string}\n\n# foot"), "{less}");
         let none = remove(&less, "/permissions/secrets/B").unwrap();
-        assert!(none.contains("  secrets: {}\n\n# foot\napproval"), "{none}");
+        assert!(none.contains("  secrets: {}\n    # one\n\n# foot\napproval"), "{none}");
         let add = Fix::Add { after: "/approval/required".to_owned(), key: "reason", value: json!("It: \"asks\"") };
         let more = add.apply(&none).unwrap();
         assert!(more.ends_with("approval: {required: true, reason: \"It: \\\"asks\\\"\"}\n"), "{more}");
@@ -276,6 +287,14 @@ mod tests {
         let block = add.apply("approval:\r\n  required: true # yes\r\nother: 1\r\n").unwrap();
         assert!(block.contains("# yes\r\n  reason: \"It"), "{block}");
         assert!(add.apply("approval:\n  required: true").unwrap().ends_with("true\n  reason: \"It: \\\"asks\\\"\"\n"));
+    }
+
+    #[test]
+    fn a_comment_outlives_what_it_stands_in() {
+        let text = "a: |\n  text\nsecrets:\n  A:\n    # why\n    type: string # goes\n  B: {}\n";
+        assert_eq!(remove(text, "/secrets/A").unwrap(), "a: |\n  text\nsecrets:\n  # why\n  B: {}\n");
+        let last = "secrets:\n  # nobody uses it\n  A: {}\nb: 1\n";
+        assert_eq!(remove(last, "/secrets/A").unwrap(), "secrets: {}\n  # nobody uses it\nb: 1\n");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use rules::{RULES, Rule};
 
 use super::fix::Fix;
 use super::flaw::Flaw;
-use super::{Exec, Format, Manifest, Reachable, Written};
+use super::{Exec, Format, Manifest, Permissions, Written, reach};
 use crate::name::ToolName;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -28,10 +28,47 @@ pub struct Found {
     pub program: Option<Program>,
     /// The file of the python module.
     pub module: Option<Module>,
-    /// Whether the virtual environment has an interpreter.
-    pub venv: Option<bool>,
+    /// The virtual environment.
+    pub venv: Option<Place>,
+    /// Where it starts.
+    pub start: Option<Place>,
     /// The tools that a step may call.
     pub tools: Option<Arc<BTreeSet<String>>>,
+    /// The servers that are bridged.
+    pub servers: Option<Arc<BTreeSet<String>>>,
+    /// Whose it is, which is where its paths begin.
+    pub whose: Whose,
+}
+
+/// Whose a tool is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whose {
+    /// The project's: its paths begin at the root.
+    #[default]
+    Project,
+    /// The user's own: its paths begin beside its manifest.
+    Own,
+}
+
+impl Whose {
+    /// What its files have to be in.
+    pub(super) const fn ground(self) -> &'static str {
+        match self {
+            Self::Project => "the project",
+            Self::Own => "the tool's directory",
+        }
+    }
+}
+
+/// What is where something is said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Missing,
+    /// Something that may not be used.
+    Outside,
+    /// What is looked for.
+    There,
 }
 
 /// What `entrypoint` names.
@@ -60,7 +97,7 @@ pub enum Module {
 /// directory that it is in.
 pub fn lint(manifest: &Manifest, written: &Written<'_>, dir_name: &str, found: &Found) -> Vec<Flaw> {
     let uses = Uses::of(manifest);
-    let own = [name(manifest, dir_name), reason(manifest), formats(manifest)];
+    let own = [name(manifest, dir_name), reason(manifest, &uses), formats(manifest)];
     let mut flaws: Vec<Flaw> = own.into_iter().flatten().collect();
     words::check(manifest, &mut flaws);
     uses.check(manifest, &mut flaws);
@@ -85,12 +122,12 @@ fn name(manifest: &Manifest, dir_name: &str) -> Option<Flaw> {
     Some(if fits { flaw.mended_by(fix) } else { flaw })
 }
 
-fn reason(manifest: &Manifest) -> Option<Flaw> {
+fn reason(manifest: &Manifest, uses: &Uses<'_>) -> Option<Flaw> {
     let given = manifest.approval.reason.as_deref();
     if !manifest.approval.required || given.is_some_and(|reason| !reason.trim().is_empty()) {
         return None;
     }
-    let value = Value::from(a_reason(manifest));
+    let value = Value::from(a_reason(manifest, uses));
     let fix = match given {
         Some(_) => Fix::Set { pointer: "/approval/reason".to_owned(), value },
         None => Fix::Add { after: "/approval/required".to_owned(), key: "reason", value },
@@ -99,24 +136,23 @@ fn reason(manifest: &Manifest) -> Option<Flaw> {
     Some(Flaw::error("reason", "/approval/reason", message).mended_by(fix))
 }
 
-/// A reason that is true, until somebody writes a better one.
-fn a_reason(manifest: &Manifest) -> String {
-    let what = match &manifest.exec {
+/// A reason that is true, also of what is left once everything else is mended.
+fn a_reason(manifest: &Manifest, uses: &Uses<'_>) -> String {
+    let (what, runs) = match &manifest.exec {
         Exec::Http(http) => {
-            let host = http.url.split("://").nth(1).and_then(|rest| rest.split(['/', '?', '#']).next());
-            format!("Sends a {} request to {}", http.method, host.unwrap_or("a server"))
+            let host = reach::of(http).map(|own| own.rule);
+            (format!("Sends a {} request to {}", http.method, host.as_deref().unwrap_or("a server")), false)
         }
-        Exec::Command(command) => format!("Runs {}", command.entrypoint),
-        Exec::Python(python) => format!("Runs {}.{}", python.module, python.function),
-        Exec::Mcp(mcp) => format!("Calls {} of the server {}", mcp.tool, mcp.server),
-        Exec::Pipeline(pipeline) => format!("Makes {} calls", pipeline.steps.len()),
+        Exec::Command(command) => (format!("Runs {}", command.entrypoint), true),
+        Exec::Python(python) => (format!("Runs {}.{}", python.module, python.function), true),
+        Exec::Mcp(mcp) => (format!("Calls {} of the server {}", mcp.tool, mcp.server), false),
+        Exec::Pipeline(pipeline) => (format!("Makes {} calls", pipeline.steps.len()), false),
     };
-    let secrets = manifest.permissions.secrets.len();
-    let network = manifest.permissions.network != Reachable::Any(false) && !matches!(manifest.exec, Exec::Http(_));
+    let Permissions { network, fs, secrets } = &manifest.permissions;
     let with = [
-        (network, "the network"),
-        (!manifest.permissions.fs.write.is_empty(), "files to write"),
-        (secrets > 0, "secrets"),
+        (runs && network.is_any(), "the network"),
+        (runs && !fs.write.is_empty(), "files to write"),
+        (secrets.keys().any(|name| runs || uses.uses(name)), "secrets"),
     ];
     let with: Vec<&str> = with.into_iter().filter(|(has, _)| *has).map(|(_, what)| what).collect();
     if with.is_empty() { what } else { format!("{what} with {}", with.join(" and ")) }

@@ -2,6 +2,7 @@
 
 use super::Manifest;
 use super::flaw::Flaw;
+use super::secrets::misplaced;
 use super::written::{self, Written};
 use crate::host::HostRule;
 use crate::schema::{Schema, Violation};
@@ -34,7 +35,11 @@ impl Manifest {
     /// The same from a value that was never text: its flaws have no places.
     pub fn of(mut value: Value) -> Result<Self, Vec<Flaw>> {
         let schema = compiled().ok_or_else(|| vec![Flaw::error("shape", "", "the schema of manifests is broken")])?;
-        let flaws = if schema.fits(&value) { strange_hosts(&value) } else { misshapen(schema, &value) };
+        let flaws = if schema.fits(&value) {
+            strange_hosts(&value).into_iter().chain(misplaced(&value)).collect()
+        } else {
+            misshapen(schema, &value)
+        };
         if !flaws.is_empty() {
             return Err(flaws);
         }

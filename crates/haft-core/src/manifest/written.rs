@@ -71,10 +71,25 @@ pub(super) fn parse(text: &str) -> Result<Value, Flaw> {
         return Err(Flaw::error("yaml", "", message).at((1, 1)));
     }
     let left = Cell::new(UNFOLDED_MAX);
-    serde_saphyr::with_deserializer_from_str_with_options(text, bounded(), |deserializer| {
+    let value = serde_saphyr::with_deserializer_from_str_with_options(text, bounded(), |deserializer| {
         Any(&left).deserialize(deserializer)
     })
-    .map_err(|error| words::reworded(error, text))
+    .map_err(|error| words::reworded(error, text))?;
+    // The parser follows YAML's own tags, and would make a number of what looks like text.
+    let tagged = if may_be_tagged(text) { Places::of(text).tagged() } else { None };
+    match tagged {
+        Some(place) => Err(Flaw::error("yaml", "", words::TAGGED).at(place)),
+        None => Ok(value),
+    }
+}
+
+/// Whether something begins with `!`. What does is text more often than a tag, and that takes a closer look.
+fn may_be_tagged(text: &str) -> bool {
+    let begins = |at: usize| {
+        at == 0 || matches!(text.as_bytes()[at - 1], b' ' | b'\t' | b'\r' | b'\n' | b'[' | b'{' | b',' | b':')
+    };
+    // Of a document that begins with a mark of its byte order, the first letter stands behind it.
+    text.starts_with("\u{feff}!") || text.match_indices('!').any(|(at, _)| begins(at))
 }
 
 /// YAML 1.2 with nothing in it that surprises: only `true` and `false` are truth values, so that `no` and `y` stay the

@@ -153,10 +153,11 @@ impl Client {
         if !self.asks_person() {
             return Said::Nobody;
         }
-        let Some(params) = approval_form(question, self.lasts) else { return Said::Nobody };
+        let lasts = self.lasts && question.can_last();
+        let Some(params) = approval_form(question, lasts) else { return Said::Nobody };
         match self.show((APPROVAL.to_owned(), false), params).await.map_or(Said::Nobody, said) {
             // It was not offered.
-            Said::Session if !self.lasts => Said::Nobody,
+            Said::Session if !lasts => Said::Nobody,
             said => said,
         }
     }

@@ -71,8 +71,11 @@ fn canonical(entry: &Entry) -> Tool {
     let spec = entry.spec();
     let mut tool = Tool::new(spec.name.api_name(), spec.description.clone(), object(&spec.shapes.input));
     tool.annotations = Some(annotations(entry));
+    // A server that tells a schema has to keep to it. What a manifest's program gives is passed on with a warning if it
+    // does not fit, so that nobody can promise it.
+    let promised = spec.shapes.output.as_ref().filter(|_| spec.reach.declared.is_none());
     // The protocol has results of no other shape.
-    let output = spec.shapes.output.as_ref().filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
+    let output = promised.filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
     tool.output_schema = output.map(object);
     tool
 }

@@ -1,6 +1,7 @@
 //! The environment of a confined program: made from nothing, by a list of names that hold no secrets. A
 //! list of what to leave out would miss names.
 
+use haft_sandbox::roots::followed;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -97,7 +98,7 @@ pub fn home() -> Option<PathBuf> {
 
 /// The user's home, free of links.
 pub fn real_home() -> Option<PathBuf> {
-    home().map(|home| home.canonicalize().unwrap_or(home))
+    home().map(|home| followed(&home).unwrap_or(home))
 }
 
 /// Directories outside the system's own that hold programs and what they need, to be read. They are looked for every
@@ -125,7 +126,7 @@ fn look_for_toolchains() -> Vec<PathBuf> {
     if let Some(cargo) = std::env::var_os("CARGO_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
         dirs.extend(["bin", "registry", "git"].map(|part| cargo.join(part)));
     }
-    let real = dirs.into_iter().filter_map(|dir| dir.canonicalize().ok());
+    let real = dirs.into_iter().filter_map(|dir| followed(&dir).ok());
     // A home that is on the PATH is still a home.
     let home = real_home();
     let around_home = |dir: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(dir));

@@ -98,6 +98,7 @@ fn planned(
         write: Vec::new(),
         protect: Vec::new(),
         hide: Vec::new(),
+        seal: Vec::new(),
         network: Network::None,
         writes: Writes::Direct,
         bounds,

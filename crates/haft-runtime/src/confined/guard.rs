@@ -5,6 +5,7 @@
 use haft_core::change::Change;
 use haft_core::place::{GUARDED, guarded};
 use haft_sandbox::layer::tree;
+use haft_sandbox::roots::followed;
 use std::path::{Path, PathBuf};
 
 /// Which places are guarded.
@@ -42,7 +43,7 @@ impl Guard {
         let natural = self.roots.iter().flat_map(|root| GUARDED.iter().map(move |place| named_from(root).join(place)));
         let natural = natural.filter(|place| self.roots.iter().any(|root| place.starts_with(root)));
         // What a link leads to is protected where it is, if it is in reach.
-        let real = natural.filter(|place| !self.is_granted(place)).filter_map(|place| place.canonicalize().ok());
+        let real = natural.filter(|place| !self.is_granted(place)).filter_map(|place| followed(&place).ok());
         let mut places: Vec<PathBuf> =
             real.filter(|place| self.roots.iter().any(|root| place.starts_with(root))).collect();
         places.extend(self.protected.iter().cloned());

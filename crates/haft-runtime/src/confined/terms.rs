@@ -104,6 +104,7 @@ impl Terms {
             write,
             protect: guard.for_kernel(),
             hide: hidden(workspace),
+            seal: Vec::new(),
             network: self.network.clone(),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -166,7 +167,9 @@ impl Terms {
             read: named.iter().chain(made_of).cloned().chain(programs).collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
             hide,
-            network: reached(&permissions.network, rules),
+            // What it writes where nothing is declared fails, and does not vanish.
+            seal: vec![workspace.root().to_owned()],
+            network: reached(permissions, rules),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
             write,
@@ -200,6 +203,7 @@ impl Terms {
             write,
             protect: guard.for_kernel(),
             hide: hidden(workspace),
+            seal: Vec::new(),
             network: self.network.clone(),
             writes: Writes::Direct,
             bounds: self.bounds,
@@ -261,25 +265,22 @@ fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
         return Err(refused("it is haft's own, and no tool's to touch"));
     }
     let plain = Path::new(declared).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let real = place.ancestors().find_map(|above| above.canonicalize().ok());
+    let real = place.ancestors().find_map(|above| roots::followed(above).ok());
     if plain && real.is_none_or(|real| !real.starts_with(workspace.root())) {
         return Err(refused("a link leads out of the project; name the place itself if it is meant"));
     }
     Ok(())
 }
 
-/// The network of a manifest's program: what it declares, as far as the user's rules go.
-fn reached(declared: &Reachable, rules: &Rules) -> Network {
-    let all = rules.networks.iter().all(|network| *network == haft_core::web::Network::All);
-    match declared {
-        _ if !declared.is_any() || rules.networks.contains(&haft_core::web::Network::None) => Network::None,
-        Reachable::Hosts(hosts) if all => Network::Hosts(hosts.clone()),
-        Reachable::Hosts(hosts) => {
-            let mut rules = rules.clone();
-            rules.networks.push(haft_core::web::Network::Only(hosts.clone().into()));
-            Network::Web(rules)
-        }
-        Reachable::Any(_) => Network::Web(rules.clone()),
+/// The network of a manifest's program: what it declares, as far as the user's rules go. A request of a manifest goes
+/// by the same.
+fn reached(permissions: &Permissions, rules: &Rules) -> Network {
+    let mut rules = rules.clone();
+    crate::web::narrow(&mut rules, permissions);
+    match &permissions.network {
+        declared if !declared.is_any() || rules.networks.contains(&haft_core::web::Network::None) => Network::None,
+        Reachable::Hosts(hosts) => Network::Named(hosts.clone(), rules),
+        Reachable::Any(_) => Network::Web(rules),
     }
 }
 
@@ -345,5 +346,28 @@ mod tests {
         let terms = Terms { network: Network::All, ..Terms::default() };
         assert_eq!(terms.for_a_look(true).network, Network::None);
         assert_eq!(terms.for_a_look(false).network, Network::All);
+    }
+
+    #[test]
+    fn programs_reach_whom_requests_reach() {
+        use haft_core::web::{Network as Says, Rules};
+        let rules = Rules { networks: vec![Says::All], ..Rules::default() };
+        let declares = |hosts: &[&str]| {
+            let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            Permissions { network: Reachable::Hosts(hosts), ..Permissions::default() }
+        };
+        let admits = |hosts: &[&str], url: &str| match reached(&declares(hosts), &rules) {
+            Network::Named(_, rules) => rules.admits(&haft_core::web::Target::read(url).unwrap()).is_ok(),
+            other => panic!("{other:?}"),
+        };
+        assert!(admits(&["a.test"], "http://a.test:8080/") && !admits(&["a.test"], "http://b.test/"));
+        assert!(admits(&["127.0.0.1:5432", "localhost:81"], "http://127.0.0.1:5432/"));
+        assert!(admits(&["127.0.0.1:5432", "localhost:81"], "http://localhost:81/"));
+        for hosts in [["127.0.0.1"], ["localhost"], ["10.0.0.1"]] {
+            assert!(!admits(&hosts, &format!("http://{}/", hosts[0])), "without a port nothing inside is meant");
+        }
+        let none = Rules { networks: vec![Says::All, Says::None], ..Rules::default() };
+        assert_eq!(reached(&declares(&["a.test"]), &none), Network::None);
+        assert_eq!(reached(&declares(&[]), &rules), Network::None);
     }
 }

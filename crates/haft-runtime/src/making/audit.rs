@@ -4,18 +4,25 @@
 use haft_core::manifest::{Permissions, Reachable};
 use haft_core::preview::{cut, inert};
 use haft_core::secret::mask;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 /// Where it is, from the project's root.
 pub(super) const FILE: &str = ".haft/audit/tools.log";
+const DIRS: [&str; 2] = [".haft", "audit"];
+const NAME: &str = "tools.log";
+const ASIDE: &str = "tools.log.1";
 /// So long it grows before it is put aside.
 const SIZE_MAX: u64 = 1 << 20;
-/// So much of what a tool was given is written.
+/// So much of what a tool was given, or would be permitted, is written.
 const PARAMS_MAX: usize = 1024;
+/// So much of it is looked at, so that keys are masked whole before anything is cut.
+const LOOKED_AT_MAX: usize = 64 << 10;
 
 pub(super) fn created(what: &str, name: &str, creator: &str, permissions: Option<&Permissions>) -> String {
     let line = format!("{}_CREATED name={} creator={}", what.to_uppercase(), word(name), word(creator));
@@ -31,7 +38,7 @@ pub(super) fn approved(what: &str, name: &str, approver: &str) -> String {
 
 pub(super) fn executed(name: &str, params: &Value, success: bool) -> String {
     let status = if success { "success" } else { "failure" };
-    format!("TOOL_EXECUTED name={} params={} status={status}", word(name), cut(&shown(params), PARAMS_MAX))
+    format!("TOOL_EXECUTED name={} params={} status={status}", word(name), shown(params))
 }
 
 fn declared(permissions: &Permissions) -> Value {
@@ -50,43 +57,84 @@ fn word(text: &str) -> String {
 
 /// A value with names that need no quotes without them: `{location:"NYC"}`. Secrets are masked, and nothing ends the line.
 fn shown(value: &Value) -> String {
-    let text = match value {
-        Value::Object(map) => {
-            let bare = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            let pair = |(name, value): (&String, &Value)| {
-                let name = if bare(name) { name.clone() } else { json!(name).to_string() };
-                format!("{name}:{}", shown(value))
-            };
-            format!("{{{}}}", map.iter().map(pair).collect::<Vec<_>>().join(","))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
-        other => other.to_string(),
-    };
-    inert(&mask(&text))
+    let mut text = String::new();
+    let all = put(value, &mut text).is_some();
+    let text = inert(&mask(&text));
+    // What was cut off may have left a part of a key; it is far beyond what is shown, unless all before it was masked.
+    if !all && text.chars().count() <= PARAMS_MAX { "…".to_owned() } else { cut(&text, PARAMS_MAX) }
 }
 
-/// Adds a line, all at once. No link leads it elsewhere.
-pub(super) fn append(root: &Path, line: &str) -> io::Result<()> {
-    let dir = root.join(".haft/audit");
-    for dir in [root.join(".haft"), dir.clone()] {
-        match std::fs::symlink_metadata(&dir) {
-            Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(io::Error::other(format!("{} is no directory", dir.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                std::fs::DirBuilder::new().recursive(true).mode(0o755).create(&dir)?;
+/// Adds a value, as far as there is room for it. None if there was not.
+fn put(value: &Value, text: &mut String) -> Option<()> {
+    if text.len() > LOOKED_AT_MAX {
+        return None;
+    }
+    match value {
+        Value::Object(map) => {
+            let bare = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            for (at, (name, value)) in map.iter().enumerate() {
+                text.push(if at == 0 { '{' } else { ',' });
+                if bare(name) {
+                    text.push_str(name);
+                } else {
+                    put_text(name, text)?;
+                }
+                text.push(':');
+                put(value, text)?;
             }
-            Err(error) => return Err(error),
+            text.push_str(if map.is_empty() { "{}" } else { "}" });
         }
+        Value::Array(items) => {
+            for (at, value) in items.iter().enumerate() {
+                text.push(if at == 0 { '[' } else { ',' });
+                put(value, text)?;
+            }
+            text.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Value::String(said) => put_text(said, text)?,
+        other => text.push_str(&other.to_string()),
     }
-    let path = root.join(FILE);
+    Some(())
+}
+
+fn put_text(said: &str, text: &mut String) -> Option<()> {
+    let end = said.floor_char_boundary(LOOKED_AT_MAX);
+    text.push_str(&json!(said[..end]).to_string());
+    (end == said.len()).then_some(())
+}
+
+/// Adds a line, all at once. No link leads it elsewhere: each directory is opened from the one before.
+pub(super) fn append(root: &Path, line: &str) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut dir = rustix::fs::open(root, flags, Mode::empty())?;
+    for name in DIRS {
+        dir = below(&dir, name)?;
+    }
     let line = format!("[{}] {line}\n", now());
-    if std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() + line.len() as u64 > SIZE_MAX) {
-        std::fs::rename(&path, path.with_extension("log.1"))?;
+    let flags =
+        OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(&dir, NAME, flags, Mode::RUSR | Mode::WUSR).map(File::from);
+    let mut file = open()?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::other("it is not a file"));
     }
-    let mut options = OpenOptions::new();
-    let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut file = options.append(true).create(true).mode(0o600).custom_flags(nofollow).open(&path)?;
+    if meta.len() + line.len() as u64 > SIZE_MAX {
+        rustix::fs::renameat(&dir, NAME, &dir, ASIDE)?;
+        file = open()?;
+    }
     file.write_all(line.as_bytes())
+}
+
+/// A directory in another one, which is made if it is not there. A link is none.
+fn below(dir: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    match rustix::fs::mkdirat(dir.as_fd(), name, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+        .map_err(|_| io::Error::other(format!("{name} is no directory of its own")))
 }
 
 /// The time, in UTC and to the second.
@@ -126,6 +174,10 @@ mod tests {
         let line = executed("x\n", &params, false);
         assert!(!line.contains('\n') && !line.contains('\u{202e}') && !line.contains("AKIAIOSFODNN7EXAMPLE"), "{line}");
         assert!(executed("x", &json!({"a": "y".repeat(5000)}), true).len() < 1200);
+        let many: Vec<String> = (0..100_000).map(|at| at.to_string()).collect();
+        assert!(executed("x", &json!({"a": many, "b": "y".repeat(8 << 20)}), true).len() < 1200);
+        let keys = " ".repeat(LOOKED_AT_MAX - 8) + "AKIAIOSFODNN7EXAMPLE";
+        assert!(!executed("x", &json!(keys), true).contains("AKIA"));
     }
 
     #[test]
@@ -144,5 +196,14 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
         assert!(append(dir.path(), "x").is_err() && !dir.path().join("elsewhere").exists());
+        for (link, inside) in [(".haft/audit", "tools.log"), (".haft", "audit")] {
+            let elsewhere = tempfile::tempdir().unwrap();
+            std::fs::remove_dir_all(dir.path().join(link)).unwrap();
+            std::os::unix::fs::symlink(elsewhere.path(), dir.path().join(link)).unwrap();
+            let said = append(dir.path(), "x").unwrap_err().to_string();
+            assert!(said.ends_with("is no directory of its own") && !elsewhere.path().join(inside).exists(), "{said}");
+            std::fs::remove_file(dir.path().join(link)).unwrap();
+            std::fs::create_dir(dir.path().join(link)).unwrap();
+        }
     }
 }

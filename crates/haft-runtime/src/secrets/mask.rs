@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde_json::Value;
 
 /// What is shorter than this is not looked for: it would be found everywhere.
-const FORM_MIN: usize = 4;
+pub const FORM_MIN: usize = 4;
 /// The same for what is looked for behind escapes.
 const WHOLE_MIN: usize = 6;
 /// The same for what may also stand in the middle of something else.
@@ -52,6 +52,11 @@ impl Mask {
     /// Whether a text holds one of them.
     pub(crate) fn finds(&self, text: &str) -> bool {
         self.forms.iter().any(|form| text.contains(form.as_str())) || disguised(text, &self.secrets).is_some()
+    }
+
+    /// Whether bytes hold one of them, as it is or encoded.
+    pub(crate) fn finds_in(&self, bytes: &[u8]) -> bool {
+        self.forms.iter().any(|form| Finder::new(form.as_bytes()).find(bytes).is_some())
     }
 
     /// Hides them in a text.

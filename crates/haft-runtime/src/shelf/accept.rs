@@ -1,15 +1,21 @@
 //! Accepting a project's tools: what somebody is shown, and what is pinned when they say yes.
 
 use super::find::{self, Content, Good};
-use super::standing::{differences, files_of, pin};
+use super::pages::{Page, difference, kept, texts_of};
+use super::standing::{Files, differences, files_of, pin};
 use super::{Shelf, Standing, Whose};
 use crate::store_error;
-use haft_core::CallError;
 use haft_core::manifest::Manifest;
+use haft_core::record::Digest;
+use haft_core::{CallError, ErrorKind, ToolName};
 use haft_store::Pin;
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// How much is held at once of what is in the files of all tools that are offered.
+const SHOWN_MAX: usize = 32 << 20;
 
 /// A project's tool as it stands, to be looked at and accepted.
 #[derive(Debug, Clone)]
@@ -24,9 +30,31 @@ pub struct Offer {
     pub changed: Vec<String>,
     /// What changed in its manifest since then.
     pub diff: Option<String>,
-    /// The files that belong to it, from the project's root.
+    /// What its manifest says, as it was written.
+    pub text: Arc<str>,
+    /// The files that belong to it, from the project's root. What ends with a slash is a virtual environment.
     pub files: Vec<String>,
+    /// What is in them; of what changed, what changed in it.
+    pub pages: Vec<Page>,
     pin: Pin,
+}
+
+/// What was accepted of a tool before.
+struct Earlier {
+    digest: Digest,
+    files: Files,
+    /// What the files said then, as far as that was kept.
+    texts: BTreeMap<String, String>,
+    manifest: Option<String>,
+}
+
+impl Earlier {
+    fn new(pin: &Pin, texts: &Value) -> Self {
+        let files = files_of(&pin.declaration);
+        let manifest = texts[find::FILE].as_str().or(pin.declaration["text"].as_str());
+        let manifest = manifest.filter(|text| Digest::of(text.as_bytes()) == pin.digest).map(str::to_owned);
+        Self { digest: pin.digest, texts: texts_of(&texts["files"], &files), files, manifest }
+    }
 }
 
 impl Offer {
@@ -39,18 +67,32 @@ impl Offer {
     pub fn counts(&self) -> bool {
         self.standing.counts()
     }
+
+    /// Whether another version of it was accepted before.
+    pub fn is_changed(&self) -> bool {
+        self.standing == Standing::Changed
+    }
+
+    /// What is kept to show later what changed since.
+    fn kept(&self) -> Value {
+        serde_json::json!({ find::FILE: &*self.text, "files": kept(&self.pages) })
+    }
+
+    fn size(&self) -> usize {
+        self.text.len() + self.pages.iter().filter_map(|page| page.text.as_ref()).map(String::len).sum::<usize>()
+    }
 }
 
 impl Shelf {
     /// The project's tools as they stand, all of them or those that are named; and why some cannot be accepted.
     pub async fn offers(&self, names: &[String]) -> Result<(Vec<Offer>, Vec<String>), CallError> {
         let pins = self.pins().await?;
-        let (mut offers, mut refused) = (Vec::new(), Vec::new());
+        let (mut offers, mut refused, mut held) = (Vec::new(), Vec::new(), 0);
         for name in if names.is_empty() { self.project_names() } else { names.to_vec() } {
             let Some(found) = find::one(&self.folders, &name, &find::Before::new()) else {
                 let shown = haft_core::preview::inert(&name);
-                return Err(CallError::not_found(format!("there is no tool `{shown}` in this project"))
-                    .hint("`haft tools` lists what there is"));
+                let message = format!("there is no tool `{shown}` in this project");
+                return Err(CallError::new(ErrorKind::UnknownTool, message).hint("`haft tools` lists what there is"));
             };
             if self.folders[found.folder].whose == Whose::Own {
                 if !names.is_empty() {
@@ -58,9 +100,17 @@ impl Shelf {
                 }
                 continue;
             }
+            let earlier = self.earlier(pins.get(&name)).await?;
             match found.content {
-                Content::Good(good) => match self.offer(found.folder, &good, pins.get(&name)) {
-                    Ok(offer) => offers.push(offer),
+                Content::Good(good) => match self.offer(found.folder, &good, earlier.as_ref()) {
+                    Ok(offer) if !offers.is_empty() && held + offer.size() > SHOWN_MAX => {
+                        refused
+                            .push(format!("`{name}` is one too many to look at; `haft trust {name}` shows it alone"));
+                    }
+                    Ok(offer) => {
+                        held += offer.size();
+                        offers.push(offer);
+                    }
                     Err(why) => refused.push(format!("`{name}` cannot be accepted: {why}")),
                 },
                 Content::Bad(flaws) => {
@@ -80,31 +130,58 @@ impl Shelf {
         found.into_iter().filter(|one| own(one.folder)).map(|one| one.name).collect()
     }
 
-    fn offer(&self, folder: usize, good: &Good, before: Option<&Pin>) -> Result<Offer, String> {
+    async fn earlier(&self, pin: Option<&Pin>) -> Result<Option<Earlier>, CallError> {
+        let Some(pin) = pin else { return Ok(None) };
+        let texts = self.store.pin_texts(&self.server(), &pin.tool).await.map_err(store_error)?;
+        Ok(Some(Earlier::new(pin, &texts)))
+    }
+
+    fn offer(&self, folder: usize, good: &Good, before: Option<&Earlier>) -> Result<Offer, String> {
         let dir = self.folders[folder].path.join(&good.manifest.name);
-        let pin = pin(&self.root, &dir, good)?;
+        let (pin, mut pages) = pin(&self.root, &dir, good)?;
         let files = files_of(&pin.declaration);
-        let changed = before.map(|before| differences(&files_of(&before.declaration), &files)).unwrap_or_default();
+        let changed = before.map(|before| differences(&before.files, &files)).unwrap_or_default();
         let standing = match before {
             None => Standing::Untrusted,
             Some(before) if before.digest == pin.digest && changed.is_empty() => Standing::Accepted,
             Some(_) => Standing::Changed,
         };
-        let earlier = before.filter(|before| before.digest != pin.digest);
-        let earlier = earlier.and_then(|before| before.declaration["text"].as_str());
-        let diff = earlier.map(|text| {
-            similar::TextDiff::from_lines(text, &*good.text).unified_diff().header("accepted", "now").to_string()
-        });
+        let mut diff = None;
+        if let Some(before) = before {
+            pages.retain(|page| before.files.get(&page.path) != files.get(&page.path));
+            for page in &mut pages {
+                let texts = before.texts.get(&page.path).zip(page.all());
+                page.diff = texts.map(|(before, now)| difference(&page.path, before, now));
+            }
+            let earlier = before.manifest.as_deref().filter(|_| before.digest != pin.digest);
+            diff = earlier.map(|text| difference(find::FILE, text, &good.text));
+        }
         let (file, files) = (self.file(folder, &good.manifest.name), files.into_keys().collect());
-        Ok(Offer { file, manifest: Arc::clone(&good.manifest), standing, changed, diff, files, pin })
+        let (manifest, text) = (Arc::clone(&good.manifest), Arc::clone(&good.text));
+        Ok(Offer { file, manifest, standing, changed, diff, text, files, pages, pin })
     }
 
     /// Accepts exactly what was offered. What changed since it was looked at does not count.
     pub async fn accept_as_shown(&self, offers: Vec<Offer>) -> Result<(), CallError> {
         let names: Vec<String> = offers.iter().map(|offer| offer.name().to_owned()).collect();
+        for offer in offers.iter().filter(|offer| !offer.counts()) {
+            self.forget_grants(&offer.manifest).await?;
+        }
+        let texts = offers.iter().map(|offer| (offer.name().to_owned(), offer.kept())).collect();
         let pins = offers.into_iter().map(|offer| offer.pin).collect();
+        // First what is only shown: if the rest fails, it is of nothing that was accepted, and is not used.
+        self.store.keep_pin_texts(&self.server(), texts).await.map_err(store_error)?;
         self.store.pin(&self.server(), pins).await.map_err(store_error)?;
         self.look_again(&names).await;
+        Ok(())
+    }
+
+    /// What was granted was for the tool as it was.
+    async fn forget_grants(&self, manifest: &Manifest) -> Result<(), CallError> {
+        let Ok(name) = ToolName::new(&manifest.name) else { return Ok(()) };
+        for grant in self.store.grants(&self.root, Some(&name)).await.map_err(store_error)? {
+            self.store.revoke(&grant.id).await.map_err(store_error)?;
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::hygiene::unwrapped;
 use crate::scene::Scene;
 use crate::tool::Reply;
 use haft_core::manifest::template::rendered;
-use haft_core::manifest::{Format, Mcp, Pipeline, Step};
+use haft_core::manifest::{Format, Mcp, Part, Pipeline, Step};
 use haft_core::{CallError, Outcome};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -41,8 +41,7 @@ pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, Cal
         let outcome = make(step, &known, scene).await?;
         labels.extend(outcome.labels.iter().filter(|label| !labels.contains(*label)).copied().collect::<Vec<_>>());
         warnings.extend(outcome.warnings.iter().map(|warning| format!("step `{}`: {warning}", step.id)));
-        known["steps"][&step.id] =
-            json!({"output": unwrapped(&outcome.output), "data": outcome.data, "success": outcome.success});
+        known["steps"][&step.id] = gave(&outcome);
         last = told(outcome);
         if let Some(error) = last.error.take() {
             last.error = Some(failed(step, (at + 1, count), error));
@@ -56,6 +55,16 @@ pub(super) async fn run(pipeline: &Pipeline, scene: &Scene) -> Result<Reply, Cal
         last = reply(Format::Json, text.clone(), Some(value).filter(|value| !value.is_string()));
     }
     Ok(Reply { warnings, labels, ..last })
+}
+
+/// What a step gave, as the templates of later ones name it.
+fn gave(outcome: &Outcome) -> Value {
+    let part = |part: Part| match part {
+        Part::Output => json!(unwrapped(&outcome.output)),
+        Part::Data => json!(outcome.data),
+        Part::Success => json!(outcome.success),
+    };
+    Part::ALL.into_iter().map(|one| (one.word().to_owned(), part(one))).collect::<Map<String, Value>>().into()
 }
 
 /// Makes one call with what is known so far.

@@ -3,6 +3,7 @@
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::Ground;
 use super::program::{self, Came, Order, STDIN_MAX, said};
+use super::standing::Accepted;
 use crate::scene::Scene;
 use crate::tool::Reply;
 use crate::tools::running::{Stage, to_its_end};
@@ -11,6 +12,7 @@ use haft_core::manifest::template::{Values, rendered};
 use haft_core::manifest::{Command, Format, Manifest};
 use haft_core::shape::detect;
 use haft_sandbox::Program;
+use haft_sandbox::roots::followed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +35,7 @@ struct Filled {
     stdout: Format,
     fine: Vec<i32>,
     timeout: Duration,
+    pinned: Option<Arc<Accepted>>,
 }
 
 /// Runs it to its end.
@@ -45,7 +48,10 @@ pub(super) async fn run(made: &Made, command: &Command, scene: &Scene) -> Result
 
 fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, CallError> {
     let bad = |error| unfit(&error);
-    let args = values.arguments(&command.args).map_err(bad)?;
+    // Everybody on the machine can read arguments, so that no secret is ever filled in there.
+    let none = BTreeMap::new();
+    let open = Values { inputs: values.inputs, secrets: &none };
+    let args = open.arguments(&command.args).map_err(bad)?;
     if let Some(number) = args.iter().position(|arg| arg.contains('\0')) {
         return Err(CallError::invalid(format!("argument {} has a NUL in it, which no argument can hold", number + 1)));
     }
@@ -55,7 +61,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
     if stdin.as_ref().is_some_and(|stdin| stdin.len() > STDIN_MAX) {
         return Err(CallError::invalid(format!("its input is larger than {} MiB", STDIN_MAX >> 20)));
     }
-    let cwd = command.cwd.as_ref().map(|cwd| values.fill(&Value::from(cwd.as_str()))).transpose().map_err(bad)?;
+    let cwd = command.cwd.as_ref().map(|cwd| open.fill(&Value::from(cwd.as_str()))).transpose().map_err(bad)?;
     Ok(Filled {
         manifest: made.shared(),
         dir: made.dir().to_owned(),
@@ -68,6 +74,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
         stdout: command.stdout.map_or(made.manifest().outputs.format, |stdout| stdout.format),
         fine: command.exit_codes_ok.clone(),
         timeout: program::timeout(made),
+        pinned: made.pinned(),
     })
 }
 
@@ -75,7 +82,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
     let permissions = &filled.manifest.permissions;
     let ground = Ground::of(&stage.scene, &filled.dir, permissions);
     let mut entry = ground.entry(&filled.entrypoint)?;
-    entry.made_of.extend(filled.dir.canonicalize());
+    entry.made_of.extend(followed(&filled.dir));
     let argv = std::iter::once(entry.path.into()).chain(filled.args.iter().map(Into::into)).collect();
     let order = Order {
         permissions,
@@ -90,6 +97,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
         timeout: filled.timeout,
         memory: None,
         fine: &filled.fine,
+        pinned: filled.pinned.clone(),
     };
     let came = program::run(stage, order)?;
     Ok(told(stage, filled, came))

@@ -38,6 +38,7 @@ def main():
         return b"".join(pieces)
 
     send({"version": list(sys.version_info[:3])})
+    sys.meta_path.insert(0, Guard(*sys.argv[1:4], files=sys.argv[4:]))
     sys.path.insert(0, home)
     sys.argv = [""]
     while True:
@@ -92,6 +93,48 @@ def act(order, json):
 
 class Wrong(Exception):
     pass
+
+
+def within(path, place):
+    return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
+
+
+class Guard:
+    # Asks the others first, and lets nothing of the project be imported that was not accepted with the tool: its own
+    # directory, its environment and the files that it was accepted with are all that there is.
+    def __init__(self, venv, root, own, files):
+        self.root = root
+        self.free = [place for place in (own, venv) if place]
+        # A project may be somebody's home, with the interpreter itself in it.
+        for place in (os.path.dirname(os.__file__), sys.base_prefix, sys.base_exec_prefix):
+            place = os.path.realpath(place)
+            if place != root and within(place, root):
+                self.free.append(place)
+        self.files = {os.path.realpath(file) for file in files}
+        # A package stands for all that is in it.
+        self.free += [place for place in self.files if os.path.isdir(place)]
+
+    def find_spec(self, name, path=None, target=None):
+        for finder in list(sys.meta_path):
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find and find(name, path, target)
+            if spec:
+                self.check(name, spec.origin)
+                return spec
+        return None
+
+    def check(self, name, origin):
+        if not isinstance(origin, str) or os.sep not in origin:
+            return
+        if origin.startswith(SHIPPED) and not self.root.startswith(SHIPPED):
+            return
+        real = os.path.realpath(origin)
+        if not within(real, self.root) or real in self.files:
+            return
+        if any(within(real, place) for place in self.free) and "__pycache__" not in real.split(os.sep):
+            return
+        said = "`%s` is a file of the project that was not accepted with this tool; put it beside the manifest or into the package"
+        raise ImportError(said % os.path.relpath(real, self.root), name=name, path=real)
 
 
 def find(name, function):
@@ -177,6 +220,7 @@ def files(home):
         path = getattr(module, "__file__", None)
         if not isinstance(path, str) or path.startswith(SHIPPED) or "-packages" + os.sep in path:
             continue
+        path = os.path.realpath(path)
         for place, is_file in ((path, True), (os.path.dirname(path), False)):
             try:
                 stat = os.stat(place)

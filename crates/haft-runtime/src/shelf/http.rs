@@ -8,8 +8,8 @@ use super::made::{Made, inputs, named_secrets, reply, unfit, values};
 use crate::scene::Scene;
 use crate::tool::{Aim, Reply};
 use crate::tools::web::request::body as shown_body;
-use crate::web::{Credential, Request, Response};
-use haft_core::manifest::template::{names, names_in, rendered};
+use crate::web::{Credential, Request, Response, open_to};
+use haft_core::manifest::template::{Values, names, rendered};
 use haft_core::manifest::{Format, Http, Manifest};
 use haft_core::preview::size;
 use haft_core::web::{Errand, Target};
@@ -46,7 +46,7 @@ pub(super) fn aim(manifest: &Manifest, http: &Http, args: &Value) -> Result<Aim,
     let target = if query.is_empty() { filled.target } else { filled.target.with_query(&query) };
     let headers = filled.headers.iter().map(|one| ("headers", format!("{}: {}", one.name, one.value)));
     let sent = headers.chain(filled.body.map(|body| ("body", body))).collect();
-    Ok(Aim { method: http.method.clone(), target, sent })
+    Ok(Aim { method: http.method.clone(), target, sent, secrets: sent_secrets(manifest, http).cloned().collect() })
 }
 
 /// Sends it.
@@ -77,7 +77,8 @@ fn fill(
             |value: Value| Named { name: name.to_owned(), value: rendered(&value), secret: secret_in(template) };
         Ok(value.filter(|value| !value.is_null()).map(named))
     };
-    let url = values.url(&http.url).map_err(|error| unfit(&error))?;
+    // A URL is shown and recorded, so that no secret is ever filled in there.
+    let url = Values { inputs: &inputs, secrets: &BTreeMap::new() }.url(&http.url).map_err(|error| unfit(&error))?;
     let mut target = Target::read(&url).map_err(|error| CallError::invalid(error.to_string()))?;
     let mut query = Vec::new();
     for (name, template) in &http.query {
@@ -130,12 +131,20 @@ fn written(body: Value, headers: &[Named]) -> Result<String, CallError> {
     Ok(text)
 }
 
+/// The secrets that a request has, by name.
+fn sent_secrets<'m>(manifest: &'m Manifest, http: &Http) -> impl Iterator<Item = &'m String> {
+    let parts = http.headers.values().chain(http.query.values()).chain(&http.body);
+    let used: Vec<&str> = parts.flat_map(names).collect();
+    manifest.permissions.secrets.keys().filter(move |name| used.contains(&name.as_str()))
+}
+
 /// Refuses to send a secret to where it does not belong.
 fn bound(manifest: &Manifest, http: &Http, target: &Target, scene: &Scene) -> Result<(), CallError> {
-    let parts = http.headers.values().chain(http.query.values()).chain(&http.body);
-    let used: Vec<&str> = parts.flat_map(names).chain(names_in(&http.url)).collect();
-    for name in manifest.permissions.secrets.keys().filter(|name| used.contains(&name.as_str())) {
+    for name in sent_secrets(manifest, http) {
         let Some(secret) = scene.secret(name)? else { continue };
+        if scene.web().is_open(&manifest.permissions, target) {
+            return Err(CallError::new(ErrorKind::Denied, open_to(name, target)));
+        }
         let elsewhere = |hosts: &&haft_core::host::HostRules| hosts.rule_for(target.host(), target.port()).is_none();
         if let Some(hosts) = secret.hosts().filter(elsewhere) {
             let message = format!("the secret `{name}` is for {hosts}, and not for {}", target.authority());

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -165,6 +165,8 @@ pub(super) struct Interpreter {
     greeted: bool,
     calls: u32,
     files: Vec<(PathBuf, i64, u64)>,
+    /// What it can read. It may name files elsewhere, and is told nothing about them.
+    roots: Vec<PathBuf>,
 }
 
 impl Interpreter {
@@ -179,6 +181,7 @@ impl Interpreter {
                 known.push(contact.clone());
             }
         }));
+        let roots = settled.plan.confinement.read.clone();
         let tend = move |usage: &Usage| watched.over(usage);
         let (resident, pipes) = Resident::tended((settled.backend, settled.plan, program), tend).await?;
         for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr] {
@@ -186,7 +189,7 @@ impl Interpreter {
             open.map_err(|error| CallError::internal(format!("no line to the interpreter: {error}")))?;
         }
         let (to, from, said) = (pipes.stdin, pipes.stdout, pipes.stderr);
-        Ok(Self { resident, to, from, said, life, contacts, greeted: false, calls: 0, files: Vec::new() })
+        Ok(Self { resident, to, from, said, life, contacts, greeted: false, calls: 0, files: Vec::new(), roots })
     }
 
     /// Has it do something, and waits for what comes of it. What is printed meanwhile is added, by its end.
@@ -212,7 +215,8 @@ impl Interpreter {
         answers(&answer, id)?;
         drain(self.said.as_fd(), printed);
         let room = FILES_MAX.saturating_sub(self.files.len());
-        self.files.extend(answer.head.files.iter().take(room).cloned());
+        let inside = |path: &Path| is_inside(path, &self.roots);
+        self.files.extend(answer.head.files.iter().filter(|(path, ..)| inside(path)).take(room).cloned());
         Ok(answer)
     }
 
@@ -264,9 +268,16 @@ impl Interpreter {
     }
 }
 
-/// Whether a file is not what it was when it was loaded. Of a directory only the time counts.
+/// Whether a path leads straight to what is in one of these places.
+fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
+    let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    path.components().all(plain) && roots.iter().any(|root| path.starts_with(root))
+}
+
+/// Whether a file is not what it was when it was loaded. Of a directory only the time counts. What it says of a link is
+/// where that leads, so none is followed here.
 fn is_edited((path, modified, size): &(PathBuf, i64, u64)) -> bool {
-    let Ok(meta) = std::fs::metadata(path) else { return true };
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return true };
     let now = meta.mtime().wrapping_mul(1_000_000_000).wrapping_add(meta.mtime_nsec());
     now != *modified || (meta.is_file() && meta.len() != *size)
 }
@@ -354,6 +365,17 @@ mod tests {
         assert!(!life(Stand::Busy).over(&crowded), "a call may use as many as it likes");
         let over = life(ago(IDLE));
         assert!(over.over(&alone) && matches!(*over.stand(), Stand::Gone), "nobody takes it any more");
+    }
+
+    #[test]
+    fn only_what_it_can_read_is_looked_at_for_it() {
+        let roots = [PathBuf::from("/p/tool"), PathBuf::from("/p/mod.py")];
+        for inside in ["/p/tool/a.py", "/p/tool", "/p/mod.py"] {
+            assert!(is_inside(Path::new(inside), &roots), "{inside}");
+        }
+        for outside in ["/etc/shadow", "/p/tool/../secret", "/p/toolx", "p/tool/a", ""] {
+            assert!(!is_inside(Path::new(outside), &roots), "{outside}");
+        }
     }
 
     #[test]

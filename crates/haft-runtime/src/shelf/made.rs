@@ -1,8 +1,9 @@
 //! A manifest as a tool.
 
-use super::standing::Accepted;
+use super::standing::{Accepted, Care};
 use super::{calls, command, http, python};
 use crate::scene::Scene;
+use crate::secrets::missing;
 use crate::tool::{Aim, BoxFuture, Reply, Tool};
 use haft_core::manifest::template::{Unfit, Values};
 use haft_core::manifest::{Exec, Format, Kind, Manifest};
@@ -51,10 +52,15 @@ impl Made {
             let message = format!("the manifest of `{name}` changed after it was decided upon; nothing ran");
             return Err(CallError::conflict(message).hint("call it again: it is then decided as it is now"));
         }
-        match self.barred() {
-            Some(why) => Err(CallError::new(ErrorKind::Denied, why).hint(format!("run `haft trust {name}`"))),
-            None => Ok(()),
+        match &self.barred {
+            Some(why) => Err(CallError::new(ErrorKind::Denied, why.clone()).hint(format!("run `haft trust {name}`"))),
+            None => self.accepted.as_ref().map_or(Ok(()), |accepted| accepted.check(Care::Warm)),
         }
+    }
+
+    /// What it was accepted as, to be looked at again right before something of it runs. None for the user's own.
+    pub(super) fn pinned(&self) -> Option<Arc<Accepted>> {
+        self.accepted.clone()
     }
 
     /// What it says.
@@ -84,11 +90,6 @@ impl Made {
         }
         Ok(found)
     }
-}
-
-fn missing(name: &str) -> CallError {
-    CallError::new(ErrorKind::NotFound, format!("the secret `{name}` is declared and nowhere to be found; nothing ran"))
-        .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
 }
 
 /// What the templates of a call are filled in with.
@@ -151,6 +152,7 @@ impl Tool for Made {
                 Exec::Mcp(mcp) => calls::forward(mcp, scene).await?,
                 Exec::Pipeline(pipeline) => calls::run(pipeline, scene).await?,
             };
+            reply.warnings.extend(scene.shelf().unread(&self.manifest.name));
             // What reaches others may say what others want.
             if self.spec.effects.open_world && !reply.labels.contains(&Label::Untrusted) {
                 reply.labels.push(Label::Untrusted);
@@ -160,7 +162,7 @@ impl Tool for Made {
     }
 
     fn barred(&self) -> Option<String> {
-        self.barred.clone().or_else(|| self.accepted.as_ref().and_then(|accepted| accepted.barred()))
+        self.barred.clone().or_else(|| self.accepted.as_ref().and_then(|accepted| accepted.barred(Care::Warm)))
     }
 
     fn aim(&self, args: &Value) -> Result<Aim, CallError> {

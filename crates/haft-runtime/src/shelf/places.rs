@@ -6,6 +6,7 @@ use crate::scene::Scene;
 use haft_core::CallError;
 use haft_core::manifest::Permissions;
 use haft_core::preview::{cut, inert};
+use haft_sandbox::roots::followed;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -45,12 +46,12 @@ impl<'g> Ground<'g> {
         let found = if named.contains('/') { None } else { Some(look_up(named).unwrap_or_default()) };
         let path = found.clone().unwrap_or_else(|| self.root.join(named));
         let shown = cut(&inert(named), 80);
-        let real = path.canonicalize().map_err(|_| {
+        let real = followed(&path).map_err(|_| {
             CallError::not_found(format!("there is no program `{shown}`"))
                 .hint("a path starts at the project's root; a name is looked up on the PATH")
         })?;
         // What is found on the PATH is where the user has put it.
-        let allowed = found.is_some() || self.holds(&real) || (Path::new(named).is_absolute() && is_system(&real));
+        let allowed = found.is_some() || (Path::new(named).is_absolute() && is_system(&real)) || self.holds(&real);
         if !allowed {
             return Err(CallError::invalid(format!("the entrypoint `{shown}` leads out of the project"))
                 .hint("only the system's programs may lie elsewhere, named in full or by name"));
@@ -61,7 +62,7 @@ impl<'g> Ground<'g> {
         let reader = interpreter(&real).filter(|reader| self.holds(reader) || is_installed(reader));
         made_of.extend(reader.as_deref().and_then(foreign));
         // A program that goes by the name it was called by is called by that, where the name can be read.
-        let path = if self.reads(&path) || is_system(&path) { path } else { real };
+        let path = if is_system(&path) || self.reads(&path) { path } else { real };
         Ok(Entry { path, made_of })
     }
 
@@ -69,7 +70,7 @@ impl<'g> Ground<'g> {
     pub(super) fn start(&self, cwd: Option<&str>) -> Result<PathBuf, CallError> {
         let Some(cwd) = cwd else { return Ok(self.root.to_owned()) };
         let shown = cut(&inert(cwd), 80);
-        let real = self.root.join(cwd).canonicalize().ok().filter(|real| real.is_dir());
+        let real = followed(&self.root.join(cwd)).ok().filter(|real| real.is_dir());
         let real = real.ok_or_else(|| CallError::not_found(format!("there is no directory `{shown}` to start in")))?;
         if self.holds(&real) {
             return Ok(real);
@@ -79,7 +80,7 @@ impl<'g> Ground<'g> {
     }
 
     /// Whether a place is in the project, in the tool's own directory, or declared.
-    fn holds(&self, real: &Path) -> bool {
+    pub(super) fn holds(&self, real: &Path) -> bool {
         real.starts_with(self.root) || is_in(real, self.dir) || self.reads(real)
     }
 
@@ -92,7 +93,7 @@ impl<'g> Ground<'g> {
 }
 
 fn is_in(place: &Path, dir: &Path) -> bool {
-    dir.canonicalize().is_ok_and(|dir| place.starts_with(dir))
+    followed(dir).is_ok_and(|dir| place.starts_with(dir))
 }
 
 /// Whether a place is among the programs that the user has installed.
@@ -140,9 +141,9 @@ fn interpreter(real: &Path) -> Option<PathBuf> {
     let first = words.next().map(PathBuf::from).filter(|first| first.is_absolute())?;
     if first.file_name().is_some_and(|name| name == "env") {
         let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
-        return look_up(name)?.canonicalize().ok();
+        return followed(&look_up(name)?).ok();
     }
-    first.canonicalize().ok()
+    followed(&first).ok()
 }
 
 #[cfg(test)]

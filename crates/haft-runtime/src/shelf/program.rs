@@ -1,6 +1,7 @@
 //! A manifest's program, held to what the manifest declares and run to its end: what commands and functions share.
 
 use super::made::Made;
+use super::standing::{Accepted, Care};
 use crate::confined::command::{Ending, Kept, Readied, Reins, carry};
 use crate::confined::terms::Settled;
 use crate::confined::{environment, explain, filter};
@@ -13,6 +14,7 @@ use haft_sandbox::{Bounds, Program};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How much of what is complained about is kept: its end.
@@ -34,6 +36,8 @@ pub(super) struct Order<'o> {
     pub(super) memory: Option<u64>,
     /// The exit statuses that are no failure.
     pub(super) fine: &'o [i32],
+    /// What it was accepted as.
+    pub(super) pinned: Option<Arc<Accepted>>,
 }
 
 /// What came of it.
@@ -79,11 +83,15 @@ pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
         _ => push_end(&mut stderr, bytes, COMPLAINTS_MAX),
     };
     let reins = Reins { stop: &|| stage.halted().is_some(), signal: &|| None, begun: &|| {} };
+    if let Some(pinned) = &order.pinned {
+        pinned.check(Care::Fresh)?;
+    }
     let done = carry(readied, &reins, &mut sink)?;
     let (kept, mut ending) = done.settle_within(order.fine, stage.halted(), &|path| scene.shown(path));
     if let Some(error) = ending.error.as_mut().filter(|error| error.kind == ErrorKind::Timeout) {
         *error = late(order.timeout, kept.staging.is_some());
     }
+    ending.warnings.extend(scene.used().left_in(&kept.changes, &|path| scene.shown(path)));
     Ok(Came { kept, ending, stdout, stderr })
 }
 

@@ -4,10 +4,12 @@
 //! it changes can be shown and undone.
 
 use super::interpreter::{Answer, Broken, DRIVER, Head, Interpreter, answers, framed, frames, greeted, heard};
+use super::inventory::of_module;
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::{Ground, look_up};
 use super::program::{self, Order, late, said};
 use super::raised;
+use super::standing::Care;
 use crate::confined::environment;
 use crate::scene::Scene;
 use crate::tool::Reply;
@@ -18,6 +20,7 @@ use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_sandbox::Program;
 use haft_sandbox::net::Contact;
+use haft_sandbox::roots::followed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -94,13 +97,31 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     let cwd = ground.start(python.cwd.as_deref())?;
     let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;
-    made_of.extend(made.dir().canonicalize());
+    made_of.extend(followed(made.dir()));
     made_of.extend(module_files(&cwd, &python.module));
+    let vouched = of_module(&cwd, &python.module);
+    let importable = importable(made, &ground, scene, &vouched).into_iter().map(PathBuf::into_os_string);
     // What is compiled and lies beside a source is not what somebody looked at.
     let flags = ["-I", "-B", "-X", "utf8", "-X", "pycache_prefix=/tmp/pycache", "-c", DRIVER];
-    let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into)).collect();
+    let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into));
+    let venv = found.venv.unwrap_or_default().into_os_string();
+    let argv = argv.chain(std::iter::once(venv)).chain(importable).collect();
     let program = Program { argv, env: program::environment(secrets, &[])?, shares_job: false, cwd };
     Ok(Ready { program, made_of, order, id, timeout: program::timeout(made) })
+}
+
+/// What it may import of the project, as the driver hears it: the project, the tool's own directory, its environment, and
+/// the files that were accepted with it. For a tool that somebody registered by hand and vouches for, what would be accepted
+/// of its module; a tool of the user's own has nothing there.
+fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: &[PathBuf]) -> Vec<PathBuf> {
+    let root = scene.workspace().root();
+    let own = followed(made.dir()).unwrap_or_else(|_| made.dir().to_owned());
+    let files = match made.pinned() {
+        Some(pinned) => pinned.files().into_iter().flat_map(|files| files.keys()).map(|file| root.join(file)).collect(),
+        None if ground.root == root => vouched.to_vec(),
+        None => Vec::new(),
+    };
+    [root.to_owned(), own].into_iter().chain(files).collect()
 }
 
 /// Names of modules and functions: words with dots between.
@@ -124,12 +145,20 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
     settled.plan.confinement.bounds.memory = Some(MEMORY);
     // Whatever it is held by belongs to its name: one that is held otherwise is another.
     let held = format!("{:?}", settled.plan.confinement);
-    let key = key(made, &ready.program, secrets, &held)?;
+    let key = key((made, scene), &ready.program, secrets, &held)?;
     let pool = scene.interpreters();
-    let mut seat = pool.seat(key, scene.halt()).await?;
-    let mut interpreter = match pool.take(key, &mut seat).await {
-        Some(interpreter) => interpreter,
-        None => Interpreter::start(settled, ready.program).await?,
+    let mut seat = pool.seat(key.tool, scene.halt()).await?;
+    let pinned = made.pinned();
+    let check = |care| pinned.as_ref().map_or(Ok(()), |pinned| pinned.check(care));
+    let mut interpreter = if let Some(interpreter) = pool.take(key.own, &mut seat).await {
+        if let Err(error) = check(Care::Warm) {
+            interpreter.end().await;
+            return Err(error);
+        }
+        interpreter
+    } else {
+        check(Care::Fresh)?;
+        Interpreter::start(settled, ready.program).await?
     };
     let mut printed = Vec::new();
     let heard = tokio::select! {
@@ -145,7 +174,7 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             let ends_itself = !matches!(broken, Broken::Unfit(_));
             let why = interpreter.ended().await;
             if ends_itself {
-                pool.failed(key);
+                pool.failed(key.tool);
             }
             reply.error = Some(raised::broken(broken, &why, &printed));
             return Ok(Came { answer: None, printed, reply });
@@ -156,11 +185,11 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             return Ok(Came { answer: None, printed, reply });
         }
     };
-    pool.answered(key);
+    pool.answered(key.tool);
     reply.warnings.extend(left_over(&answer.head));
     let failed_to_load = answer.head.wrong.is_some() || answer.head.during.as_deref() == Some("import");
     if answer.head.left.is_empty() && !failed_to_load && !interpreter.is_spent() {
-        pool.give_back(key, interpreter, seat);
+        pool.give_back(key.own, interpreter, seat);
     } else {
         interpreter.end().await;
     }
@@ -174,18 +203,18 @@ async fn fresh(
     ready: Ready,
     secrets: &BTreeMap<String, String>,
 ) -> Result<Came, CallError> {
-    let key = key(made, &ready.program, secrets, "fresh")?;
+    let key = key((made, scene), &ready.program, secrets, "fresh")?;
     let pool = scene.interpreters();
-    let mut seat = pool.seat(key, scene.halt()).await?;
-    pool.take(key, &mut seat).await;
-    let manifest = made.shared();
+    let mut seat = pool.seat(key.tool, scene.halt()).await?;
+    pool.take(key.own, &mut seat).await;
+    let (manifest, pinned) = (made.shared(), made.pinned());
     let came = to_its_end(scene, move |stage| {
         // As long as it runs, it is one of a few.
         let _seat = seat;
         let Ready { program, made_of, order, id, timeout } = ready;
         let permissions = &manifest.permissions;
         let (made_of, stdin, memory, fine) = (made_of.as_slice(), Some(order.as_slice()), Some(MEMORY), &[0]);
-        let run = Order { permissions, made_of, program, stdin, timeout, memory, fine };
+        let run = Order { permissions, made_of, program, stdin, timeout, memory, fine, pinned };
         program::run(stage, run).map(|came| (came, id))
     });
     let (came, id) = came.await?;
@@ -208,14 +237,14 @@ async fn fresh(
             // Somebody ended it, or it took too long: that is no failure of its own.
             let early = error.clone().filter(|error| error.kind != ErrorKind::Failed);
             if early.is_none() && !matches!(broken, Broken::Unfit(_)) {
-                pool.failed(key);
+                pool.failed(key.tool);
             }
             reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed)));
             None
         }
     };
     if let Some(answer) = &answer {
-        pool.answered(key);
+        pool.answered(key.tool);
         reply.warnings.extend(left_over(&answer.head));
     }
     Ok(Came { answer, printed, reply })
@@ -231,11 +260,25 @@ fn last(stdout: &[u8], id: u64) -> Result<Answer, Broken> {
     Ok(answer)
 }
 
-/// The name of an interpreter: the tool as it stands, and all that it was started with.
-fn key(made: &Made, program: &Program, secrets: &BTreeMap<String, String>, held: &str) -> Result<Digest, CallError> {
+/// The names of an interpreter.
+struct Key {
+    /// The tool as it stands, and all that it was started with: what fails for one session fails for all.
+    tool: Digest,
+    /// The same in its session: what a function remembers of one is nobody else's.
+    own: Digest,
+}
+
+fn key(
+    (made, scene): (&Made, &Scene),
+    program: &Program,
+    secrets: &BTreeMap<String, String>,
+    held: &str,
+) -> Result<Key, CallError> {
     let bad = |error: serde_json::Error| CallError::internal(format!("the manifest cannot be written down: {error}"));
-    let text = serde_json::to_vec(&(made.manifest(), made.dir(), &program.argv[0], &program.cwd, secrets, held));
-    text.map(|text| Digest::of(&text)).map_err(bad)
+    let argv = format!("{:?}", program.argv);
+    let text = serde_json::to_vec(&(made.manifest(), made.dir(), argv, &program.cwd, secrets, held)).map_err(bad)?;
+    let tool = Digest::of(&text);
+    Ok(Key { tool, own: Digest::of(format!("{tool} {}", scene.call().session.as_str()).as_bytes()) })
 }
 
 fn left_over(head: &Head) -> Option<String> {
@@ -273,21 +316,23 @@ fn told(made: &Made, python: &Python, scene: &Scene, answer: Answer) -> Result<R
 }
 
 /// An interpreter, and what of it lies outside the system.
-struct Found {
+pub(super) struct Found {
     path: PathBuf,
     made_of: Vec<PathBuf>,
+    /// The virtual environment that it is of.
+    venv: Option<PathBuf>,
 }
 
 /// The interpreter of a virtual environment, or the machine's own. An environment lies in the project or beside the
 /// manifest, and nothing of it is shown but what an environment has.
-fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
+pub(super) fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
     let Some(venv) = venv else {
         let path = machines_own().ok_or_else(|| {
             CallError::not_found("there is no python3 on this machine")
                 .hint("install Python 3.8 or later, or name a venv")
         })?;
         let made_of = prefix(&path).into_iter().collect();
-        return Ok(Found { path, made_of });
+        return Ok(Found { path, made_of, venv: None });
     };
     let dir = root.join(venv).canonicalize().ok();
     let path = dir.as_ref().and_then(|dir| {
@@ -308,7 +353,7 @@ fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found,
     // `lib64` is a link to `lib` there, and links are not roots.
     let real = |part: &PathBuf| part.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
     let made_of = parts.into_iter().filter(real).chain(prefix(&path)).collect();
-    Ok(Found { path, made_of })
+    Ok(Found { path, made_of, venv: Some(dir) })
 }
 
 /// The first python3 on the PATH that is a program. A script by that name chooses one by files that a confined program
@@ -326,7 +371,7 @@ fn machines_own() -> Option<PathBuf> {
 
 /// Where an interpreter's own library is, if that is not the system's.
 fn prefix(path: &Path) -> Option<PathBuf> {
-    let real = path.canonicalize().ok().filter(|real| !environment::is_system(real))?;
+    let real = followed(path).ok().filter(|real| !environment::is_system(real))?;
     let prefix = real.parent().and_then(Path::parent)?;
     // Only where programs are kept is there an installation around one; a home is none.
     let installed = environment::toolchains().iter().any(|place| prefix.starts_with(place) || real.starts_with(place));
@@ -351,7 +396,7 @@ fn module_files(cwd: &Path, module: &str) -> Vec<PathBuf> {
         }
         dir = package;
     }
-    found.into_iter().filter_map(|path| path.canonicalize().ok()).collect()
+    found.into_iter().filter_map(|path| followed(&path).ok()).collect()
 }
 
 #[cfg(test)]

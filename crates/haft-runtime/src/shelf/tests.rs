@@ -322,3 +322,148 @@ fn a_process_that_stays_hears_of_changes() {
         assert!(!registry.has("tool"));
     });
 }
+
+#[test]
+fn the_servers_of_what_is_called_in_turn_are_known_and_of_nothing_else() {
+    let place = Place::new();
+    let pipeline = |steps: &str| {
+        http("x", "d")
+            .replace("kind: http", "kind: pipeline")
+            .split("exec:")
+            .next()
+            .map(|head| {
+                format!(
+                    "{head}exec: {{pipeline: {{steps: [{steps}]}}}}\npermissions: {{network: false, fs: {{read: [], write: []}}}}\n\
+                     approval: {{required: false}}\n"
+                )
+            })
+            .unwrap()
+    };
+    let steps = "{id: a, tool: glee_tool, args: {name: inner}}, {id: b, tool: tool.call, args: {name: 'mcp:s:t'}}";
+    place.write("home/tools/outer/tool.yml", &pipeline(steps).replace("name: x", "name: outer"));
+    let inner = pipeline("{id: a, tool: 'mcp:s:u'}").replace("name: x", "name: inner");
+    place.write("home/tools/inner/tool.yml", &inner);
+    place.write("project/.haft/tools/strange/tool.yml", &inner.replace("name: inner", "name: strange"));
+    let calls = |name: &str| place.runtime.block_on(place.shelf.calls_of(name));
+    assert_eq!(calls("outer"), ["inner", "mcp:s:t", "mcp:s:u"]);
+    assert_eq!(calls("strange"), Vec::<String>::new(), "nobody has accepted it");
+    place.accept("strange");
+    assert_eq!(calls("strange"), ["mcp:s:u"]);
+}
+
+/// A command with these lines under `command:`.
+fn command_with(name: &str, exec: &str) -> String {
+    command(name, "x").replace("{entrypoint: x}", exec)
+}
+
+fn function(name: &str, exec: &str) -> String {
+    command(name, "x").replace("kind: command", "kind: python").replace("command: {entrypoint: x}", exec)
+}
+
+#[test]
+fn the_script_that_a_program_is_given_belongs_to_it() {
+    for (exec, path) in [
+        ("{entrypoint: python3, args: [scripts/x.py]}", "scripts/x.py"),
+        ("{entrypoint: node, args: [\"--require=./scripts/x.js\", \"${a}\"]}", "scripts/x.js"),
+        ("{entrypoint: python3, args: [x.py], cwd: scripts}", "scripts/x.py"),
+        ("{entrypoint: python3, args: [-m, pkg.mod]}", "pkg/other.py"),
+        ("{entrypoint: python3.11, args: [-mmod]}", "mod.py"),
+        ("{entrypoint: python3, args: [app]}", "app/__main__.py"),
+        ("{entrypoint: /bin/sh, args: [-e, ./run.sh]}", "run.sh"),
+    ] {
+        let place = Place::new();
+        place.write("project/.haft/tools/run/tool.yml", &command_with("run", exec));
+        place.write(&format!("project/{path}"), "as it was\n");
+        place.write("project/data/words.txt", "words");
+        place.load();
+        place.accept("run");
+        assert_eq!(place.barred("run"), None, "{exec}");
+        place.write("project/data/words.txt", "other");
+        assert_eq!(place.barred("run"), None, "{exec}: what it works on is not what it is");
+        place.write(&format!("project/{path}"), "another\n");
+        assert!(place.barred("run").is_some_and(|why| why.contains(&format!("`{path}` changed"))), "{exec}");
+    }
+}
+
+#[test]
+fn an_environment_is_kept_track_of_by_its_tree() {
+    let place = Place::new();
+    place.write("project/.haft/tools/run/tool.yml", &function("run", "python: {module: m, function: f, venv: .venv}"));
+    place.write("project/m.py", "def f(): pass\n");
+    place.write("project/.venv/pyvenv.cfg", "home = /usr/bin\n");
+    place.write("project/.venv/lib/p/site-packages/dep/__init__.py", "a = 1\n");
+    place.load();
+    let accepted = || {
+        place.accept("run");
+        let pin = place.runtime.block_on(place.shelf.store.pin_of(&place.shelf.server(), "run")).unwrap().unwrap();
+        super::standing::files_of(&pin.declaration)
+    };
+    let before = accepted();
+    assert!(before.contains_key(".venv/") && before.contains_key(".venv/pyvenv.cfg"), "{before:?}");
+    place.write("project/.venv/lib/p/site-packages/dep/__pycache__/x.pyc", "");
+    assert_eq!(accepted(), before, "what Python compiles there is not read");
+    let dep = place.path("project/.venv/lib/p/site-packages/dep/__init__.py");
+    let modified = dep.metadata().unwrap().modified().unwrap();
+    std::fs::write(&dep, "a = 2\n").unwrap();
+    std::fs::File::open(&dep).unwrap().set_modified(modified).unwrap();
+    assert_ne!(accepted()[".venv/"], before[".venv/"], "the same size and time of change are not enough");
+    std::fs::remove_file(&dep).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &dep).unwrap();
+    let linked = accepted();
+    std::fs::remove_file(&dep).unwrap();
+    std::os::unix::fs::symlink("/etc/group", &dep).unwrap();
+    assert_ne!(accepted()[".venv/"], linked[".venv/"]);
+}
+
+#[test]
+fn what_is_about_to_start_is_looked_at_anew() {
+    let place = Place::new();
+    place.write("project/.haft/tools/run/tool.yml", &function("run", "python: {module: m, function: f, venv: .venv}"));
+    place.write("project/m.py", "def f(): pass\n");
+    place.write("project/.venv/pyvenv.cfg", "home = /usr/bin\n");
+    place.accept("run");
+    let accepted = Arc::clone(place.shelf.state().held["run"].accepted.as_ref().unwrap());
+    accepted.check(super::standing::Care::Warm).unwrap();
+    place.write("project/.venv/lib/new.py", "");
+    let error = accepted.check(super::standing::Care::Fresh).unwrap_err();
+    assert!(error.message.contains("`.venv/` changed") && error.hint.unwrap().contains("haft trust run"));
+    assert!(accepted.check(super::standing::Care::Warm).is_err(), "and then everybody knows");
+}
+
+#[test]
+fn what_python_compiles_beside_a_function_is_not_part_of_it() {
+    let place = Place::new();
+    let exec = "python: {module: tool, function: f, cwd: .haft/tools/run}";
+    place.write("project/.haft/tools/run/tool.yml", &function("run", exec));
+    place.write("project/.haft/tools/run/tool.py", "def f(): pass\n");
+    place.load();
+    place.accept("run");
+    place.write("project/.haft/tools/run/__pycache__/tool.cpython-311.pyc", "x");
+    assert_eq!(place.barred("run"), None);
+    place.write("project/.haft/tools/run/.tool.py.swp", "x");
+    assert!(place.barred("run").unwrap().contains("came"));
+    // A program may read whatever lies there.
+    place.write("project/.haft/tools/other/tool.yml", &command("other", "/bin/true"));
+    place.accept("other");
+    place.write("project/.haft/tools/other/__pycache__/x.pyc", "x");
+    assert!(place.barred("other").unwrap().contains("x.pyc` came"));
+}
+
+#[test]
+fn a_directory_that_is_swapped_gives_nobody_anothers_digest() {
+    let place = Place::new();
+    place.write("project/.haft/tools/run/tool.yml", &command("run", "./scripts/run.sh"));
+    place.write("project/scripts/run.sh", "good\n");
+    place.write("project/evil/run.sh", "evil\n");
+    place.load();
+    place.accept("run");
+    assert_eq!(place.barred("run"), None);
+    std::fs::rename(place.path("project/scripts"), place.path("project/good")).unwrap();
+    std::fs::rename(place.path("project/evil"), place.path("project/scripts")).unwrap();
+    assert!(place.barred("run").unwrap().contains("`scripts/run.sh` changed"));
+    // A pipe is not waited for.
+    std::fs::remove_file(place.path("project/scripts/run.sh")).unwrap();
+    let pipe = place.path("project/.haft/tools/run/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+    assert!(place.barred("run").unwrap().contains("`.haft/tools/run/pipe` is not a file"));
+}

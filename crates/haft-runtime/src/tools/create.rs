@@ -12,16 +12,17 @@ use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use haft_core::manifest::ceiling::exceeds;
 use haft_core::manifest::lint::{Found, lint};
-use haft_core::manifest::{Exec, Manifest, Severity, Written};
+use haft_core::manifest::{Exec, Manifest, Severity, Step, Written};
 use haft_core::record::Digest;
 use haft_core::secret::contains_secret;
-use haft_core::{CallError, ErrorKind, ToolName, ToolSpec};
+use haft_core::{Call, CallError, ErrorKind, ToolName, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::making::Proposed;
+use crate::registry::{Registry, unwrapped};
 use crate::scene::Scene;
 use target::{Target, files_fit};
 
@@ -74,22 +75,18 @@ struct Args {
 fn create(scene: &Scene) -> Result<Reply, CallError> {
     let Args { name, definition, files } = scene.parse()?;
     named(&name)?;
-    let manifest = read(&name, definition)?;
-    let text = written(&manifest)?;
-    files_fit(&files, FILES_MAX, BYTES_MAX)?;
-    clean(&text, &files)?;
-    check(&manifest, &text, &files)?;
-    within(&manifest, scene)?;
-    is_free(&name, scene)?;
+    let (manifest, text) = fit(scene, &name, definition, &files)?;
     let target = Target::directory(scene, "tool", &format!(".haft/tools/{name}"), "tool.yml");
     let before = target.before(scene)?;
-    if let Some(old) = &before {
+    let old = before.as_deref().and_then(|old| std::str::from_utf8(old).ok()).and_then(|old| Manifest::read(old).ok());
+    if let Some(old) = &old {
         newer(&manifest, old)?;
     }
     let mut content: BTreeMap<String, Vec<u8>> =
         files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect();
     content.insert("tool.yml".to_owned(), text.clone().into_bytes());
-    let changes = target.changes(content)?;
+    let digests = content.iter().map(|(path, content)| (path.clone(), Digest::of(content))).collect();
+    let changes = target.changes(scene, content)?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
     let verb = if before.is_some() { "Changed" } else { "Created" };
     let said = format!(
@@ -101,14 +98,77 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
         what: "tool",
         name: name.clone(),
         digest: Digest::of(text.as_bytes()),
+        files: digests,
         permissions: Some(manifest.permissions.clone()),
-        foreword: words::foreword(&manifest),
+        foreword: words::foreword(&manifest, old.as_ref()),
     };
     let data = json!({"name": name, "version": manifest.version, "files": paths, "changed": before.is_some()});
     let mut reply = Reply::text(said).data(data).changes(changes);
     reply.accepts = vec![name];
     reply.proposal = Some(Box::new(proposal));
     Ok(reply)
+}
+
+/// The manifest and its text, if nothing is wrong with it. Otherwise all that can be told, at once.
+fn fit(
+    scene: &Scene,
+    name: &str,
+    definition: Map<String, Value>,
+    files: &BTreeMap<String, String>,
+) -> Result<(Manifest, String), CallError> {
+    let mut wrong: Vec<CallError> = Vec::new();
+    wrong.extend(asks(&definition).err());
+    wrong.extend(files_fit(files, FILES_MAX, BYTES_MAX).err());
+    wrong.extend(is_free(name, scene).err());
+    let said = Value::Object(definition.clone()).to_string();
+    let read = read(name, definition).and_then(|manifest| Ok((written(&manifest)?, manifest)));
+    let read = match read {
+        Ok((text, manifest)) => {
+            wrong.extend(clean(&text, files).err());
+            wrong.extend(check(&manifest, &text, files).err());
+            wrong.extend(within(&manifest, scene).err());
+            Some((manifest, text))
+        }
+        Err(error) => {
+            wrong.push(error);
+            wrong.extend(clean(&said, files).err());
+            None
+        }
+    };
+    match (read, all_of(wrong)) {
+        (_, Some(error)) => Err(error),
+        (Some(read), None) => Ok(read),
+        (None, None) => Err(CallError::internal("the definition cannot be read")),
+    }
+}
+
+/// Several errors as one: whoever mends it mends all of it.
+fn all_of(mut wrong: Vec<CallError>) -> Option<CallError> {
+    if wrong.len() < 2 {
+        return wrong.pop();
+    }
+    let kind =
+        if wrong.iter().any(|error| error.kind == ErrorKind::Denied) { ErrorKind::Denied } else { wrong[0].kind };
+    let mut details = Map::new();
+    let (mut messages, mut hints) = (Vec::new(), Vec::new());
+    for error in wrong {
+        messages.push(error.message);
+        hints.extend(error.hint.filter(|hint| !hints.contains(hint)));
+        details.extend(error.details.and_then(|details| details.as_object().cloned()).unwrap_or_default());
+    }
+    let error = CallError::new(kind, messages.join("\n")).hint(hints.join("; "));
+    Some(error.details(Value::Object(details)))
+}
+
+/// Refuses a tool that nobody would be asked about.
+fn asks(definition: &Map<String, Value>) -> Result<(), CallError> {
+    match definition.get("approval").and_then(|approval| approval.get("required")) {
+        Some(Value::Bool(false)) => {
+            Err(CallError::new(ErrorKind::Denied, "a tool that an agent makes is asked about before each call")
+                .hint("set approval.required to true, and say why in approval.reason"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn named(name: &str) -> Result<(), CallError> {
@@ -131,13 +191,6 @@ fn read(name: &str, mut definition: Map<String, Value>) -> Result<Manifest, Call
     let approval = definition.entry("approval").or_insert_with(|| json!({}));
     if let Some(approval) = approval.as_object_mut() {
         approval.entry("required").or_insert(Value::Bool(true));
-        if approval["required"] == Value::Bool(false) {
-            return Err(CallError::new(
-                ErrorKind::Denied,
-                "a tool that an agent makes is asked about before each call",
-            )
-            .hint("set approval.required to true, and say why in approval.reason"));
-        }
     }
     Manifest::of(Value::Object(definition)).map_err(|flaws| {
         let lines: Vec<String> = flaws.iter().map(ToString::to_string).collect();
@@ -196,13 +249,8 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
         }
     }
     // A call of another tool is decided by itself; but a tool that makes tools would get round the limits above.
-    if let Exec::Pipeline(pipeline) = &manifest.exec
-        && pipeline
-            .steps
-            .iter()
-            .any(|step| matches!(step.tool.as_str(), "tool.create" | "tool_create" | "glee_tool_create"))
-    {
-        excess.push("it would make tools".to_owned());
+    if let Exec::Pipeline(pipeline) = &manifest.exec {
+        excess.extend(pipeline.steps.iter().filter_map(|step| makes(step, &scene.catalogue().registry)));
     }
     if excess.is_empty() {
         return Ok(());
@@ -211,6 +259,25 @@ fn within(manifest: &Manifest, scene: &Scene) -> Result<(), CallError> {
     Err(CallError::new(ErrorKind::Denied, message)
         .hint("ask for less; only the user can raise security.max_permissions")
         .details(json!({ "excess": excess })))
+}
+
+/// Why a step must not be: it makes what is kept, under whatever name, or may do so.
+fn makes(step: &Step, registry: &Registry) -> Option<String> {
+    let args = Value::Object(step.args.clone());
+    let call = unwrapped(Call::new(crate::new_call_id(), step.tool.as_str(), args));
+    let id = haft_core::preview::inert(&step.id);
+    let entry = match registry.resolve(&call) {
+        Ok(meant) => meant.entry,
+        // A step of the shape that a call by way of another tool has may name anything.
+        Err(_) if call.spoken.contains("${") => {
+            return Some(format!("the step `{id}` would call a tool that only its inputs name"));
+        }
+        Err(_) => return None,
+    };
+    let spec = entry.spec();
+    spec.reach
+        .proposes
+        .then(|| format!("it would make what is kept and used later: the step `{id}` calls {}", spec.name))
 }
 
 /// Refuses keys, characters that nobody sees, and orders to whoever reads the definition.
@@ -254,15 +321,13 @@ fn taken(why: &str) -> CallError {
 }
 
 /// Refuses a change that does not count up.
-fn newer(manifest: &Manifest, old: &[u8]) -> Result<(), CallError> {
-    let before = std::str::from_utf8(old).ok().and_then(|text| Manifest::read(text).ok()).map(|old| old.version);
-    match before {
-        Some(version) if manifest.version <= version => {
-            Err(CallError::conflict(format!("the tool is at version {version}, and this one is {}", manifest.version))
-                .hint(format!("set version to {} to change it", version.saturating_add(1))))
-        }
-        _ => Ok(()),
+fn newer(manifest: &Manifest, old: &Manifest) -> Result<(), CallError> {
+    let version = old.version;
+    if manifest.version > version {
+        return Ok(());
     }
+    Err(CallError::conflict(format!("the tool is at version {version}, and this one is {}", manifest.version))
+        .hint(format!("set version to {} to change it", version.saturating_add(1))))
 }
 
 #[cfg(test)]

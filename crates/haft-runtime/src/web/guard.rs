@@ -3,7 +3,7 @@
 use super::Way;
 use super::body::{ACCEPTED, Intake};
 use super::request::Request;
-use super::trouble::{cause, late, refused, slow, unreached, unreadable};
+use super::trouble::{cause, late, refused, refused_to, slow, unreached, unreadable};
 use crate::http;
 use crate::secrets::Mask;
 use haft_core::host::Host;
@@ -150,7 +150,8 @@ impl Way<'_> {
         hops: usize,
         noted: &mut Noted<'_>,
     ) -> Result<Hop, CallError> {
-        self.judge(&request.target, rules).await.map_err(|refusal| refused(&refusal))?;
+        let judged = self.judge(&request.target, rules).await;
+        judged.map_err(|refusal| refused_to(&refusal, &request.target, self.permissions))?;
         self.web.profiles.pass(&request.target, hops > 0 && !request.goes_where_named())?;
         self.web.spent.take(self.store, self.session, crate::now_ms()).await?;
         let client = self.web.client(rules, &request.target)?;

@@ -2,6 +2,7 @@
 
 use super::room::STEP;
 use crate::http::{CONNECT, Unknown};
+use haft_core::manifest::{Permissions, Reachable};
 use haft_core::preview::{cut, inert, size};
 use haft_core::web::{Refusal, Target};
 use haft_core::{CallError, ErrorKind};
@@ -13,6 +14,18 @@ use std::time::Duration;
 /// The rules say no.
 pub(super) fn refused(refusal: &Refusal) -> CallError {
     CallError::new(ErrorKind::Denied, refusal.to_string()).hint(refusal.hint())
+}
+
+/// The same for a manifest's request: it is the manifest's own list that is too short, unless the user's is as well.
+pub(super) fn refused_to(refusal: &Refusal, target: &Target, permissions: Option<&Permissions>) -> CallError {
+    match (refusal, permissions.map(|permissions| &permissions.network)) {
+        (Refusal::NotListed(_), Some(Reachable::Hosts(hosts)))
+            if !hosts.iter().any(|rule| rule.covers(target.host(), target.port())) =>
+        {
+            refused(refusal).hint("its manifest's `permissions.network` would have to name the host")
+        }
+        _ => refused(refusal),
+    }
 }
 
 /// The time is up.

@@ -184,6 +184,35 @@ async fn nothing_is_written_but_what_is_declared() {
 }
 
 #[tokio::test]
+async fn what_is_not_declared_is_read_only_wherever_the_project_lies() {
+    // In /tmp, as in a home, a program may write; but not in what of the project is there.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let stage = Stage::at(dir, |_| {});
+    stage.file("src/a.txt", "a");
+    stage.file("out/b.txt", "b");
+    stage.file("sub/c.txt", "c");
+    stage.script(
+        "src/run.sh",
+        "#!/bin/sh\nfor place in zz sub/zz .haft/new \"$ROOT/new\" out/new /tmp/scratch; do\n\
+         if echo x > \"$place\"; then echo \"$place worked\"; else echo \"$place failed\"; fi; done 2>&1\n",
+    );
+    for (cwd, write) in [(".", vec!["out"]), (".", vec![]), ("src", vec!["out"])] {
+        stage.tool(
+            "command",
+            json!({"outputs": {"format": "text"},
+            "exec": {"command": {"entrypoint": "./src/run.sh", "cwd": cwd, "env": {"ROOT": stage.root()}}},
+            "permissions": permissions(json!(false), &["src"], &write, json!({}))}),
+        );
+        let outcome = stage.call("command", json!({})).await;
+        let worked: Vec<&str> = outcome.output.lines().filter_map(|line| line.strip_suffix(" worked")).collect();
+        let expected: &[&str] =
+            if cwd == "." && !write.is_empty() { &["out/new", "/tmp/scratch"] } else { &["/tmp/scratch"] };
+        assert_eq!(worked, expected, "{cwd} {write:?}: {outcome:?}");
+        assert!(cwd != "." || outcome.output.contains("zz: Read-only file system"), "{}", outcome.output);
+    }
+}
+
+#[tokio::test]
 async fn nobody_is_reached_but_who_is_declared() {
     let stage = stage();
     let (open, closed) = (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
@@ -220,6 +249,36 @@ async fn nobody_is_reached_but_who_is_declared() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_refused_is_told() {
+    let stage = stage();
+    let order = json!([["the internet", "tcp", ["192.0.2.1", 53]]]);
+    let none = permissions(json!(false), &["probe"], &[], json!({}));
+    tries(&stage, none, order.clone()).await;
+    let outcome = stage.call("command", json!({"order": order})).await;
+    assert_eq!(outcome.warnings, ["192.0.2.1:53 was refused: there is no way to it"], "{outcome:?}");
+}
+
+#[tokio::test]
+async fn what_is_inside_is_named_with_its_port() {
+    let stage = stage();
+    let open = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = open.local_addr().unwrap().port();
+    let order = json!([["address", "tcp", ["127.0.0.1", port]], ["name", "tcp", ["localhost", port]]]);
+    for (network, reached) in [
+        (json!(["127.0.0.1", "localhost"]), false),
+        (json!(true), false),
+        (json!([format!("127.0.0.1:{port}"), format!("localhost:{port}")]), true),
+    ] {
+        let declared = permissions(network.clone(), &["probe"], &[], json!({}));
+        for (kind, found) in tries(&stage, declared, order.clone()).await {
+            for (what, came) in found.as_object().unwrap() {
+                assert_eq!(came == "worked", reached, "{kind} {network}: {what}: {came}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn only_declared_secrets_are_there_and_none_is_told() {
     // Cargo sets both for every test.
     let (secret, other) = ("CARGO_PKG_NAME", "CARGO_MANIFEST_DIR");
@@ -234,15 +293,40 @@ async fn only_declared_secrets_are_there_and_none_is_told() {
     for (kind, found) in tries(&stage, permissions(json!(false), &["probe"], &[], json!({})), order).await {
         assert_eq!(found, json!({"secret": null, "other": null}), "{kind}");
     }
-    let python = json!({"module": "probe", "function": "run", "args": ["${HAFT_NO_SUCH_SECRET}"], "cwd": "probe"});
-    let command = json!({"entrypoint": "touch", "args": ["/tmp/x", "${HAFT_NO_SUCH_SECRET}"]});
+    let python = json!({"module": "probe", "function": "run", "args": ["${NO_SUCH_SECRET}"], "cwd": "probe"});
+    let command = json!({"entrypoint": "touch", "args": ["/tmp/x"], "env": {"X": "${NO_SUCH_SECRET}"}});
     for (name, exec) in [("command", command), ("python", python)] {
-        let needs = permissions(json!(false), &["probe"], &[], json!({"HAFT_NO_SUCH_SECRET": {"type": "string"}}));
+        let needs = permissions(json!(false), &["probe"], &[], json!({"NO_SUCH_SECRET": {"type": "string"}}));
         stage.tool(name, json!({"exec": {name: exec}, "permissions": needs}));
         let outcome = stage.call(name, json!({})).await;
         assert_eq!(outcome.error.as_ref().unwrap().kind, ErrorKind::NotFound, "{outcome:?}");
         assert!(wrong(&outcome).ends_with("is declared and nowhere to be found; nothing ran"), "{outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn a_file_that_holds_a_secret_is_told_and_stays_as_it_is() {
+    let stage = stage();
+    std::fs::create_dir_all(stage.root().join("out")).unwrap();
+    stage.script(
+        "probe/leak.sh",
+        "#!/bin/sh\nmkdir out/deep; printf %s \"$CARGO_PKG_NAME\" > out/deep/a.txt; echo plain > out/b.txt\n",
+    );
+    let secrets = json!({"CARGO_PKG_NAME": {"type": "string"}});
+    stage.tool(
+        "leak",
+        json!({"outputs": {"format": "text"}, "exec": {"command": {"entrypoint": "./probe/leak.sh"}},
+            "permissions": permissions(json!(false), &["probe"], &["out"], secrets)}),
+    );
+    let dry = stage
+        .haft
+        .dry_run(haft_core::Call::new(haft_runtime::new_call_id(), "leak", json!({})), &haft_runtime::Halt::new())
+        .await;
+    let diff = dry.data.as_ref().unwrap()["diff"].as_str().unwrap();
+    assert!(diff.contains("+[secret]") && diff.contains("+plain") && !diff.contains("haft-runtime"), "{diff}");
+    let outcome = stage.call("leak", json!({})).await;
+    assert_eq!(outcome.warnings, ["`out/deep/a.txt` now holds a secret that the tool was given"], "{outcome:?}");
+    assert_eq!(stage.read("out/deep/a.txt").as_deref(), Some("haft-runtime"), "what can be taken back is exact");
 }
 
 #[tokio::test]

@@ -30,7 +30,10 @@ impl Stage {
 
     fn with(change: impl FnOnce(&mut Settings)) -> Self {
         // Not in /tmp: a confined program has one of its own, and may write anything there.
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::at(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), change)
+    }
+
+    fn at(dir: tempfile::TempDir, change: impl FnOnce(&mut Settings)) -> Self {
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         let workspace = Workspace::new(&dir.path().join("project")).unwrap();
         let store = Store::open(&dir.path().join("haft.db")).unwrap();

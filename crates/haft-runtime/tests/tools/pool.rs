@@ -1,8 +1,8 @@
 //! Warm interpreters: who shares one, and when one goes.
 
 use crate::{Stage, data, permissions, wrong};
-use haft_core::{ErrorKind, Outcome};
-use haft_runtime::Halt;
+use haft_core::{Call, ErrorKind, Outcome, SessionId};
+use haft_runtime::{Halt, Yes, new_call_id};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -44,6 +44,23 @@ async fn tools_that_differ_in_anything_share_none() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 4);
+}
+
+#[tokio::test]
+async fn sessions_share_none() {
+    let stage = Stage::new();
+    stage.python("counts", COUNTS);
+    let call = |session: &str| {
+        let mut call = Call::new(new_call_id(), "counts", json!({}));
+        call.session = SessionId::new(session).unwrap();
+        call
+    };
+    let mut seen = Vec::new();
+    for session in ["one", "two", "one"] {
+        seen.push(counted(&stage.haft.call(call(session), &Yes, &Halt::new()).await));
+    }
+    assert_eq!((seen[0].0, seen[1].0, seen[2].0), (1, 1, 2), "{seen:?}");
+    assert!(seen[0].1 == seen[2].1 && seen[0].1 != seen[1].1, "{seen:?}");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// A project whose user has these tools.
-fn with(tools: &[Value]) -> Stage {
+pub(super) fn with(tools: &[Value]) -> Stage {
     let dir = tempfile::tempdir().unwrap();
     for tool in tools {
         let home = dir.path().join("tools").join(tool["name"].as_str().unwrap());
@@ -40,12 +40,12 @@ fn haft(dir: &Path, tools: &Path) -> Haft {
     Haft::new(workspace, Store::open(&dir.join("haft.db")).unwrap(), settings)
 }
 
-async fn call(haft: &Haft, tool: &str, args: Value) -> Outcome {
+pub(super) async fn call(haft: &Haft, tool: &str, args: Value) -> Outcome {
     haft.call(Call::new(new_call_id(), tool, args), &Yes, &Halt::new()).await
 }
 
 /// A tool that asks this server, with what differs.
-fn asks(server: &Server, name: &str, http: Value, more: Value) -> Value {
+pub(super) fn asks(server: &Server, name: &str, http: Value, more: Value) -> Value {
     let mut tool = json!({
         "name": name, "description": "Asks.", "kind": "http", "version": 1,
         "inputs": {"schema": {"type": "object", "additionalProperties": false, "properties": {
@@ -65,7 +65,7 @@ fn asks(server: &Server, name: &str, http: Value, more: Value) -> Value {
 }
 
 /// The same in a process that has secrets in its environment.
-fn with_secrets(test: &str) {
+pub(super) fn with_secrets(test: &str) {
     let mut command = alone(&[], test);
     command.env("API_TOKEN", "hunter2/hunter2+x").env("OTHER_TOKEN", "open-sesame-open");
     passes(command);
@@ -262,6 +262,8 @@ fn it_reaches_whom_it_declares() {
             assert!(kind == "denied" && said.contains(why), "{tool}: {outcome:?}");
         }
         assert_eq!(other.connections(), 0);
+        let hint = call(&stage.haft, "onward", json!({})).await.error.unwrap().hint.unwrap();
+        assert_eq!(hint, "its manifest's `permissions.network` would have to name the host");
         assert_eq!(data(&call(&stage.haft, "named", json!({})).await), "here");
         assert_eq!(data(&call(&stage.haft, "both", json!({})).await), "elsewhere");
     });
@@ -316,7 +318,7 @@ fn a_secret_goes_to_one_place_and_is_seen_nowhere() {
     });
 }
 
-fn pipeline(name: &str, steps: Value, output: Value) -> Value {
+pub(super) fn pipeline(name: &str, steps: Value, output: Value) -> Value {
     json!({
         "name": name, "description": "Several calls.", "kind": "pipeline", "version": 1,
         "inputs": {"schema": {"type": "object", "properties": {"id": {"type": "string"}}}}, "outputs": {"format": "json"},

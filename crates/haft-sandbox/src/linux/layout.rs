@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Own,
     /// A directory that is there, with nothing in it but what else is mounted there.
     Empty,
+    /// The same, read-only once everything is mounted.
+    Seal,
 }
 
 /// A place in the program's root.

@@ -5,6 +5,7 @@ use crate::backend::{Plan, Program, SandboxError};
 use crate::confinement::{Confinement, Network, Writes};
 use crate::standing::{Held, Level, Machine, Standing};
 use haft_core::host::Host;
+use haft_core::web::Target;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, 
         }
     };
     let env = match &confinement.network {
-        Network::Hosts(_) | Network::Web(_) => proxy_variables(),
+        Network::Hosts(_) | Network::Web(_) | Network::Named(..) => proxy_variables(),
         Network::None | Network::All => Vec::new(),
     };
     Ok(Plan { confinement, standing, env, told: None, inside: None })
@@ -69,7 +70,7 @@ fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, Sandbo
             return Err(SandboxError::Unenforceable(why));
         }
     }
-    if let Network::Hosts(rules) = &confinement.network
+    if let Network::Hosts(rules) | Network::Named(rules, _) = &confinement.network
         && rules.len() > HOSTS_MAX
     {
         return Err(SandboxError::Unenforceable(format!("at most {HOSTS_MAX} hosts can be named")));
@@ -78,7 +79,7 @@ fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, Sandbo
     let network = match &confinement.network {
         Network::None => Held::enforced("network namespace, seccomp"),
         Network::All => Held::enforced("nothing is withheld but odd families (seccomp)"),
-        Network::Hosts(_) | Network::Web(_) => Held::partial(
+        Network::Hosts(_) | Network::Web(_) | Network::Named(..) => Held::partial(
             "network namespace, seccomp, haft's gate",
             "what an allowed host passes on to others is not seen",
         ),
@@ -121,7 +122,7 @@ fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
     let network = match &confinement.network {
         Network::None => Held::enforced("seccomp, landlock"),
         Network::All => return refuse("the network without everybody's unix sockets"),
-        Network::Hosts(_) => return refuse("a list of hosts"),
+        Network::Hosts(_) | Network::Named(..) => return refuse("a list of hosts"),
         Network::Web(_) => return refuse("a network of which every connection is judged"),
     };
     Ok(Standing {
@@ -208,6 +209,14 @@ fn surroundings(wanted: &Confinement, program: &Program, spots: &mut Vec<Spot>) 
     if !roots.iter().any(|root| program.cwd.starts_with(root)) {
         spots.push(Spot { path: program.cwd.clone().into(), kind: Kind::Empty });
     }
+    // Elsewhere nothing can be written anyway.
+    let writable = |place: &Path| {
+        [Path::new("/tmp"), Path::new("/var/tmp")].iter().any(|dir| place.starts_with(dir))
+            || home.as_ref().is_some_and(|home| place.starts_with(home) && place != home)
+    };
+    let sealed =
+        wanted.seal.iter().filter(|place| writable(place) && !roots.iter().any(|root| place.starts_with(root)));
+    spots.extend(sealed.map(|place| Spot { path: place.clone().into(), kind: Kind::Seal }));
     if let Some(home) = home.filter(usable).filter(|home| home != Path::new("/tmp")) {
         spots.push(Spot { path: home.into(), kind: Kind::Own });
     }
@@ -217,7 +226,7 @@ fn ways(network: &Network) -> Ways {
     let rules = match network {
         Network::None => return Ways::None,
         Network::All => return Ways::All,
-        Network::Hosts(rules) => rules,
+        Network::Hosts(rules) | Network::Named(rules, _) => rules,
         // By the proxy alone.
         Network::Web(_) => return Ways::Gate(Vec::new()),
     };
@@ -242,6 +251,13 @@ fn ways(network: &Network) -> Ways {
     for host in &mut known {
         host.ports.sort_unstable();
         host.ports.dedup();
+        if let Network::Named(_, rules) = network {
+            // There is a way only to what the gate would let pass.
+            let name = &host.host;
+            let target = |port: &u16| Target::read(&format!("http://{name}:{port}/"));
+            host.ports.retain(|port| target(port).is_ok_and(|target| rules.admits(&target).is_ok()));
+        }
     }
+    known.retain(|host| !host.ports.is_empty());
     Ways::Gate(known)
 }

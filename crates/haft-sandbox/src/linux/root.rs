@@ -62,6 +62,9 @@ const COPY_MAX: i64 = 128 << 10;
 /// layer was removed.
 const NOTHING: &str = "/.nothing";
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+/// One mount alone becomes read-only; those in it have their own say.
+const SEALED: MountFlags =
+    MountFlags::BIND.union(MountFlags::RDONLY).union(MountFlags::NOSUID).union(MountFlags::NODEV);
 /// How many files the directories in memory may hold.
 const INODES: u32 = 65_536;
 
@@ -119,7 +122,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
-        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty => None,
+        Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty | Kind::Seal => None,
     };
     let layer = match &spot.kind {
         Kind::Layer { upper, work } => Some((open_place(upper).step(shown)?, open_place(work).step(shown)?)),
@@ -152,6 +155,10 @@ pub(super) fn enter(layout: &Layout) -> Result<(), Failed> {
     for spot in spots {
         let path = Path::new(&spot.spot.path).display().to_string();
         put(spot).step(|| format!("mount {path}"))?;
+    }
+    for spot in layout.spots.iter().filter(|spot| spot.kind == Kind::Seal) {
+        let path = || format!("seal {}", Path::new(&spot.path).display());
+        rustix::mount::mount_remount(at(&spot.path), SEALED, "").step(path)?;
     }
     leave_old_root().step(|| "change the root".to_owned())
 }
@@ -360,6 +367,10 @@ fn put(opened: Opened<'_>) -> io::Result<()> {
             Ok(rustix::mount::mount_bind(own, &to)?)
         }
         (Kind::Empty, ..) => make_point(&to, true),
+        (Kind::Seal, ..) => {
+            make_point(&to, true)?;
+            over_itself(&to, 0)
+        }
         (Kind::Hide, ..) => hide(&to),
         (Kind::Pin, ..) => over_itself(&to, 0),
         (Kind::Protect, ..) => over_itself(&to, RDONLY),
@@ -429,6 +440,5 @@ fn leave_old_root() -> io::Result<()> {
     rustix::mount::unmount(".", UnmountFlags::DETACH)?;
     std::env::set_current_dir("/")?;
     // Only the root itself: the mounts in it have their own say.
-    let mount = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(rustix::mount::mount_remount("/", mount, "")?)
+    Ok(rustix::mount::mount_remount("/", SEALED, "")?)
 }

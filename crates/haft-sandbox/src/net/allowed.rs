@@ -2,7 +2,7 @@
 
 use super::dial::{NoWay, is_own};
 use haft_core::host::{Host, HostRule, HostRules, is_public};
-use haft_core::web::{Refusal, Rules, Target};
+use haft_core::web::{Network, Refusal, Rules, Target};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -85,7 +85,11 @@ impl Allowed {
     pub(super) fn know(&self, host: &Host) -> bool {
         match self {
             Self::Listed(rules) => rules.know(host),
-            Self::Web(..) => self.admits(host, 443).is_ok(),
+            Self::Web(rules, _) => {
+                let named = |network: &Network| matches!(network, Network::Only(hosts) if hosts.know(host));
+                let listed = rules.networks.iter().any(named) && rules.private.know(host);
+                listed || [443, 80].iter().any(|port| self.admits(host, *port).is_ok())
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct TrustArgs {
 /// Run the examples of tools that are files.
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// Only these [default: all that are accepted].
+    /// Only these [default: all].
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
     /// How questions are answered.

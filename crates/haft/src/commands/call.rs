@@ -33,7 +33,7 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
     };
     let halt = args.timeout_ms.map_or_else(Halt::new, |ms| Halt::new().within(Duration::from_millis(ms)));
     let approver = approver(app, &args.asking);
-    let outcome = app.block_on(async {
+    let mut outcome = app.block_on(async {
         let work = async {
             if args.dry_run {
                 app.haft.dry_run(call, &halt).await
@@ -44,6 +44,11 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
         let outcome = Box::pin(watched(app, work, &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
+    if let Some(error) = &mut outcome.error
+        && let Some(better) = input::respelled(&args.args, error)
+    {
+        error.hint = Some(error.hint.take().map_or_else(|| better.clone(), |hint| format!("{better}; {hint}")));
+    }
     Ok(report(app, &outcome))
 }
 

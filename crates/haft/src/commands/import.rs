@@ -9,7 +9,7 @@ use crate::cli::{ImportFrom, Writing};
 use crate::openapi::{self, Document};
 use crate::style;
 use haft_core::CallError;
-use haft_core::manifest::Manifest;
+use haft_core::manifest::{Manifest, reach};
 use serde_json::{Value, json};
 use std::path::Path;
 use write::{Draft, Place};
@@ -36,8 +36,15 @@ pub(super) fn run(app: &App, from: ImportFrom) -> Result<u8, Failure> {
 fn operations(file: &Path, (id, url): (Option<&str>, Option<&str>), only: Option<&str>) -> Result<Taken, CallError> {
     let document = Document::read(&super::api::text_of(file)?)?;
     let (profile, mut notes) = openapi::profile(&document, id, url)?;
-    let (all, why_not) = openapi::manifests(&document, &profile.id, &profile.base()?);
+    let base = profile.base()?;
+    let (all, why_not) = openapi::manifests(&document, &profile.id, &base);
     notes.extend(why_not);
+    notes.extend(reach::own(base.url()).filter(|own| own.private).map(|own| {
+        let host = own.rule;
+        format!(
+            "`{host}` is private: the tools reach it here because they name it with its port, and nothing else there"
+        )
+    }));
     let mut taken = Taken { drafts: Vec::new(), notes };
     for made in super::api::chosen(all, only)? {
         taken.add(&made.manifest, Vec::new());

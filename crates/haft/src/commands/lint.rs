@@ -12,6 +12,7 @@ use files::File;
 use haft_core::manifest::{Flaw, Severity, fix};
 use haft_core::{CallError, suggest};
 use haft_runtime::Workspace;
+use haft_runtime::shelf::Whose;
 use look::Around;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,7 +23,10 @@ const ROUNDS: usize = 3;
 
 /// What was found, all in all.
 struct Report {
+    /// The tools, and whatever else lies where tools should.
     checked: Vec<Checked>,
+    /// How many of them are tools.
+    tools: usize,
     mended: usize,
 }
 
@@ -37,20 +41,30 @@ struct Checked {
 pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
     let workspace = workspace(common)?;
     let paths = Paths::from_env(workspace.root())?;
-    let mut files = files::all(workspace.root(), &paths, args.global);
-    if !args.tools.is_empty() {
+    // What is not looked at may be called nevertheless, and may hide what is.
+    let (everything, mut strays) = files::all(workspace.root(), &paths);
+    let around = Around::new(&paths, &everything);
+    let shared = |whose| args.global || whose == Whose::Project;
+    let mut files: Vec<&File> = everything.iter().filter(|file| shared(file.whose)).collect();
+    if args.tools.is_empty() {
+        strays.retain(|stray| shared(stray.whose));
+    } else {
         files = chosen(files, &args.tools)?;
+        strays.clear();
     }
-    let around = Around::new(workspace.root(), &files);
     let (checked, mended) = checked(&around, &files, args.fix);
-    let mut report = Report { checked, mended };
-    report.name_twins(&files);
+    let mut report = Report { checked, tools: files.len(), mended };
+    report.name_twins(&files, &everything);
+    report.checked.extend(strays.iter().map(|stray| {
+        let message = "is no tool: a tool is a directory with a tool.yml in it";
+        Checked { shown: stray.shown.clone(), flaws: vec![Flaw::warning("file", "", message)] }
+    }));
     let errors = report.count(Severity::Error) + if args.strict { report.count(Severity::Warning) } else { 0 };
-    let json = if common.json() { LintFormat::Json } else { LintFormat::Text };
-    match args.format.unwrap_or(json) {
-        LintFormat::Text => report.text(workspace.root()),
-        LintFormat::Json => style::pretty(&report.json()),
-        LintFormat::Sarif => style::pretty(&sarif::of(&report)),
+    match (args.format, common.json()) {
+        (Some(LintFormat::Sarif), _) => style::pretty(&sarif::of(&report)),
+        // With `--json`, stdout carries JSON and nothing else.
+        (Some(LintFormat::Json), _) | (_, true) => style::pretty(&report.json()),
+        (Some(LintFormat::Text) | None, false) => report.text(workspace.root()),
     }
     Ok(u8::from(errors > 0))
 }
@@ -64,7 +78,7 @@ pub(super) fn workspace(common: &Common) -> Result<Workspace, Failure> {
 }
 
 /// Those that were asked for.
-fn chosen(files: Vec<File>, names: &[String]) -> Result<Vec<File>, CallError> {
+fn chosen<'f>(files: Vec<&'f File>, names: &[String]) -> Result<Vec<&'f File>, CallError> {
     for name in names {
         if !files.iter().any(|file| file.name == *name) {
             let near = suggest::did_you_mean(name, files.iter().map(|file| file.name.as_str()));
@@ -78,7 +92,7 @@ fn chosen(files: Vec<File>, names: &[String]) -> Result<Vec<File>, CallError> {
 }
 
 /// Checks every file, on as many threads as there are processors. One that is bad hides no other.
-fn checked(around: &Around<'_>, files: &[File], mend: bool) -> (Vec<Checked>, usize) {
+fn checked(around: &Around<'_>, files: &[&File], mend: bool) -> (Vec<Checked>, usize) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().div_ceil(32)).max(1);
     let each = files.len().div_ceil(threads).max(1);
     let one = |file: &File| {
@@ -86,7 +100,8 @@ fn checked(around: &Around<'_>, files: &[File], mend: bool) -> (Vec<Checked>, us
         (Checked { shown: file.shown.clone(), flaws }, mended)
     };
     let all: Vec<(Checked, usize)> = std::thread::scope(|scope| {
-        let work = files.chunks(each).map(|some| scope.spawn(move || some.iter().map(one).collect::<Vec<_>>()));
+        let work =
+            files.chunks(each).map(|some| scope.spawn(move || some.iter().copied().map(one).collect::<Vec<_>>()));
         let work: Vec<_> = work.collect();
         work.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
@@ -121,16 +136,16 @@ impl Report {
         self.checked.iter().flat_map(|checked| &checked.flaws).filter(|flaw| flaw.severity == severity).count()
     }
 
-    /// Of two tools with one name, the one that is found later is hidden.
-    fn name_twins(&mut self, files: &[File]) {
-        let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    /// Of two tools with one name, the one that is found first counts.
+    fn name_twins(&mut self, files: &[&File], everything: &[File]) {
+        let mut first: BTreeMap<&str, &File> = BTreeMap::new();
+        for file in everything {
+            first.entry(&file.name).or_insert(file);
+        }
         for (file, checked) in files.iter().zip(&mut self.checked) {
-            match first.get(file.name.as_str()) {
-                None => drop(first.insert(&file.name, &file.shown)),
-                Some(other) => {
-                    let message = format!("{other} has the same name; only one of them can be called");
-                    checked.flaws.push(Flaw::warning("name-taken", "/name", message).at((1, 1)));
-                }
+            if let Some(other) = first.get(file.name.as_str()).filter(|other| other.dir != file.dir) {
+                let message = format!("{} has the same name, and counts instead", other.shown);
+                checked.flaws.push(Flaw::warning("name-taken", "/name", message).at((1, 1)));
             }
         }
     }
@@ -147,10 +162,9 @@ impl Report {
     }
 
     fn sentence(&self, root: &Path) -> String {
-        let (errors, warnings, files) =
-            (self.count(Severity::Error), self.count(Severity::Warning), self.checked.len());
+        let (errors, warnings, files) = (self.count(Severity::Error), self.count(Severity::Warning), self.tools);
         let mended = if self.mended > 0 { format!("{} mended; ", counted(self.mended, "flaw")) } else { String::new() };
-        if files == 0 {
+        if self.checked.is_empty() {
             let root = style::inert(&root.display().to_string());
             return format!("There are no tools in .haft/tools or .glee/tools of {root}; `haft new` makes one.");
         }
@@ -174,7 +188,7 @@ impl Report {
             })
         });
         let flaws: Vec<Value> = flaws.collect();
-        json!({"tools": self.checked.len(), "errors": self.count(Severity::Error),
+        json!({"tools": self.tools, "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning), "mended": self.mended, "flaws": flaws})
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn run(common: &Common, args: &NewArgs) -> Result<u8, Failure> {
         write(&path, &piece.text.replace("NAME", name), piece.mode)?;
         made.push(path);
     }
-    told(common, workspace.root(), name, &made);
+    told(common, workspace.root(), args, &made);
     Ok(0)
 }
 
@@ -82,7 +82,8 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), CallError> {
     written.map_err(|error| CallError::failed(format!("{}: {error}", path.display())))
 }
 
-fn told(common: &Common, root: &Path, name: &str, made: &[PathBuf]) {
+fn told(common: &Common, root: &Path, args: &NewArgs, made: &[PathBuf]) {
+    let name = &args.name;
     if common.json() {
         style::json(&json!({ "name": name, "made": made }));
         return;
@@ -91,5 +92,8 @@ fn told(common: &Common, root: &Path, name: &str, made: &[PathBuf]) {
         let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
         style::out(&format!("{} {}", paint(GOOD, "made"), style::inert(&shown)));
     }
-    style::note(&format!("change it, `haft lint {name}`, look at it and `haft trust`, then `haft test {name}`"));
+    if args.kind == NewKind::Mcp {
+        style::note("name one of the servers of `haft mcp list` in it; `haft mcp add` bridges one");
+    }
+    style::note(&format!("change it, `haft lint {name}`, look at it and `haft trust {name}`, then `haft test {name}`"));
 }

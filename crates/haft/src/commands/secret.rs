@@ -86,12 +86,16 @@ fn set(common: &Common, ground: &Ground, name: &str, (hosts, stdin): (&[String],
     let hosts = hosts.iter().map(rule).collect::<Result<Vec<_>, _>>()?;
     if !haft_runtime::secrets::is_name(name) {
         return Err(CallError::invalid(format!("`{}` is no name for a secret", style::inert(name)))
-            .hint("it is written like a variable's: A-Z, digits and _, and no digit first")
+            .hint("it is written like a variable's: A-Z, digits and _, and no digit first; HAFT_*, PATH and the like are none")
             .into());
     }
     let value = if stdin { read_all(std::io::stdin())? } else { asked(name)? };
     let bound = !hosts.is_empty();
+    let short = value.trim_end_matches(['\r', '\n']).len() < haft_runtime::secrets::MASKED_MIN;
     let before = ground.vault().set(name, &value, hosts, haft_runtime::now_ms())?;
+    if short {
+        style::warn("it has fewer than 4 bytes: so short a value is told from nothing, and is masked nowhere");
+    }
     if common.json() {
         style::json(&json!({"set": name, "replaced": before}));
         return Ok(0);

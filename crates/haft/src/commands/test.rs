@@ -5,25 +5,35 @@ use crate::app::{App, Failure};
 use crate::cli::TestArgs;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
 use haft_core::manifest::answer::expected;
-use haft_core::manifest::{Example, Format, Manifest};
+use haft_core::manifest::{Example, Exec, Format, Manifest, reach};
 use haft_core::preview::inert;
-use haft_core::{CallError, Outcome};
-use haft_runtime::shelf::Shelved;
+use haft_core::suggest::did_you_mean;
+use haft_core::{CallError, ErrorKind, Outcome};
+use haft_runtime::shelf::{Shelved, Standing};
 use haft_runtime::{Approver, Halt};
 use serde::Serialize;
 use serde_json::Value;
 
-/// How one example went.
+/// How one example went, or a tool of which none could be run.
 #[derive(Debug, Serialize)]
 struct Tested {
     tool: String,
-    example: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     passed: bool,
     /// Why not, or where it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+}
+
+/// An example that was not run, which is no failure.
+#[derive(Debug, Serialize)]
+struct Skipped {
+    tool: String,
+    example: usize,
+    why: String,
 }
 
 /// What came of all of them.
@@ -34,35 +44,20 @@ struct Tests {
     examples: Vec<Tested>,
     /// Tools without examples.
     without: Vec<String>,
-    /// Tools that were not run, because nobody accepted them as they are or because they cannot be read.
-    skipped: Vec<String>,
+    skipped: Vec<Skipped>,
 }
 
-/// Runs the examples. Exits with 1 if one of them did not give what it promises.
+/// Runs the examples. Exits with 1 if one of them did not give what it promises, or could not be asked to.
 pub(super) fn run(app: &App, args: &TestArgs) -> Result<u8, Failure> {
     app.learn_tools();
     let report = app.haft.shelf().report();
     let chosen = chosen(report.tools, &args.tools)?;
     let (approver, mut tests) = (approver(app, &args.asking), Tests::default());
     for tool in chosen {
-        match &tool.manifest {
-            Some(manifest) if tool.standing.counts() && tool.flaws.is_empty() => {
-                if manifest.examples.is_empty() {
-                    tests.without.push(tool.name.clone());
-                }
-                for (at, example) in manifest.examples.iter().enumerate() {
-                    let tested = test(app, manifest, (at + 1, example), approver.as_ref())?;
-                    tell(app, &tested);
-                    tests.passed += usize::from(tested.passed);
-                    tests.failed += usize::from(!tested.passed);
-                    tests.examples.push(tested);
-                }
-            }
-            // What was named and cannot be tested has not passed.
-            _ => {
-                tests.failed += usize::from(!args.tools.is_empty() || !tool.flaws.is_empty());
-                tests.skipped.push(tool.name);
-            }
+        match unusable(&tool) {
+            Some(why) => tests
+                .add(app, Tested { tool: tool.name, example: None, description: None, passed: false, why: Some(why) }),
+            None => tests.run_all(app, &tool, approver.as_ref())?,
         }
     }
     app.block_on(app.haft.flush())?;
@@ -72,10 +67,64 @@ pub(super) fn run(app: &App, args: &TestArgs) -> Result<u8, Failure> {
 
 fn chosen(all: Vec<Shelved>, names: &[String]) -> Result<Vec<Shelved>, CallError> {
     if let Some(name) = names.iter().find(|name| !all.iter().any(|tool| tool.name == **name)) {
-        return Err(CallError::not_found(format!("there is no tool `{}` that is a file", inert(name)))
-            .hint("`haft tools` lists what there is"));
+        let message = format!("there is no tool `{}` that is a file", inert(name));
+        let near = did_you_mean(name, all.iter().map(|tool| tool.name.as_str()));
+        return Err(CallError::new(ErrorKind::UnknownTool, message)
+            .hint(near.unwrap_or_else(|| "`haft tools` lists what there is".to_owned())));
     }
     Ok(all.into_iter().filter(|tool| names.is_empty() || names.contains(&tool.name)).collect())
+}
+
+/// Why a tool cannot be run: what nobody could try has not passed.
+fn unusable(tool: &Shelved) -> Option<String> {
+    let name = &tool.name;
+    if !tool.flaws.is_empty() || tool.manifest.is_none() {
+        return Some(tool.lines().collect::<Vec<_>>().join("\n"));
+    }
+    (!tool.standing.counts()).then(|| {
+        let changed = tool.standing == Standing::Changed;
+        let why = if changed { "it has changed since it was accepted" } else { "nobody has accepted it" };
+        format!("{why}; run `haft trust {name}`")
+    })
+}
+
+/// Why an example is not run, although the tool could be.
+fn idle(app: &App, manifest: &Manifest, example: &Example) -> Option<String> {
+    match &manifest.exec {
+        // Who promises nothing has nothing to gain from asking strangers.
+        Exec::Http(http) if example.expected_output.is_none() => {
+            let host = reach::of(http).filter(|own| !own.private)?;
+            Some(format!("without an `expected_output` nothing is sent to {}", host.rule))
+        }
+        Exec::Mcp(mcp) if app.bridge().is_none_or(|bridge| !bridge.has(&mcp.server)) => {
+            let server = inert(&mcp.server);
+            Some(format!("no server `{server}` is bridged; `haft mcp add {server}` bridges it"))
+        }
+        _ => None,
+    }
+}
+
+impl Tests {
+    fn run_all(&mut self, app: &App, tool: &Shelved, approver: &dyn Approver) -> Result<(), Failure> {
+        let Some(manifest) = &tool.manifest else { return Ok(()) };
+        if manifest.examples.is_empty() {
+            self.without.push(tool.name.clone());
+        }
+        for (example, number) in manifest.examples.iter().zip(1..) {
+            match idle(app, manifest, example) {
+                Some(why) => self.skipped.push(Skipped { tool: tool.name.clone(), example: number, why }),
+                None => self.add(app, test(app, manifest, (number, example), approver)?),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, app: &App, tested: Tested) {
+        tell(app, &tested);
+        self.passed += usize::from(tested.passed);
+        self.failed += usize::from(!tested.passed);
+        self.examples.push(tested);
+    }
 }
 
 fn test(
@@ -88,7 +137,7 @@ fn test(
     let outcome = app.block_on(app.haft.call(call, approver, &Halt::new()));
     let why = judge(manifest, example, &outcome);
     let description = example.description.clone();
-    Ok(Tested { tool: manifest.name.clone(), example: number, description, passed: why.is_none(), why })
+    Ok(Tested { tool: manifest.name.clone(), example: Some(number), description, passed: why.is_none(), why })
 }
 
 /// Why an outcome is not what the example promises.
@@ -111,7 +160,8 @@ fn tell(app: &App, tested: &Tested) {
     }
     let what = tested.description.as_deref().map(|text| format!(": {}", inert(text))).unwrap_or_default();
     let mark = if tested.passed { paint(GOOD, "pass") } else { paint(BAD, "FAIL") };
-    style::out(&format!("{mark}  {} example {}{what}", tested.tool, tested.example));
+    let example = tested.example.map(|number| format!(" example {number}")).unwrap_or_default();
+    style::out(&format!("{mark}  {}{example}{what}", tested.tool));
     for line in tested.why.iter().flat_map(|why| why.lines()) {
         style::out(&format!("      {}", paint(FAINT, inert(line))));
     }
@@ -125,8 +175,9 @@ fn conclude(app: &App, tests: &Tests) {
     for name in &tests.without {
         style::note(&format!("{}  {name} has no examples", paint(CARE, "none")));
     }
-    for name in &tests.skipped {
-        style::note(&format!("{}  {name} was not run: `haft tools {name}` says why", paint(CARE, "skip")));
+    for Skipped { tool, example, why } in &tests.skipped {
+        style::note(&format!("{}  {tool} example {example}: {why}", paint(CARE, "skip")));
     }
-    style::note(&paint(FAINT, format!("{} passed, {} failed", tests.passed, tests.failed)));
+    let skipped = if tests.skipped.is_empty() { String::new() } else { format!(", {} skipped", tests.skipped.len()) };
+    style::note(&paint(FAINT, format!("{} passed, {} failed{skipped}", tests.passed, tests.failed)));
 }

@@ -68,7 +68,12 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
 
 /// What is worth knowing of tools that are files: of all of them, or of one.
 fn warn(shelf: &Report, name: Option<&str>) {
-    for warning in shelf.warnings() {
+    let about = name.map(|name| Report {
+        // One that cannot be used at all is told about by the command's own failure.
+        tools: shelf.tools.iter().filter(|tool| tool.name == name && tool.manifest.is_some()).cloned().collect(),
+        notes: Vec::new(),
+    });
+    for warning in about.as_ref().unwrap_or(shelf).warnings() {
         style::warn(&warning);
     }
     let uncounted = |tool: &&Shelved| {

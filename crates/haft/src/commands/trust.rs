@@ -1,10 +1,11 @@
 //! `haft trust`: accepting what a project brings along, after looking at it.
 
-use super::tools::manifest;
+mod show;
+
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, TrustArgs};
 use crate::config::Trust;
-use crate::style::{self, BOLD, CARE, FAINT, paint};
+use crate::style;
 use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::shelf::{Offer, Shelf};
@@ -41,7 +42,7 @@ pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
         return revoke(common, args, &ground, (&store, &shelf, &runtime));
     }
     let wanted = wanted(args, &ground, (&store, &shelf, &runtime))?;
-    if wanted.is_new() && !args.yes && !confirmed(&ground, &wanted) {
+    if wanted.is_new() && !args.yes && !confirmed(common, &ground, &wanted)? {
         return Err(CallError::new(ErrorKind::Rejected, "not trusted").into());
     }
     accept(common, &ground, wanted, (&store, &shelf, &runtime))
@@ -95,11 +96,12 @@ fn accept(
         runtime.block_on(store.trust(ground.paths.root(), Some(digest)))?;
     }
     let names: Vec<String> = wanted.tools.iter().map(|offer| offer.name().to_owned()).collect();
+    let shown = show::data(&wanted.tools);
     if !names.is_empty() {
         runtime.block_on(shelf.accept_as_shown(wanted.tools))?;
     }
     if common.json() {
-        let mut said = json!({ "tools": names });
+        let mut said = json!({ "tools": names, "shown": shown });
         if let (Some((digest, _)), Some(state)) = (wanted.config, state) {
             said["file"] = json!(ground.paths.project_config());
             said["state"] = json!(state);
@@ -152,59 +154,30 @@ fn revoke(
     Ok(0)
 }
 
-/// Shows what would be accepted, and asks once.
-fn confirmed(ground: &Ground, wanted: &Wanted) -> bool {
+/// Shows what would be accepted, and asks once. Whoever is no person at a terminal has to say that nobody looks.
+fn confirmed(common: &Common, ground: &Ground, wanted: &Wanted) -> Result<bool, CallError> {
     let mut things = Vec::new();
     if let Some((_, before)) = wanted.config.filter(|(_, before)| *before != Trust::Trusted) {
-        show_config(ground, before);
+        show::config(ground, before);
         things.push("let this file decide what runs here without asking".to_owned());
     }
     for offer in &wanted.tools {
-        show_tool(ground, offer);
+        show::tool(ground, offer);
     }
     match wanted.tools.len() {
         0 => {}
         1 => things.push("let agents use this tool with these permissions".to_owned()),
         count => things.push(format!("let agents use these {count} tools with these permissions")),
     }
-    // Without a terminal the command itself is the answer: whoever runs it could as well add --yes.
     if !std::io::stdin().is_terminal() {
-        return true;
+        let nobody = CallError::invalid("there is no terminal to ask at, and nothing was accepted")
+            .hint("look at it, and accept it with --yes");
+        return Err(if common.json() { nobody.details(json!({ "shown": show::data(&wanted.tools) })) } else { nobody });
     }
     let mut stderr = anstream::stderr().lock();
     let _ = write!(stderr, "{}? [y/N] ", things.join(", and "));
     let _ = stderr.flush();
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
-    matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
-fn show_config(ground: &Ground, before: Trust) {
-    for line in ground.layers.project_text().unwrap_or_default().lines() {
-        style::note(&haft_core::preview::inert(line));
-    }
-    if before == Trust::Changed {
-        style::note(&paint(CARE, "you trusted an earlier version of this file; it has changed since"));
-    }
-}
-
-/// A tool: what it may do, then what it does, then what changed.
-fn show_tool(ground: &Ground, offer: &Offer) {
-    let inert = haft_core::preview::inert;
-    style::note("");
-    let at = ground.paths.shown(&offer.file);
-    style::note(&format!("{} {}", paint(BOLD, offer.name()), paint(FAINT, format!("({})", inert(&at)))));
-    for line in manifest::summary(&offer.manifest) {
-        style::note(&format!("  {line}"));
-    }
-    if !offer.files.is_empty() {
-        style::note(&format!("  {:<10}{}", "files", inert(&offer.files.join(", "))));
-    }
-    if offer.diff.is_some() || !offer.changed.is_empty() {
-        style::note(&paint(CARE, "  you accepted an earlier version of this tool; since then:"));
-        let diff = offer.diff.as_deref().unwrap_or_default();
-        for line in offer.changed.iter().map(String::as_str).chain(diff.lines()) {
-            style::note(&format!("  {}", inert(line)));
-        }
-    }
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

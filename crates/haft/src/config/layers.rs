@@ -14,6 +14,7 @@ use haft_core::grant::DEFAULT_USES;
 use haft_core::record::Digest;
 use haft_store::{Store, StoreError};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Whether a project's configuration counts.
@@ -59,6 +60,13 @@ pub fn load(paths: &Paths, environment: Choices, flags: Choices) -> Result<Layer
     let project = read(&paths.project_config(), paths)?;
     let glee = if project.is_none() { glee(&paths.root().join(".glee/config.yml")) } else { None };
     Ok(Layers { user: read(&paths.user_config(), paths)?, project, glee, paths: paths.clone(), environment, flags })
+}
+
+/// The servers that either file bridges, by name, whether the project's counts or not.
+pub fn servers_named(paths: &Paths) -> Result<BTreeSet<String>, ConfigError> {
+    let layers = load(paths, Choices::default(), Choices::default())?;
+    let both = [&layers.user, &layers.project].into_iter().flatten();
+    Ok(both.flat_map(|layer| layer.config.mcp.servers.keys().map(|name| name.value.clone())).collect())
 }
 
 /// Reads the user's file alone. For looking back in a project whose own file cannot be read: it must not

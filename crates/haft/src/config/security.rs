@@ -164,7 +164,8 @@ pub(super) fn secrets(said: &BTreeMap<Text, SecretSaid>) -> Result<BTreeMap<Stri
     let mut sources = BTreeMap::new();
     for (name, SecretSaid { command, hosts }) in said {
         if !is_name(&name.value) {
-            let why = "a secret's name is written like a variable's: A-Z, digits and _";
+            let why =
+                "a secret's name is written like a variable's: A-Z, digits and _; HAFT_*, PATH and the like are none";
             return Err(ConfigError::malformed(&name.spot, why));
         }
         if command.as_ref().is_some_and(|words| words.first().is_none_or(|program| program.value.is_empty())) {

@@ -3,6 +3,7 @@
 use super::outline::variable;
 use super::schema::Resolver;
 use super::{Document, Operation, ident};
+use haft_core::manifest::reach;
 use haft_core::web::Target;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -258,6 +259,8 @@ impl Draft {
             "GET" => json!({"required": false}),
             method => json!({"required": true, "reason": format!("Sends a {method} request to {}", base.authority())}),
         };
+        // One host, in the form that lets a request through also where it is a service of one's own.
+        let network = reach::own(base.url()).map_or(json!(true), |own| json!([own.rule]));
         let mut schema = json!({"type": "object", "additionalProperties": false, "properties": self.properties});
         if !self.required.is_empty() {
             schema["required"] = self.required.into();
@@ -265,7 +268,7 @@ impl Draft {
         json!({
             "name": name, "description": operation.line(DESCRIPTION_MAX), "kind": "http", "version": 1,
             "inputs": {"schema": schema}, "outputs": {"format": format(operation)}, "exec": {"http": http},
-            "permissions": {"network": true, "fs": {"read": [], "write": []}, "secrets": secrets},
+            "permissions": {"network": network, "fs": {"read": [], "write": []}, "secrets": secrets},
             "approval": approval
         })
     }

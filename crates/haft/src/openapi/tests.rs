@@ -98,7 +98,8 @@ fn a_read_is_a_manifest_that_asks_nobody() {
           limit: ${limit}
           status: ${status}
     permissions:
-      network: true
+      network:
+      - petstore.example.com
       fs:
         read: []
         write: []
@@ -158,7 +159,8 @@ fn a_write_is_a_manifest_that_asks() {
           tag: ${tag}
           parent: ${parent}
     permissions:
-      network: true
+      network:
+      - petstore.example.com
       fs:
         read: []
         write: []

@@ -104,6 +104,12 @@ fn a_servers_tools_become_manifests_to_review() {
         assert!(manifest.contains(part), "{part}: {manifest}");
     }
     assert_eq!(env.err("rug_add", json!({})).0, "denied", "nobody has accepted it");
+    assert_eq!(env.run(&["trust", "rug_add", "--yes"]).code, 0);
+    for name in ["glee_tool", "tool.call"] {
+        // Its process makes one call, and so meets the server only for that.
+        let ran = env.run(&["call", name, r#"{"name": "rug_add", "params": {}, "args": {}}"#, "--yes", "--json"]);
+        assert!(!ran.stdout.contains("there is no tool"), "{name}: {} {}", ran.stdout, ran.stderr);
+    }
     let missing = env.run(&["import", "mcp", "rug", "nothing"]);
     assert!(missing.code == 1 && missing.stderr.contains("has no tool"), "{}", missing.stderr);
 }

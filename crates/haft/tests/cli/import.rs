@@ -15,11 +15,30 @@ fn an_openapi_document_becomes_tools_to_review() {
     let ran = env.run(&["import", "openapi", "petstore.yml", "--only", "list*"]);
     assert!(ran.code == 0 && ran.stdout.contains(".haft/tools/petstore_list_pets/tool.yml"), "{}", ran.stderr);
     assert!(ran.stderr.contains("haft trust"), "{}", ran.stderr);
+    assert!(env.read(".haft/tools/petstore_list_pets/tool.yml").contains("network:\n  - petstore.example.com\n"));
     let again = env.run(&["import", "openapi", "petstore.yml", "--only", "list*"]);
     assert!(again.code == 1 && again.stderr.contains("--force"), "{}", again.stderr);
     assert_eq!(env.run(&["import", "openapi", "petstore.yml", "--only", "list*", "--force"]).code, 0);
     let (outcome, code) = env.call("petstore_list_pets", json!({}), &["--yes"]);
     assert_eq!(code, 3, "it is not accepted: {outcome}");
+}
+
+#[test]
+fn what_is_imported_from_a_service_of_ones_own_runs() {
+    let env = Env::new();
+    let port = crate::shelf::answering(r#"[{"id": "1", "name": "Rex"}]"#);
+    env.file("petstore.yml", PETSTORE);
+    let url = format!("http://127.0.0.1:{port}/v1");
+    let ran = env.run(&["import", "openapi", "petstore.yml", "--only", "list*", "--url", &url]);
+    assert!(ran.stderr.contains(&format!("`127.0.0.1:{port}` is private")), "{}", ran.stderr);
+    let lint = env.run(&["lint"]);
+    assert_eq!((lint.code, lint.stdout.as_str()), (0, "Nothing is wrong with 1 tool.\n"));
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    let mut call = env.command(&["call", "petstore_list_pets", "limit:=3", "--yes", "--json"]);
+    let ran = crate::Ran::from(call.env("PETSTORE_TOKEN", "t0p-s3cret").output().unwrap());
+    assert_eq!(ran.json()["data"], json!([{"id": "1", "name": "Rex"}]), "{}", ran.stdout);
+    let typed = env.run(&["call", "petstore_list_pets", "limit=3", "--yes"]);
+    assert!(typed.code == 2 && typed.stderr.contains("`limit=3` is text; write `limit:=3`"), "{}", typed.stderr);
 }
 
 #[test]
@@ -42,6 +61,11 @@ fn claude_skills_become_tools_and_skills() {
         assert!(manifest.contains(part), "{part}: {manifest}");
     }
     assert_eq!(env.read(".haft/tools/pdf_tools_join/scripts/join.sh"), "#!/bin/sh\necho joined\n");
+    assert!(notes.contains("no argument may begin with `-`"), "{notes}");
+    let lint = env.run(&["lint", "pdf_tools_join"]);
+    assert_eq!((lint.code, lint.stdout.as_str()), (0, "Nothing is wrong with 1 tool.\n"));
+    let (kind, _, _) = env.err("pdf_tools_join", json!({"args": ["--output=/x"]}), &["--yes"]);
+    assert_eq!(kind, "invalid_input");
     assert_eq!(env.read(".haft/skills/style/references/words.md"), "short\n");
     let (_, code) = env.call("pdf_tools_join", json!({}), &["--yes"]);
     assert_eq!(code, 3, "it is not accepted");

@@ -44,7 +44,7 @@ fn each_flaw_is_a_line_and_no_bad_tool_hides_another() {
     tool(&env, "c_lint", "${q}", "${query}");
     tool(&env, "d_good", "", "");
     std::fs::create_dir_all(env.root().join(".haft/tools/e_empty")).unwrap();
-    env.file(".haft/tools/f_bytes/tool.yml", b"name: \xff\n");
+    env.file(".haft/tools/f_bytes/tool.yml", b"x: y\nb: \xff\n");
     env.file(".haft/tools/g_large/tool.yml", "x".repeat(10 << 20));
     env.file(".haft/tools/h_yaml/tool.yaml", "");
     let ran = env.run(&["lint"]);
@@ -58,7 +58,7 @@ fn each_flaw_is_a_line_and_no_bad_tool_hides_another() {
             ".haft/tools/c_lint/tool.yml:5:46: inputs.schema.properties.q: warning: is declared and not used: whoever gives it is not heard",
             ".haft/tools/c_lint/tool.yml:7:28: exec.http.url: `query` is used and not declared; name it under `inputs.schema.properties`",
             ".haft/tools/e_empty/tool.yml: is not there, so the directory is no tool",
-            ".haft/tools/f_bytes/tool.yml: has a byte in line 1 that is not UTF-8",
+            ".haft/tools/f_bytes/tool.yml:2:4: has a byte here that is not UTF-8",
             ".haft/tools/g_large/tool.yml:1:1: it is larger than 256 KiB, and a manifest may not be",
             ".haft/tools/h_yaml/tool.yml: is not there; tool.yaml is, and has to be called tool.yml",
             "7 errors, 1 warning in 8 tools.",
@@ -123,6 +123,9 @@ fn programs_and_modules_are_looked_at() {
         ("./linked.sh", 1, "is outside of the project"),
         (outside.to_str().unwrap(), 1, "is outside of the project"),
         ("./env.py", 0, "warning: its first line asks for any `python3`"),
+        ("env.py", 0, "warning: is not installed here: a name without a slash is looked up on the PATH"),
+        ("sh, cwd: ../..", 1, "exec.command.cwd: leads out of the project"),
+        ("sh, cwd: gone", 1, "exec.command.cwd: is not there"),
         ("no-such-program-anywhere", 0, "warning: is not installed here"),
         ("/bin/sh", 0, "Nothing is wrong"),
     ] {
@@ -138,6 +141,11 @@ fn programs_and_modules_are_looked_at() {
     assert!(env.run(&["lint"]).stdout.contains("warning: imports `requests`, and no `venv` says which one"));
     env.file(".haft/tools/run/tool.yml", python.replace("function: run", "function: run, venv: .venv"));
     assert!(env.run(&["lint"]).stdout.contains("`python3 -m venv .venv` makes it"));
+    env.file(".venv/bin/python3", "");
+    assert!(env.run(&["lint"]).stdout.contains("is no virtual environment below the project"));
+    env.file(".venv/pyvenv.cfg", "");
+    let ran = env.run(&["lint"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Nothing is wrong with 1 tool.\n"));
 }
 
 #[test]
@@ -168,6 +176,7 @@ fn machines_read_it_as_well() {
     assert_eq!(ran.code, 1);
     assert_eq!((&report["tools"], &report["errors"], &report["warnings"]), (&json!(2), &json!(3), &json!(0)));
     assert_eq!(report["flaws"][1]["path"], "version");
+    assert_eq!(env.run(&["lint", "--format", "text", "--json"]).json(), report, "stdout carries JSON and nothing else");
     let sarif = env.run(&["lint", "--format", "sarif"]).json();
     assert_eq!(sarif["version"], "2.1.0");
     let run = &sarif["runs"][0];
@@ -196,7 +205,7 @@ fn five_thousand_tools_are_looked_at_and_twins_are_told() {
     let ran = env.run(&["lint"]);
     assert_eq!(
         ran.stdout,
-        ".glee/tools/t0001/tool.yml:1:1: name: warning: .haft/tools/t0001/tool.yml has the same name; only one of them can be called\n\
+        ".glee/tools/t0001/tool.yml:1:1: name: warning: .haft/tools/t0001/tool.yml has the same name, and counts instead\n\
          1 warning in 5001 tools, no errors.\n"
     );
 }
@@ -217,6 +226,82 @@ fn your_own_tools_are_looked_at_when_asked_for() {
 }
 
 #[test]
+fn paths_of_your_own_tools_begin_beside_them() {
+    let env = Env::new();
+    let dir = env.dir.path().join("home/.config/haft/tools/mine");
+    std::fs::create_dir_all(&dir).unwrap();
+    let text = "name: mine\ndescription: Run\nkind: command\nversion: 1\ninputs: {schema: {type: object}}\n\
+        outputs: {format: text}\nexec: {command: {entrypoint: ./run.sh}}\n\
+        permissions: {network: false, fs: {read: [], write: []}}\napproval: {required: false}\n";
+    std::fs::write(dir.join("tool.yml"), text).unwrap();
+    let script = env.file("run.sh", "#!/bin/sh\necho the project\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = env.run(&["lint", "--global", "mine"]);
+    assert!(ran.code == 1 && ran.stdout.contains("begin beside its manifest"), "{}", ran.stdout);
+    assert_eq!(env.err("mine", json!({}), &["--yes"]).1, "there is no program `./run.sh`");
+    std::fs::rename(&script, dir.join("run.sh")).unwrap();
+    assert_eq!(env.run(&["lint", "--global", "mine"]).stdout, "Nothing is wrong with 1 tool.\n");
+    assert_eq!(env.ok("mine", json!({}))["output"], "the project\n");
+    // It stands before a project's of its name, whether it is looked at or not.
+    tool(&env, "mine", "", "");
+    let ran = env.run(&["lint"]);
+    assert!(ran.stdout.contains("~/.config/haft/tools/mine/tool.yml has the same name, and counts"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_pipeline_knows_the_other_tools_and_servers() {
+    let env = Env::new();
+    let steps = |steps: &str| {
+        let text = GOOD.replace("NAME", "pipe").replace("kind: http", "kind: pipeline").replace("[a.test]", "false");
+        let (before, after) = text.split_once("exec:").unwrap();
+        let after = after.split_once('\n').unwrap().1;
+        let output = "\"${q} ${steps.b.success} ${steps.b.data.0.name}\"";
+        let exec = format!("exec: {{pipeline: {{steps: [{steps}], output: {output}}}}}");
+        env.file(".haft/tools/pipe/tool.yml", format!("{before}{exec}\n{after}"));
+    };
+    tool(&env, "other", "", "");
+    let own = env.dir.path().join("home/.config/haft/tools/mine");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("tool.yml"), GOOD.replace("NAME", "mine")).unwrap();
+    env.config("mcp: {servers: {github: {command: none}}}\n");
+    steps("{id: a, tool: other}, {id: b, tool: mine}, {id: c, tool: \"mcp:github:search\"}");
+    let ran = env.run(&["lint", "pipe"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Nothing is wrong with 1 tool.\n"));
+    steps("{id: a, tool: othr}, {id: b, tool: mine}, {id: c, tool: \"mcp:gitlab:search\"}");
+    let ran = env.run(&["lint", "pipe"]);
+    assert!(ran.code == 1 && ran.stdout.contains("there is no tool `othr`; did you mean `other`?"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tool: warning: no server `gitlab` is bridged here; did you mean"), "{}", ran.stdout);
+    env.config("nonsense: [");
+    assert!(!env.run(&["lint", "pipe"]).stdout.contains("gitlab"), "what nobody can know is not judged");
+}
+
+#[test]
+fn a_manifest_beside_the_tools_is_told() {
+    let env = Env::new();
+    tool(&env, "look", "", "");
+    env.file(".haft/tools/notes.md", "fine");
+    env.file(".haft/tools/lost.yml", GOOD);
+    let ran = env.run(&["lint"]);
+    assert_eq!(
+        ran.stdout,
+        ".haft/tools/lost.yml: warning: is no tool: a tool is a directory with a tool.yml in it\n\
+         1 warning in 1 tool, no errors.\n"
+    );
+    assert_eq!(env.run(&["lint", "look"]).stdout, "Nothing is wrong with 1 tool.\n");
+}
+
+#[test]
+fn a_network_is_narrowed_to_the_host_that_is_asked() {
+    let env = Env::new();
+    tool(&env, "wide", "network: [a.test]", "network: true");
+    let ran = env.run(&["lint"]);
+    assert!(ran.code == 0 && ran.stdout.contains("the request goes to `a.test` alone"), "{}", ran.stdout);
+    assert_eq!(env.run(&["lint", "--strict"]).code, 1);
+    assert_eq!(env.run(&["lint", "--fix"]).stdout, "1 flaw mended; Nothing is wrong with 1 tool.\n");
+    assert!(env.read(".haft/tools/wide/tool.yml").contains("network: [\"a.test\"]"));
+}
+
+#[test]
 fn a_broken_configuration_does_not_matter() {
     let env = Env::new();
     env.config("nonsense: [");
@@ -234,7 +319,15 @@ fn every_new_tool_is_clean_and_nothing_is_overwritten() {
         assert!(ran.stdout.starts_with(&format!("made .haft/tools/my_{kind}/tool.yml\n")), "{}", ran.stdout);
     }
     let ran = env.run(&["lint"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Nothing is wrong with 5 tools.\n"));
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            0,
+            ".haft/tools/my_mcp/tool.yml:23:5: exec.mcp.server: warning: no server `documents` is bridged here; \
+             `haft mcp add documents` bridges it\n1 warning in 5 tools, no errors.\n"
+        )
+    );
+    assert!(env.read(".haft/tools/my_http/tool.yml").contains("${API_KEY}"));
     let script = env.root().join(".haft/tools/my_command/run.sh");
     assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o111, 0o111);
     let greeted = std::process::Command::new(&script).args(["--", "$(id) Ada"]).output().unwrap();

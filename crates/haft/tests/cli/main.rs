@@ -16,6 +16,7 @@ mod hostile;
 mod import;
 mod lint;
 mod log;
+mod made_tools;
 mod many;
 mod media;
 #[path = "../../../../tests/real/needs.rs"]

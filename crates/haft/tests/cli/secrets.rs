@@ -48,7 +48,12 @@ fn bad_ones_are_refused_and_damage_is_an_error() {
         assert_eq!(set(&env, name, value, flags).0, 2, "{name} {value:?}");
     }
     assert_eq!(env.run(&["secret", "set", "A"]).code, 2, "nobody can be asked");
-    assert_eq!(set(&env, "A", "value", &[]).0, 0);
+    let (code, said) = set(&env, "HAFT_SECRET_PASSPHRASE", "value", &[]);
+    assert!(code == 2 && said.contains("is no name for a secret"), "{said}");
+    let (code, said) = set(&env, "A", "abc\n", &[]);
+    assert!(code == 0 && said.contains("masked nowhere"), "{said}");
+    let (code, said) = set(&env, "A", "value", &[]);
+    assert!(code == 0 && !said.contains("masked nowhere"), "{said}");
     std::fs::write(env.store().with_file_name("secrets.json"), "{}").unwrap();
     let ran = env.run(&["secret", "list"]);
     assert!(ran.code != 0 && ran.stderr.contains("damaged"), "{}", ran.stderr);

@@ -73,7 +73,10 @@ fn a_bad_file_is_told_where_tools_are_listed_and_nowhere_else() {
     assert_eq!((good.code, good.stderr.as_str()), (0, ""), "one call reads one manifest");
     let (kind, said, code) = env.err("bad", json!({}), &[]);
     assert!(kind == "invalid_input" && code == 2 && said.contains("tools/bad/tool.yml:"), "{said}");
-    assert_eq!(env.run(&["tools", "bad"]).code, 2);
+    own(&env, "worse", "name: [");
+    let one = env.run(&["tools", "bad"]);
+    assert!(one.code == 2 && one.stderr.contains("tools/bad/tool.yml:"), "{}", one.stderr);
+    assert!(!one.stderr.contains("worse"), "one is asked about: {}", one.stderr);
     let doctor = env.run(&["doctor"]).stdout;
     assert!(doctor.contains("care  tools") && doctor.contains("tools/bad/tool.yml:"), "{doctor}");
 }
@@ -146,10 +149,54 @@ fn examples_are_run_and_compared() {
     assert_eq!((ran.code, &report["failed"], &report["passed"]), (1, &json!(1), &json!(1)), "{report}");
     let why = report["examples"][0]["why"].as_str().unwrap();
     assert!(why.contains("answer") && why.contains("43") && why.contains("42"), "{why}");
-    assert_eq!(env.run(&["test", "nothing"]).code, 1);
+    for command in ["test", "trust", "lint", "tools", "call"] {
+        assert_eq!(env.run(&[command, "nothing"]).code, 2, "{command}");
+    }
     env.file(".haft/tools/new/tool.yml", asks("new", port, &examples("...")));
-    let ran = env.run(&["test", "new"]);
-    assert!(ran.code == 1 && ran.stderr.contains("new was not run"), "{}", ran.stderr);
+    for named in [&["test", "new"][..], &["test"]] {
+        let ran = env.run(named);
+        assert!(ran.code == 1 && ran.stdout.contains("FAIL  new\n"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("nobody has accepted it; run `haft trust new`"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_new_tool_of_every_kind_passes_or_is_skipped() {
+    let env = Env::new();
+    for (kind, passed, skipped) in
+        [("http", 0, 1), ("command", 2, 0), ("python", 2, 0), ("mcp", 0, 1), ("pipeline", 1, 0)]
+    {
+        let name = format!("my_{kind}");
+        assert_eq!(env.run(&["new", &name, "--kind", kind]).code, 0);
+        assert_eq!(env.run(&["trust", &name, "--yes"]).code, 0);
+        let ran = env.run(&["test", &name, "--json"]);
+        let report = ran.json();
+        assert_eq!((ran.code, &report["failed"], &report["passed"]), (0, &json!(0), &json!(passed)), "{report:#}");
+        assert_eq!(report["skipped"].as_array().unwrap().len(), skipped, "{report:#}");
+    }
+    let ran = env.run(&["test", "my_http", "my_mcp"]);
+    let why = "skip  my_http example 1: without an `expected_output` nothing is sent to api.github.com";
+    assert!(ran.stderr.contains(why) && ran.stderr.contains("`haft mcp add documents`"), "{}", ran.stderr);
+    assert!(ran.code == 0 && ran.stderr.contains("0 passed, 0 failed, 2 skipped"), "{}", ran.stderr);
+}
+
+/// The first block of the document, line by line as it stands there.
+#[test]
+fn the_documents_first_block_runs_as_shown() {
+    let env = Env::new();
+    let text = include_str!("../../../../docs/write-a-tool.md");
+    let block = text.split("```").nth(1).unwrap();
+    let lines: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("haft ")).collect();
+    assert_eq!(lines.len(), 5, "{block}");
+    for line in lines {
+        let mut words: Vec<&str> = line.split('#').next().unwrap().split_whitespace().collect();
+        if words[0] == "trust" {
+            // There is nobody to ask here, as the comment beside it says.
+            words.push("--yes");
+        }
+        let ran = env.run(&words);
+        assert_eq!(ran.code, 0, "{line}: {}{}", ran.stdout, ran.stderr);
+    }
 }
 
 /// A client that speaks to `haft mcp` line by line.

@@ -22,9 +22,10 @@ fn an_untrusted_project_cannot_loosen() {
 fn a_trusted_project_counts_until_it_changes() {
     let env = Env::new();
     env.file(".haft/config.yml", LOOSE);
-    let trusted = env.run(&["trust"]);
-    assert_eq!(trusted.code, 0);
-    assert!(trusted.stderr.contains("auto_approve"), "it shows what is trusted: {}", trusted.stderr);
+    let looked = env.run(&["trust"]);
+    assert_eq!((looked.code, write(&env)), (2, 4), "whoever cannot be asked has not said yes");
+    assert!(looked.stderr.contains("auto_approve"), "it shows what would be trusted: {}", looked.stderr);
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
     assert_eq!(write(&env), 0);
     env.file(".haft/config.yml", format!("{LOOSE}autonomy: standard\n"));
     assert_eq!(env.call("file.write", json!({"path": "b.txt", "content": "x"}), &["--no-input"]).1, 4);

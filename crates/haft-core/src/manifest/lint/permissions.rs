@@ -3,6 +3,7 @@
 use super::super::ceiling::is_within;
 use super::super::fix::Fix;
 use super::super::flaw::Flaw;
+use super::super::reach::{self, Own};
 use super::super::template::{Piece, pieces};
 use super::super::{Exec, Http, Manifest, Reachable};
 use crate::host::Host;
@@ -12,10 +13,10 @@ use url::Url;
 pub(super) fn check(manifest: &Manifest, flaws: &mut Vec<Flaw>) {
     match &manifest.exec {
         Exec::Http(http) => {
-            flaws.extend(host_is_fixed(http));
-            match readable(http) {
-                Ok(url) => way(manifest, &url, flaws),
-                Err(message) => flaws.push(Flaw::error("url", "/exec/http/url", message)),
+            match (host_is_fixed(http), readable(http)) {
+                (Some(flaw), _) => flaws.push(flaw),
+                (None, Ok(url)) => way(manifest, &url, flaws),
+                (None, Err(message)) => flaws.push(Flaw::error("url", "/exec/http/url", message)),
             }
             files(manifest, "a request uses no files", flaws);
         }
@@ -76,28 +77,48 @@ fn readable(http: &Http) -> Result<Url, String> {
 
 /// Whom a request reaches, and what it takes along.
 fn way(manifest: &Manifest, url: &Url, flaws: &mut Vec<Flaw>) {
-    let Some(host) = url.host_str().and_then(Host::read) else { return };
-    let port = url.port_or_known_default().unwrap_or_default();
-    match &manifest.permissions.network {
-        Reachable::Any(true) => {}
-        Reachable::Hosts(hosts) if hosts.iter().any(|rule| rule.covers(&host, port)) => {
-            let own: Vec<String> =
-                hosts.iter().filter(|rule| rule.covers(&host, port)).map(ToString::to_string).collect();
-            if own.len() < hosts.len() {
-                let why = format!("the request goes to {host} alone");
-                flaws.push(wide("/permissions/network", json!(own), &why));
-            }
-        }
-        _ => {
-            let message = format!("does not reach `{host}`; say `network: [{host}]`");
-            flaws.push(Flaw::error("permissions-narrow", "/permissions/network", message));
-        }
-    }
+    let Some((own, host)) = reach::own(url).zip(url.host_str().and_then(Host::read)) else { return };
+    flaws.extend(reached(&manifest.permissions.network, url, &own, &host));
     let loopback = matches!(&host, Host::Address(address) if address.is_loopback()) || host.to_string() == "localhost";
     if url.scheme() == "http" && !loopback && !manifest.permissions.secrets.is_empty() {
         let message = "is not encrypted, and everybody on the way could read the secrets; use https";
         flaws.push(Flaw::error("secret-plain", "/exec/http/url", message));
     }
+}
+
+/// Whether the request is let through, and nobody else.
+fn reached(network: &Reachable, url: &Url, own: &Own, host: &Host) -> Option<Flaw> {
+    const AT: &str = "/permissions/network";
+    let port = url.port_or_known_default().unwrap_or_default();
+    let narrow = Fix::Set { pointer: AT.to_owned(), value: json!([own.rule]) };
+    let private = "is reached only if it is named with its port";
+    let Reachable::Hosts(hosts) = network else {
+        let any = *network == Reachable::Any(true);
+        let message = match (any, own.private) {
+            (true, true) => format!("`true` is the public web, and `{}` is private, so it {private}", own.rule),
+            (true, false) => format!("is wider than it can use: the request goes to `{}` alone", own.rule),
+            (false, _) => return Some(Flaw::error("permissions-narrow", AT, unreached(own))),
+        };
+        // It is the web's usual spelling, and works.
+        return Some(Flaw::warning("permissions-wide", AT, message).mended_by(narrow));
+    };
+    let covering: Vec<_> = hosts.iter().filter(|rule| rule.covers(host, port)).collect();
+    if covering.is_empty() {
+        return Some(Flaw::error("permissions-narrow", AT, unreached(own)));
+    }
+    if own.private && !covering.iter().any(|rule| rule.host().is_some() && rule.port().is_some()) {
+        let message = format!("`{}` is private, and {private}", own.rule);
+        return Some(Flaw::warning("permissions-narrow", AT, message).mended_by(narrow));
+    }
+    let kept: Vec<String> = covering.iter().map(ToString::to_string).collect();
+    let why = format!("the request goes to {host} alone");
+    (kept.len() < hosts.len()).then(|| wide(AT, json!(kept), &why))
+}
+
+fn unreached(own: &Own) -> String {
+    // What has a colon or a bracket in it is no plain word in YAML.
+    let quote = if own.rule.contains([':', '[']) { "\"" } else { "" };
+    format!("does not reach `{}`; say `network: [{quote}{}{quote}]`", own.rule, own.rule)
 }
 
 /// Files outside the project are worth a look.

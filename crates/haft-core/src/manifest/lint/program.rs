@@ -5,7 +5,7 @@ use super::super::flaw::{Flaw, Severity};
 use super::super::template::{Piece, pieces};
 use super::super::{Command, Exec, Manifest, Python};
 use super::uses::Uses;
-use super::{Found, Module, Program};
+use super::{Found, Module, Place, Program, Whose};
 use serde_json::Value;
 
 /// They read programs from an argument.
@@ -15,13 +15,11 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua",
     "Rscript", "julia",
 ];
-/// Where programs are that are installed for everybody.
-const INSTALLED: &[&str] = &["/usr", "/bin", "/sbin", "/opt", "/nix/store"];
-
 pub(super) fn check(manifest: &Manifest, uses: &Uses<'_>, found: &Found, flaws: &mut Vec<Flaw>) {
     match &manifest.exec {
         Exec::Command(command) => {
             flaws.extend(placed(command, found));
+            flaws.extend(start("/exec/command/cwd", command.cwd.as_deref(), found));
             flaws.extend(unpinned(command, found));
             flaws.extend(shell_string(command));
             flaws.extend(option_like(command, uses));
@@ -37,20 +35,42 @@ fn at_entrypoint(message: impl Into<String>) -> Flaw {
 
 fn placed(command: &Command, found: &Found) -> Option<Flaw> {
     let path = &command.entrypoint;
-    let installed = INSTALLED.iter().any(|place| is_within(path, place));
+    let ground = found.whose.ground();
     let leads_out = path.contains('/') && !path.starts_with('/') && !is_within(path, ".");
     match &found.program {
-        _ if leads_out => Some(at_entrypoint("leads out of the project; what runs has to be in it, or be installed")),
-        Some(Program::Outside) if !installed => {
-            Some(at_entrypoint("is outside of the project, where it can change unseen; keep it in the project"))
+        _ if leads_out => {
+            Some(at_entrypoint(format!("leads out of {ground}; what runs has to be in it, or be installed")))
         }
-        Some(Program::Missing) if path.contains('/') => {
-            Some(at_entrypoint("is not there; paths begin at the project's root"))
+        Some(Program::Outside) => {
+            let message = format!("is outside of {ground}, where it can change unseen; keep it in {ground}");
+            Some(at_entrypoint(message))
         }
+        Some(Program::Missing) if path.contains('/') => Some(at_entrypoint(match found.whose {
+            Whose::Project => "is not there; paths begin at the project's root",
+            Whose::Own => "is not there; paths of a tool of yours begin beside its manifest",
+        })),
         // It may be where the tool is used.
-        Some(Program::Missing) => Some(Flaw { severity: Severity::Warning, ..at_entrypoint("is not installed here") }),
+        Some(Program::Missing) => {
+            let message = "is not installed here: a name without a slash is looked up on the PATH and nowhere else";
+            Some(Flaw { severity: Severity::Warning, ..at_entrypoint(message) })
+        }
         Some(Program::NotExecutable) => Some(at_entrypoint("is not executable; `chmod +x` makes it so")),
         _ => None,
+    }
+}
+
+/// Where it starts.
+fn start(pointer: &str, cwd: Option<&str>, found: &Found) -> Option<Flaw> {
+    let ground = found.whose.ground();
+    let leads_out = !is_within(cwd?, ".") && !cwd?.starts_with('/');
+    match found.start {
+        Some(Place::There) => None,
+        None if !leads_out => None,
+        Some(Place::Missing) => Some(Flaw::error("start", pointer, "is not there, and nothing can start in it")),
+        Some(Place::Outside) | None => {
+            let message = format!("leads out of {ground}; start in it, or in a directory under `permissions.fs`");
+            Some(Flaw::error("start", pointer, message))
+        }
     }
 }
 
@@ -112,7 +132,7 @@ fn unversioned(name: &str) -> &str {
     if bare.is_empty() { name } else { bare }
 }
 
-/// A text that stands alone as an argument could begin with `-`.
+/// What an argument begins with says whether it is an option, and a text may begin with `-`.
 fn option_like(command: &Command, uses: &Uses<'_>) -> Vec<Flaw> {
     let texts: Vec<Option<&str>> = command.args.iter().map(Value::as_str).collect();
     let ended = texts.iter().position(|text| *text == Some("--")).unwrap_or(texts.len());
@@ -120,17 +140,30 @@ fn option_like(command: &Command, uses: &Uses<'_>) -> Vec<Flaw> {
     for (index, text) in texts[..ended].iter().enumerate() {
         let pieces = pieces(text.unwrap_or_default()).unwrap_or_default();
         let Some(Piece::Name(name)) = pieces.first() else { continue };
-        // What stands behind an option is its value.
-        let valued =
-            index > 0 && texts[index - 1].is_some_and(|before| before.starts_with('-') && !before.contains('='));
-        if !valued && uses.inputs.get(name).is_some_and(|schema| is_free(schema)) {
-            let message = format!(
-                "`{name}` could begin with `-` and be taken for an option; put \"--\" before it, or give it a pattern"
-            );
+        let mut words = name.split('.');
+        let Some(input) = words.next().and_then(|first| uses.inputs.get(first)) else { continue };
+        // Of what nobody declared, anything is to be expected.
+        let inner = words.try_fold(*input, |schema, word| schema.get("properties")?.get(word));
+        if inner.is_none_or(is_free) {
+            let message = match index.checked_sub(1).and_then(|before| texts[before]).filter(|text| is_option(text)) {
+                Some(option) => {
+                    let written = if option.starts_with("--") { format!("{option}=") } else { option.to_owned() };
+                    let better = crate::preview::cut(&crate::preview::inert(&written), 40);
+                    format!("`{name}` could begin with `-` and be taken for an option; write \"{better}${{{name}}}\"")
+                }
+                None => format!(
+                    "`{name}` could begin with `-` and be taken for an option; put \"--\" before it, or give it a pattern"
+                ),
+            };
             flaws.push(Flaw::warning("option-like", format!("/exec/command/args/{index}"), message));
         }
     }
     flaws
+}
+
+/// `-n`, `--name`, without a value.
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-') && !text.contains(['=', '$'])
 }
 
 /// Whether a schema lets any text in.
@@ -147,12 +180,12 @@ fn is_free(schema: &Value) -> bool {
 }
 
 fn module(python: &Python, found: &Found) -> Vec<Flaw> {
-    let mut flaws = Vec::new();
+    let mut flaws: Vec<Flaw> = start("/exec/python/cwd", python.cwd.as_deref(), found).into_iter().collect();
     let venv = python.venv.as_deref();
-    for (pointer, path) in [("/exec/python/cwd", python.cwd.as_deref()), ("/exec/python/venv", venv)] {
-        if path.is_some_and(|path| !path.starts_with('/') && !is_within(path, ".")) {
-            flaws.push(Flaw::error("module", pointer, "leads out of the project"));
-        }
+    if venv.is_some_and(|path| !path.starts_with('/') && !is_within(path, ".")) {
+        let message = format!("leads out of {}", found.whose.ground());
+        flaws.push(Flaw::error("module", "/exec/python/venv", message));
+        return flaws;
     }
     let module = &python.module;
     match &found.module {
@@ -169,9 +202,15 @@ fn module(python: &Python, found: &Found) -> Vec<Flaw> {
         }
         _ => {}
     }
-    if let (Some(venv), Some(false)) = (venv, found.venv) {
-        let message = format!("has no interpreter; `python3 -m venv {}` makes it", crate::preview::inert(venv));
-        flaws.push(Flaw::error("module", "/exec/python/venv", message));
-    }
+    let shown = crate::preview::cut(&crate::preview::inert(venv.unwrap_or_default()), 80);
+    let message = match found.venv {
+        Some(Place::Missing) => format!("has no interpreter; `python3 -m venv {shown}` makes it"),
+        Some(Place::Outside) => {
+            let ground = found.whose.ground();
+            format!("is no virtual environment below {ground}: one that `python3 -m venv` made has a pyvenv.cfg")
+        }
+        Some(Place::There) | None => return flaws,
+    };
+    flaws.push(Flaw::error("module", "/exec/python/venv", message));
     flaws
 }

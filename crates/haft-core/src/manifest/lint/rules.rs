@@ -28,6 +28,8 @@ pub const RULES: &[Rule] = &[
     Rule { id: "secret-plain", asks: "Secrets do not travel unencrypted." },
     Rule { id: "secret-written", asks: "Secrets are named, not written down." },
     Rule { id: "secret-undeclared", asks: "Secrets that are used are declared." },
+    Rule { id: "secret-name", asks: "A secret is no variable of haft's own or of the system's." },
+    Rule { id: "secret-place", asks: "Secrets stand where nobody else can read them." },
     Rule { id: "secret-unused", asks: "Secrets that are declared are used." },
     Rule { id: "input-undeclared", asks: "Inputs that are used are declared." },
     Rule { id: "input-unused", asks: "Inputs that are declared are used." },
@@ -39,8 +41,12 @@ pub const RULES: &[Rule] = &[
     Rule { id: "interpreter-unpinned", asks: "It is said which interpreter runs a program." },
     Rule { id: "shell-string", asks: "No input becomes part of a program for a shell." },
     Rule { id: "option-like", asks: "An input cannot be taken for an option." },
+    Rule { id: "start", asks: "A program starts in the project, or where it may read." },
     Rule { id: "module", asks: "The python module and its environment are there." },
-    Rule { id: "step", asks: "Steps have names of their own, call tools that exist, and use what came before." },
+    Rule {
+        id: "step",
+        asks: "Steps have names of their own, call tools and servers that exist, and use what came before.",
+    },
     Rule { id: "schema", asks: "Schemas are valid JSON Schema 2020-12 of bounded effort." },
     Rule { id: "example", asks: "Examples fit the inputs and outputs that they show." },
 ];

@@ -144,7 +144,18 @@ fn a_request_goes_where_it_may() {
         http("read: []", "read: [\".\"]"),
         ["error: permissions-wide: 23:8: permissions.fs.read: is wider than it can use: a request uses no files"]
     );
-    assert!(http("network: [api.example.com]", "network: true").is_empty());
+    assert_eq!(
+        http("network: [api.example.com]", "network: true"),
+        [
+            "warning: permissions-wide: 22:3: permissions.network: is wider than it can use: the request goes to `api.example.com` alone"
+        ]
+    );
+    let (host, private) = ("https://api.example.com/search", "http://127.0.0.1:18971/v1");
+    let local = |network: &str| told(&HTTP.replace(host, private), "[api.example.com]", network, &Found::default());
+    assert_eq!(local("[\"127.0.0.1:18971\"]"), [""; 0]);
+    assert!(local("true")[0].contains("`127.0.0.1:18971` is private, so it is reached only if it is named"));
+    assert!(local("[127.0.0.1]")[0].starts_with("warning: permissions-narrow: 22:3"), "{:?}", local("[127.0.0.1]"));
+    assert!(local("false")[0].ends_with("say `network: [\"127.0.0.1:18971\"]`"));
 }
 
 #[test]
@@ -195,7 +206,7 @@ fn what_runs_is_in_the_project_or_installed() {
         let told = told(COMMAND, "./scan.sh", path, &with(program));
         assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
     }
-    assert!(told(COMMAND, "./scan.sh", "/usr/bin/git", &with(Program::Outside)).is_empty());
+    assert!(told(COMMAND, "./scan.sh", "/usr/bin/git", &with(Program::Runs(None))).is_empty());
     for (path, shebang, pinned) in [
         ("python3", None, false),
         ("node", None, false),
@@ -242,7 +253,20 @@ fn no_input_becomes_a_program_or_an_option() {
             "warning: option-like: 10:12: exec.command.args[0]: `path` could begin with `-` and be taken for an option; put \"--\" before it, or give it a pattern"
         ]
     );
-    assert!(shell("./scan.sh", "[--path, \"${path}\", \"${n}\"]").is_empty());
+    for (args, better) in [
+        ("[--path, \"${path}\", \"${n}\"]", "write \"--path=${path}\""),
+        ("[-p, \"${path}\", \"${n}\"]", "write \"-p${path}\""),
+        ("[\"${path}.txt\", \"${n}\"]", "put \"--\" before it"),
+    ] {
+        let told = shell("./scan.sh", args);
+        assert!(told.len() == 1 && told[0].contains(better), "{args}: {told:?}");
+    }
+    for args in ["[\"--path=${path}\", \"${n}\"]", "[\"./${path}\", \"${n}\"]", "[\"${n}\", --, \"${path}\"]"] {
+        assert_eq!(shell("./scan.sh", args), [""; 0], "{args}");
+    }
+    let deep = COMMAND.replace("path: {type: string}", "path: {properties: {a: {type: integer}}}");
+    assert_eq!(told(&deep, args, "[\"${path.a}\", \"${n}\"]", &Found::default()), [""; 0]);
+    assert_eq!(told(&deep, args, "[\"${path.b}\", \"${n}\"]", &Found::default()).len(), 1);
 }
 
 #[test]
@@ -263,8 +287,10 @@ fn a_python_tool_finds_its_module() {
             .contains("warning: interpreter-unpinned: 9:5: exec.python.module: imports `requests`")
     );
     assert!(told(&text, "    args", "    venv: .venv\n    args", &foreign).is_empty());
-    let bare = found(Module::File(None), Some(false));
+    let bare = found(Module::File(None), Some(Place::Missing));
     assert!(told(&text, "    args", "    venv: .venv\n    args", &bare)[0].contains("has no interpreter"));
+    let foreign = found(Module::File(None), Some(Place::Outside));
+    assert!(told(&text, "    args", "    venv: /\n    args", &foreign)[0].contains("is no virtual environment below"));
     assert!(
         told(&text, "    args", "    venv: ../v\n    args", &found(Module::File(None), None))[0].contains("leads out")
     );
@@ -277,20 +303,57 @@ fn a_python_tool_finds_its_module() {
 }
 
 #[test]
+fn a_program_starts_where_it_may() {
+    let starting = |cwd: &str, start, whose| {
+        let found = Found { start, whose, ..Found::default() };
+        told(COMMAND, "    args", &format!("    cwd: {cwd}\n    args"), &found)
+    };
+    assert!(
+        starting("../..", None, Whose::Project)[0].starts_with(
+            "error: start: 10:5: exec.command.cwd: leads out of the project; start in it, or in a directory"
+        )
+    );
+    assert!(starting("..", Some(Place::Outside), Whose::Own)[0].contains("leads out of the tool's directory"));
+    assert!(starting("gone", Some(Place::Missing), Whose::Project)[0].contains("is not there"));
+    for (cwd, start) in [("sub", None), ("/opt/data", None), ("../declared", Some(Place::There))] {
+        assert_eq!(starting(cwd, start, Whose::Project), [""; 0], "{cwd}");
+    }
+    let own = Found { program: Some(Program::Missing), whose: Whose::Own, ..Found::default() };
+    assert!(told(COMMAND, "", "", &own)[0].contains("begin beside its manifest"));
+}
+
+#[test]
 fn steps_are_in_order() {
     let exec = "exec:\n  pipeline:\n    steps:\n      - {id: a, tool: file.read, args: {path: \"${path}\"}}\n      - {id: b, tool: text.count, args: {text: \"${steps.a.output}\", n: \"${n}\"}}\n";
     let text = COMMAND.replace(&COMMAND[COMMAND.find("exec:").unwrap()..COMMAND.find("permissions:").unwrap()], exec);
     let text = text.replace("kind: command", "kind: pipeline").replace("read: [\".\"]", "read: []");
     let tools = ["file.read", "text.count"].map(str::to_owned).into();
-    let found = Found { tools: Some(Arc::new(tools)), ..Found::default() };
+    let servers = ["github".to_owned()].into();
+    let found = Found { tools: Some(Arc::new(tools)), servers: Some(Arc::new(servers)), ..Found::default() };
     assert!(told(&text, "", "", &found).is_empty());
+    for (from, to) in [
+        ("steps.a.output", "steps.a.success"),
+        ("steps.a.output", "steps.a.data"),
+        ("steps.a.output", "steps.a.data.0.name"),
+        ("tool: text.count", "tool: \"mcp:github:search\""),
+    ] {
+        assert_eq!(told(&text, from, to, &found), [""; 0], "{to}");
+    }
     for (from, to, expected) in [
         ("id: b", "id: a", "`a` is the id of an earlier step"),
         ("tool: text.count", "tool: text.cuont", "there is no tool `text.cuont`; did you mean `text.count`?"),
         ("tool: text.count", "tool: scan", "calls itself"),
         ("${path}", "${path} ${steps.b.output}", "the step `b` comes later"),
         ("steps.a.output", "steps.c.output", "there is no step `c`"),
-        ("steps.a.output", "steps.a", "of a step there is `${steps.a.output}`"),
+        (
+            "steps.a.output",
+            "steps.a",
+            "of a step there are `${steps.a.output}`, `${steps.a.data}`, `${steps.a.success}`",
+        ),
+        ("steps.a.output", "steps.a.status", "of a step there are"),
+        ("steps.a.output", "steps.a.output.name", "`output` of a step has no parts"),
+        ("tool: text.count", "tool: \"mcp:gihub:search\"", "no server `gihub` is bridged here; did you mean `github`?"),
+        ("tool: text.count", "tool: mcp__other__search", "no server `other` is bridged here; `haft mcp add other`"),
         ("network: false", "network: true", "the tools that are called have permissions of their own"),
     ] {
         let told = told(&text, from, to, &found);
@@ -313,4 +376,14 @@ fn what_is_mechanical_is_mended_once_and_for_all() {
     assert!(mended.contains("  reason: \"Sends a GET request to api.example.com with secrets\"\n"), "{mended}");
     assert!(mended.contains("# the key") && mended.contains("    # spare\n    API_KEY"), "{mended}");
     assert_eq!(mend(&mended, &flaws(&mended)), (mended.clone(), 0));
+    // What is mended at once is not spoken of.
+    let idle = HTTP
+        .replace("  reason: Uses a key\n", "")
+        .replace("write: []", "write: [out]")
+        .replace("[api.example.com]", "true")
+        .replace("      X-Token: ${API_KEY} # the key\n", "      X-Token: none\n");
+    let (mended, count) = mend(&idle, &flaws(&idle));
+    assert_eq!((count, flaws(&mended).len()), (4, 0), "{mended}");
+    assert!(mended.contains("  reason: \"Sends a GET request to api.example.com\"\n"), "{mended}");
+    assert!(mended.contains("network: [\"api.example.com\"]\n"), "{mended}");
 }

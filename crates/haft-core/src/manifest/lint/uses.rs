@@ -42,8 +42,13 @@ impl<'m> Uses<'m> {
         }
     }
 
+    /// Whether something that is filled in names it.
+    pub(super) fn uses(&self, name: &str) -> bool {
+        self.texts.iter().any(|(_, text)| Self::names(text).any(|used| used == name))
+    }
+
     /// The names that stand in a text.
-    fn names(text: &'m str) -> impl Iterator<Item = &'m str> {
+    fn names(text: &str) -> impl Iterator<Item = &str> {
         super::super::template::names_in(text).into_iter()
     }
 

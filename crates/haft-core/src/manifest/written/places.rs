@@ -3,14 +3,18 @@
 use super::super::flaw::escape;
 use super::bounded;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::{Location, Spanned, Tagged};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
 /// Where every key and value of a text stands.
 #[derive(Debug, Default)]
-pub(crate) struct Places(HashMap<String, Spot>);
+pub(crate) struct Places {
+    spots: HashMap<String, Spot>,
+    /// The first thing that has a tag.
+    tagged: Option<(u64, u64)>,
+}
 
 /// Where one value stands, and its key if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +31,7 @@ impl Places {
     /// The places in a text. None if it cannot be read.
     pub(super) fn of(text: &str) -> Self {
         let mut places = Self::default();
-        if let Ok(root) = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, bounded()) {
+        if let Ok(root) = serde_saphyr::from_str_with_options::<Placed>(text, bounded()) {
             places.note(String::new(), None, &root);
         }
         places
@@ -35,14 +39,14 @@ impl Places {
 
     /// Where something stands.
     pub(crate) fn get(&self, pointer: &str) -> Option<&Spot> {
-        self.0.get(pointer)
+        self.spots.get(pointer)
     }
 
     /// The line and column of something, or of the nearest part around it.
     pub(super) fn near(&self, pointer: &str) -> (u64, u64) {
         let mut pointer = pointer;
         loop {
-            if let Some(spot) = self.0.get(pointer) {
+            if let Some(spot) = self.spots.get(pointer) {
                 return spot.key.unwrap_or(spot.value);
             }
             match pointer.rfind('/') {
@@ -52,8 +56,17 @@ impl Places {
         }
     }
 
-    fn note(&mut self, pointer: String, key: Option<(u64, u64)>, node: &Spanned<Node>) {
-        match &node.value {
+    /// The first thing that says of itself what type it has.
+    pub(super) fn tagged(&self) -> Option<(u64, u64)> {
+        self.tagged
+    }
+
+    fn note(&mut self, pointer: String, key: Option<(u64, u64)>, node: &Placed) {
+        let Tagged(kind, tag) = &node.value;
+        if tag.is_some() {
+            self.tagged.get_or_insert(spot(node.referenced));
+        }
+        match kind {
             Node::Leaf => {}
             Node::List(items) => {
                 for (index, item) in items.iter().enumerate() {
@@ -62,13 +75,17 @@ impl Places {
             }
             Node::Map(entries) => {
                 for (key, value) in entries {
-                    self.note(format!("{pointer}/{}", escape(&key.value)), Some(spot(key.referenced)), value);
+                    let (Tagged(name, tag), at) = (&key.value, spot(key.referenced));
+                    if tag.is_some() {
+                        self.tagged.get_or_insert(at);
+                    }
+                    self.note(format!("{pointer}/{}", escape(name)), Some(at), value);
                 }
             }
         }
-        let alone = matches!(node.value, Node::Leaf) && node.referenced == node.defined;
+        let alone = matches!(kind, Node::Leaf) && node.referenced == node.defined;
         let bytes = alone.then(|| bytes(node.defined)).flatten();
-        self.0.insert(pointer, Spot { key, value: spot(node.referenced), bytes });
+        self.spots.insert(pointer, Spot { key, value: spot(node.referenced), bytes });
     }
 }
 
@@ -82,12 +99,15 @@ fn bytes(at: Location) -> Option<Range<usize>> {
     Some(begin..begin.checked_add(len)?)
 }
 
+/// A value, where it stands, and its tag.
+type Placed = Spanned<Tagged<Node>>;
+
 /// The skeleton of a value: what has places, without what it says.
 #[derive(Debug)]
 enum Node {
     Leaf,
-    List(Vec<Spanned<Node>>),
-    Map(Vec<(Spanned<String>, Spanned<Node>)>),
+    List(Vec<Placed>),
+    Map(Vec<(Spanned<Tagged<String>>, Placed)>),
 }
 
 impl<'de> Deserialize<'de> for Node {

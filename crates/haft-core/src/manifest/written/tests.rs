@@ -22,6 +22,11 @@ fn what_cannot_be_read_is_told_with_its_place() {
         ("a: .nan", "1:4: a number that is not finite; JSON has none"),
         ("a: 1e999", "1:4: a number that is not finite; JSON has none"),
         ("a: !run x", "1:9: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("a: !!int 1", "1:10: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("a:\n  - !!str 5", "2:11: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("a: !!map\n  b: 1", "2:3: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("{\"a\":!!int 1}", "1:12: a `!tag` means nothing here; put text that begins with `!` in quotes"),
+        ("!!str a: 1", "1:7: a `!tag` means nothing here; put text that begins with `!` in quotes"),
         ("<<: {a: 1}\n", "1:1: `<<` is not known here; write the keys out"),
         ("a:\n\tb: 1", "2:1: a tab cannot indent in YAML; use spaces"),
         ("a: [1, 2", "1:4: unclosed bracket '['"),
@@ -38,6 +43,8 @@ fn words_stay_words() {
     let Value::Array(items) = &value["a"] else { panic!("{value}") };
     assert_eq!(items[..5], [json!("yes"), json!("no"), json!("on"), json!("y"), json!(true)]);
     assert_eq!(items[7..], [json!("5"), json!(1.5), Value::Null]);
+    let loud = parse("a: hi !there # !no\nb: \"!!int 5\"\nc: |\n  !x\n").unwrap();
+    assert_eq!(loud, json!({"a": "hi !there", "b": "!!int 5", "c": "!x\n"}));
 }
 
 #[test]

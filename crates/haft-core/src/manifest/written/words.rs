@@ -9,6 +9,9 @@ pub(super) const TOO_MUCH: &str = "too much YAML: it unfolds to more than a mani
 /// `.nan`, `.inf`.
 pub(super) const NOT_FINITE: &str = "a number that is not finite; JSON has none";
 
+/// `!!int`, `!anything`.
+pub(super) const TAGGED: &str = "a `!tag` means nothing here; put text that begins with `!` in quotes";
+
 /// Says what the parser says, to somebody who does not know the parser.
 pub(super) fn reworded(error: Error, text: &str) -> Flaw {
     let at = error.location().unwrap_or(Location::UNKNOWN);
@@ -28,9 +31,7 @@ pub(super) fn reworded(error: Error, text: &str) -> Flaw {
         Error::UnknownAnchor { .. } => "`*` begins an alias in YAML; put text that begins with it in quotes".to_owned(),
         Error::MergeKeyNotAllowed { .. } => "`<<` is not known here; write the keys out".to_owned(),
         Error::NonFiniteFloat { .. } => NOT_FINITE.to_owned(),
-        Error::UnsupportedTag { .. } | Error::TaggedScalarCannotDeserializeIntoString { .. } => {
-            "a `!tag` means nothing here; put text that begins with `!` in quotes".to_owned()
-        }
+        Error::UnsupportedTag { .. } | Error::TaggedScalarCannotDeserializeIntoString { .. } => TAGGED.to_owned(),
         Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias that stands inside what it repeats".to_owned(),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }

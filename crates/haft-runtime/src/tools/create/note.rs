@@ -73,13 +73,14 @@ fn create(scene: &Scene, what: &'static str) -> Result<Reply, CallError> {
     };
     let known = target.before(scene)?.is_some();
     let main = if what == "skill" { "SKILL.md".to_owned() } else { format!("{name}.md") };
-    let changes = target.changes(BTreeMap::from([(main, text.clone().into_bytes())]))?;
+    let (digest, content) = (Digest::of(text.as_bytes()), BTreeMap::from([(main.clone(), text.into_bytes())]));
+    let changes = target.changes(scene, content)?;
     let paths: Vec<String> = changes.iter().map(|change| scene.shown(change.path())).collect();
     let said = format!("{} the {what} {name}: {}", if known { "Changed" } else { "Created" }, paths.join(", "));
     let shown = haft_core::preview::cut(&haft_core::preview::inert(description.trim()), 200);
     let foreword = format!("{what} {name}: {shown}\nEvery agent that works here may read it and act on it.");
-    let digest = Digest::of(text.as_bytes());
-    let proposal = Proposed { what, name: name.clone(), digest, permissions: None, foreword };
+    let files = BTreeMap::from([(main, digest)]);
+    let proposal = Proposed { what, name: name.clone(), digest, files, permissions: None, foreword };
     let mut reply = Reply::text(said).data(json!({"name": name, "files": paths, "changed": known})).changes(changes);
     reply.proposal = Some(Box::new(proposal));
     Ok(reply)

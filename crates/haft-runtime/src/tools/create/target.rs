@@ -66,8 +66,28 @@ impl Target {
             .hint(format!("take another name for the {}", self.what))
     }
 
-    /// What has to change so that this is all that there is.
-    pub(super) fn changes(&self, content: BTreeMap<String, Vec<u8>>) -> Result<Vec<Change>, CallError> {
+    /// What has to change so that this is all that there is. What would be changed or removed has to be as an agent made
+    /// it: what a person wrote or edited is theirs.
+    pub(super) fn changes(&self, scene: &Scene, content: BTreeMap<String, Vec<u8>>) -> Result<Vec<Change>, CallError> {
+        let changes = self.needed(content)?;
+        let made =
+            scene.store().made_files_blocking(&self.root, (self.what, &self.name)).map_err(crate::store_error)?;
+        for change in &changes {
+            let (Change::Write { path, before, .. } | Change::Remove { path, before }) = change else { continue };
+            let digest = match before {
+                State::Absent => continue,
+                State::File { digest, .. } => *digest,
+                _ => Digest::ZERO,
+            };
+            let inside = path.strip_prefix(self.root.join(&self.dir)).unwrap_or(path).to_string_lossy().into_owned();
+            if !made.contains(&(inside, digest)) {
+                return Err(self.taken(&scene.shown(path)));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn needed(&self, content: BTreeMap<String, Vec<u8>>) -> Result<Vec<Change>, CallError> {
         let mut changes = Vec::new();
         let gone = if self.whole { self.entries()? } else { Vec::new() };
         for path in gone.into_iter().filter(|path| !content.contains_key(path)) {

@@ -3,8 +3,21 @@
 use haft_core::manifest::{Exec, Manifest, Reachable};
 use haft_core::preview::{cut, inert};
 
-/// What is read before anything else.
-pub(super) fn foreword(manifest: &Manifest) -> String {
+/// What is read before anything else: what it may touch and what it does, and what that was before.
+pub(super) fn foreword(manifest: &Manifest, before: Option<&Manifest>) -> String {
+    let head = format!("{} {} ({})", inert(&manifest.name), manifest.version, manifest.kind.word());
+    let description = cut(&inert(manifest.description.trim()), 200);
+    let old = before.map(lines).unwrap_or_default();
+    let shown = |(at, line): (usize, &String)| match old.get(at).filter(|old| *old != line) {
+        Some(old) => format!("\n  {old} → {line}"),
+        None => format!("\n  {line}"),
+    };
+    let lines: String = lines(manifest).iter().enumerate().map(shown).collect();
+    format!("{head}: {description}\nThis tool{lines}")
+}
+
+/// The same lines for every manifest, in the same order.
+fn lines(manifest: &Manifest) -> Vec<String> {
     let permissions = &manifest.permissions;
     let network = match &permissions.network {
         Reachable::Any(true) => "reaches every public host".to_owned(),
@@ -25,11 +38,7 @@ pub(super) fn foreword(manifest: &Manifest) -> String {
     };
     let (read, write) = (paths("reads", &permissions.fs.read), paths("writes", &permissions.fs.write));
     let reason = cut(&inert(manifest.approval.reason.as_deref().unwrap_or_default()), 200);
-    let head = format!("{} {} ({})", inert(&manifest.name), manifest.version, manifest.kind.word());
-    let description = cut(&inert(manifest.description.trim()), 200);
-    let lines = [network, read, write, secrets, does(manifest), format!("is asked about before each call: {reason}")];
-    let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
-    format!("{head}: {description}\nThis tool{lines}")
+    vec![network, read, write, secrets, does(manifest), format!("is asked about before each call: {reason}")]
 }
 
 fn does(manifest: &Manifest) -> String {

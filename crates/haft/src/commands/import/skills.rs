@@ -14,6 +14,9 @@ const FILES_MAX: usize = 200;
 const BYTES_MAX: u64 = 4 << 20;
 const DESCRIPTION_MAX: usize = 500;
 
+/// What cannot be taken for an option.
+const NO_OPTION: &str = "^([^-]|$)";
+
 /// What a SKILL.md says of itself.
 struct Front {
     name: String,
@@ -63,7 +66,10 @@ fn skill(dir: &Path, taken: &mut Taken) -> Result<(), String> {
         let name = tool_name(&front.name, &script);
         taken.add(&manifest(&name, &front, &script), files.clone());
     }
-    taken.notes.push(format!("{shown}: what its scripts take is not said anywhere; narrow `inputs` by hand"));
+    taken.notes.push(format!(
+        "{shown}: what its scripts take is not said anywhere; narrow `inputs` by hand, and write an option as \
+         `--name=${{input}}`: until then no argument may begin with `-`"
+    ));
     Ok(())
 }
 
@@ -87,7 +93,8 @@ fn manifest(name: &str, front: &Front, script: &str) -> Value {
         "permissions": {"network": false, "fs": {"read": ["."], "write": []}, "secrets": {}},
         "approval": {"required": true, "reason": format!("Runs {script} of the skill {}", inert(&front.name))},
         "inputs": {"schema": {"type": "object", "additionalProperties": false, "properties": {
-            "args": {"type": "array", "description": "What the script is called with.", "items": {"type": "string"}, "default": []}
+            "args": {"type": "array", "description": "What the script is called with. Options are not among it.",
+                "items": {"type": "string", "pattern": NO_OPTION}, "default": []}
         }}},
         "outputs": {"format": "text"},
         "exec": {"command": {"entrypoint": interpreter, "args": [path, "${args}"], "cwd": "."}}

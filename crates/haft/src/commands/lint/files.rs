@@ -1,7 +1,9 @@
 //! Where tools that are files lie, and how one is read and written.
 
 use crate::config::Paths;
+use haft_core::manifest::Flaw;
 use haft_core::manifest::written::MAX_BYTES;
+use haft_runtime::shelf::{Folder, Whose};
 use std::fs::{DirEntry, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,44 +17,71 @@ pub(super) struct File {
     pub(super) dir: PathBuf,
     /// Its `tool.yml`, as people write it.
     pub(super) shown: String,
+    /// Whose it is.
+    pub(super) whose: Whose,
     /// What lies outside of this is somebody else's.
-    pub(super) around: PathBuf,
+    around: PathBuf,
 }
 
-/// Every directory that is, or should be, a tool, in the order in which they count.
-pub(super) fn all(root: &Path, paths: &Paths, global: bool) -> Vec<File> {
-    let mut places = vec![(root.join(".haft/tools"), root), (root.join(".glee/tools"), root)];
-    if global {
-        places.push((paths.config_dir().join("tools"), paths.config_dir()));
+/// A file that somebody may take for a tool.
+pub(super) struct Stray {
+    /// The file, as people write it.
+    pub(super) shown: String,
+    /// In whose folder it lies.
+    pub(super) whose: Whose,
+}
+
+/// Every directory that is, or should be, a tool, in the order in which they count; and what lies beside them.
+pub(super) fn all(root: &Path, paths: &Paths) -> (Vec<File>, Vec<Stray>) {
+    let (mut files, mut strays) = (Vec::new(), Vec::new());
+    for Folder { path, whose } in paths.tool_folders() {
+        let around = if whose == Whose::Own { paths.config_dir() } else { root };
+        let shown = |file: &Path| {
+            file.strip_prefix(root).map_or_else(|_| paths.shown(file), |below| below.display().to_string())
+        };
+        let mut entries: Vec<DirEntry> = std::fs::read_dir(&path).into_iter().flatten().flatten().collect();
+        entries.sort_by_key(DirEntry::file_name);
+        for entry in entries {
+            let (name, dir) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+            let Ok(kind) = entry.file_type() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            // A link may lead to whatever.
+            if kind.is_dir() || kind.is_symlink() {
+                let shown = shown(&dir.join("tool.yml"));
+                files.push(File { name, dir, shown, whose, around: around.to_owned() });
+            } else if is_like_a_manifest(&dir) {
+                strays.push(Stray { shown: shown(&dir), whose });
+            }
+        }
     }
-    let below = |(place, around): (PathBuf, &Path)| {
-        let mut found: Vec<File> = std::fs::read_dir(&place)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| named(&entry.ok()?))
-            .map(|(name, dir)| {
-                let file = dir.join("tool.yml");
-                let shown =
-                    file.strip_prefix(root).map_or_else(|_| paths.shown(&file), |below| below.display().to_string());
-                File { name, dir, shown, around: around.to_owned() }
-            })
-            .collect();
-        found.sort_by(|one, other| one.name.cmp(&other.name));
-        found
-    };
-    places.into_iter().flat_map(below).collect()
+    (files, strays)
 }
 
-/// A directory, or a link to whatever; hidden ones and files are nobody's tools.
-fn named(entry: &DirEntry) -> Option<(String, PathBuf)> {
-    let name = entry.file_name().to_string_lossy().into_owned();
-    let kind = entry.file_type().ok()?;
-    ((kind.is_dir() || kind.is_symlink()) && !name.starts_with('.')).then(|| (name, entry.path()))
+/// A note may lie beside tools; a manifest there is one that nobody finds.
+fn is_like_a_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["yml", "yaml", "json", "toml"].iter().any(|known| ending == *known))
 }
 
 impl File {
     /// What it says; otherwise why that cannot be known.
-    pub(super) fn text(&self) -> Result<String, String> {
+    pub(super) fn text(&self) -> Result<String, Flaw> {
+        let bytes = self.bytes().map_err(|why| Flaw::error("file", "", why))?;
+        String::from_utf8(bytes).map_err(|error| {
+            let (bytes, valid) = (error.as_bytes(), error.utf8_error().valid_up_to());
+            // A file that was cut may end within a character; what is wrong with it is that it is too large.
+            if bytes.len() > MAX_BYTES {
+                return Flaw::error("file", "", format!("is larger than {} KiB", MAX_BYTES >> 10)).at((1, 1));
+            }
+            let before = String::from_utf8_lossy(&bytes[..valid]);
+            let (line, begin) = (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |end| end + 1));
+            let place = (line as u64, before[begin..].chars().count() as u64 + 1);
+            Flaw::error("file", "", "has a byte here that is not UTF-8").at(place)
+        })
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
         let path = self.dir.join("tool.yml");
         let meta = path.symlink_metadata().map_err(|error| match error.kind() {
             ErrorKind::NotFound => self.missing(),
@@ -73,15 +102,7 @@ impl File {
         let most = MAX_BYTES as u64 + 1;
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
         opened.and_then(|file| file.take(most).read_to_end(&mut bytes)).map_err(|error| error.to_string())?;
-        String::from_utf8(bytes).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            // A file that was cut may end within a character; that it is too large is told by whoever reads it.
-            if error.as_bytes().len() > MAX_BYTES {
-                return format!("is larger than {} KiB", MAX_BYTES >> 10);
-            }
-            let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
-            format!("has a byte in line {line} that is not UTF-8")
-        })
+        Ok(bytes)
     }
 
     fn missing(&self) -> String {

@@ -1,11 +1,12 @@
 //! What lies around a manifest: its program, its module, the tools it may call.
 
 use super::files::File;
-use haft_core::manifest::lint::{Found, Module, Program, lint};
-use haft_core::manifest::{Command, Exec, Flaw, Manifest, Python, Written};
+use crate::config::Paths;
+use haft_core::manifest::lint::{Module, lint};
+use haft_core::manifest::{Exec, Flaw, Manifest, Python, Written};
+use haft_runtime::shelf::{self, Spot};
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -16,14 +17,16 @@ const MODULE_MAX: u64 = 256 << 10;
 
 /// What all manifests of a run have in common.
 pub(super) struct Around<'r> {
-    root: &'r Path,
+    paths: &'r Paths,
     names: Vec<String>,
     tools: OnceLock<Arc<BTreeSet<String>>>,
+    servers: OnceLock<Option<Arc<BTreeSet<String>>>>,
 }
 
 impl<'r> Around<'r> {
-    pub(super) fn new(root: &'r Path, files: &[File]) -> Self {
-        Self { root, names: files.iter().map(|file| file.name.clone()).collect(), tools: OnceLock::new() }
+    pub(super) fn new(paths: &'r Paths, files: &[File]) -> Self {
+        let names = files.iter().map(|file| file.name.clone()).collect();
+        Self { paths, names, tools: OnceLock::new(), servers: OnceLock::new() }
     }
 
     /// The tools that a step may call, in every spelling.
@@ -35,64 +38,39 @@ impl<'r> Around<'r> {
         };
         Arc::clone(self.tools.get_or_init(all))
     }
+
+    /// The servers that the configuration bridges. A broken one says nothing, and then nothing is said of servers.
+    fn servers(&self) -> Option<Arc<BTreeSet<String>>> {
+        let all = || Some(Arc::new(crate::config::servers_named(self.paths).ok()?));
+        self.servers.get_or_init(all).clone()
+    }
 }
 
 /// Everything that is wrong with one tool.
 pub(super) fn flaws(around: &Around<'_>, file: &File) -> Vec<Flaw> {
     let text = match file.text() {
         Ok(text) => text,
-        Err(why) => return vec![Flaw::error("file", "", why)],
+        Err(why) => return vec![why],
     };
     let manifest = match Manifest::read(&text) {
         Ok(manifest) => manifest,
         Err(flaws) => return flaws,
     };
-    let found = match &manifest.exec {
-        Exec::Command(command) => Found { program: Some(program(around, file, command)), ..Found::default() },
-        Exec::Python(python) => found_python(around, python),
-        Exec::Pipeline(_) => Found { tools: Some(around.tools()), ..Found::default() },
-        Exec::Http(_) | Exec::Mcp(_) => Found::default(),
-    };
+    let spot = Spot { root: around.paths.root(), dir: &file.dir, whose: file.whose };
+    let (mut found, start) = shelf::around(&manifest, spot);
+    match &manifest.exec {
+        Exec::Python(python) => found.module = start.map(|start| module(&start, python)),
+        Exec::Pipeline(_) => (found.tools, found.servers) = (Some(around.tools()), around.servers()),
+        Exec::Mcp(_) => found.servers = around.servers(),
+        Exec::Http(_) | Exec::Command(_) => {}
+    }
     lint(&manifest, &Written::new(&text), &file.name, &found)
 }
 
-fn program(around: &Around<'_>, file: &File, command: &Command) -> Program {
-    let named = &command.entrypoint;
-    if !named.contains('/') {
-        let places = std::env::var_os("PATH").unwrap_or_default();
-        let found = std::env::split_paths(&places).map(|place| place.join(named)).find(|path| is_executable(path));
-        return found.map_or(Program::Missing, |_| Program::Runs(None));
-    }
-    let Ok(real) = around.root.join(named).canonicalize() else { return Program::Missing };
-    if !real.is_file() {
-        return Program::Missing;
-    }
-    let own = file.dir.canonicalize().is_ok_and(|dir| real.starts_with(dir));
-    if !own && !around.root.canonicalize().is_ok_and(|root| real.starts_with(root)) {
-        return Program::Outside;
-    }
-    if is_executable(&real) { Program::Runs(shebang(&real)) } else { Program::NotExecutable }
-}
-
-fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// The interpreter that a script's first line names.
-fn shebang(path: &Path) -> Option<String> {
-    let mut begin = Vec::new();
-    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut begin).ok()?;
-    let begin = String::from_utf8_lossy(&begin);
-    Some(begin.lines().next()?.strip_prefix("#!")?.trim().to_owned())
-}
-
-fn found_python(around: &Around<'_>, python: &Python) -> Found {
-    let cwd = around.root.join(python.cwd.as_deref().unwrap_or("."));
-    let venv = python.venv.as_ref().map(|venv| around.root.join(venv).join("bin/python").exists());
-    let below = cwd.join(python.module.replace('.', "/"));
+fn module(start: &Path, python: &Python) -> Module {
+    let below = start.join(python.module.replace('.', "/"));
     let file = [below.with_extension("py"), below.join("__init__.py")].into_iter().find(|file| file.is_file());
-    let module = file.map_or(Module::Missing, |file| Module::File(foreign(&file, &cwd)));
-    Found { module: Some(module), venv, ..Found::default() }
+    file.map_or(Module::Missing, |file| Module::File(foreign(&file, start)))
 }
 
 /// The first import of a module that is neither python's own nor beside it.

@@ -1,0 +1,106 @@
+//! What somebody is shown of what they are to accept: first what a tool may do, then all that it is.
+
+use crate::app::Ground;
+use crate::commands::tools::manifest;
+use crate::config::Trust;
+use crate::style::{self, BOLD, CARE, FAINT, paint};
+use haft_core::preview::inert;
+use haft_runtime::shelf::{Offer, Page};
+use serde_json::{Value, json};
+
+/// How much of a file is shown: so many lines, and so many bytes.
+const LINES_MAX: usize = 200;
+const BYTES_MAX: usize = 16 << 10;
+
+/// A project's configuration.
+pub(super) fn config(ground: &Ground, before: Trust) {
+    for line in ground.layers.project_text().unwrap_or_default().lines() {
+        style::note(&inert(line));
+    }
+    if before == Trust::Changed {
+        style::note(&paint(CARE, "you trusted an earlier version of this file; it has changed since"));
+    }
+}
+
+/// A tool: what it may do and what it does in a few lines; then its files, or what changed in them.
+pub(super) fn tool(ground: &Ground, offer: &Offer) {
+    style::note("");
+    let at = ground.paths.shown(&offer.file);
+    style::note(&format!("{} {}", paint(BOLD, offer.name()), paint(FAINT, format!("({})", inert(&at)))));
+    for line in manifest::summary(&offer.manifest) {
+        style::note(&format!("  {line}"));
+    }
+    if !offer.files.is_empty() {
+        style::note(&format!("  {:<10}{}", "files", inert(&offer.files.join(", "))));
+    }
+    if offer.is_changed() {
+        style::note(&paint(CARE, "  you accepted an earlier version of this tool; since then:"));
+        for line in &offer.changed {
+            style::note(&format!("  {}", inert(line)));
+        }
+        offer.diff.as_deref().into_iter().for_each(changes);
+    } else {
+        head("tool.yml", "");
+        offer.text.lines().for_each(line);
+    }
+    offer.pages.iter().for_each(page);
+}
+
+fn page(page: &Page) {
+    let path = inert(&page.path);
+    let Some(text) = &page.text else {
+        return head(&path, &format!(": {} bytes, not text", page.bytes));
+    };
+    if let Some(diff) = &page.diff {
+        return changes(diff);
+    }
+    let shown = beginning(text);
+    let all = page.whole && shown.len() == text.len();
+    head(&path, "");
+    shown.lines().for_each(line);
+    if !all {
+        style::note(&paint(CARE, format!("    … it goes on: {} bytes; look at {path}", page.bytes)));
+    }
+}
+
+/// So much of a text as somebody reads here.
+fn beginning(text: &str) -> &str {
+    let lines: usize = text.split_inclusive('\n').take(LINES_MAX).map(str::len).sum();
+    &text[..text.floor_char_boundary(lines.min(BYTES_MAX))]
+}
+
+fn head(path: &str, more: &str) {
+    style::note(&format!("  {}{more}", paint(BOLD, path)));
+}
+
+fn line(text: &str) {
+    style::note(&format!("    {}", inert(text)));
+}
+
+fn changes(diff: &str) {
+    style::diff(diff).lines().for_each(|line| style::note(&format!("  {line}")));
+}
+
+/// The same as data, with all that is known.
+pub(super) fn data(offers: &[Offer]) -> Vec<Value> {
+    let one = |offer: &Offer| {
+        json!({
+            "name": offer.name(), "file": offer.file, "standing": offer.standing, "version": offer.manifest.version,
+            "permissions": offer.manifest.permissions, "tool_yml": &*offer.text, "files": offer.files,
+            "changed": offer.changed, "diff": offer.diff, "pages": offer.pages,
+        })
+    };
+    offers.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_shown_by_its_beginning() {
+        assert_eq!(beginning("a\nb"), "a\nb");
+        assert_eq!(beginning(&"x\n".repeat(300)).lines().count(), LINES_MAX);
+        assert_eq!(beginning(&"ä".repeat(BYTES_MAX)).len(), BYTES_MAX);
+    }
+}
