@@ -15,6 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How long between two attempts: from the first to the longest.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// The lock of whoever writes. A file has one writer at a time, and every job is written for that: what it has looked up
+/// stays so until it commits. The same holds here; and the log has one end, so they would wait for one another anyway.
+const WRITING: i64 = 0x6861_6674;
+
 /// Where a server is.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
@@ -84,14 +88,15 @@ pub(crate) fn connect(address: &Address) -> Result<(Server, bool), StoreError> {
 
 /// Begins a transaction, on a new connection if the old one is gone.
 pub(crate) fn begin(server: &RefCell<Server>, address: &Address, mode: Mode) -> Result<(), StoreError> {
+    let alone = format!("BEGIN; SELECT pg_advisory_xact_lock({WRITING})");
     let begin = match mode {
-        Mode::Read => "BEGIN READ ONLY",
-        Mode::Write => "BEGIN; SET LOCAL synchronous_commit = off",
-        Mode::Durable => "BEGIN",
+        Mode::Read => "BEGIN READ ONLY".to_owned(),
+        Mode::Write => format!("{alone}; SET LOCAL synchronous_commit = off"),
+        Mode::Durable => alone,
     };
     let (until, mut pause) = (Instant::now() + PATIENCE, AGAIN.0);
     loop {
-        let begun = Db::post(server).batch(begin);
+        let begun = Db::post(server).batch(&begin);
         let Err(error) = begun else { return Ok(()) };
         if !server.borrow().client.is_closed() || Instant::now() > until {
             return Err(StoreError::told(&address.shown, &error));
