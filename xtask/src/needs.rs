@@ -161,6 +161,17 @@ pub(crate) const SPEECH: Need = Need {
     without: "no test meets a real recogniser of speech",
 };
 
+/// The server that several machines share. Its programs lie where only Debian's own scripts look, so what is looked for is
+/// one of those.
+pub(crate) const POSTGRES: Need = Need {
+    programs: &["pg_lsclusters"],
+    probe: None,
+    apt: Some("postgresql"),
+    cargo: None,
+    npm: None,
+    without: "no test meets a real PostgreSQL",
+};
+
 /// Reads PDFs, in the test of that.
 pub(crate) const PDFTOTEXT: Need = Need {
     programs: &["pdftotext"],

@@ -8,6 +8,7 @@
 mod chromium;
 mod npm;
 mod place;
+pub(crate) mod postgres;
 mod python;
 
 use crate::needs::{PDFTOTEXT, SPEECH};
@@ -15,6 +16,30 @@ use crate::sh;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+
+/// Who does without a server says so by this.
+const WITHOUT_POSTGRES: &str = "HAFT_TEST_WITHOUT_POSTGRES";
+
+/// A server for the tests, unless whoever runs them does without. Only the superuser may install one; everybody else is
+/// told that its tests are left out.
+pub(crate) fn server(real: &mut Real) -> Option<postgres::Postgres> {
+    if without(WITHOUT_POSTGRES) {
+        real.missing.push(format!("{WITHOUT_POSTGRES} is set: no test meets a real PostgreSQL"));
+        return None;
+    }
+    match postgres::Postgres::start() {
+        Ok(server) => Some(server),
+        Err(error) if sh::is_root() => {
+            real.missing.push(format!("could not: {error:#}; the tests of the shared store fail"));
+            None
+        }
+        Err(error) => {
+            real.missing.push(format!("{error:#}; the tests of the shared store are left out"));
+            real.settings.push((WITHOUT_POSTGRES, "1"));
+            None
+        }
+    }
+}
 
 /// What a test finds in its environment: a variable, and the file or directory it names.
 type Export = (&'static str, PathBuf);

@@ -2,6 +2,7 @@
 //! failed, so that one run tells all.
 
 use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
+use crate::real::postgres::{self, Postgres};
 use crate::real::{self, Real};
 use crate::{fuzz, sh, soak, tidy};
 use anyhow::{Result, bail};
@@ -32,10 +33,12 @@ pub(crate) fn run() -> Result<()> {
         Err(sentence) => missing.push(sentence),
     }
     step("doc tests", cargo(&["test", "--doc"], &[]));
-    let real = bringing.join().unwrap_or_default();
+    let mut real = bringing.join().unwrap_or_default();
+    let server = real::server(&mut real);
     missing.extend(real.missing.iter().cloned());
     step("soak", soak::run(&sh::root().join("target/debug/haft"), soak::BRIEF));
-    step("tests", runner(&real));
+    step("tests", runner(&real, server.as_ref()));
+    drop(server);
     for table in conformance() {
         println!("{table}");
     }
@@ -49,7 +52,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The tests themselves, last, so that the runner's own closing lines are what one sees.
-fn runner(real: &Real) -> Result<()> {
+fn runner(real: &Real, server: Option<&Postgres>) -> Result<()> {
     let (verb, options): (&[&str], &[&str]) = if sh::find(&["cargo-nextest"]).is_some() {
         (&["nextest", "run"], &["--no-fail-fast"])
     } else {
@@ -60,7 +63,8 @@ fn runner(real: &Real) -> Result<()> {
             .args(ALL_BUT_FUZZ)
             .args(options)
             .envs(real.exports.iter().cloned())
-            .envs(real.settings.iter().copied()),
+            .envs(real.settings.iter().copied())
+            .envs(server.map(|server| (postgres::VARIABLE, server.address()))),
     )
 }
 

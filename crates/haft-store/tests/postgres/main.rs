@@ -25,7 +25,7 @@ struct Scene {
 
 /// The address of a database on the server.
 fn address(database: &str) -> String {
-    let server = std::env::var("HAFT_TEST_POSTGRES").unwrap_or_else(|_| panic!("run it by `cargo xtask test`"));
+    let server = std::env::var("HAFT_TEST_POSTGRES").expect("`cargo xtask test` starts a server and says where it is");
     format!("{server}&dbname={database}")
 }
 
