@@ -32,6 +32,7 @@ pub mod suggest;
 pub mod tokens;
 pub mod tool;
 pub mod web;
+pub mod work;
 
 pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};
 pub use call::{Call, CallId, Caller, Origin, SessionId};
