@@ -57,7 +57,7 @@ fn meant(step: &Step) -> String {
 
 /// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
 pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
-    Ok(Arc::new(Made::new(Arc::new(manifest), dir, None)?))
+    Ok(Arc::new(Made::new(Arc::new(manifest), dir, Whose::Project)?))
 }
 
 /// Where tools are kept.
@@ -407,7 +407,9 @@ impl Shelf {
         dir: PathBuf,
         (accepted, others): (Option<Arc<Accepted>>, &Spoken),
     ) -> Result<Option<ToolName>, String> {
-        let made = Made::new(Arc::clone(&good.manifest), dir, None).map_err(|error| error.message)?;
+        // Only what is a project's has to be accepted.
+        let whose = if accepted.is_some() { Whose::Project } else { Whose::Own };
+        let made = Made::new(Arc::clone(&good.manifest), dir, whose).map_err(|error| error.message)?;
         let tool: Arc<dyn Tool> = Arc::new(made.accepted(accepted));
         self.registry.shelve(tool, others).map_err(|error| error.to_string())
     }

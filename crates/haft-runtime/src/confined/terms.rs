@@ -91,7 +91,8 @@ impl Terms {
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
         let layered = !self.direct && machine.layers && machine.level == Level::Full;
-        let (write, granted) = guard::split(workspace.writable_roots());
+        let writable: Vec<PathBuf> = workspace.writable_roots().iter().map(|root| really(root)).collect();
+        let (write, granted) = guard::split(&writable);
         let guard = Guard {
             roots: write.clone(),
             granted,
@@ -144,11 +145,9 @@ impl Terms {
         let backend = haft_sandbox::backend();
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
-        for path in permissions.fs.read.iter().chain(&permissions.fs.write) {
-            stays(path, workspace)?;
-        }
-        let at = |path: &String| workspace.root().join(path);
-        let (write, granted) = guard::split(&permissions.fs.write.iter().map(at).collect::<Vec<_>>());
+        let place = |path: &String| place_of(path, workspace);
+        let named = permissions.fs.read.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let (write, granted) = guard::split(&permissions.fs.write.iter().map(place).collect::<Result<Vec<_>, _>>()?);
         let layered = !write.is_empty() && machine.layers && machine.level == Level::Full;
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
         // Whoever may write there must not decide what runs here later, nor what is told about that.
@@ -157,7 +156,6 @@ impl Terms {
             kept.iter().flat_map(|dir| ["tools", "config.yml", "audit"].map(|part| dir.join(part))).collect();
         let guard = Guard { roots: write.clone(), granted, protected, own, home };
         let within = |place: &PathBuf| place.exists() && write.iter().any(|root| place.starts_with(root));
-        let named: Vec<PathBuf> = permissions.fs.read.iter().map(at).collect();
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
@@ -194,7 +192,7 @@ impl Terms {
     ) -> Result<Settled, SandboxError> {
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
-        let (write, granted) = guard::split(write);
+        let (write, granted) = guard::split(&write.iter().map(|root| really(root)).collect::<Vec<_>>());
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
         let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
         let readable = workspace.readable_roots().iter().chain(read).cloned().chain(environment::toolchains());
@@ -256,20 +254,46 @@ impl Terms {
     }
 }
 
-/// Refuses a declared place that a link leads out of the project, and haft's own. What somebody accepted is what is
-/// written there.
-fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
-    let place = workspace.root().join(declared);
+/// Where a declared place really is. What somebody accepted is the words: a place of the project is there and nowhere
+/// else, whatever links are made on the way to it by whoever may write the project; and nothing leads to haft's own state.
+/// Everything else about the place is judged by what this gives.
+fn place_of(declared: &str, workspace: &Workspace) -> Result<PathBuf, SandboxError> {
     let refused = |why: &str| SandboxError::Unclear(format!("`{}`: {why}", haft_core::preview::inert(declared)));
-    if workspace.own_places().iter().any(|own| place.starts_with(own)) {
+    let (mut place, mut named) = (workspace.root().to_owned(), false);
+    for part in Path::new(declared).components() {
+        match part {
+            Component::Prefix(_) | Component::RootDir => place = PathBuf::from("/"),
+            Component::CurDir => {}
+            Component::ParentDir if named => return Err(refused("`..` behind a name depends on what that name is")),
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => {
+                place.push(name);
+                named = true;
+            }
+        }
+    }
+    let real = really(&place);
+    let inside = place.starts_with(workspace.root());
+    if inside && real != place {
+        return Err(refused("there is a link on the way to it; name the place itself if it is meant"));
+    }
+    if !inside && real.starts_with(workspace.root()) {
+        return Err(refused("a link leads into the project; name the place by its path from there"));
+    }
+    if workspace.own_places().iter().any(|own| real.starts_with(own)) {
         return Err(refused("it is haft's own, and no tool's to touch"));
     }
-    let plain = Path::new(declared).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let real = place.ancestors().find_map(|above| roots::followed(above).ok());
-    if plain && real.is_none_or(|real| !real.starts_with(workspace.root())) {
-        return Err(refused("a link leads out of the project; name the place itself if it is meant"));
+    Ok(real)
+}
+
+/// Where a path leads, or would if the rest of it were there.
+fn really(place: &Path) -> PathBuf {
+    for above in place.ancestors() {
+        if let (Ok(real), Ok(rest)) = (roots::followed(above), place.strip_prefix(above)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
     }
-    Ok(())
+    place.to_owned()
 }
 
 /// The network of a manifest's program: what it declares, as far as the user's rules go. A request of a manifest goes

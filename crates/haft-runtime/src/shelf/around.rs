@@ -38,7 +38,7 @@ impl<'s> Spot<'s> {
 /// What lies around a manifest, but for what a module imports and for other tools. Beside it: where its module is looked
 /// for, if it has one.
 pub fn around(manifest: &Manifest, spot: Spot<'_>) -> (Found, Option<PathBuf>) {
-    let ground = Ground { root: spot.base(), dir: spot.dir, permissions: &manifest.permissions };
+    let ground = Ground { root: spot.base(), project: spot.root, dir: spot.dir, permissions: &manifest.permissions };
     let whose = match spot.whose {
         Whose::Own => lint::Whose::Own,
         Whose::Project => lint::Whose::Project,

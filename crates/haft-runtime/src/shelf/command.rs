@@ -1,5 +1,6 @@
 //! Manifests of the kind `command`: a program, held to what its manifest declares. No shell reads anything of it.
 
+use super::Whose;
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::Ground;
 use super::program::{self, Came, Order, STDIN_MAX, said};
@@ -26,6 +27,7 @@ const JSON_MAX: usize = 8 << 20;
 struct Filled {
     manifest: Arc<Manifest>,
     dir: PathBuf,
+    whose: Whose,
     secrets: BTreeMap<String, String>,
     entrypoint: String,
     args: Vec<String>,
@@ -65,6 +67,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
     Ok(Filled {
         manifest: made.shared(),
         dir: made.dir().to_owned(),
+        whose: made.whose(),
         secrets: values.secrets.clone(),
         entrypoint: command.entrypoint.clone(),
         args,
@@ -80,7 +83,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
 
 fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
     let permissions = &filled.manifest.permissions;
-    let ground = Ground::of(&stage.scene, &filled.dir, permissions);
+    let ground = Ground::of(&stage.scene, (&filled.dir, filled.whose), permissions);
     let mut entry = ground.entry(&filled.entrypoint)?;
     entry.made_of.extend(followed(&filled.dir));
     let argv = std::iter::once(entry.path.into()).chain(filled.args.iter().map(Into::into)).collect();

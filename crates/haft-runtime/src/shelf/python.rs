@@ -93,7 +93,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     if order.len() > ORDER_MAX {
         return Err(CallError::invalid(format!("its arguments are larger than {} MiB", ORDER_MAX >> 20)));
     }
-    let ground = Ground::of(scene, made.dir(), &made.manifest().permissions);
+    let ground = Ground::of(scene, (made.dir(), made.whose()), &made.manifest().permissions);
     let cwd = ground.start(python.cwd.as_deref())?;
     let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;

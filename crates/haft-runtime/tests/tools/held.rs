@@ -356,7 +356,7 @@ async fn no_link_and_no_environment_shows_more_than_is_declared() {
     );
     let came = stage.call("linked", json!({ "order": order })).await;
     let said = wrong(&came);
-    assert!(said.contains("a link leads out of the project"), "{said}");
+    assert!(said.contains("there is a link on the way to it"), "{said}");
     for venv in ["/", "/usr", ".", "way"] {
         let python = json!({"module": "probe", "function": "run", "args": ["${order}"], "cwd": "probe", "venv": venv});
         stage.tool(
@@ -367,4 +367,42 @@ async fn no_link_and_no_environment_shows_more_than_is_declared() {
         let said = wrong(&came);
         assert!(said.contains("virtual environment"), "{venv}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_declared_place_is_where_it_says_and_nowhere_else() {
+    let stage = stage();
+    let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, stage.root().join(at)).unwrap();
+    stage.file(".git/hooks/old", "x");
+    stage.file("sub/x", "x");
+    link(".git", "a");
+    link("sub", "inside");
+    link(stage.root().to_str().unwrap(), "round");
+    std::os::unix::fs::symlink(stage.root().join("sub"), stage.outside().join("back")).unwrap();
+    let (absolute, back) = (stage.root().join("a/hooks"), stage.outside().join("back"));
+    for place in [
+        "a/hooks",
+        "a",
+        "inside",
+        "round/sub",
+        "sub/..",
+        "sub/../.git/hooks",
+        absolute.to_str().unwrap(),
+        back.to_str().unwrap(),
+    ] {
+        for declared in
+            [permissions(json!(false), &[], &[place], json!({})), permissions(json!(false), &[place], &[], json!({}))]
+        {
+            stage.tool(
+                "writer",
+                json!({"exec": {"command": {"entrypoint": "/bin/sh", "args": ["-c", "echo x > .git/hooks/pre-commit; echo x > a/hooks/y"]}},
+                "permissions": declared}),
+            );
+            let came = stage.call("writer", json!({})).await;
+            let said = wrong(&came);
+            assert!(said.contains("link") || said.contains("`..` behind a name"), "{place}: {said}");
+        }
+    }
+    let hooks: Vec<_> = std::fs::read_dir(stage.root().join(".git/hooks")).unwrap().flatten().collect();
+    assert_eq!(hooks.len(), 1);
 }

@@ -139,6 +139,28 @@ fn a_function_of_the_users_own_imports_nothing_of_the_project() {
 }
 
 #[test]
+fn a_tool_of_the_users_own_runs_nothing_of_a_project_wherever_its_home_leads() {
+    let env = Env::new();
+    let home = env.dir.path().join("home");
+    std::fs::create_dir_all(home.join("dot/haft/tools/run")).unwrap();
+    let _ = std::fs::remove_dir_all(home.join(".config"));
+    std::os::unix::fs::symlink("dot", home.join(".config")).unwrap();
+    let dir = home.join("dot/haft/tools/run");
+    let text = function("{module: mod, function: run, return: text}")
+        .replace("kind: python", "kind: command")
+        .replace("python: {module: mod, function: run, return: text}", "command: {entrypoint: ./scripts/run.sh}");
+    std::fs::write(dir.join("tool.yml"), text).unwrap();
+    let script = env.file("scripts/run.sh", "#!/bin/sh\necho from the project\n");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (_, said, _) = env.err("run", json!({}), &[]);
+    assert!(said.contains("there is no program `./scripts/run.sh`"), "{said}");
+    std::fs::create_dir_all(dir.join("scripts")).unwrap();
+    std::fs::copy(&script, dir.join("scripts/run.sh")).unwrap();
+    std::fs::write(dir.join("scripts/run.sh"), "#!/bin/sh\necho its own\n").unwrap();
+    assert_eq!(env.ok("run", json!({}))["output"], "its own\n");
+}
+
+#[test]
 fn a_script_that_changes_while_a_secret_is_fetched_does_not_run() {
     let env = Env::new();
     let script = env.file("run.sh", "#!/bin/sh\necho good\n");
