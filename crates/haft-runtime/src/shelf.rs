@@ -8,6 +8,7 @@ mod accept;
 mod around;
 mod calls;
 mod command;
+mod copies;
 mod digests;
 mod find;
 mod http;

@@ -106,6 +106,7 @@ impl Terms {
             protect: guard.for_kernel(),
             hide: hidden(workspace),
             seal: Vec::new(),
+            stand_in: Vec::new(),
             network: self.network.clone(),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -167,6 +168,7 @@ impl Terms {
             hide,
             // What it writes where nothing is declared fails, and does not vanish.
             seal: vec![workspace.root().to_owned()],
+            stand_in: Vec::new(),
             network: reached(permissions, rules),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -202,6 +204,7 @@ impl Terms {
             protect: guard.for_kernel(),
             hide: hidden(workspace),
             seal: Vec::new(),
+            stand_in: Vec::new(),
             network: self.network.clone(),
             writes: Writes::Direct,
             bounds: self.bounds,

@@ -152,6 +152,9 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     for (number, root) in wanted.write.iter().enumerate() {
         add(root, write_kind(&wanted.writes, number));
     }
+    for (place, by) in wanted.stand_in.iter().filter(|_| rooted) {
+        add(place, Kind::StandIn { by: by.clone().into() });
+    }
     for place in &wanted.protect {
         for pin in pins(place, &wanted.write) {
             add(&pin, Kind::Pin);
