@@ -5,6 +5,7 @@
 use super::standing::Files;
 use haft_core::CallError;
 use haft_core::record::Digest;
+use haft_sandbox::roots::followed;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -24,7 +25,11 @@ pub(super) fn stand_ins(
     data_dir: &Path,
     places: &[PathBuf],
 ) -> Result<Vec<(PathBuf, PathBuf)>, CallError> {
+    let room = |error| CallError::internal(format!("no room for copies: {error}")).hint("check the data directory");
     let dir = data_dir.join(DIR);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(room)?;
+    // Whoever mounts them follows no link.
+    let dir = followed(&dir).map_err(room)?;
     let mut all = Vec::new();
     for (path, digest) in accepted {
         let place = root.join(path);
@@ -48,12 +53,12 @@ pub(super) fn stand_ins(
 fn make(place: &Path, digest: Digest, (dir, copy): (&Path, &Path), executable: bool) -> io::Result<()> {
     let mut content = Vec::new();
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(place)?;
+    let file =
+        OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default()).open(place)?;
     file.take(BYTES_MAX + 1).read_to_end(&mut content)?;
     if Digest::of(&content) != digest {
         return Err(io::Error::other("it has changed"));
     }
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     make_room(dir)?;
     let draft = dir.join(format!(".{}", crate::chance()));
     let mode = if executable { 0o555 } else { 0o444 };
@@ -103,7 +108,10 @@ mod tests {
         let all = take().unwrap();
         assert_eq!(all.len(), 1, "what it cannot read needs no copy, and a link has its target's");
         let (place, copy) = &all[0];
-        assert_eq!((place, std::fs::read_to_string(copy).unwrap().as_str()), (&root.join("scripts/run.sh"), "accepted"));
+        assert_eq!(
+            (place, std::fs::read_to_string(copy).unwrap().as_str()),
+            (&root.join("scripts/run.sh"), "accepted")
+        );
         assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o555);
         write("scripts/run.sh", "something else");
         assert_eq!(take().unwrap(), all, "what was accepted is still known");

@@ -11,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -167,6 +168,8 @@ pub(super) struct Interpreter {
     files: Vec<(PathBuf, i64, u64)>,
     /// What it can read. It may name files elsewhere, and is told nothing about them.
     roots: Vec<PathBuf>,
+    /// Files of which it sees copies: whether those are still what was accepted is looked at before each call.
+    copied: BTreeSet<PathBuf>,
 }
 
 impl Interpreter {
@@ -182,6 +185,7 @@ impl Interpreter {
             }
         }));
         let roots = settled.plan.confinement.read.clone();
+        let copied = settled.plan.confinement.stand_in.iter().map(|(place, _)| place.clone()).collect();
         let tend = move |usage: &Usage| watched.over(usage);
         let (resident, pipes) = Resident::tended((settled.backend, settled.plan, program), tend).await?;
         for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr] {
@@ -189,7 +193,19 @@ impl Interpreter {
             open.map_err(|error| CallError::internal(format!("no line to the interpreter: {error}")))?;
         }
         let (to, from, said) = (pipes.stdin, pipes.stdout, pipes.stderr);
-        Ok(Self { resident, to, from, said, life, contacts, greeted: false, calls: 0, files: Vec::new(), roots })
+        Ok(Self {
+            resident,
+            to,
+            from,
+            said,
+            life,
+            contacts,
+            greeted: false,
+            calls: 0,
+            files: Vec::new(),
+            roots,
+            copied,
+        })
     }
 
     /// Has it do something, and waits for what comes of it. What is printed meanwhile is added, by its end.
@@ -215,7 +231,7 @@ impl Interpreter {
         answers(&answer, id)?;
         drain(self.said.as_fd(), printed);
         let room = FILES_MAX.saturating_sub(self.files.len());
-        let inside = |path: &Path| is_inside(path, &self.roots);
+        let inside = |path: &Path| is_inside(path, &self.roots) && !self.copied.contains(path);
         self.files.extend(answer.head.files.iter().filter(|(path, ..)| inside(path)).take(room).cloned());
         Ok(answer)
     }

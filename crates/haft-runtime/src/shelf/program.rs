@@ -59,6 +59,15 @@ pub(super) fn settle(
     settled.map_err(|error| explain(&error))
 }
 
+/// Lets the program see what was accepted, whatever becomes of the files that it was accepted as.
+pub(super) fn stand_in(scene: &Scene, settled: &mut Settled, pinned: Option<&Accepted>) -> Result<(), CallError> {
+    let Some(pinned) = pinned else { return Ok(()) };
+    let confinement = &mut settled.plan.confinement;
+    let places: Vec<PathBuf> = confinement.read.iter().chain(&confinement.write).cloned().collect();
+    confinement.stand_in = pinned.stand_ins(&scene.terms().data_dir, &places)?;
+    Ok(())
+}
+
 /// Runs it to its end. For worker threads.
 pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
     let scene = &stage.scene;
@@ -71,6 +80,7 @@ pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
     })?;
     let at = staging.as_ref().map_or(Path::new(""), |staging| staging.path());
     let mut settled = settle(scene, (order.permissions, order.made_of), at)?;
+    stand_in(scene, &mut settled, order.pinned.as_deref())?;
     let bounds = settled.plan.confinement.bounds;
     let memory = order.memory.or(bounds.memory);
     settled.plan.confinement.bounds = Bounds { wall: Some(order.timeout), memory, ..bounds };

@@ -144,11 +144,11 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
     let mut settled = program::settle(scene, (permissions, &ready.made_of), Path::new(""))?;
     settled.plan.confinement.bounds.memory = Some(MEMORY);
     // Whatever it is held by belongs to its name: one that is held otherwise is another.
-    let held = format!("{:?}", settled.plan.confinement);
+    let pinned = made.pinned();
+    let held = format!("{:?} {:?}", settled.plan.confinement, pinned.as_ref().map(|pinned| pinned.mark()));
     let key = key((made, scene), &ready.program, secrets, &held)?;
     let pool = scene.interpreters();
     let mut seat = pool.seat(key.tool, scene.halt()).await?;
-    let pinned = made.pinned();
     let check = |care| pinned.as_ref().map_or(Ok(()), |pinned| pinned.check(care));
     let mut interpreter = if let Some(interpreter) = pool.take(key.own, &mut seat).await {
         if let Err(error) = check(Care::Warm) {
@@ -158,6 +158,7 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
         interpreter
     } else {
         check(Care::Fresh)?;
+        program::stand_in(scene, &mut settled, pinned.as_deref())?;
         Interpreter::start(settled, ready.program).await?
     };
     let mut printed = Vec::new();
@@ -382,21 +383,11 @@ fn prefix(path: &Path) -> Option<PathBuf> {
     Some(prefix.to_owned())
 }
 
-/// What a module consists of: its file or its package, and what its parents say of themselves.
+/// What a module consists of: its file, or the outermost package that it is in. All of that was accepted with it, and its
+/// parts import one another.
 fn module_files(cwd: &Path, module: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut dir = cwd.to_owned();
-    let parts: Vec<&str> = module.split('.').collect();
-    for (number, part) in parts.iter().enumerate() {
-        let (package, file) = (dir.join(part), dir.join(format!("{part}.py")));
-        if number + 1 < parts.len() {
-            found.push(package.join("__init__.py"));
-        } else {
-            found.extend([file, package.clone()]);
-        }
-        dir = package;
-    }
-    found.into_iter().filter_map(|path| followed(&path).ok()).collect()
+    let first = module.split('.').next().unwrap_or(module);
+    [cwd.join(format!("{first}.py")), cwd.join(first)].iter().filter_map(|path| followed(path).ok()).collect()
 }
 
 #[cfg(test)]
@@ -421,8 +412,8 @@ mod tests {
         for file in ["a/__init__.py", "a/b/__init__.py", "a/c.py", "other.py"] {
             std::fs::write(top.join(file), "").unwrap();
         }
-        assert_eq!(module_files(&top, "a.b"), [top.join("a/__init__.py"), top.join("a/b")]);
-        assert_eq!(module_files(&top, "a.c"), [top.join("a/__init__.py"), top.join("a/c.py")]);
+        assert_eq!(module_files(&top, "a.b"), [top.join("a")]);
+        assert_eq!(module_files(&top, "a.c"), [top.join("a")]);
         assert_eq!(module_files(&top, "other"), [top.join("other.py")]);
         assert_eq!(module_files(&top, "nothing"), Vec::<PathBuf>::new());
     }

@@ -7,6 +7,7 @@
 //! load a further accepted module later; that moment is as long as the call. A virtual environment is looked through when
 //! an interpreter starts, and for one that stays at most every two seconds.
 
+use super::copies;
 use super::digests::{Known, Look};
 use super::find::Good;
 use super::inventory::{Subject, inventory, tree};
@@ -68,6 +69,8 @@ pub(crate) struct Accepted {
     manifest: Arc<Manifest>,
     /// The accepted files; none if the manifest is not the accepted one.
     files: Option<Files>,
+    /// Of those, and of what they hold.
+    mark: Digest,
     /// Whether an earlier version was accepted.
     earlier: bool,
     seen: Mutex<Seen>,
@@ -94,7 +97,9 @@ impl Accepted {
     /// The manifest that was found, as far as this pin accepts it.
     pub(super) fn new(root: &Path, dir: &Path, good: &Good, pin: Option<&Pin>) -> Self {
         let same = pin.filter(|pin| pin.digest == good.digest);
+        let mark = same.map_or(Digest::ZERO, |pin| Digest::of(pin.declaration["files"].to_string().as_bytes()));
         Self {
+            mark,
             name: good.manifest.name.clone(),
             root: root.to_owned(),
             dir: dir.to_owned(),
@@ -108,6 +113,17 @@ impl Accepted {
     /// The files that were accepted with it.
     pub(super) fn files(&self) -> Option<&Files> {
         self.files.as_ref()
+    }
+
+    /// What tells one acceptance of it from another.
+    pub(super) fn mark(&self) -> Digest {
+        self.mark
+    }
+
+    /// The copies that its program sees in the place of what was accepted, as far as it sees these places.
+    pub(super) fn stand_ins(&self, data_dir: &Path, places: &[PathBuf]) -> Result<Vec<(PathBuf, PathBuf)>, CallError> {
+        let copies = |files| copies::stand_ins((&self.root, files), data_dir, places);
+        self.files.as_ref().map_or(Ok(Vec::new()), copies)
     }
 
     /// How it stands, by its manifest alone.

@@ -209,3 +209,63 @@ fn a_package_of_an_environment_that_changed_takes_the_function_out_of_use() {
     env.run(&["trust", "--yes"]);
     assert!(env.err("run", json!({}), &["--yes"]).1.contains("`src/dep.py` is a file of the project"));
 }
+
+/// Waits until a process runs that has this among its arguments.
+fn wait_for(argument: &str) {
+    let runs = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.map(|line| String::from_utf8_lossy(&line).into_owned()).any(|line| line.contains(argument))
+    };
+    let begun = std::time::Instant::now();
+    while !runs() {
+        assert!(begun.elapsed().as_secs() < 60, "nothing runs with {argument}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// What a tool gives while this happens to its files.
+fn meanwhile(env: &Env, argument: &str, happens: impl FnOnce()) -> Value {
+    let call = env.command(&["call", "run", "{}", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for(argument);
+    happens();
+    let output = call.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Adds to a file without making another one of it.
+fn append(path: &std::path::Path, text: &str) {
+    use std::io::Write;
+    std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn what_runs_is_what_was_accepted_whatever_happens_to_its_files() {
+    let env = Env::new();
+    let script = env.file("scripts/run-as-accepted.sh", "echo begun\nsleep 1\necho done\n");
+    env.file(
+        TOOL,
+        "name: run\ndescription: Runs.\nkind: command\nversion: 1\ninputs:\n  schema: {type: object}\n\
+         outputs: {format: text}\nexec:\n  command: {entrypoint: sh, args: [scripts/run-as-accepted.sh]}\n\
+         permissions: {network: false, fs: {read: [\".\"], write: []}}\napproval: {required: false}\n",
+    );
+    env.run(&["trust", "--yes"]);
+    let came = meanwhile(&env, "scripts/run-as-accepted.sh", || append(&script, "echo evil\n"));
+    assert_eq!(came["output"], "begun\ndone\n", "{came:#}");
+    assert!(env.err("run", json!({}), &[]).1.contains("`scripts/run-as-accepted.sh` changed"));
+
+    env.file("late/__init__.py", "");
+    let late = env.file("late/other.py", "word = 'accepted'\n");
+    env.file(
+        "late/main.py",
+        "import time\n\ndef run():\n    time.sleep(1)\n    from late import other\n    return other.word\n",
+    );
+    let exec = "{module: late.main, function: run, return: text}";
+    for read in ["[]", "[\".\"]"] {
+        std::fs::write(&late, "word = 'accepted'\n").unwrap();
+        env.file(TOOL, function(exec).replace("read: [\".\"]", &format!("read: {read}")));
+        env.run(&["trust", "--yes"]);
+        let came = meanwhile(&env, "late/other.py", || append(&late, "word = 'evil'\n"));
+        assert_eq!(came["output"], "accepted", "{read}: {came:#}");
+    }
+}
