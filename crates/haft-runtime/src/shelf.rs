@@ -347,13 +347,13 @@ impl Shelf {
     }
 
     async fn pins(&self) -> Result<Arc<Pins>, CallError> {
-        let now = self.store.pins_as_of(&self.server()).await.map_err(crate::store_error)?;
+        let now = self.store.pins_as_of().await.map_err(crate::store_error)?;
         if let Some((_, pins)) = self.state().pins.as_ref().filter(|(known, _)| *known == now) {
             return Ok(Arc::clone(pins));
         }
         let pins = self.store.pins(&self.server()).await.map_err(crate::store_error)?;
         let pins = Arc::new(pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect::<Pins>());
-        self.state().pins = now.is_settled().then(|| (now, Arc::clone(&pins)));
+        self.state().pins = Some((now, Arc::clone(&pins)));
         Ok(pins)
     }
 
