@@ -28,9 +28,11 @@ pub use interpreters::Interpreters;
 pub use pages::Page;
 pub use standing::Standing;
 
+use crate::back::DEPTH_MAX;
 use crate::registry::{Registry, Spoken, is_caller};
 use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
+pub use haft_core::manifest::lint::Whose;
 use haft_core::manifest::{Exec, Manifest, Step};
 use haft_core::{CallError, ToolName};
 use haft_store::{Pin, PinsAsOf, Store};
@@ -67,15 +69,6 @@ pub struct Folder {
     pub path: PathBuf,
     /// Whose tools these are.
     pub whose: Whose,
-}
-
-/// Whose tools are in a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The user's own: they count as they stand.
-    Own,
-    /// The project's: they count as they were accepted.
-    Project,
 }
 
 /// Something worth knowing about a file or a folder.
@@ -255,10 +248,11 @@ impl Shelf {
                 Exec::Pipeline(pipeline) => pipeline.steps.iter().map(meant).collect(),
                 _ => Vec::new(),
             };
-            if depth < calls::DEPTH_MAX {
+            // What is deeper is not called.
+            if depth < DEPTH_MAX {
                 left.extend(called.iter().map(|tool| (tool.clone(), depth + 1)));
+                all.extend(called);
             }
-            all.extend(called);
         }
         all
     }
