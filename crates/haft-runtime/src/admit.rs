@@ -308,10 +308,10 @@ impl Haft {
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
 
-    /// The secret that a tool cannot do without, and that nobody has.
+    /// A secret that a tool cannot do without and that nobody has, or that it must not have.
     fn lacking(&self, checked: &Checked) -> Option<CallError> {
         let declared = checked.spec().reach.declared.as_ref()?;
-        self.settings.secrets.lacking(&declared.permissions.secrets)
+        self.settings.secrets.lacking(declared)
     }
 
     fn tell_asked(&self, pending: &Pending, question: &Question) {

@@ -16,8 +16,8 @@ pub(crate) use mask::Mask;
 pub use vault::{Kept, Vault};
 
 use haft_core::host::{HostRule, HostRules};
-use haft_core::manifest::Secret as Declared;
 use haft_core::manifest::secrets::is_reserved;
+use haft_core::manifest::{Declared, Kind, Reachable};
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
 use serde_json::Value;
@@ -63,6 +63,25 @@ pub(crate) fn missing(name: &str) -> CallError {
         .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
 }
 
+/// Refuses a secret that is bound to hosts to a program that could carry it to others: what a program does with what it
+/// has, nobody sees. A request is held to the hosts where it is sent.
+fn stays(name: &str, bound: Option<&HostRules>, declared: &Declared) -> Result<(), CallError> {
+    let (Some(bound), Kind::Command | Kind::Python) = (bound, declared.kind) else { return Ok(()) };
+    let beyond = match &declared.permissions.network {
+        Reachable::Any(false) => None,
+        Reachable::Any(true) => Some("the whole web".to_owned()),
+        Reachable::Hosts(hosts) => {
+            hosts.iter().find(|host| !bound.iter().any(|most| host.is_below(most))).map(ToString::to_string)
+        }
+    };
+    let Some(beyond) = beyond else { return Ok(()) };
+    let message = format!("the secret `{name}` is bound to {bound}, and this tool may reach {beyond}; nothing ran");
+    Err(CallError::new(ErrorKind::Denied, message).hint(format!(
+        "let its `permissions.network` name nobody else; or a person binds the secret to that host as well, by `haft \
+         secret set {name} --host HOST`, or under secrets.{name}.hosts in the user's configuration"
+    )))
+}
+
 /// A secret's value. It is shown nowhere.
 #[derive(Clone)]
 pub struct Secret {
@@ -91,6 +110,11 @@ impl Secret {
     /// The hosts that it may be sent to; none if nobody said.
     pub fn hosts(&self) -> Option<&HostRules> {
         self.hosts.as_ref()
+    }
+
+    /// Whether a tool that declares this may have it.
+    pub(crate) fn may_go_with(&self, declared: &Declared) -> Result<(), CallError> {
+        stays(&self.name, self.hosts.as_ref(), declared)
     }
 
     /// Whether it may be sent there: if it is bound to hosts, only to these.
@@ -177,14 +201,15 @@ impl Secrets {
             && (source || std::env::var(name).is_ok_and(|text| !text.is_empty()) || self.kept()?.contains_key(name)))
     }
 
-    /// Why a tool that declares these cannot run: one of them is required, and nobody has it. No program is asked.
-    pub(crate) fn lacking(&self, declared: &BTreeMap<String, Declared>) -> Option<CallError> {
-        let required = declared.iter().filter(|(_, secret)| secret.required);
-        required.map(|(name, _)| (name, self.is_known(name))).find_map(|(name, known)| match known {
-            Ok(true) => None,
-            Ok(false) => Some(missing(name)),
+    /// Why a tool that declares this cannot run: it needs a secret that nobody has, or could carry one to where that does
+    /// not belong. No program is asked.
+    pub(crate) fn lacking(&self, declared: &Declared) -> Option<CallError> {
+        let each = |(name, secret): (&String, &haft_core::manifest::Secret)| match self.is_known(name) {
+            Ok(true) => self.hosts(name).and_then(|hosts| stays(name, hosts.as_ref(), declared)).err(),
+            Ok(false) => secret.required.then(|| missing(name)),
             Err(error) => Some(error),
-        })
+        };
+        declared.permissions.secrets.iter().find_map(each)
     }
 
     /// Why a secret is not sent to a target by reference. `inside` says that the target is a service of the user's own.

@@ -29,9 +29,11 @@ pub use interpreters::Interpreters;
 pub use pages::Page;
 pub use standing::Standing;
 
+use crate::back::DEPTH_MAX;
 use crate::registry::{Registry, Spoken, is_caller};
 use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
+pub use haft_core::manifest::lint::Whose;
 use haft_core::manifest::{Exec, Manifest, Step};
 use haft_core::{CallError, ToolName};
 use haft_store::{Pin, PinsAsOf, Store};
@@ -68,15 +70,6 @@ pub struct Folder {
     pub path: PathBuf,
     /// Whose tools these are.
     pub whose: Whose,
-}
-
-/// Whose tools are in a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The user's own: they count as they stand.
-    Own,
-    /// The project's: they count as they were accepted.
-    Project,
 }
 
 /// Something worth knowing about a file or a folder.
@@ -256,10 +249,11 @@ impl Shelf {
                 Exec::Pipeline(pipeline) => pipeline.steps.iter().map(meant).collect(),
                 _ => Vec::new(),
             };
-            if depth < calls::DEPTH_MAX {
+            // What is deeper is not called.
+            if depth < DEPTH_MAX {
                 left.extend(called.iter().map(|tool| (tool.clone(), depth + 1)));
+                all.extend(called);
             }
-            all.extend(called);
         }
         all
     }
@@ -348,13 +342,13 @@ impl Shelf {
     }
 
     async fn pins(&self) -> Result<Arc<Pins>, CallError> {
-        let now = self.store.pins_as_of(&self.server()).await.map_err(crate::store_error)?;
+        let now = self.store.pins_as_of().await.map_err(crate::store_error)?;
         if let Some((_, pins)) = self.state().pins.as_ref().filter(|(known, _)| *known == now) {
             return Ok(Arc::clone(pins));
         }
         let pins = self.store.pins(&self.server()).await.map_err(crate::store_error)?;
         let pins = Arc::new(pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect::<Pins>());
-        self.state().pins = now.is_settled().then(|| (now, Arc::clone(&pins)));
+        self.state().pins = Some((now, Arc::clone(&pins)));
         Ok(pins)
     }
 

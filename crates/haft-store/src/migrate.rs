@@ -68,7 +68,12 @@ const STEPS: &[&str] = &[
     CREATE INDEX proposals_by_session ON proposals (session);
     CREATE INDEX proposals_by_name ON proposals (root, what, name);",
     // 5: whether something was accepted since is asked every second, and must not read what was accepted.
-    "CREATE INDEX pins_by_time ON pins (server, at_ms);",
+    // No clock is asked: it may be set back.
+    "CREATE TABLE pin_changes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
+    INSERT INTO pin_changes (one, count) VALUES (1, 0);
+    CREATE TRIGGER pin_made AFTER INSERT ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
+    CREATE TRIGGER pin_altered AFTER UPDATE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
+    CREATE TRIGGER pin_gone AFTER DELETE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;",
     // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had.
     "CREATE TABLE pin_texts (
         server TEXT NOT NULL, tool TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (server, tool)

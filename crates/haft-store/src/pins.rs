@@ -1,5 +1,5 @@
-//! What bridged tools said they are when somebody accepted them. A declaration that differs from its pin is not the
-//! tool that was accepted.
+//! What bridged tools said they are, and what tools that are files were, when somebody accepted them. What differs from
+//! its pin is not the tool that was accepted.
 
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
@@ -26,28 +26,15 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Pin> {
     Ok(Pin { tool: row.get(0)?, digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO), declaration })
 }
 
-/// How many pins a server has, and when the last of them was made: what tells one state of them from another.
+/// How often pins were made and forgotten, in all: what tells one state of them from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PinsAsOf {
-    count: i64,
-    latest_ms: i64,
-}
-
-impl PinsAsOf {
-    /// Whether nothing can come to it any more that looks the same: clocks are coarse.
-    pub fn is_settled(self) -> bool {
-        self.latest_ms.saturating_add(1000) < now_ms()
-    }
-}
+pub struct PinsAsOf(i64);
 
 impl Store {
-    /// Which state the pins of a server are in, without reading them.
-    pub async fn pins_as_of(&self, server: &str) -> Result<PinsAsOf, StoreError> {
-        let server = server.to_owned();
+    /// Which state the pins are in, without reading them. The store counts each change along with the change itself.
+    pub async fn pins_as_of(&self) -> Result<PinsAsOf, StoreError> {
         self.run(Mode::Read, move |connection| {
-            connection
-                .prepare_cached("SELECT count(*), coalesce(max(at_ms), 0) FROM pins WHERE server = ?1")?
-                .query_row([server], |row| Ok(PinsAsOf { count: row.get(0)?, latest_ms: row.get(1)? }))
+            connection.prepare_cached("SELECT count FROM pin_changes")?.query_row([], |row| row.get(0).map(PinsAsOf))
         })
         .await
     }

@@ -5,7 +5,7 @@ use super::Whose;
 use super::places::Ground;
 use super::python::interpreter;
 use crate::confined::environment;
-use haft_core::manifest::lint::{self, Found, Place, Program};
+use haft_core::manifest::lint::{Found, Place, Program};
 use haft_core::manifest::{Command, Exec, Manifest, Python};
 use haft_core::{CallError, ErrorKind};
 use std::io::Read;
@@ -39,11 +39,7 @@ impl<'s> Spot<'s> {
 /// for, if it has one.
 pub fn around(manifest: &Manifest, spot: Spot<'_>) -> (Found, Option<PathBuf>) {
     let ground = Ground { root: spot.base(), project: spot.root, dir: spot.dir, permissions: &manifest.permissions };
-    let whose = match spot.whose {
-        Whose::Own => lint::Whose::Own,
-        Whose::Project => lint::Whose::Project,
-    };
-    let mut found = Found { whose, ..Found::default() };
+    let mut found = Found { whose: spot.whose, ..Found::default() };
     match &manifest.exec {
         Exec::Command(command) => {
             found.program = Some(program(&ground, command));

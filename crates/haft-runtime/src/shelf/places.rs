@@ -56,7 +56,7 @@ impl<'g> Ground<'g> {
         let shown = cut(&inert(named), 80);
         let real = followed(&path).map_err(|_| {
             CallError::not_found(format!("there is no program `{shown}`"))
-                .hint("a path starts at the project's root; a name is looked up on the PATH")
+                .hint("a path starts at the project's root, of your own tools at their directory; a name is looked up on the PATH")
         })?;
         // What is found on the PATH is where the user has put it.
         let allowed = found.is_some() || (Path::new(named).is_absolute() && is_system(&real)) || self.holds(&real);

@@ -299,6 +299,25 @@ fn five_thousand_are_fine_and_ten_thousand_are_the_end() {
 }
 
 #[test]
+fn what_is_too_much_together_is_told_once_and_ends_by_name() {
+    let place = Place::new();
+    let padding = format!("# {}\n", "x".repeat(240 << 10));
+    for number in 0..90 {
+        let (name, folder) = (format!("t{number:02}"), if number < 40 { "home" } else { "project/.haft" });
+        place.write(&format!("{folder}/tools/{name}/tool.yml"), &format!("{}{padding}", http(&name, "Asks.")));
+    }
+    for _ in 0..2 {
+        place.load();
+        // The project's fifty come first here, and then as many of the others as there is room for.
+        assert!(place.description("t89").is_some() && place.description("t17").is_some());
+        assert!(place.description("t18").is_none() && place.description("t39").is_none());
+        let told = "home/tools: the manifests hold more than 16 MiB together; from `t18` on they are not listed: 22";
+        let together = place.warnings().into_iter().filter(|line| line.contains("together")).collect::<Vec<_>>();
+        assert_eq!(together, [told]);
+    }
+}
+
+#[test]
 fn a_process_that_stays_hears_of_changes() {
     let place = Place::new();
     place.tool(OWN, "tool", "First.");
