@@ -43,6 +43,9 @@ pub fn usual_ceiling() -> Ceiling {
     Ceiling { fs: Fs { read: vec![".".to_owned()], write: Vec::new() }, ..Ceiling::default() }
 }
 
+/// What a proposal of a tool is.
+pub(crate) const TOOL: &str = "tool";
+
 /// What is proposed, besides its files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposed {

@@ -22,8 +22,9 @@ mod program;
 mod python;
 mod raised;
 mod standing;
+mod started;
 
-pub use accept::Offer;
+pub use accept::{Offer, Refused};
 pub use around::{Spot, around};
 pub use interpreters::Interpreters;
 pub use pages::Page;
@@ -61,6 +62,14 @@ fn meant(step: &Step) -> String {
 /// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
 pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
     Ok(Arc::new(Made::new(Arc::new(manifest), dir, Whose::Project)?))
+}
+
+/// What a start of a project's tool would open that neither belongs to the machine nor lies in the tool's directory `dir`; or
+/// why that cannot be known.
+pub(crate) fn strange(root: &Path, dir: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, String> {
+    let mut found = started::started(inventory::Subject { root, dir, manifest })?;
+    found.retain(|path| !path.starts_with(dir));
+    Ok(found)
 }
 
 /// Where tools are kept.

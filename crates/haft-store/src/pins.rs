@@ -1,5 +1,5 @@
-//! What bridged tools said they are, and what tools that are files were, when somebody accepted them. What differs from
-//! its pin is not the tool that was accepted.
+//! What tools were when somebody accepted them: what a bridged server's tools said of themselves, and what the manifests and
+//! files of a project's tools were. What differs from its pin is not the tool that was accepted.
 
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
@@ -11,11 +11,11 @@ use serde_json::Value;
 /// An accepted declaration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pin {
-    /// The tool's name on its server.
+    /// The tool's name on its server, or in its project.
     pub tool: String,
-    /// Of the declaration.
+    /// Of the declaration, or of the manifest.
     pub digest: Digest,
-    /// What the tool said it is.
+    /// What the tool said it is; for a manifest, the digests of what belongs to it.
     pub declaration: Value,
 }
 

@@ -28,7 +28,9 @@ const TOGETHER_MAX: u64 = 16 << 20;
 /// From how many tools on it is worth a thread to look at some of them.
 const THREAD_MIN: usize = 32;
 
-/// What tells one content of a file from another without reading it, for listings. What runs is read again.
+/// What tells one content of a file from another without reading it. Whoever writes through a shared mapping, or may set the
+/// clock, can give two contents the same: it does for not reading a manifest again, whose last content is the one that
+/// counts then, and for no last look before a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,

@@ -120,10 +120,20 @@ fn foreign(real: &Path) -> Option<PathBuf> {
 
 /// A program on the PATH.
 pub(super) fn look_up(name: &str) -> Option<PathBuf> {
+    look_up_in(&on_the_path(), name)
+}
+
+/// The directories on the PATH.
+pub(super) fn on_the_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect()
+}
+
+/// A program in the first of these directories that has it.
+pub(super) fn look_up_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
     let usable =
         |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(usable)
+    dirs.iter().map(|dir| dir.join(name)).find(usable)
 }
 
 fn executable(real: &Path, shown: &str) -> Result<(), CallError> {
@@ -138,12 +148,20 @@ fn executable(real: &Path, shown: &str) -> Result<(), CallError> {
     Ok(())
 }
 
+/// What a script's first line says of who reads it. Whatever is no file is not waited for.
+pub(super) fn shebang(path: &Path) -> Option<String> {
+    let mut begin = Vec::new();
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    std::fs::File::open(path).ok()?.take(FIRST_LINE).read_to_end(&mut begin).ok()?;
+    let line = begin.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).trim().to_owned())
+}
+
 /// Who reads a script, by its first line.
 fn interpreter(real: &Path) -> Option<PathBuf> {
-    let mut line = Vec::new();
-    std::fs::File::open(real).ok()?.take(FIRST_LINE).read_to_end(&mut line).ok()?;
-    let line = line.strip_prefix(b"#!")?;
-    let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next()?).into_owned();
+    let line = shebang(real)?;
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     // The kernel finds a relative one from where the program starts, which is not here.
     let first = words.next().map(PathBuf::from).filter(|first| first.is_absolute())?;

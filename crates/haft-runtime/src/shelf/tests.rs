@@ -7,6 +7,8 @@ use haft_store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod accepting;
+
 /// A home and a project with folders for tools.
 struct Place {
     dir: tempfile::TempDir,
@@ -60,7 +62,14 @@ impl Place {
     }
 
     fn accept(&self, name: &str) {
-        self.runtime.block_on(self.shelf.accept(&[name.to_owned()])).unwrap();
+        self.try_accept(name).unwrap();
+    }
+
+    fn try_accept(&self, name: &str) -> Result<(), CallError> {
+        self.runtime.block_on(async {
+            let offers = self.shelf.single(name).await?;
+            self.shelf.accept_as_shown(offers).await
+        })
     }
 
     fn description(&self, name: &str) -> Option<String> {
@@ -262,7 +271,7 @@ fn what_changed_is_offered_as_a_difference() {
 #[test]
 fn what_nobody_can_look_through_is_not_accepted() {
     let place = Place::new();
-    let accept = |name: &str| place.runtime.block_on(place.shelf.accept(&[name.to_owned()])).unwrap_err().message;
+    let accept = |name: &str| place.try_accept(name).unwrap_err().message;
     place.tool(HAFT, "many", "Many.");
     for at in 0..201 {
         place.write(&format!("project/.haft/tools/many/{at}"), "");

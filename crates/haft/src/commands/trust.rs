@@ -65,7 +65,7 @@ fn wanted(
     };
     let (offers, refused) = runtime.block_on(shelf.offers(&args.tools))?;
     for why in &refused {
-        style::warn(why);
+        style::warn(&why.to_string());
     }
     if config.is_none() && offers.is_empty() {
         if !refused.is_empty() {

@@ -269,3 +269,78 @@ fn what_runs_is_what_was_accepted_whatever_happens_to_its_files() {
         assert_eq!(came["output"], "accepted", "{read}: {came:#}");
     }
 }
+
+#[test]
+fn a_file_that_comes_while_somebody_is_asked_is_accepted_by_nobody() {
+    let env = Env::new();
+    let exec = || ("command", json!({"entrypoint": "sh", "args": ["scripts/job.sh", "${who}"]}));
+    let (waits, code) = env.call("tool.create", proposal("agt", 1, exec(), json!({})), &["--no-input"]);
+    assert_eq!(code, 4, "{waits:#}");
+    let id = waits["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    env.file("scripts/job.sh", "echo nobody saw this\n");
+    let approved = env.run(&["approvals", "approve", &id, "--json"]);
+    // Whether it is refused by then or kept without being accepted: it does not run.
+    assert!(approved.stdout.contains("scripts/job.sh"), "{}", approved.stdout);
+    let (said, code) = env.call("agt", json!({"who": "you"}), &["--yes"]);
+    assert!(code != 0 && !said.to_string().contains("nobody saw this"), "{said:#}");
+    // Where it is there already, nobody is asked at all.
+    let (_, said, code) = env.err("tool.create", proposal("two", 1, exec(), json!({})), &["--no-input"]);
+    assert!(code != 4 && said.contains("it would open `scripts/job.sh`"), "{said}");
+}
+
+#[test]
+fn what_runs_is_what_was_accepted_wherever_it_is_named() {
+    let env = Env::new();
+    let top = env.dir.path().canonicalize().unwrap();
+    let interp = top.join("project/scripts/interp");
+    let reader = |word: &str| format!("#!/bin/sh\necho {word}\n");
+    for (exec, path, good, evil) in [
+        ("{entrypoint: mytool}".to_owned(), "bin/mytool", reader("good"), reader("evil")),
+        ("{entrypoint: ./run.sh}".to_owned(), "scripts/interp", reader("good"), reader("evil")),
+        (
+            "{entrypoint: bash, args: [-c, 'true'], env: {BASH_ENV: scripts/env.sh}}".to_owned(),
+            "scripts/env.sh",
+            "echo good\n".to_owned(),
+            "echo evil\n".to_owned(),
+        ),
+        (
+            "{entrypoint: env, args: [python3, -m, em]}".to_owned(),
+            "em.py",
+            "print('good')\n".to_owned(),
+            "print('evil')\n".to_owned(),
+        ),
+        (
+            format!("{{entrypoint: sh, args: [{}/lib/x.sh]}}", top.display()),
+            "../lib/x.sh",
+            "echo good\n".to_owned(),
+            "echo evil\n".to_owned(),
+        ),
+    ] {
+        env.file("run.sh", format!("#!{}\n", interp.display()));
+        env.file(path, &good);
+        for program in ["run.sh", path] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(env.root().join(program), mode).unwrap();
+        }
+        env.file(
+            TOOL,
+            format!(
+                "name: run\ndescription: Runs.\nkind: command\nversion: 1\ninputs:\n  schema: {{type: object}}\n\
+                 outputs: {{format: text}}\nexec:\n  command: {exec}\n\
+                 permissions: {{network: false, fs: {{read: [\".\", {}/lib], write: []}}}}\n\
+                 approval: {{required: false}}\n",
+                top.display()
+            ),
+        );
+        std::fs::create_dir_all(top.join("lib")).unwrap();
+        let path_with = format!("{}/project/bin:{}", top.display(), std::env::var("PATH").unwrap());
+        let run = |args: &[&str]| crate::Ran::from(env.command(args).env("PATH", &path_with).output().unwrap());
+        assert_eq!(run(&["trust", "run", "--yes"]).code, 0, "{exec}");
+        let called = run(&["call", "run"]);
+        assert!(called.code == 0 && called.stdout.contains("good"), "{exec}: {} {}", called.stdout, called.stderr);
+        env.file(path, &evil);
+        let called = run(&["call", "run"]);
+        let said = format!("{}{}", called.stdout, called.stderr);
+        assert!(called.code == 3 && said.contains("changed since the tool was accepted"), "{exec}: {said}");
+    }
+}

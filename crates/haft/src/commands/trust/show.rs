@@ -39,15 +39,19 @@ pub(super) fn tool(ground: &Ground, offer: &Offer) {
             style::note(&format!("  {}", inert(line)));
         }
         offer.diff.as_deref().into_iter().for_each(changes);
-    } else {
+    }
+    if let Some(text) = offer.whole_text() {
         head("tool.yml", "");
-        offer.text.lines().for_each(line);
+        text.lines().for_each(line);
     }
     offer.pages.iter().for_each(page);
 }
 
 fn page(page: &Page) {
     let path = inert(&page.path);
+    if page.is_outside() {
+        return head(&path, &format!(": {} bytes, outside the project; look at it yourself", page.bytes));
+    }
     let Some(text) = &page.text else {
         return head(&path, &format!(": {} bytes, not text", page.bytes));
     };
