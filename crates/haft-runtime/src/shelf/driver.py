@@ -6,6 +6,7 @@ import sys
 
 FRAME_MAX = 8 << 20
 TEXT_MAX = 4000
+NAME_MAX = 200
 FRAMES_SHOWN = 8
 
 
@@ -178,7 +179,15 @@ def told(error):
     where = None
     if isinstance(error, SyntaxError) and error.filename:
         where, message = "%s:%s" % (error.filename, error.lineno), error.msg
-    return {"type": name[:200], "message": message[:TEXT_MAX], "trace": trace[-TEXT_MAX:], "where": where}
+    # Whoever hides secrets has to know where there may be half of one.
+    cut = (("type", len(name) > NAME_MAX), ("message", len(message) > TEXT_MAX), ("trace", len(trace) > TEXT_MAX))
+    return {
+        "type": name[:NAME_MAX],
+        "message": message[:TEXT_MAX],
+        "trace": trace[-TEXT_MAX:],
+        "where": where,
+        "cut": [part for part, is_cut in cut if is_cut],
+    }
 
 
 def flush():

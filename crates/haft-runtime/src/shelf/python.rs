@@ -7,7 +7,7 @@ use super::interpreter::{Answer, Broken, DRIVER, Head, Interpreter, answers, fra
 use super::inventory::of_module;
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::{Ground, look_up};
-use super::program::{self, Order, late, said};
+use super::program::{self, Order, Tail, late, said};
 use super::raised;
 use super::standing::Care;
 use crate::confined::environment;
@@ -59,7 +59,6 @@ pub(super) async fn run(made: &Made, python: &Python, scene: &Scene) -> Result<R
     };
     reply.error = came.reply.error.take().or(error);
     reply.warnings = std::mem::take(&mut came.reply.warnings);
-    scene.used().mask_bytes(&mut came.printed);
     let printed = said(&came.printed);
     if !printed.is_empty() {
         reply.warnings.push(format!("printed: {printed}"));
@@ -70,6 +69,7 @@ pub(super) async fn run(made: &Made, python: &Python, scene: &Scene) -> Result<R
 /// What came of a call, before anybody has read the answer.
 struct Came {
     answer: Option<Answer>,
+    /// Without secrets.
     printed: Vec<u8>,
     /// Changes, warnings, and why there is no answer.
     reply: Reply,
@@ -160,13 +160,14 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
         check(Care::Fresh)?;
         Interpreter::start(settled, ready.program).await?
     };
-    let mut printed = Vec::new();
+    let mut printed = Tail::default();
     let heard = tokio::select! {
         biased;
         heard = interpreter.call(&ready.order, ready.id, &mut printed) => Ok(heard),
         error = scene.halt().stopped() => Err(error),
         () = tokio::time::sleep(ready.timeout) => Err(late(ready.timeout, false)),
     };
+    let printed = printed.masked(scene.used(), !matches!(heard, Ok(Ok(_))));
     let mut reply = Reply { warnings: contacted(&interpreter.contacts()), ..Reply::default() };
     let answer = match heard {
         Ok(Ok(answer)) => answer,
@@ -176,7 +177,7 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             if ends_itself {
                 pool.failed(key.tool);
             }
-            reply.error = Some(raised::broken(broken, &why, &printed));
+            reply.error = Some(raised::broken(broken, &why, &printed, scene.used()));
             return Ok(Came { answer: None, printed, reply });
         }
         Err(error) => {
@@ -218,7 +219,7 @@ async fn fresh(
         program::run(stage, run).map(|came| (came, id))
     });
     let (came, id) = came.await?;
-    let printed = came.stderr;
+    let printed = came.stderr.masked(scene.used(), came.ended);
     let mut reply = Reply {
         changes: came.kept.changes,
         staging: came.kept.staging,
@@ -239,7 +240,7 @@ async fn fresh(
             if early.is_none() && !matches!(broken, Broken::Unfit(_)) {
                 pool.failed(key.tool);
             }
-            reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed)));
+            reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed, scene.used())));
             None
         }
     };
@@ -302,7 +303,7 @@ fn contacted(contacts: &[Contact]) -> Vec<String> {
 
 /// The answer as a reply, or what went wrong.
 fn told(made: &Made, python: &Python, scene: &Scene, answer: Answer) -> Result<Reply, CallError> {
-    raised::check(answer.head, &|path| scene.shown(path))?;
+    raised::check(answer.head, scene.used(), &|path| scene.shown(path))?;
     let format = made.manifest().outputs.format;
     if python.gives == Format::Text {
         return Ok(reply(Format::Text, String::from_utf8_lossy(&answer.body).into_owned(), None));
