@@ -21,6 +21,7 @@ mod program;
 mod python;
 mod raised;
 mod standing;
+mod tree;
 
 pub use accept::Offer;
 pub use around::{Spot, around};
