@@ -22,6 +22,7 @@ mod python;
 mod raised;
 mod standing;
 mod tree;
+mod venv;
 
 pub use accept::Offer;
 pub use around::{Spot, around};
