@@ -12,7 +12,7 @@ mod told;
 mod vault;
 
 pub use mask::FORM_MIN as MASKED_MIN;
-pub(crate) use mask::Mask;
+pub(crate) use mask::{Cut, Mask, bytes_by, text_by};
 pub use vault::{Kept, Vault};
 
 use haft_core::host::{HostRule, HostRules};
@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The largest secret.
@@ -282,18 +282,22 @@ struct Noted {
 
 impl Used {
     pub(crate) fn note(&self, secret: &Secret) {
-        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.held();
         if used.iter().all(|known| known.value.value != secret.value) {
             used.push(Noted { value: secret.clone(), mask: Mask::of([secret.value()]) });
         }
     }
 
     fn each(&self, mut work: impl FnMut(&Mask)) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|used| work(&used.mask));
+        self.held().iter().for_each(|used| work(&used.mask));
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Noted>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.held().is_empty()
     }
 
     /// Whether bytes hold one of them.
@@ -305,12 +309,17 @@ impl Used {
 
     /// Masks them in a text.
     pub(crate) fn mask(&self, text: &mut String) {
-        self.each(|mask| mask.text(text));
+        self.mask_cut(text, Cut::NOWHERE);
     }
 
-    /// Masks them in what was printed, before anything of it is cut.
-    pub(crate) fn mask_bytes(&self, bytes: &mut Vec<u8>) {
-        self.each(|mask| mask.bytes(bytes, false));
+    /// Masks them in a text of which something was cut off.
+    pub(crate) fn mask_cut(&self, text: &mut String, cut: Cut) {
+        text_by(self.held().iter().map(|used| &used.mask), text, cut);
+    }
+
+    /// Masks them in what was printed, as far as that is there.
+    pub(crate) fn mask_bytes(&self, bytes: &mut Vec<u8>, cut: Cut) {
+        bytes_by(self.held().iter().map(|used| &used.mask), bytes, cut);
     }
 
     /// Masks them in a value, in names as well.

@@ -23,6 +23,8 @@ mod python;
 mod raised;
 mod standing;
 mod started;
+mod tree;
+mod venv;
 
 pub use accept::{Offer, Refused};
 pub use around::{Spot, around};

@@ -3,7 +3,7 @@
 
 use super::Whose;
 use super::places::{self, Ground};
-use super::python::interpreter;
+use super::venv::interpreter;
 use crate::confined::environment;
 use haft_core::manifest::lint::{Found, Place, Program};
 use haft_core::manifest::{Command, Exec, Manifest, Python};

@@ -6,6 +6,7 @@ use super::places::Ground;
 use super::program::{self, Came, Order, STDIN_MAX, said};
 use super::standing::Accepted;
 use crate::scene::Scene;
+use crate::secrets::Cut;
 use crate::tool::Reply;
 use crate::tools::running::{Stage, to_its_end};
 use haft_core::CallError;
@@ -108,9 +109,10 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
 
 /// What it printed and how it ended, as a reply.
 fn told(stage: &Stage, filled: &Filled, came: Came) -> Reply {
-    let Came { kept, ending, mut stdout, mut stderr } = came;
-    stage.scene.used().mask_bytes(&mut stdout);
-    stage.scene.used().mask_bytes(&mut stderr);
+    let Came { kept, ending, mut stdout, stderr, ended } = came;
+    let used = stage.scene.used();
+    used.mask_bytes(&mut stdout, Cut::back(ended));
+    let stderr = stderr.masked(used, ended);
     let complaint = said(&stderr);
     let mut warnings = ending.warnings;
     let (mut reply, odd) = match (filled.stdout, ending.error.is_some()) {

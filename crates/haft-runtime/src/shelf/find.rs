@@ -41,6 +41,11 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// How large the file is.
+    pub(super) const fn size(self) -> u64 {
+        self.size
+    }
+
     /// Itself, if the file has been left alone for a while: clocks of file systems are coarse, and a file may change
     /// twice between two of their ticks.
     pub(super) fn settled(self) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! One interpreter that stays: it is spoken to in frames over its first two descriptors, and what its function prints is
 //! heard on the third. It serves one tool, one call at a time.
 
-use super::program::push_end;
+use super::program::Tail;
 use crate::confined::Resident;
 use crate::confined::terms::Settled;
 use haft_core::CallError;
@@ -82,6 +82,8 @@ pub(super) struct Raised {
     pub(super) kind: String,
     pub(super) message: String,
     pub(super) trace: String,
+    /// Which of them are longer than what is told: of the trace there is the end, of the others the beginning.
+    pub(super) cut: Vec<String>,
     /// The file and line of what cannot even be read.
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
@@ -209,7 +211,7 @@ impl Interpreter {
     }
 
     /// Has it do something, and waits for what comes of it. What is printed meanwhile is added, by its end.
-    pub(super) async fn call(&mut self, order: &[u8], id: u64, printed: &mut Vec<u8>) -> Result<Answer, Broken> {
+    pub(super) async fn call(&mut self, order: &[u8], id: u64, printed: &mut Tail) -> Result<Answer, Broken> {
         self.calls += 1;
         let answer = {
             let mut lines = Lines::of(self).map_err(|_| Broken::Ended)?;
@@ -251,7 +253,7 @@ impl Interpreter {
         *self.life.stand() = Stand::Idle(Instant::now());
     }
 
-    /// Takes it into use. None if it has gone, said something unasked, or was made of files that were edited since: then it
+    /// Takes it into use, unless it has gone, said something unasked, or was made of files that were edited since: then it
     /// has to go.
     pub(super) fn wake(&self) -> bool {
         let mut stand = self.life.stand();
@@ -341,24 +343,24 @@ pub(super) fn frames(mut said: &[u8]) -> Result<Vec<&[u8]>, Broken> {
 }
 
 /// Takes what is printed, for as long as somebody listens.
-async fn listen(said: &mut pipe::Receiver, printed: &mut Vec<u8>) -> std::convert::Infallible {
+async fn listen(said: &mut pipe::Receiver, printed: &mut Tail) -> std::convert::Infallible {
     let mut piece = [0; 4096];
     while let Ok(count) = said.read(&mut piece).await {
         if count == 0 {
             break;
         }
-        push_end(printed, &piece[..count], PRINTED_MAX);
+        printed.push(&piece[..count], PRINTED_MAX);
     }
     std::future::pending().await
 }
 
 /// Takes what was printed before the answer came.
-fn drain(said: BorrowedFd<'_>, printed: &mut Vec<u8>) {
+fn drain(said: BorrowedFd<'_>, printed: &mut Tail) {
     let mut piece = [0; 4096];
     // Whoever prints without end must not keep anybody here: what a pipe holds is 16 such pieces.
     for _ in 0..64 {
         match rustix::io::read(said, &mut piece) {
-            Ok(count) if count > 0 => push_end(printed, &piece[..count], PRINTED_MAX),
+            Ok(count) if count > 0 => printed.push(&piece[..count], PRINTED_MAX),
             Err(Errno::INTR) => {}
             _ => return,
         }

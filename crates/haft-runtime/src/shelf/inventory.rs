@@ -7,18 +7,14 @@
 use super::digests::Look;
 use super::standing::Files;
 use super::started::started;
+pub(super) use super::tree::tree;
 use haft_core::manifest::{Exec, Manifest, Python};
 use haft_core::record::Digest;
 use haft_sandbox::roots::followed;
-use rustix::fs::FileType;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many files may belong to one tool.
 const FILES_MAX: usize = 200;
-/// How many entries a virtual environment may have.
-const TREE_MAX: usize = 50_000;
 /// Where Python keeps what it has compiled. Functions are run so that it is not read there.
 pub(super) const COMPILED: &str = "__pycache__";
 
@@ -117,40 +113,4 @@ pub(super) fn walk(dir: &Path, skipped: &dyn Fn(&Path) -> bool, found: &mut Vec<
         }
     }
     Ok(())
-}
-
-/// The digest of a virtual environment, by what the file system says of its files: reading all of them would take longer
-/// than running what is in them. Of a directory only its name counts, because Python adds to it what it has compiled.
-pub(super) fn tree(dir: &Path) -> Result<Digest, String> {
-    let (mut left, mut lines) = (vec![dir.to_owned()], Vec::new());
-    while let Some(next) = left.pop() {
-        let failed = |error: std::io::Error| format!("cannot be looked through: {error}");
-        for entry in std::fs::read_dir(&next).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let meta = path.symlink_metadata().map_err(failed)?;
-            let kind = FileType::from_raw_mode(meta.mode());
-            let mut line = path.as_os_str().as_bytes().to_vec();
-            line.extend_from_slice(format!("\0{kind:?}").as_bytes());
-            match kind {
-                FileType::Directory if path.file_name().is_some_and(|name| name == COMPILED) => continue,
-                FileType::Directory => left.push(path),
-                FileType::Symlink => {
-                    line.push(0);
-                    line.extend_from_slice(std::fs::read_link(&path).map_err(failed)?.as_os_str().as_bytes());
-                }
-                _ => {
-                    let (modified, changed) = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
-                    line.extend_from_slice(format!("\0{} {modified:?} {changed:?}", meta.len()).as_bytes());
-                }
-            }
-            lines.push(line);
-            if lines.len() > TREE_MAX {
-                return Err(format!("holds more than {TREE_MAX} files, which nobody can keep track of"));
-            }
-        }
-    }
-    lines.sort_unstable();
-    let length = |line: &Vec<u8>| (line.len() as u64).to_le_bytes();
-    let whole: Vec<u8> = lines.iter().flat_map(|line| length(line).into_iter().chain(line.iter().copied())).collect();
-    Ok(Digest::of(&whole))
 }

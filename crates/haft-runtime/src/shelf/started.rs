@@ -336,7 +336,7 @@ impl Start<'_> {
     /// Whether it is the project's, or lies where the tool may read; and is not the machine's.
     fn reaches(&self, real: &Path) -> bool {
         let Subject { root, dir, manifest } = self.subject;
-        let ground = Ground { root, dir, permissions: &manifest.permissions };
+        let ground = Ground { root, project: root, dir, permissions: &manifest.permissions };
         !is_machines(root, real) && (real.starts_with(root) || ground.reads(real))
     }
 
