@@ -283,7 +283,12 @@ impl Haft {
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,
-            Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
+            Said::Reject(message) => {
+                if pending.checked().spec().reach.proposes {
+                    self.note_rejected(&pending, approver.name()).await?;
+                }
+                Answer::No(approver.name().to_owned(), message)
+            }
             Said::Edit(args) => {
                 // What was tried was something else, and so is what others were asked.
                 drop(self.trials.take(&question.call_id));

@@ -134,6 +134,12 @@ impl Haft {
         unnoted.into_iter().chain(self.audit(&audit::approved(proposed.what, &proposed.name, by))).collect()
     }
 
+    /// Notes that whoever was asked rejected what a call proposed.
+    pub(crate) async fn note_rejected(&self, pending: &Pending, by: &str) -> Result<(), Stop> {
+        let noted = self.store.reject_proposal(&pending.checked().call().id, by).await;
+        noted.map_err(|error| pending.clone().defer(store_error(error)).into())
+    }
+
     /// Notes a run of a tool that an agent made.
     pub(crate) async fn note_executed(&self, admitted: &Admitted, outcome: &Outcome) -> Option<String> {
         let checked = admitted.checked();

@@ -74,11 +74,13 @@ const STEPS: &[&str] = &[
     CREATE TRIGGER pin_made AFTER INSERT ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
     CREATE TRIGGER pin_altered AFTER UPDATE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
     CREATE TRIGGER pin_gone AFTER DELETE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;",
-    // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had.
+    // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had, and who
+    // did not want it.
     "CREATE TABLE pin_texts (
         server TEXT NOT NULL, tool TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (server, tool)
     ) STRICT, WITHOUT ROWID;
-    ALTER TABLE proposals ADD COLUMN files TEXT;",
+    ALTER TABLE proposals ADD COLUMN files TEXT;
+    ALTER TABLE proposals ADD COLUMN rejected_by TEXT;",
 ];
 
 /// The newest format known here: the number of steps.

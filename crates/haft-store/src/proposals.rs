@@ -113,6 +113,18 @@ impl Store {
         .await
     }
 
+    /// Notes that a person rejected what a call proposed: nothing waits there any more. The call's own record says the rest.
+    pub async fn reject_proposal(&self, call: &CallId, by: &str) -> Result<(), StoreError> {
+        let (call, by) = (call.clone(), by.to_owned());
+        self.run(Mode::Durable, move |connection| {
+            connection
+                .prepare_cached("UPDATE proposals SET rejected_by = ?2 WHERE call_id = ?1")?
+                .execute([call.as_str(), by.as_str()])
+                .map(drop)
+        })
+        .await
+    }
+
     /// Who made what stands there now: the creator of the approved proposal of exactly this content. For threads that may
     /// block.
     pub fn maker_blocking(
@@ -175,7 +187,7 @@ fn full(connection: &rusqlite::Connection, root: &str, proposal: &Proposal, caps
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE made.creator = ?3), count(*) FROM proposals AS made
              LEFT JOIN approvals AS asked ON asked.id = made.call_id
-             WHERE made.root = ?1 AND made.call_id <> ?2 AND made.approved_by IS NULL
+             WHERE made.root = ?1 AND made.call_id <> ?2 AND made.approved_by IS NULL AND made.rejected_by IS NULL
              AND (asked.state = 'pending' OR (asked.id IS NULL AND made.at_ms > ?4))",
         )?
         .query_row(params![root, call, proposal.creator, now_ms() - LOOKED_AT_MS], |row| {

@@ -199,9 +199,8 @@ async fn in_a_network_of_its_own() {
     assert_eq!((visits.load(Ordering::Relaxed), secret.connections()), (0, 0), "nobody came inside");
 
     // That a manifest names a public name with its port does not open where its owner lets it lead.
-    let named = asking("public", "public.example:80");
-    let stage =
-        manifests::with(&[named, asking("inward", "inside.example:80"), asking("clouds", "metadata.example:80")]);
+    let hosts = [("public", "public.example:80"), ("inward", "inside.example:80"), ("clouds", "metadata.example:80")];
+    let stage = manifests::with(&hosts.map(|(tool, host)| asking(tool, host)));
     assert!(manifests::call(&stage.haft, "public", json!({})).await.success);
     for (tool, why) in [("inward", "`inside.example` leads to 127.0.0.1"), ("clouds", "leads to 169.254.169.254")] {
         let outcome = manifests::call(&stage.haft, tool, json!({})).await;

@@ -92,11 +92,12 @@ fn import(app: &App, profiles: &Profiles, args: &ApiImport) -> Result<u8, Failur
         if args.only.is_none() {
             warnings.extend(why_not);
         }
-        warnings.extend(made.iter().filter_map(|made| made.warning.clone()));
+        warnings.extend(made.iter().flat_map(|made| made.warnings.clone()));
     }
     warnings.extend(rival(profiles, &profile)?);
-    let tools = write_all(app.haft.workspace().root(), &made, &mut warnings)?;
+    // What is refused is refused before any of it is written.
     profiles.save(&profile)?;
+    let tools = write_all(app.haft.workspace().root(), &made, &mut warnings)?;
     told(app, &profile, &tools, &warnings);
     Ok(0)
 }

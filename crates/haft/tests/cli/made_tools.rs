@@ -21,7 +21,9 @@ fn made(env: &Env, proposal: Value) -> (String, String) {
     assert_eq!(code, 4, "{waits:#}");
     let id = waits["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
     let shown = env.run(&["approvals", "show", &id]).stdout;
-    let approved = env.run(&["approvals", "approve", &id, "--json"]);
+    let refused = env.run(&["approvals", "approve", &id]);
+    assert!(refused.code == 2 && refused.stderr.contains("no terminal to ask at"), "{}", refused.stderr);
+    let approved = env.run(&["approvals", "approve", &id, "--yes", "--json"]);
     assert_eq!((approved.code, &approved.json()["success"]), (0, &json!(true)), "{}", approved.stdout);
     (shown, id)
 }
