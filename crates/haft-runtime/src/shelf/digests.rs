@@ -92,10 +92,8 @@ impl<'k> Look<'k> {
     /// Takes in what was read, to be shown if it is the project's.
     fn seen(&mut self, shown: &str, content: Vec<u8>, projects: bool) -> Digest {
         let digest = Digest::of(&content);
-        let page = |content: Vec<u8>| match projects {
-            true => Page::of(shown, content),
-            false => Page::outside(shown, content.len()),
-        };
+        let page =
+            |content: Vec<u8>| if projects { Page::of(shown, content) } else { Page::outside(shown, content.len()) };
         if let Some(pages) = &mut self.pages {
             pages.push(page(content));
         }

@@ -85,7 +85,8 @@ pub(super) fn started(subject: Subject<'_>) -> Result<Vec<PathBuf>, String> {
 
 fn started_on(subject: Subject<'_>, path: Vec<PathBuf>) -> Result<Vec<PathBuf>, String> {
     let compiled = matches!(subject.manifest.exec, Exec::Python(_));
-    let strange = path.iter().any(|dir| followed(dir).is_ok_and(|real| !is_machines(subject.root, &real)));
+    let is_strange = |dir: &PathBuf| followed(dir).is_ok_and(|real| !is_machines(subject.root, &real));
+    let strange = matches!(subject.manifest.exec, Exec::Command(_)) && path.iter().any(is_strange);
     let mut start = Start { subject, path, strange, compiled, looked_up: 0, found: BTreeSet::new() };
     match &subject.manifest.exec {
         Exec::Command(command) => start.command(command)?,
@@ -221,7 +222,11 @@ impl Start<'_> {
             let flag = word.starts_with('-') && !word.contains(['/', '.']);
             return if flag || word.contains(FILLED) { Ok(()) } else { Err(adrift(word)) };
         };
-        if path.join("__main__.py").is_file() { self.whole(&path) } else { self.opens(&path) }
+        if path.join("__main__.py").is_file() {
+            return self.whole(&path);
+        }
+        self.opens(&path);
+        Ok(())
     }
 
     /// What Python is told to run by its name. Whatever it is told by, if what is named is Python's.
@@ -277,7 +282,7 @@ impl Start<'_> {
                 continue;
             };
             if !path.is_dir() {
-                self.opens(&path)?;
+                self.opens(&path);
             } else if followed(&path).is_ok_and(|real| self.subject.root.starts_with(real)) {
                 if loader {
                     return Err(format!(
@@ -293,19 +298,22 @@ impl Start<'_> {
     }
 
     fn either(&mut self, path: &Path) -> Result<(), String> {
-        if path.is_dir() { self.whole(path) } else { self.opens(path) }
+        if path.is_dir() {
+            return self.whole(path);
+        }
+        self.opens(path);
+        Ok(())
     }
 
     /// A file that is opened, if it is there and may be read.
-    fn opens(&mut self, path: &Path) -> Result<(), String> {
-        let Ok(real) = followed(path) else { return Ok(()) };
+    fn opens(&mut self, path: &Path) {
+        let Ok(real) = followed(path) else { return };
         if real.is_file() {
             self.link(path);
             if self.reaches(&real) {
                 self.found.insert(real);
             }
         }
-        Ok(())
     }
 
     /// All that is in a directory.

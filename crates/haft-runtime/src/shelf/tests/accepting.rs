@@ -39,7 +39,7 @@ fn what_is_outside_is_pinned_and_neither_shown_nor_kept() {
     place.write("lib/tool.sh", "#!/bin/sh\n");
     let name = place.path("lib/tool.sh").canonicalize().unwrap().display().to_string();
     let offers = place.runtime.block_on(place.shelf.single("run")).unwrap();
-    assert_eq!(offers[0].files, [name.clone()]);
+    assert_eq!(offers[0].files, std::slice::from_ref(&name));
     assert!(offers[0].pages[0].is_outside() && offers[0].pages[0].text.is_none());
     place.accept("run");
     assert_eq!(place.barred("run"), None);
@@ -111,6 +111,7 @@ fn a_proposal_is_accepted_as_it_was_shown_and_not_otherwise() {
         assert!(accept().unwrap_err().contains(why), "{path}");
         std::fs::remove_file(place.path(path)).unwrap();
     }
+    std::fs::remove_file(place.path("project/.haft/tools/agt/words.txt")).unwrap();
     assert!(accept().unwrap_err().contains("words.txt` went away"));
     place.write("project/.haft/tools/agt/words.txt", "words");
     accept().unwrap();
