@@ -95,8 +95,8 @@ fn homes(dir: &Path) -> Result<Vec<PathBuf>, String> {
 /// Whether a place is the project's. In a project that is somebody's home, or holds it, that says nothing: programs are
 /// installed there.
 fn is_projects(place: &Path, root: &Path) -> bool {
-    let around_home = environment::real_home().is_some_and(|home| home.starts_with(root));
-    !around_home && followed(root).is_ok_and(|root| place.starts_with(root))
+    let inside = place.starts_with(root) || followed(root).is_ok_and(|root| place.starts_with(root));
+    inside && !environment::real_home().is_some_and(|home| home.starts_with(root))
 }
 
 /// Whether a program lies where the user keeps programs.
@@ -113,9 +113,13 @@ fn machines_own(root: &Path) -> Option<PathBuf> {
         std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first != *b"#!"
     };
     let elsewhere = |path: &PathBuf| {
+        let Ok(real) = followed(path) else { return false };
+        // Each call asks, and nearly always this is the answer.
+        if environment::is_system(path) && environment::is_system(&real) {
+            return true;
+        }
         let dir = path.parent().and_then(|dir| followed(dir).ok());
-        let real = followed(path).ok();
-        dir.zip(real).is_some_and(|(dir, real)| !is_projects(&dir, root) && !is_projects(&real, root))
+        dir.is_some_and(|dir| !is_projects(&dir, root) && !is_projects(&real, root))
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join("python3"));

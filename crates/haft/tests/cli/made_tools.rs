@@ -2,6 +2,7 @@
 
 use crate::Env;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 /// What an agent sends to make a tool.
 fn proposal(name: &str, version: u64, (kind, exec): (&str, Value), files: Value) -> Value {
@@ -100,11 +101,11 @@ fn a_function_imports_nothing_of_the_project_that_was_not_accepted_with_it() {
     let (_, said, _) = env.err("run", json!({}), &[]);
     assert!(said.contains("`helper.py` is a file of the project that was not accepted with this tool"), "{said}");
     assert!(said.contains("put it beside the manifest or into the package"), "{said}");
-    // No name of the library's is taken, either.
+    // It hides nothing that is found after it, either.
     env.file("mod.py", "import colorsys\n\ndef run():\n    return colorsys.__name__\n");
     env.file("colorsys.py", "raise SystemExit\n");
     assert_eq!(env.run(&["trust", "--yes"]).code, 0);
-    assert!(env.err("run", json!({}), &[]).1.contains("`colorsys.py` is a file of the project"));
+    assert_eq!(env.ok("run", json!({}))["output"], "colorsys");
     // In a package, or beside the manifest, it is part of what was accepted.
     env.file(TOOL, function("{module: pkg.mod, function: run, return: text}"));
     env.file("pkg/mod.py", "from . import helper\n\ndef run():\n    return helper.word\n");
@@ -183,28 +184,34 @@ fn a_script_that_changes_while_a_secret_is_fetched_does_not_run() {
     assert_eq!(env.read("run.sh"), "echo evil\n", "it did change in between");
 }
 
+/// A virtual environment of the system's Python in the project, and where its packages are. Another one may be a script in
+/// a home that is not shown here.
+fn environment(env: &Env) -> PathBuf {
+    let venv = ["-m", "venv", "--without-pip", ".venv"];
+    let made = std::process::Command::new("/usr/bin/python3").args(venv).current_dir(env.root()).status();
+    assert!(made.unwrap().success(), "python3-venv is needed for this test");
+    let lib = std::fs::read_dir(env.root().join(".venv/lib")).unwrap().next().unwrap().unwrap().path();
+    lib.canonicalize().unwrap().join("site-packages")
+}
+
+const IN_VENV: &str = "{module: mod, function: run, venv: .venv, return: text}";
+
 #[test]
 fn a_package_of_an_environment_that_changed_takes_the_function_out_of_use() {
     let env = Env::new();
-    let venv = ["-m", "venv", "--without-pip", ".venv"];
-    // The system's: another one may be a script in a home that is not shown here.
-    let made = std::process::Command::new("/usr/bin/python3").args(venv).current_dir(env.root()).status();
-    if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: python3 makes no virtual environment here");
-        return;
-    }
-    let lib = std::fs::read_dir(env.root().join(".venv/lib")).unwrap().next().unwrap().unwrap().path();
-    let package = lib.join("site-packages/dep.py");
+    let package = environment(&env).join("dep.py");
     std::fs::write(&package, "word = 'packed'\n").unwrap();
-    env.file(TOOL, function("{module: mod, function: run, venv: .venv, return: text}"));
+    env.file(TOOL, function(IN_VENV));
     env.file("mod.py", "import dep\n\ndef run():\n    return dep.word\n");
     assert_eq!(env.run(&["trust", "--yes"]).code, 0);
     assert_eq!(env.ok("run", json!({}))["output"], "packed");
     assert_eq!(env.ok("run", json!({}))["output"], "packed", "running it changes nothing of it");
+    std::fs::hard_link(&package, env.root().join("stored.py")).unwrap();
+    assert_eq!(env.ok("run", json!({}))["output"], "packed", "nor does one more name for a file");
     std::fs::write(&package, "word = 'picked'\n").unwrap();
     let (kind, said, _) = env.err("run", json!({}), &["--yes"]);
     assert!(kind == "denied" && said.contains("`.venv/` changed"), "{said}");
-    // What leads from there into the project is not accepted with it.
+    // What leads from there into the project is no package of it.
     std::fs::remove_file(&package).unwrap();
     let linked = env.file("src/dep.py", "word = 'linked'\n").canonicalize().unwrap();
     std::os::unix::fs::symlink(linked, &package).unwrap();
@@ -343,4 +350,58 @@ fn what_runs_is_what_was_accepted_wherever_it_is_named() {
         let said = format!("{}{}", called.stdout, called.stderr);
         assert!(called.code == 3 && said.contains("changed since the tool was accepted"), "{exec}: {said}");
     }
+}
+
+#[test]
+fn what_an_environment_runs_by_itself_is_accepted_with_it() {
+    let env = Env::new();
+    let packages = environment(&env);
+    env.file(TOOL, function(IN_VENV));
+    env.file("mod.py", "import sys\n\ndef run():\n    return getattr(sys, 'said', 'nothing')\n");
+    let src = env.file("src/theirs.py", "import sys\nsys.said = 'theirs'\n").canonicalize().unwrap();
+    let path = format!("{}\nimport theirs\n", src.parent().unwrap().display());
+    std::fs::write(packages.join("a.pth"), path).unwrap();
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.ok("run", json!({}))["output"], "nothing", "it loads nothing of the project before it is watched");
+    // Packages that lie elsewhere in the project, behind a link, are part of it.
+    std::fs::remove_dir_all(&packages).unwrap();
+    let moved = env.file("packages/a.pth", "import sys; sys.said = 'good'\n");
+    std::os::unix::fs::symlink(moved.parent().unwrap().canonicalize().unwrap(), &packages).unwrap();
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.ok("run", json!({}))["output"], "good");
+    env.file("packages/a.pth", "import sys; sys.said = 'evil'\n");
+    let (kind, said, _) = env.err("run", json!({}), &["--yes"]);
+    assert!(kind == "denied" && said.contains("`.venv/` changed"), "{said}");
+}
+
+#[test]
+fn an_environment_of_a_python_in_the_project_is_not_used() {
+    let env = Env::new();
+    environment(&env);
+    env.file(TOOL, function(IN_VENV));
+    env.file("mod.py", "def run():\n    return 'ran'\n");
+    let base = env.file("base/bin/python3", "").canonicalize().unwrap();
+    env.file(".venv/pyvenv.cfg", format!("home = {}\n", base.parent().unwrap().display()));
+    env.run(&["trust", "--yes"]);
+    let (_, said, _) = env.err("run", json!({}), &["--yes"]);
+    assert!(said.contains("its pyvenv.cfg says that its Python is in") && said.contains("in the project"), "{said}");
+}
+
+#[test]
+fn what_lies_compiled_beside_a_source_is_not_what_runs() {
+    let env = Env::new();
+    let packages = environment(&env);
+    let evil = env.file("evil.py", "word = 'evil'\n");
+    let compile = "import importlib.util, py_compile, sys\nmode = py_compile.PycInvalidationMode.UNCHECKED_HASH\n\
+                   py_compile.compile(sys.argv[1], importlib.util.cache_from_source(sys.argv[2]), invalidation_mode=mode)";
+    let sources = [env.file("pkg/part.py", "word = 'good'\n"), packages.join("dep.py")];
+    for source in &sources {
+        std::fs::write(source, "word = 'good'\n").unwrap();
+        let made = std::process::Command::new("/usr/bin/python3").args(["-c", compile]).args([&evil, source]).status();
+        assert!(made.unwrap().success() && source.with_file_name("__pycache__").is_dir());
+    }
+    env.file(TOOL, function(&IN_VENV.replace("mod,", "pkg.mod,")));
+    env.file("pkg/mod.py", "import dep\nfrom . import part\n\ndef run():\n    return part.word + dep.word\n");
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.ok("run", json!({}))["output"], "goodgood");
 }
