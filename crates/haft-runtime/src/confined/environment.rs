@@ -32,6 +32,7 @@ const TOOLCHAINS: &[&str] = &[
     ".rustup",
     ".local/bin",
     ".local/lib",
+    ".local/share/uv/python",
     ".nvm",
     ".npm-global",
     ".volta",

@@ -25,11 +25,11 @@ pub(super) fn stand_ins(
     data_dir: &Path,
     places: &[PathBuf],
 ) -> Result<Vec<(PathBuf, PathBuf)>, CallError> {
-    let room = |error| CallError::internal(format!("no room for copies: {error}")).hint("check the data directory");
+    let full = |error| CallError::internal(format!("no room for copies: {error}")).hint("check the data directory");
     let dir = data_dir.join(DIR);
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(room)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(full)?;
     // Whoever mounts them follows no link.
-    let dir = followed(&dir).map_err(room)?;
+    let dir = followed(&dir).map_err(full)?;
     let mut all = Vec::new();
     for (path, digest) in accepted {
         let place = root.join(path);
@@ -62,8 +62,8 @@ fn make(place: &Path, digest: Digest, (dir, copy): (&Path, &Path), executable: b
     make_room(dir)?;
     let draft = dir.join(format!(".{}", crate::chance()));
     let mode = if executable { 0o555 } else { 0o444 };
-    let mut made: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
-    let written = made.write_all(&content).and_then(|()| made.set_permissions(std::fs::Permissions::from_mode(mode)));
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
+    let written = file.write_all(&content).and_then(|()| file.set_permissions(std::fs::Permissions::from_mode(mode)));
     let done = written.and_then(|()| std::fs::rename(&draft, copy));
     if done.is_err() {
         let _ = std::fs::remove_file(&draft);

@@ -108,7 +108,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
         Some(pinned) => accepted(&pinned, project),
         // What a tool of the user's own consists of lies beside it.
         None if ground.root != project => Vec::new(),
-        None => of_module(&cwd, &python.module).to_vec(),
+        None => of_module(&cwd, &python.module),
     };
     let own = followed(made.dir()).unwrap_or_else(|_| made.dir().to_owned());
     let importable = [found.venv.unwrap_or_default(), project.to_owned(), own].into_iter().chain(files);

@@ -287,7 +287,7 @@ fn a_file_that_comes_while_somebody_is_asked_is_accepted_by_nobody() {
     assert_eq!(code, 4, "{waits:#}");
     let id = waits["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
     env.file("scripts/job.sh", "echo nobody saw this\n");
-    let approved = env.run(&["approvals", "approve", &id, "--json"]);
+    let approved = env.run(&["approvals", "approve", &id, "--yes", "--json"]);
     assert!(approved.code != 0 && approved.stdout.contains("is no longer what was asked about"), "{}", approved.stdout);
     assert_eq!(env.err("agt", json!({"who": "you"}), &["--yes"]).0, "unknown_tool");
     // Where it is there already, nobody is asked at all.
