@@ -39,6 +39,7 @@ use find::{Before, Content, Found, Good};
 pub use haft_core::manifest::lint::Whose;
 use haft_core::manifest::{Exec, Manifest, Step};
 use haft_core::{CallError, ToolName};
+use haft_sandbox::roots::followed;
 use haft_store::{Pin, PinsAsOf, Store};
 use made::Made;
 use serde::Serialize;
@@ -386,6 +387,8 @@ impl Shelf {
         if let Some(good) = &good {
             let whose = self.folders[folder].whose;
             let dir = self.folders[folder].path.join(&name);
+            // A home may be reached by links; what is mounted for its program is not.
+            let dir = if whose == Whose::Own { followed(&dir).unwrap_or(dir) } else { dir };
             let now = (whose == Whose::Project).then(|| Arc::new(Accepted::new(&self.root, &dir, good, pin)));
             let same = before.as_ref().is_some_and(|before| before.digest == good.digest)
                 && now.as_ref().map(|now| now.files()) == accepted.as_ref().map(|was| was.files())

@@ -161,7 +161,8 @@ impl Terms {
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
         // Programs and what they need, but no settings of the user's: those are files.
-        let programs = environment::toolchains().into_iter().filter(|place| place.is_dir());
+        let programs = environment::toolchains().into_iter();
+        let programs = programs.filter(|place| place.is_dir() && !environment::is_projects(place, workspace.root()));
         let wanted = Confinement {
             read: named.iter().chain(made_of).cloned().chain(programs).collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
@@ -257,9 +258,8 @@ impl Terms {
     }
 }
 
-/// Where a declared place really is. What somebody accepted is the words: a place of the project is there and nowhere
-/// else, whatever links are made on the way to it by whoever may write the project; and nothing leads to haft's own state.
-/// Everything else about the place is judged by what this gives.
+/// Where a declared place is. What somebody accepted is the words: it is there and nowhere else, whatever links are made on
+/// the way to it by whoever may write there; and nothing leads to haft's own state.
 fn place_of(declared: &str, workspace: &Workspace) -> Result<PathBuf, SandboxError> {
     let refused = |why: &str| SandboxError::Unclear(format!("`{}`: {why}", haft_core::preview::inert(declared)));
     let (mut place, mut named) = (workspace.root().to_owned(), false);
@@ -275,18 +275,13 @@ fn place_of(declared: &str, workspace: &Workspace) -> Result<PathBuf, SandboxErr
             }
         }
     }
-    let real = really(&place);
-    let inside = place.starts_with(workspace.root());
-    if inside && real != place {
+    if really(&place) != place {
         return Err(refused("there is a link on the way to it; name the place itself if it is meant"));
     }
-    if !inside && real.starts_with(workspace.root()) {
-        return Err(refused("a link leads into the project; name the place by its path from there"));
-    }
-    if workspace.own_places().iter().any(|own| real.starts_with(own)) {
+    if workspace.own_places().iter().any(|own| place.starts_with(own)) {
         return Err(refused("it is haft's own, and no tool's to touch"));
     }
-    Ok(real)
+    Ok(place)
 }
 
 /// Where a path leads, or would if the rest of it were there.

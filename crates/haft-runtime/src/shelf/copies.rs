@@ -33,20 +33,31 @@ pub(super) fn stand_ins(
     let mut all = Vec::new();
     for (path, digest) in accepted {
         let place = root.join(path);
-        // A link is followed by whoever opens it, to a file that was accepted by its own name.
-        let meta = place.symlink_metadata().ok().filter(std::fs::Metadata::is_file);
-        let Some(meta) = meta.filter(|_| places.iter().any(|around| place.starts_with(around))) else { continue };
+        // A directory is an environment, which is looked at as a whole.
+        if path.ends_with('/') || !places.iter().any(|around| place.starts_with(around)) {
+            continue;
+        }
+        let meta = match place.symlink_metadata() {
+            Ok(meta) if meta.is_file() => meta,
+            // A link was accepted by what it says; the file that it leads to, by its own name.
+            Ok(meta) if meta.is_symlink() => continue,
+            _ => return Err(gone(path, "it is not there")),
+        };
         let executable = meta.permissions().mode() & 0o111 != 0;
         let copy = dir.join(format!("{digest}{}", if executable { "-x" } else { "" }));
         if !copy.is_file() {
-            make(&place, *digest, (&dir, &copy), executable).map_err(|error| {
-                CallError::conflict(format!("`{path}` cannot be taken as it was accepted: {error}; nothing ran"))
-                    .hint("call it again; `haft trust` shows what changed")
-            })?;
+            let made = make(&place, *digest, (&dir, &copy), executable);
+            made.map_err(|error| gone(path, &error.to_string()))?;
         }
         all.push((place, copy));
     }
     Ok(all)
+}
+
+fn gone(path: &str, why: &str) -> CallError {
+    let path = haft_core::preview::inert(path);
+    CallError::conflict(format!("`{path}` cannot be taken as it was accepted: {why}; nothing ran"))
+        .hint("call it again; `haft trust` shows what changed")
 }
 
 /// Copies a file, if it holds what was accepted. The copy appears whole or not at all.

@@ -154,10 +154,13 @@ pub(super) fn said(bytes: &[u8]) -> String {
 
 /// The variables of a manifest's program: the harmless ones, the secrets it declares, and its own.
 pub(super) fn environment(
+    project: &Path,
     secrets: &BTreeMap<String, String>,
     own: &[(String, String)],
 ) -> Result<Vec<(OsString, OsString)>, CallError> {
     let mut env = environment::make(&[], &[]).map_err(|error| CallError::internal(error.to_string()))?;
+    env.retain(|(name, _)| name != "PATH");
+    env.push(("PATH".into(), environment::path_outside(project)));
     let all = secrets.iter().chain(own.iter().map(|(name, value)| (name, value)));
     for (name, value) in all {
         check_variable(name, value)?;
@@ -208,7 +211,9 @@ mod tests {
 
     #[test]
     fn variables_have_names() {
-        let env = |name: &str, value: &str| environment(&BTreeMap::new(), &[(name.to_owned(), value.to_owned())]);
+        let env = |name: &str, value: &str| {
+            environment(Path::new("/project"), &BTreeMap::new(), &[(name.to_owned(), value.to_owned())])
+        };
         let made = env("MODE", "fast").unwrap();
         assert!(made.contains(&("MODE".into(), "fast".into())));
         assert!(!made.iter().any(|(name, _)| name == "CARGO_PKG_NAME"));

@@ -114,7 +114,7 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     let importable = [found.venv.unwrap_or_default(), project.to_owned(), own].into_iter().chain(files);
     let argv = std::iter::once(found.path.into()).chain(FLAGS.map(Into::into));
     let argv = argv.chain(importable.map(PathBuf::into_os_string)).collect();
-    let program = Program { argv, env: program::environment(secrets, &[])?, shares_job: false, cwd };
+    let program = Program { argv, env: program::environment(project, secrets, &[])?, shares_job: false, cwd };
     Ok(Ready { program, made_of, order, id, timeout: program::timeout(made) })
 }
 
@@ -156,8 +156,9 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
         }
         interpreter
     } else {
-        check(Care::Fresh)?;
+        // What is copied is then looked at, so that nothing can come between.
         program::stand_in(scene, &mut settled, pinned.as_deref())?;
+        check(Care::Fresh)?;
         Interpreter::start(settled, ready.program).await?
     };
     let mut printed = Tail::default();

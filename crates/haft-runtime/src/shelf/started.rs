@@ -136,6 +136,7 @@ impl Start<'_> {
             texts.extend(self.program(&hit, from)?);
         }
         texts.extend(command.args.iter().flat_map(literals));
+        texts.extend(command.stdin.iter().flat_map(literals));
         self.modules(&texts, from)?;
         for text in texts.iter().skip(1) {
             self.argument(text, from)?;

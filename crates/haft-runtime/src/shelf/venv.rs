@@ -4,7 +4,7 @@
 //! there would choose what every function starts with.
 
 use super::places::look_up;
-use crate::confined::environment;
+use crate::confined::environment::{self, is_projects};
 use haft_core::CallError;
 use haft_core::preview::{cut, inert};
 use haft_sandbox::roots::followed;
@@ -73,6 +73,12 @@ fn check_base(root: &Path, dir: &Path, python: &Path) -> Result<(), String> {
         if !home.is_absolute() || [&home, &real].into_iter().any(|place| is_projects(place, root)) {
             return Err(format!("its pyvenv.cfg says that its Python is in `{}`, in the project", said(&home)));
         }
+        if !environment::is_system(&real) && !is_installed(&real.join("python3")) {
+            return Err(format!(
+                "its pyvenv.cfg says that its Python is in `{}`, where none is installed",
+                said(&home)
+            ));
+        }
     }
     Ok(())
 }
@@ -90,13 +96,6 @@ fn homes(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let pairs = text.split(['\n', '\r']).filter_map(|line| line.split_once('='));
     let homes = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("home"));
     Ok(homes.map(|(_, home)| PathBuf::from(home.trim())).collect())
-}
-
-/// Whether a place is the project's. In a project that is somebody's home, or holds it, that says nothing: programs are
-/// installed there.
-fn is_projects(place: &Path, root: &Path) -> bool {
-    let inside = place.starts_with(root) || followed(root).is_ok_and(|root| place.starts_with(root));
-    inside && !environment::real_home().is_some_and(|home| home.starts_with(root))
 }
 
 /// Whether a program lies where the user keeps programs.

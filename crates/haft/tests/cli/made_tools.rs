@@ -311,6 +311,12 @@ fn what_runs_is_what_was_accepted_wherever_it_is_named() {
             "echo evil\n".to_owned(),
         ),
         (
+            "{entrypoint: sh, stdin: '. scripts/fed.sh'}".to_owned(),
+            "scripts/fed.sh",
+            "echo good\n".to_owned(),
+            "echo evil\n".to_owned(),
+        ),
+        (
             "{entrypoint: env, args: [python3, -m, em]}".to_owned(),
             "em.py",
             "print('good')\n".to_owned(),
@@ -404,4 +410,22 @@ fn what_lies_compiled_beside_a_source_is_not_what_runs() {
     env.file("pkg/mod.py", "import dep\nfrom . import part\n\ndef run():\n    return part.word + dep.word\n");
     assert_eq!(env.run(&["trust", "--yes"]).code, 0);
     assert_eq!(env.ok("run", json!({}))["output"], "goodgood");
+}
+
+#[test]
+fn what_a_name_means_is_not_the_projects_to_say() {
+    let env = Env::new();
+    let text = function("{module: mod, function: run, return: text}")
+        .replace("kind: python", "kind: command")
+        .replace("python: {module: mod, function: run, return: text}", "command: {entrypoint: sh, args: [-c, uname]}");
+    env.file(TOOL, text);
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    let planted = env.file("nm/.bin/uname", "#!/bin/sh\necho planted\n");
+    std::fs::set_permissions(&planted, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    for first in [env.root().join("nm/.bin").display().to_string(), "nm/.bin".to_owned(), "./nm/.bin".to_owned()] {
+        let mut command = env.command(&["call", "run"]);
+        let ran = crate::Ran::from(command.env("PATH", format!("{first}:{path}")).output().unwrap());
+        assert!(ran.code == 0 && ran.stdout.contains("Linux"), "{first}: {} {}", ran.stdout, ran.stderr);
+    }
 }
