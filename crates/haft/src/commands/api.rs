@@ -95,9 +95,8 @@ fn import(app: &App, profiles: &Profiles, args: &ApiImport) -> Result<u8, Failur
         warnings.extend(made.iter().flat_map(|made| made.warnings.clone()));
     }
     warnings.extend(rival(profiles, &profile)?);
-    // What is refused is refused before any of it is written.
-    profiles.save(&profile)?;
     let tools = write_all(app.haft.workspace().root(), &made, &mut warnings)?;
+    profiles.save(&profile)?;
     told(app, &profile, &tools, &warnings);
     Ok(0)
 }
