@@ -35,6 +35,29 @@ impl Host {
         let name = lower(spoken);
         name_fault(&name).is_none().then_some(Self::Name(name))
     }
+
+    /// Whether it is this machine's or its network's by its own words. A name may lead there all the same: where it
+    /// leads is judged in the moment of connecting.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Self::Address(address) => !is_public(*address),
+            Self::Name(name) => is_local(name),
+        }
+    }
+}
+
+/// Ends of names that mean this machine or its network wherever they are asked for. Nobody can have them on the internet,
+/// so nobody needs to be asked where they lead.
+const LOCAL: &[&str] =
+    &["localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "home.arpa", "lan"];
+
+fn is_local(name: &str) -> bool {
+    !name.contains('.') || LOCAL.iter().any(|end| name == *end || is_under(name, end))
+}
+
+/// Whether a name lies below a domain, and is not the domain itself.
+fn is_under(name: &str, domain: &str) -> bool {
+    name.strip_suffix(domain).is_some_and(|above| above.ends_with('.'))
 }
 
 impl fmt::Display for Host {
@@ -87,10 +110,26 @@ impl HostRule {
     pub fn is_about(&self, host: &Host) -> bool {
         match (&self.whom, host) {
             (Whom::One(own), host) => own == host,
-            (Whom::Below(domain), Host::Name(name)) => {
-                name.strip_suffix(domain.as_str()).is_some_and(|above| above.ends_with('.'))
-            }
+            (Whom::Below(domain), Host::Name(name)) => is_under(name, domain),
             (Whom::Below(_), Host::Address(_)) => false,
+        }
+    }
+
+    /// Whether everything that it covers is covered by another.
+    pub fn is_below(&self, most: &Self) -> bool {
+        let port = most.port.is_none() || most.port == self.port;
+        port && match (&self.whom, &most.whom) {
+            (Whom::One(host), _) => most.is_about(host),
+            (Whom::Below(own), Whom::Below(other)) => own == other || is_under(own, other),
+            (Whom::Below(_), Whom::One(_)) => false,
+        }
+    }
+
+    /// Whether what it covers is this machine's or its network's by its own words.
+    pub fn is_private(&self) -> bool {
+        match &self.whom {
+            Whom::One(host) => host.is_private(),
+            Whom::Below(domain) => is_local(domain),
         }
     }
 

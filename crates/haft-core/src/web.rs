@@ -11,7 +11,7 @@ mod target;
 pub use errand::{Errand, doubts};
 pub use target::{BadUrl, Target};
 
-use crate::host::{Host, HostRules, is_public};
+use crate::host::{HostRules, is_public};
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
@@ -106,9 +106,8 @@ impl Rules {
         }
         match host {
             _ if private => Ok(()),
-            Host::Address(address) if !is_public(*address) => Err(Refusal::Private(target.authority())),
-            Host::Name(name) if is_local(name) => Err(Refusal::Private(target.authority())),
-            Host::Address(_) | Host::Name(_) => Ok(()),
+            host if host.is_private() => Err(Refusal::Private(target.authority())),
+            _ => Ok(()),
         }
     }
 
@@ -125,16 +124,6 @@ impl Rules {
         }
         Err(Refusal::LeadsInside { name: target.host().to_string(), address })
     }
-}
-
-/// Ends of names that mean this machine or its network wherever they are asked for. Nobody can have them on the internet,
-/// so nobody needs to be asked where they lead.
-const LOCAL: &[&str] =
-    &["localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "home.arpa", "lan"];
-
-fn is_local(name: &str) -> bool {
-    let ends = |end: &&str| name == *end || name.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));
-    LOCAL.iter().any(ends) || !name.contains('.')
 }
 
 #[cfg(test)]

@@ -283,7 +283,12 @@ impl Haft {
             Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
             Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
             Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,
-            Said::Reject(message) => Answer::No(approver.name().to_owned(), message),
+            Said::Reject(message) => {
+                if pending.checked().spec().reach.proposes {
+                    self.note_rejected(&pending, approver.name()).await?;
+                }
+                Answer::No(approver.name().to_owned(), message)
+            }
             Said::Edit(args) => {
                 // What was tried was something else, and so is what others were asked.
                 drop(self.trials.take(&question.call_id));
@@ -308,10 +313,10 @@ impl Haft {
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
     }
 
-    /// The secret that a tool cannot do without, and that nobody has.
+    /// A secret that a tool cannot do without and that nobody has, or that it must not have.
     fn lacking(&self, checked: &Checked) -> Option<CallError> {
         let declared = checked.spec().reach.declared.as_ref()?;
-        self.settings.secrets.lacking(&declared.permissions.secrets)
+        self.settings.secrets.lacking(declared)
     }
 
     fn tell_asked(&self, pending: &Pending, question: &Question) {

@@ -21,9 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How often one call may ask back. A server that asks in a loop is stopped here.
 const WISHES_MAX: usize = 16;
-/// How many calls an outermost call may make, with all that these make, and how deep they may go.
+/// How many calls an outermost call may make, with all that these make.
 const CALLS_MAX: usize = 64;
-const DEPTH_MAX: usize = 4;
+/// How deep they may go: a call that an outermost call makes is one deep.
+pub(crate) const DEPTH_MAX: usize = 4;
 
 /// Something that a person fills in.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -43,6 +43,9 @@ pub fn usual_ceiling() -> Ceiling {
     Ceiling { fs: Fs { read: vec![".".to_owned()], write: Vec::new() }, ..Ceiling::default() }
 }
 
+/// What a proposal of a tool is.
+pub(crate) const TOOL: &str = "tool";
+
 /// What is proposed, besides its files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposed {
@@ -129,6 +132,12 @@ impl Haft {
         let noted = self.store.approve_proposal(&call.id, by).await;
         let unnoted = noted.err().map(|error| format!("that it was approved could not be noted: {error}"));
         unnoted.into_iter().chain(self.audit(&audit::approved(proposed.what, &proposed.name, by))).collect()
+    }
+
+    /// Notes that whoever was asked rejected what a call proposed.
+    pub(crate) async fn note_rejected(&self, pending: &Pending, by: &str) -> Result<(), Stop> {
+        let noted = self.store.reject_proposal(&pending.checked().call().id, by).await;
+        noted.map_err(|error| pending.clone().defer(store_error(error)).into())
     }
 
     /// Notes a run of a tool that an agent made.

@@ -6,7 +6,7 @@ use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
 use crate::maker::Maker;
-use crate::making::Proposed;
+use crate::making::{Proposed, TOOL};
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::store_error;
@@ -72,10 +72,9 @@ impl Haft {
         match reply {
             Ok(mut reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
                 Ok(()) => {
-                    let accepts = std::mem::take(&mut reply.accepts);
                     let proposal = reply.proposal.take();
                     let made = self.change(checked.call(), reply, &halt).await;
-                    let made = self.accepted(opened, &accepts, made).await;
+                    let made = self.accepted(opened, proposal.as_deref(), made).await;
                     self.noted(opened, proposal, made).await
                 }
                 Err(error) => Raw { reply: Err(error), undo: None },
@@ -89,10 +88,11 @@ impl Haft {
         }
     }
 
-    /// Accepts the tools that a person approved, now that they are there.
-    async fn accepted(&self, opened: &Opened, tools: &[String], mut made: Raw) -> Raw {
-        if let (Ok(reply), false, true) = (&mut made.reply, tools.is_empty(), opened.admitted().asked())
-            && let Err(error) = self.shelf.accept(tools).await
+    /// Accepts the tool that a person approved, now that it is there; as it was shown, and not otherwise.
+    async fn accepted(&self, opened: &Opened, proposal: Option<&Proposed>, mut made: Raw) -> Raw {
+        let tool = proposal.filter(|proposal| proposal.what == TOOL && opened.admitted().asked());
+        if let (Ok(reply), Some(tool)) = (&mut made.reply, tool)
+            && let Err(error) = self.shelf.accept_proposed(tool).await
         {
             reply.warnings.push(format!("it is not accepted yet: {}; `haft trust` does that", error.message));
         }

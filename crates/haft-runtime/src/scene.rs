@@ -299,9 +299,7 @@ impl Scene {
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.
     pub fn secret(&self, name: &str) -> Result<Option<Secret>, CallError> {
         let found = self.outward.secrets.get(name)?;
-        if let Some(secret) = &found {
-            self.used.note(secret);
-        }
+        found.iter().try_for_each(|secret| self.give(secret))?;
         Ok(found)
     }
 
@@ -310,10 +308,15 @@ impl Scene {
         let (secrets, names) = (Arc::clone(&self.outward.secrets), names.to_vec());
         let get = move || names.iter().map(|name| secrets.get(name)).collect::<Result<Vec<_>, _>>();
         let found: Vec<Secret> = crate::tool::off_thread(self.halt.clone(), get).await?.into_iter().flatten().collect();
-        for secret in &found {
-            self.used.note(secret);
-        }
+        found.iter().try_for_each(|secret| self.give(secret))?;
         Ok(found)
+    }
+
+    /// Notes a secret that this call gets; it may have been bound to other hosts since the call was decided upon.
+    fn give(&self, secret: &Secret) -> Result<(), CallError> {
+        self.spec().reach.declared.as_ref().map_or(Ok(()), |declared| secret.may_go_with(declared))?;
+        self.used.note(secret);
+        Ok(())
     }
 
     /// The secrets that were asked for.

@@ -12,19 +12,19 @@ mod told;
 mod vault;
 
 pub use mask::FORM_MIN as MASKED_MIN;
-pub(crate) use mask::Mask;
+pub(crate) use mask::{Cut, Mask, bytes_by, text_by};
 pub use vault::{Kept, Vault};
 
 use haft_core::host::{HostRule, HostRules};
-use haft_core::manifest::Secret as Declared;
 use haft_core::manifest::secrets::is_reserved;
+use haft_core::manifest::{Declared, Kind, Reachable};
 use haft_core::web::Target;
 use haft_core::{CallError, ErrorKind};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The largest secret.
@@ -63,6 +63,25 @@ pub(crate) fn missing(name: &str) -> CallError {
         .hint(format!("set it in haft's environment, or keep it with `haft secret set {name}`"))
 }
 
+/// Refuses a secret that is bound to hosts to a program that could carry it to others: what a program does with what it
+/// has, nobody sees. A request is held to the hosts where it is sent.
+fn stays(name: &str, bound: Option<&HostRules>, declared: &Declared) -> Result<(), CallError> {
+    let (Some(bound), Kind::Command | Kind::Python) = (bound, declared.kind) else { return Ok(()) };
+    let beyond = match &declared.permissions.network {
+        Reachable::Any(false) => None,
+        Reachable::Any(true) => Some("the whole web".to_owned()),
+        Reachable::Hosts(hosts) => {
+            hosts.iter().find(|host| !bound.iter().any(|most| host.is_below(most))).map(ToString::to_string)
+        }
+    };
+    let Some(beyond) = beyond else { return Ok(()) };
+    let message = format!("the secret `{name}` is bound to {bound}, and this tool may reach {beyond}; nothing ran");
+    Err(CallError::new(ErrorKind::Denied, message).hint(format!(
+        "let its `permissions.network` name nobody else; or a person binds the secret to that host as well, by `haft \
+         secret set {name} --host HOST`, or under secrets.{name}.hosts in the user's configuration"
+    )))
+}
+
 /// A secret's value. It is shown nowhere.
 #[derive(Clone)]
 pub struct Secret {
@@ -91,6 +110,11 @@ impl Secret {
     /// The hosts that it may be sent to; none if nobody said.
     pub fn hosts(&self) -> Option<&HostRules> {
         self.hosts.as_ref()
+    }
+
+    /// Whether a tool that declares this may have it.
+    pub(crate) fn may_go_with(&self, declared: &Declared) -> Result<(), CallError> {
+        stays(&self.name, self.hosts.as_ref(), declared)
     }
 
     /// Whether it may be sent there: if it is bound to hosts, only to these.
@@ -177,14 +201,15 @@ impl Secrets {
             && (source || std::env::var(name).is_ok_and(|text| !text.is_empty()) || self.kept()?.contains_key(name)))
     }
 
-    /// Why a tool that declares these cannot run: one of them is required, and nobody has it. No program is asked.
-    pub(crate) fn lacking(&self, declared: &BTreeMap<String, Declared>) -> Option<CallError> {
-        let required = declared.iter().filter(|(_, secret)| secret.required);
-        required.map(|(name, _)| (name, self.is_known(name))).find_map(|(name, known)| match known {
-            Ok(true) => None,
-            Ok(false) => Some(missing(name)),
+    /// Why a tool that declares this cannot run: it needs a secret that nobody has, or could carry one to where that does
+    /// not belong. No program is asked.
+    pub(crate) fn lacking(&self, declared: &Declared) -> Option<CallError> {
+        let each = |(name, secret): (&String, &haft_core::manifest::Secret)| match self.is_known(name) {
+            Ok(true) => self.hosts(name).and_then(|hosts| stays(name, hosts.as_ref(), declared)).err(),
+            Ok(false) => secret.required.then(|| missing(name)),
             Err(error) => Some(error),
-        })
+        };
+        declared.permissions.secrets.iter().find_map(each)
     }
 
     /// Why a secret is not sent to a target by reference. `inside` says that the target is a service of the user's own.
@@ -257,18 +282,22 @@ struct Noted {
 
 impl Used {
     pub(crate) fn note(&self, secret: &Secret) {
-        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.held();
         if used.iter().all(|known| known.value.value != secret.value) {
             used.push(Noted { value: secret.clone(), mask: Mask::of([secret.value()]) });
         }
     }
 
     fn each(&self, mut work: impl FnMut(&Mask)) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|used| work(&used.mask));
+        self.held().iter().for_each(|used| work(&used.mask));
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Noted>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.held().is_empty()
     }
 
     /// Whether bytes hold one of them.
@@ -280,12 +309,17 @@ impl Used {
 
     /// Masks them in a text.
     pub(crate) fn mask(&self, text: &mut String) {
-        self.each(|mask| mask.text(text));
+        self.mask_cut(text, Cut::NOWHERE);
     }
 
-    /// Masks them in what was printed, before anything of it is cut.
-    pub(crate) fn mask_bytes(&self, bytes: &mut Vec<u8>) {
-        self.each(|mask| mask.bytes(bytes, false));
+    /// Masks them in a text of which something was cut off.
+    pub(crate) fn mask_cut(&self, text: &mut String, cut: Cut) {
+        text_by(self.held().iter().map(|used| &used.mask), text, cut);
+    }
+
+    /// Masks them in what was printed, as far as that is there.
+    pub(crate) fn mask_bytes(&self, bytes: &mut Vec<u8>, cut: Cut) {
+        bytes_by(self.held().iter().map(|used| &used.mask), bytes, cut);
     }
 
     /// Masks them in a value, in names as well.

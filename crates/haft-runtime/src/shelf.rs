@@ -8,6 +8,7 @@ mod accept;
 mod around;
 mod calls;
 mod command;
+mod copies;
 mod digests;
 mod find;
 mod http;
@@ -21,18 +22,24 @@ mod program;
 mod python;
 mod raised;
 mod standing;
+mod started;
+mod tree;
+mod venv;
 
-pub use accept::Offer;
+pub use accept::{Offer, Refused};
 pub use around::{Spot, around};
 pub use interpreters::Interpreters;
 pub use pages::Page;
 pub use standing::Standing;
 
+use crate::back::DEPTH_MAX;
 use crate::registry::{Registry, Spoken, is_caller};
 use crate::tool::Tool;
 use find::{Before, Content, Found, Good};
+pub use haft_core::manifest::lint::Whose;
 use haft_core::manifest::{Exec, Manifest, Step};
 use haft_core::{CallError, ToolName};
+use haft_sandbox::roots::followed;
 use haft_store::{Pin, PinsAsOf, Store};
 use made::Made;
 use serde::Serialize;
@@ -57,7 +64,15 @@ fn meant(step: &Step) -> String {
 
 /// The tool of a manifest, for whoever vouches for it and registers it by hand. `dir` is where it lies.
 pub fn tool(manifest: Manifest, dir: PathBuf) -> Result<Arc<dyn Tool>, CallError> {
-    Ok(Arc::new(Made::new(Arc::new(manifest), dir, None)?))
+    Ok(Arc::new(Made::new(Arc::new(manifest), dir, Whose::Project)?))
+}
+
+/// What a start of a project's tool would open that neither belongs to the machine nor lies in the tool's directory `dir`; or
+/// why that cannot be known.
+pub(crate) fn strange(root: &Path, dir: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, String> {
+    let mut found = started::started(inventory::Subject { root, dir, manifest })?;
+    found.retain(|path| !path.starts_with(dir));
+    Ok(found)
 }
 
 /// Where tools are kept.
@@ -67,15 +82,6 @@ pub struct Folder {
     pub path: PathBuf,
     /// Whose tools these are.
     pub whose: Whose,
-}
-
-/// Whose tools are in a folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The user's own: they count as they stand.
-    Own,
-    /// The project's: they count as they were accepted.
-    Project,
 }
 
 /// Something worth knowing about a file or a folder.
@@ -255,10 +261,11 @@ impl Shelf {
                 Exec::Pipeline(pipeline) => pipeline.steps.iter().map(meant).collect(),
                 _ => Vec::new(),
             };
-            if depth < calls::DEPTH_MAX {
+            // What is deeper is not called.
+            if depth < DEPTH_MAX {
                 left.extend(called.iter().map(|tool| (tool.clone(), depth + 1)));
+                all.extend(called);
             }
-            all.extend(called);
         }
         all
     }
@@ -347,13 +354,13 @@ impl Shelf {
     }
 
     async fn pins(&self) -> Result<Arc<Pins>, CallError> {
-        let now = self.store.pins_as_of(&self.server()).await.map_err(crate::store_error)?;
+        let now = self.store.pins_as_of().await.map_err(crate::store_error)?;
         if let Some((_, pins)) = self.state().pins.as_ref().filter(|(known, _)| *known == now) {
             return Ok(Arc::clone(pins));
         }
         let pins = self.store.pins(&self.server()).await.map_err(crate::store_error)?;
         let pins = Arc::new(pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect::<Pins>());
-        self.state().pins = now.is_settled().then(|| (now, Arc::clone(&pins)));
+        self.state().pins = Some((now, Arc::clone(&pins)));
         Ok(pins)
     }
 
@@ -380,6 +387,8 @@ impl Shelf {
         if let Some(good) = &good {
             let whose = self.folders[folder].whose;
             let dir = self.folders[folder].path.join(&name);
+            // A home may be reached by links; what is mounted for its program is not.
+            let dir = if whose == Whose::Own { followed(&dir).unwrap_or(dir) } else { dir };
             let now = (whose == Whose::Project).then(|| Arc::new(Accepted::new(&self.root, &dir, good, pin)));
             let same = before.as_ref().is_some_and(|before| before.digest == good.digest)
                 && now.as_ref().map(|now| now.files()) == accepted.as_ref().map(|was| was.files())
@@ -407,7 +416,9 @@ impl Shelf {
         dir: PathBuf,
         (accepted, others): (Option<Arc<Accepted>>, &Spoken),
     ) -> Result<Option<ToolName>, String> {
-        let made = Made::new(Arc::clone(&good.manifest), dir, None).map_err(|error| error.message)?;
+        // Only what is a project's has to be accepted.
+        let whose = if accepted.is_some() { Whose::Project } else { Whose::Own };
+        let made = Made::new(Arc::clone(&good.manifest), dir, whose).map_err(|error| error.message)?;
         let tool: Arc<dyn Tool> = Arc::new(made.accepted(accepted));
         self.registry.shelve(tool, others).map_err(|error| error.to_string())
     }

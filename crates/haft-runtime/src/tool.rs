@@ -88,9 +88,8 @@ pub struct Reply {
     pub undo: Option<Undo>,
     /// Whether something that the call started goes on after it.
     pub goes_on: bool,
-    /// Tools that whoever approved this call has accepted by that, as the changes leave them.
-    pub accepts: Vec<String>,
-    /// What is proposed to be kept, for whoever is asked and for the record.
+    /// What is proposed to be kept, for whoever is asked and for the record. A tool is accepted by whoever approves this
+    /// call, as far as the changes leave it as it was shown.
     pub proposal: Option<Box<Proposed>>,
 }
 

@@ -25,7 +25,7 @@ use crate::http::{self, Carrier, Client, Leads};
 use crate::tool::Aim;
 use crate::tools::web::search::SearchSettings;
 use cache::Pages;
-use haft_core::host::{HostRule, HostRules};
+use haft_core::host::{Host, HostRule, HostRules};
 use haft_core::manifest::{Permissions, Reachable};
 use haft_core::pattern::ToolPattern;
 use haft_core::tool::Outward;
@@ -245,14 +245,16 @@ impl Web {
     }
 }
 
-/// Adds what a manifest declares to the rules: it reaches nobody else. A host on this machine or its network that it
-/// names with its port may be reached, because somebody accepted just that; that it may reach anybody opens nothing there.
+/// Adds what a manifest declares to the rules: it reaches nobody else. A host that is on this machine or its network by
+/// its own words, and that it names with its port, may be reached, because somebody accepted just that. A public name opens
+/// nothing there, wherever it leads: whoever accepted it did not mean the address that its owner says today.
 pub(crate) fn narrow(rules: &mut Rules, permissions: &Permissions) {
     match &permissions.network {
         Reachable::Any(true) => {}
         Reachable::Any(false) => rules.networks.push(Network::None),
         Reachable::Hosts(hosts) => {
-            let named = hosts.iter().filter(|rule| rule.host().is_some() && rule.port().is_some());
+            let named = |rule: &&HostRule| rule.host().is_some_and(Host::is_private) && rule.port().is_some();
+            let named = hosts.iter().filter(named);
             rules.private = rules.private.iter().chain(named).cloned().collect::<Vec<_>>().into();
             rules.networks.push(Network::Only(hosts.clone().into()));
         }

@@ -89,6 +89,10 @@ pub struct Confinement {
     /// Places of which only the trees in them are there: nothing else can be written, although it would be gone afterwards.
     #[serde(default)]
     pub seal: Vec<PathBuf>,
+    /// Files that are seen in the place of others: the place, and the file that is seen there, whatever happens to the one
+    /// that it stands for. Only in a root of its own; where the root is everybody's, the real ones are seen.
+    #[serde(default)]
+    pub stand_in: Vec<(PathBuf, PathBuf)>,
     /// The network.
     pub network: Network,
     /// Where writes go.

@@ -35,13 +35,13 @@ pub fn resolve(wanted: Confinement, from: &Path) -> Result<Confinement, SandboxE
         read.extend(readable(&from.join(path))?);
     }
     let write = outermost(write);
-    let read = outermost(read).into_iter().filter(|path| !write.iter().any(|root| path.starts_with(root))).collect();
+    let mut read = outermost(read);
+    read.retain(|path| !write.iter().any(|root| path.starts_with(root)));
     let direct = wanted.writes == Writes::Direct;
     let mut protect = Vec::new();
     for path in &wanted.protect {
         protect.push(protected(&from.join(path), &write, direct)?);
     }
-    let read: Vec<PathBuf> = read;
     // What lies in no root is out of reach anyway.
     let reached = |path: &PathBuf| read.iter().chain(&write).any(|root| path.starts_with(root));
     let hide = wanted.hide.iter().filter_map(|path| followed(&from.join(path)).ok()).filter(reached).collect();

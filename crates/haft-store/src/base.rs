@@ -2,13 +2,18 @@
 
 use crate::db::{Db, Server};
 use crate::{Mode, StoreError, lite, post};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 /// An open database.
 pub(crate) enum Base {
     /// A file.
-    Lite { connection: rusqlite::Connection, path: PathBuf },
+    Lite {
+        connection: rusqlite::Connection,
+        path: PathBuf,
+        /// How carefully it writes just now.
+        care: Cell<Mode>,
+    },
     /// A server.
     Post { server: RefCell<Server>, address: post::Address },
 }
@@ -21,7 +26,7 @@ impl Base {
             return Ok((Self::Post { server: RefCell::new(server), address }, found_open));
         }
         let (connection, found_open) = lite::connect(place)?;
-        Ok((Self::Lite { connection, path: place.to_owned() }, found_open))
+        Ok((Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) }, found_open))
     }
 
     /// Where it is, as people may see it.
@@ -43,7 +48,9 @@ impl Base {
     /// Begins a transaction. A server that went away is waited for.
     pub(crate) fn begin(&self, mode: Mode) -> Result<(), StoreError> {
         match self {
-            Self::Lite { path, .. } => lite::begin(&self.db(), mode).map_err(|error| StoreError::told(path, &error)),
+            Self::Lite { path, care, .. } => {
+                lite::begin(&self.db(), care, mode).map_err(|error| StoreError::told(path, &error))
+            }
             Self::Post { server, address } => post::begin(server, address, mode),
         }
     }
@@ -58,7 +65,7 @@ impl Base {
 
     /// Before it is closed.
     pub(crate) fn tidy(&self, erased: bool) {
-        if let Self::Lite { connection, path } = self {
+        if let Self::Lite { connection, path, .. } = self {
             lite::shorten(connection, path, erased);
         }
     }

@@ -4,6 +4,7 @@ use crate::db::{Db, DbResult};
 use crate::{Mode, StoreError, migrate};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use std::cell::Cell;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -65,13 +66,14 @@ pub(crate) fn shorten(connection: &Connection, path: &Path, erased: bool) {
     }
 }
 
-/// Begins a transaction.
-pub(crate) fn begin(db: &Db<'_>, mode: Mode) -> DbResult<()> {
-    let (synchronous, begin) = match mode {
-        Mode::Read => return db.execute("BEGIN", &[]).map(drop),
-        Mode::Write => ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE"),
-        Mode::Durable => ("PRAGMA synchronous = FULL", "BEGIN IMMEDIATE"),
-    };
-    db.batch(synchronous)?;
-    db.execute(begin, &[]).map(drop)
+/// Begins a transaction. `care` is how carefully the file is written just now: saying it again costs as much as a write.
+pub(crate) fn begin(db: &Db<'_>, care: &Cell<Mode>, mode: Mode) -> DbResult<()> {
+    if mode == Mode::Read {
+        return db.execute("BEGIN", &[]).map(drop);
+    }
+    if care.get() != mode {
+        db.batch(if mode == Mode::Durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
+        care.set(mode);
+    }
+    db.execute("BEGIN IMMEDIATE", &[]).map(drop)
 }

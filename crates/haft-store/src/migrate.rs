@@ -69,12 +69,19 @@ const STEPS: &[&str] = &[
     CREATE INDEX proposals_by_session ON proposals (session);
     CREATE INDEX proposals_by_name ON proposals (root, what, name);",
     // 5: whether something was accepted since is asked every second, and must not read what was accepted.
-    "CREATE INDEX pins_by_time ON pins (server, at_ms);",
-    // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had.
+    // No clock is asked: it may be set back.
+    "CREATE TABLE pin_changes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
+    INSERT INTO pin_changes (one, count) VALUES (1, 0);
+    CREATE TRIGGER pin_made AFTER INSERT ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
+    CREATE TRIGGER pin_altered AFTER UPDATE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
+    CREATE TRIGGER pin_gone AFTER DELETE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;",
+    // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had, and who
+    // did not want it.
     "CREATE TABLE pin_texts (
         server TEXT NOT NULL, tool TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (server, tool)
     ) STRICT, WITHOUT ROWID;
-    ALTER TABLE proposals ADD COLUMN files TEXT;",
+    ALTER TABLE proposals ADD COLUMN files TEXT;
+    ALTER TABLE proposals ADD COLUMN rejected_by TEXT;",
     // 7: what the log is searched by has columns of its own.
     "ALTER TABLE journal ADD COLUMN kind TEXT GENERATED ALWAYS AS (text ->> 'kind') VIRTUAL;
     ALTER TABLE journal ADD COLUMN session TEXT GENERATED ALWAYS AS (text ->> 'session') VIRTUAL;",
@@ -115,6 +122,13 @@ fn for_server(step: &str) -> String {
     let mut sql = step.to_owned();
     for name in ["call", "kind", "session"] {
         sql = sql.replace(&format!(" GENERATED ALWAYS AS (text ->> '{name}') VIRTUAL"), "");
+    }
+    // What happens along with something else is a function there.
+    let counts = " BEGIN UPDATE pin_changes SET count = count + 1; END;";
+    if sql.contains(counts) {
+        let function = "CREATE FUNCTION haft_pins_changed() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN UPDATE pin_changes SET count = count + 1; RETURN NULL; END $$;";
+        sql = format!("{function}{}", sql.replace(counts, " EXECUTE FUNCTION haft_pins_changed();"));
     }
     // Who wrote a record is known there by a number; of a file it can be asked.
     sql = sql.replace("call_id TEXT\n    ) STRICT", "call_id TEXT,\n        writer BIGINT NOT NULL\n    ) STRICT");

@@ -1,5 +1,5 @@
-//! What bridged tools said they are when somebody accepted them. A declaration that differs from its pin is not the
-//! tool that was accepted.
+//! What tools were when somebody accepted them: what a bridged server's tools said of themselves, and what the manifests and
+//! files of a project's tools were. What differs from its pin is not the tool that was accepted.
 
 use crate::cells;
 use crate::db::{DbResult, Row};
@@ -12,11 +12,11 @@ use serde_json::Value;
 /// An accepted declaration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pin {
-    /// The tool's name on its server.
+    /// The tool's name on its server, or in its project.
     pub tool: String,
-    /// Of the declaration.
+    /// Of the declaration, or of the manifest.
     pub digest: Digest,
-    /// What the tool said it is.
+    /// What the tool said it is; for a manifest, the digests of what belongs to it.
     pub declaration: Value,
 }
 
@@ -27,30 +27,15 @@ fn read(row: &Row<'_>) -> DbResult<Pin> {
     Ok(Pin { tool: row.get(0)?, digest: Digest::from_bytes(&digest).unwrap_or(Digest::ZERO), declaration })
 }
 
-/// How many pins a server has, and when the last of them was made: what tells one state of them from another.
+/// How often pins were made and forgotten, in all: what tells one state of them from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PinsAsOf {
-    count: i64,
-    latest_ms: i64,
-}
-
-impl PinsAsOf {
-    /// Whether nothing can come to it any more that looks the same: clocks are coarse.
-    pub fn is_settled(self) -> bool {
-        self.latest_ms.saturating_add(1000) < now_ms()
-    }
-}
+pub struct PinsAsOf(i64);
 
 impl Store {
-    /// Which state the pins of a server are in, without reading them.
-    pub async fn pins_as_of(&self, server: &str) -> Result<PinsAsOf, StoreError> {
-        let server = server.to_owned();
-        self.run(Mode::Read, move |db| {
-            db.one("SELECT count(*), coalesce(max(at_ms), 0) FROM pins WHERE server = ?1", cells![server], |row| {
-                Ok(PinsAsOf { count: row.get(0)?, latest_ms: row.get(1)? })
-            })
-        })
-        .await
+    /// Which state the pins are in, without reading them. The store counts each change along with the change itself.
+    pub async fn pins_as_of(&self) -> Result<PinsAsOf, StoreError> {
+        self.run(Mode::Read, move |db| db.one("SELECT count FROM pin_changes", &[], |row| row.get(0).map(PinsAsOf)))
+            .await
     }
 
     /// What was accepted of a server's tools, by name.

@@ -74,7 +74,8 @@ impl Store {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                      ON CONFLICT (call_id) DO UPDATE SET root = excluded.root, what = excluded.what,
                      name = excluded.name, digest = excluded.digest, session = excluded.session,
-                     creator = excluded.creator, at_ms = excluded.at_ms, files = excluded.files, approved_by = NULL",
+                     creator = excluded.creator, at_ms = excluded.at_ms, files = excluded.files, approved_by = NULL,
+                     rejected_by = NULL",
                 cells![
                     call.as_str(),
                     root,
@@ -113,6 +114,16 @@ impl Store {
             let entry = Entry::new(Kind::Made).call(&call).with("said", format!("{}_APPROVED", what.to_uppercase()));
             append(db, &entry.with("name", name).with("approver", by))?;
             Ok(true)
+        })
+        .await
+    }
+
+    /// Notes that a person rejected what a call proposed: nothing waits there any more. The call's own record says the rest.
+    pub async fn reject_proposal(&self, call: &CallId, by: &str) -> Result<(), StoreError> {
+        let (call, by) = (call.clone(), by.to_owned());
+        self.run(Mode::Durable, move |db| {
+            let rejected = "UPDATE proposals SET rejected_by = ?2 WHERE call_id = ?1";
+            db.execute(rejected, cells![call.as_str(), by.as_str()]).map(drop)
         })
         .await
     }
@@ -177,7 +188,7 @@ fn full(db: &Db<'_>, root: &str, proposal: &Proposal, caps: Caps) -> DbResult<Ro
     let (by_agent, all): (i64, i64) = db.one(
         "SELECT count(*) FILTER (WHERE made.creator = ?3), count(*) FROM proposals AS made
              LEFT JOIN approvals AS asked ON asked.id = made.call_id
-             WHERE made.root = ?1 AND made.call_id <> ?2 AND made.approved_by IS NULL
+             WHERE made.root = ?1 AND made.call_id <> ?2 AND made.approved_by IS NULL AND made.rejected_by IS NULL
              AND (asked.state = 'pending' OR (asked.id IS NULL AND made.at_ms > ?4))",
         cells![root, call, proposal.creator, now_ms() - LOOKED_AT_MS],
         |row| Ok((row.get(0)?, row.get(1)?)),

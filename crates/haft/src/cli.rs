@@ -290,6 +290,9 @@ pub enum ApprovalsAction {
     Approve {
         /// Which.
         id: String,
+        /// Somebody looked at what an agent proposes to keep. Needed for that where there is no terminal.
+        #[arg(long)]
+        yes: bool,
     },
     /// Reject one.
     Reject {

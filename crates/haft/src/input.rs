@@ -70,6 +70,8 @@ fn pair(word: &str) -> Result<(String, Value), CallError> {
 pub(crate) fn respelled(words: &[String], error: &CallError) -> Option<String> {
     let violations = error.details.as_ref()?["violations"].as_array()?;
     violations.iter().find_map(|violation| {
+        // What is not known at all is not known in another spelling either.
+        violation["expected"].as_str().filter(|expected| !expected.starts_with("no such property"))?;
         let key = violation["pointer"].as_str()?.strip_prefix('/')?;
         let value = words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
         let meant = serde_json::from_str::<Value>(value).is_ok_and(|value| !value.is_string());
@@ -122,6 +124,9 @@ mod tests {
         assert_eq!(hint(&["n=five"], "/n"), None);
         assert_eq!(hint(&["n:=\"5\""], "/n"), None);
         assert_eq!(hint(&["nn=5"], "/n"), None);
+        let strange = json!({"pointer": "/n", "expected": "no such property (known: x)", "found": "string \"5\""});
+        let error = CallError::invalid("x").details(json!({"violations": [strange]}));
+        assert_eq!(respelled(&["n=5".to_owned()], &error), None);
     }
 
     #[test]

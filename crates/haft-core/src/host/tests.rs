@@ -156,6 +156,34 @@ fn an_authority_is_a_host_and_perhaps_a_port() {
 }
 
 #[test]
+fn what_is_private_is_so_by_its_own_words() {
+    for private in [
+        "localhost",
+        "db",
+        "a.localhost",
+        "localhost.localdomain",
+        "nas.local",
+        "db.corp",
+        "wiki.intranet",
+        "x.home",
+        "x.home.arpa",
+        "vault.internal",
+        "x.lan",
+        "a.private",
+        "127.1",
+        "10.0.0.7",
+        "169.254.169.254",
+        "[::1]",
+    ] {
+        assert!(Host::read(private).unwrap().is_private(), "{private}");
+    }
+    for public in ["example.com", "corp.example.com", "localhost.example", "xlocal.test", "93.184.216.34"] {
+        assert!(!Host::read(public).unwrap().is_private(), "{public}");
+    }
+    assert!(rule("*.a.corp:80").is_private() && !rule("*.corp.example").is_private());
+}
+
+#[test]
 fn rules_are_text_in_settings() {
     let rules: HostRules = serde_json::from_str(r#"["a.example:443", "*.b.example"]"#).unwrap();
     assert_eq!(rules.to_string(), "a.example:443, *.b.example");

@@ -61,7 +61,7 @@ fn beyond_reach(asked: &Reachable, most: &Reachable) -> Vec<String> {
             vec![format!("it would reach the whole web; a tool may reach {} at most", hosts(most))]
         }
         (Reachable::Hosts(asked), Reachable::Hosts(most)) => {
-            let beyond = asked.iter().filter(|host| !most.iter().any(|most| is_below(host, most)));
+            let beyond = asked.iter().filter(|host| !most.iter().any(|most| host.is_below(most)));
             beyond.map(|host| format!("it would reach `{host}`; a tool may reach {} at most", hosts(most))).collect()
         }
     }
@@ -70,39 +70,8 @@ fn beyond_reach(asked: &Reachable, most: &Reachable) -> Vec<String> {
 /// `true` is the public web: a private host has to be named.
 fn public_only(asked: &Reachable) -> Vec<String> {
     let Reachable::Hosts(asked) = asked else { return Vec::new() };
-    let private = asked.iter().filter(|rule| rule.host().is_some_and(is_private));
+    let private = asked.iter().filter(|rule| rule.is_private());
     private.map(|host| format!("it would reach `{host}`, which is private; a tool may reach the public web")).collect()
-}
-
-/// Whether a host is this machine's or its network's, as far as its name or address says.
-pub(super) fn is_private(host: &crate::host::Host) -> bool {
-    match host {
-        crate::host::Host::Address(address) => !crate::host::is_public(*address),
-        crate::host::Host::Name(name) => {
-            !name.contains('.')
-                || [".localhost", ".local", ".internal", ".lan", ".home.arpa"].iter().any(|end| name.ends_with(end))
-        }
-    }
-}
-
-/// Whether everything that one rule covers is covered by another.
-fn is_below(rule: &HostRule, most: &HostRule) -> bool {
-    let port = most.port().is_none() || most.port() == rule.port();
-    let whom = match rule.host() {
-        Some(host) => most.is_about(host),
-        // A wildcard lies below another if its domain does, or is the same.
-        None => {
-            most.host().is_none() && {
-                let domain = |rule: &HostRule| {
-                    let text = rule.to_string();
-                    text.rsplit_once(':').map_or(text.as_str(), |(host, _)| host).trim_start_matches("*.").to_owned()
-                };
-                let (own, other) = (domain(rule), domain(most));
-                own == other || own.strip_suffix(&other).is_some_and(|above| above.ends_with('.'))
-            }
-        }
-    };
-    port && whom
 }
 
 fn hosts(most: &[HostRule]) -> String {
@@ -240,5 +209,7 @@ mod tests {
         assert_eq!(beyond(&["a.test"], Reachable::Any(false)), 1);
         assert_eq!(beyond(&["a.test", "localhost:5432", "10.0.0.1"], Reachable::Any(true)), 2);
         assert_eq!(beyond(&[], Reachable::Any(false)), 0);
+        let inside = ["db.corp:5432", "wiki.intranet:80", "x.home:80", "localhost.localdomain:80", "*.a.internal"];
+        assert_eq!(beyond(&inside, Reachable::Any(true)), inside.len(), "a private name has to be named");
     }
 }

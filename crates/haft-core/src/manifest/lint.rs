@@ -43,10 +43,10 @@ pub struct Found {
 /// Whose a tool is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Whose {
-    /// The project's: its paths begin at the root.
+    /// The project's: it counts as it was accepted, and its paths begin at the root.
     #[default]
     Project,
-    /// The user's own: its paths begin beside its manifest.
+    /// The user's own: it counts as it stands, and its paths begin beside its manifest.
     Own,
 }
 

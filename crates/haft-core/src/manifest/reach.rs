@@ -1,7 +1,6 @@
 //! The one host that a request goes to, as `permissions.network` names it.
 
 use super::Http;
-use super::ceiling::is_private;
 use super::template::{Piece, pieces};
 use crate::host::Host;
 use url::Url;
@@ -19,7 +18,7 @@ pub struct Own {
 pub fn own(url: &Url) -> Option<Own> {
     let host = Host::read(url.host_str()?)?;
     let port = url.port_or_known_default()?;
-    let private = is_private(&host);
+    let private = host.is_private();
     let rule = if private || url.port().is_some() { format!("{host}:{port}") } else { host.to_string() };
     Some(Own { rule, private })
 }
@@ -45,6 +44,7 @@ mod tests {
             ("http://127.0.0.1:18971/v1", "127.0.0.1:18971", true),
             ("http://localhost/", "localhost:80", true),
             ("https://db.internal/", "db.internal:443", true),
+            ("https://wiki.corp/", "wiki.corp:443", true),
             ("http://[::1]:80/", "[::1]:80", true),
             ("http://192.168.0.7/", "192.168.0.7:80", true),
         ] {

@@ -36,7 +36,7 @@ impl Manifest {
     pub fn of(mut value: Value) -> Result<Self, Vec<Flaw>> {
         let schema = compiled().ok_or_else(|| vec![Flaw::error("shape", "", "the schema of manifests is broken")])?;
         let flaws = if schema.fits(&value) {
-            strange_hosts(&value).into_iter().chain(misplaced(&value)).collect()
+            strange_hosts(&value).into_iter().chain(misplaced(&value)).chain(winding(&value)).collect()
         } else {
             misshapen(schema, &value)
         };
@@ -47,6 +47,22 @@ impl Manifest {
         schema.prepare(&mut value);
         serde_json::from_value(value).map_err(|error| vec![Flaw::error("shape", "", error.to_string())])
     }
+}
+
+/// Places that go back up behind a name: where that leads depends on what the name is when somebody looks.
+fn winding(value: &Value) -> Vec<Flaw> {
+    let mut flaws = Vec::new();
+    for list in ["/permissions/fs/read", "/permissions/fs/write"] {
+        let places = value.pointer(list).and_then(Value::as_array).into_iter().flatten();
+        for (index, place) in places.enumerate() {
+            let parts = place.as_str().unwrap_or_default().split('/').filter(|part| !matches!(*part, "" | "."));
+            if parts.skip_while(|part| *part == "..").any(|part| part == "..") {
+                let message = "goes back up behind a name; write the place itself";
+                flaws.push(Flaw::error("permissions-path", format!("{list}/{index}"), message));
+            }
+        }
+    }
+    flaws
 }
 
 /// What a schema cannot say of hosts.

@@ -32,6 +32,7 @@ const TOOLCHAINS: &[&str] = &[
     ".rustup",
     ".local/bin",
     ".local/lib",
+    ".local/share/uv/python",
     ".nvm",
     ".npm-global",
     ".volta",
@@ -89,6 +90,23 @@ pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsStri
         }
     }
     Ok(env)
+}
+
+/// Whether a place is a project's. In a project that is somebody's home, or holds it, that says nothing: programs are
+/// installed there.
+pub(crate) fn is_projects(place: &Path, root: &Path) -> bool {
+    let inside = place.starts_with(root) || followed(root).is_ok_and(|root| place.starts_with(root));
+    inside && !real_home().is_some_and(|home| home.starts_with(root))
+}
+
+/// The PATH without what lies in a project, and without what depends on where one is: whoever may write there would choose
+/// what a tool's program means by a name.
+pub(crate) fn path_outside(root: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let outside = |dir: &PathBuf| dir.is_absolute() && followed(dir).is_ok_and(|real| !is_projects(&real, root));
+    let dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(outside).collect();
+    let joined = std::env::join_paths(dirs).unwrap_or_default();
+    if joined.is_empty() { "/usr/local/bin:/usr/bin:/bin".into() } else { joined }
 }
 
 /// The user's home.

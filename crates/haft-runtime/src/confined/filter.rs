@@ -99,6 +99,7 @@ fn planned(
         protect: Vec::new(),
         hide: Vec::new(),
         seal: Vec::new(),
+        stand_in: Vec::new(),
         network: Network::None,
         writes: Writes::Direct,
         bounds,

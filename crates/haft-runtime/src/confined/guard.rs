@@ -64,7 +64,10 @@ impl Guard {
         if self.is_granted(path) {
             return None;
         }
-        let root = self.roots.iter().find(|root| path.starts_with(root))?;
+        // What is in none of them was not meant to be written: roots are as they really are, and so are changes.
+        let Some(root) = self.roots.iter().find(|root| path.starts_with(root)) else {
+            return Some((path.to_owned(), "it is in no place that may be written"));
+        };
         // A root may be a home, or have one in it.
         let home = self.home.as_ref().filter(|home| home.starts_with(root));
         let at_home = home.and_then(|home| guarded(path.strip_prefix(home).ok()?, is_dir, true));
@@ -159,5 +162,7 @@ mod tests {
         assert!(inner.first(&[hook]).is_some(), "naming the repository does not name its hooks");
         let link = Change::Remove { path: "/p/.git".into(), before: State::Absent };
         assert!(guard.first(&[link]).is_some(), "a repository must not be swapped for another");
+        let elsewhere = Change::Remove { path: "/q/x".into(), before: State::Absent };
+        assert!(guard.first(&[elsewhere]).is_some(), "what is in no root is nobody's to write");
     }
 }

@@ -91,7 +91,8 @@ impl Terms {
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
         let layered = !self.direct && machine.layers && machine.level == Level::Full;
-        let (write, granted) = guard::split(workspace.writable_roots());
+        let writable: Vec<PathBuf> = workspace.writable_roots().iter().map(|root| really(root)).collect();
+        let (write, granted) = guard::split(&writable);
         let guard = Guard {
             roots: write.clone(),
             granted,
@@ -105,6 +106,7 @@ impl Terms {
             protect: guard.for_kernel(),
             hide: hidden(workspace),
             seal: Vec::new(),
+            stand_in: Vec::new(),
             network: self.network.clone(),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -144,11 +146,9 @@ impl Terms {
         let backend = haft_sandbox::backend();
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
-        for path in permissions.fs.read.iter().chain(&permissions.fs.write) {
-            stays(path, workspace)?;
-        }
-        let at = |path: &String| workspace.root().join(path);
-        let (write, granted) = guard::split(&permissions.fs.write.iter().map(at).collect::<Vec<_>>());
+        let place = |path: &String| place_of(path, workspace);
+        let named = permissions.fs.read.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let (write, granted) = guard::split(&permissions.fs.write.iter().map(place).collect::<Result<Vec<_>, _>>()?);
         let layered = !write.is_empty() && machine.layers && machine.level == Level::Full;
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
         // Whoever may write there must not decide what runs here later, nor what is told about that.
@@ -157,18 +157,19 @@ impl Terms {
             kept.iter().flat_map(|dir| ["tools", "config.yml", "audit"].map(|part| dir.join(part))).collect();
         let guard = Guard { roots: write.clone(), granted, protected, own, home };
         let within = |place: &PathBuf| place.exists() && write.iter().any(|root| place.starts_with(root));
-        let named: Vec<PathBuf> = permissions.fs.read.iter().map(at).collect();
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
         // Programs and what they need, but no settings of the user's: those are files.
-        let programs = environment::toolchains().into_iter().filter(|place| place.is_dir());
+        let programs = environment::toolchains().into_iter();
+        let programs = programs.filter(|place| place.is_dir() && !environment::is_projects(place, workspace.root()));
         let wanted = Confinement {
             read: named.iter().chain(made_of).cloned().chain(programs).collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
             hide,
             // What it writes where nothing is declared fails, and does not vanish.
             seal: vec![workspace.root().to_owned()],
+            stand_in: Vec::new(),
             network: reached(permissions, rules),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -194,7 +195,7 @@ impl Terms {
     ) -> Result<Settled, SandboxError> {
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
-        let (write, granted) = guard::split(write);
+        let (write, granted) = guard::split(&write.iter().map(|root| really(root)).collect::<Vec<_>>());
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
         let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
         let readable = workspace.readable_roots().iter().chain(read).cloned().chain(environment::toolchains());
@@ -204,6 +205,7 @@ impl Terms {
             protect: guard.for_kernel(),
             hide: hidden(workspace),
             seal: Vec::new(),
+            stand_in: Vec::new(),
             network: self.network.clone(),
             writes: Writes::Direct,
             bounds: self.bounds,
@@ -256,20 +258,40 @@ impl Terms {
     }
 }
 
-/// Refuses a declared place that a link leads out of the project, and haft's own. What somebody accepted is what is
-/// written there.
-fn stays(declared: &str, workspace: &Workspace) -> Result<(), SandboxError> {
-    let place = workspace.root().join(declared);
+/// Where a declared place is. What somebody accepted is the words: it is there and nowhere else, whatever links are made on
+/// the way to it by whoever may write there; and nothing leads to haft's own state.
+fn place_of(declared: &str, workspace: &Workspace) -> Result<PathBuf, SandboxError> {
     let refused = |why: &str| SandboxError::Unclear(format!("`{}`: {why}", haft_core::preview::inert(declared)));
+    let (mut place, mut named) = (workspace.root().to_owned(), false);
+    for part in Path::new(declared).components() {
+        match part {
+            Component::Prefix(_) | Component::RootDir => place = PathBuf::from("/"),
+            Component::CurDir => {}
+            Component::ParentDir if named => return Err(refused("`..` behind a name depends on what that name is")),
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(name) => {
+                place.push(name);
+                named = true;
+            }
+        }
+    }
+    if really(&place) != place {
+        return Err(refused("there is a link on the way to it; name the place itself if it is meant"));
+    }
     if workspace.own_places().iter().any(|own| place.starts_with(own)) {
         return Err(refused("it is haft's own, and no tool's to touch"));
     }
-    let plain = Path::new(declared).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let real = place.ancestors().find_map(|above| roots::followed(above).ok());
-    if plain && real.is_none_or(|real| !real.starts_with(workspace.root())) {
-        return Err(refused("a link leads out of the project; name the place itself if it is meant"));
+    Ok(place)
+}
+
+/// Where a path leads, or would if the rest of it were there.
+fn really(place: &Path) -> PathBuf {
+    for above in place.ancestors() {
+        if let (Ok(real), Ok(rest)) = (roots::followed(above), place.strip_prefix(above)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
     }
-    Ok(())
+    place.to_owned()
 }
 
 /// The network of a manifest's program: what it declares, as far as the user's rules go. A request of a manifest goes

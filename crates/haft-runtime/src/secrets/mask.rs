@@ -6,6 +6,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use haft_core::secret::MASK;
 use memchr::memmem::Finder;
 use serde_json::Value;
+use std::ops::Range;
 
 /// What is shorter than this is not looked for: it would be found everywhere.
 pub const FORM_MIN: usize = 4;
@@ -15,6 +16,27 @@ const WHOLE_MIN: usize = 6;
 const PIECE_MIN: usize = 10;
 /// A line of a longer secret that is worth hiding by itself.
 const LINE_MIN: usize = 16;
+
+/// Where something was cut off from what is to be masked: there may be a part of a secret.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) front: bool,
+    pub(crate) back: bool,
+}
+
+impl Cut {
+    pub(crate) const NOWHERE: Self = Self { front: false, back: false };
+
+    /// At its beginning, if so.
+    pub(crate) const fn front(front: bool) -> Self {
+        Self { front, back: false }
+    }
+
+    /// At its end, if so.
+    pub(crate) const fn back(back: bool) -> Self {
+        Self { front: false, back }
+    }
+}
 
 /// The forms of some secrets. It is shown nowhere.
 #[derive(Clone, Default)]
@@ -61,40 +83,36 @@ impl Mask {
 
     /// Hides them in a text.
     pub(crate) fn text(&self, text: &mut String) {
-        for form in &self.forms {
-            if text.contains(form.as_str()) {
-                *text = text.replace(form.as_str(), MASK);
-            }
-        }
-        if let Some(masked) = disguised(text, &self.secrets) {
-            *text = masked;
-        }
+        text_by([self], text, Cut::NOWHERE);
     }
 
-    /// Hides them in bytes. Of what was cut, the end may be the beginning of one.
-    pub(crate) fn bytes(&self, bytes: &mut Vec<u8>, cut: bool) {
-        for form in &self.forms {
-            let found: Vec<usize> = Finder::new(form.as_bytes()).find_iter(bytes).collect();
-            if found.is_empty() {
-                continue;
+    /// Where they are, whole or, at an end where something was cut off, in part.
+    fn places(&self, bytes: &[u8], cut: Cut, found: &mut Vec<Range<usize>>) {
+        for form in self.forms.iter().map(String::as_bytes) {
+            let finder = Finder::new(form);
+            let (mut from, first) = (0, found.len());
+            // Each byte may begin one: of two that overlap, either may be the one that was meant.
+            while let Some(at) = bytes.get(from..).and_then(|rest| finder.find(rest)).map(|at| from + at) {
+                let end = at + form.len();
+                match found.get_mut(first..).and_then(<[_]>::last_mut) {
+                    Some(last) if at < last.end => last.end = end,
+                    _ => found.push(at..end),
+                }
+                from = at + 1;
             }
-            let mut masked = Vec::with_capacity(bytes.len());
-            let mut from = 0;
-            for at in found {
-                masked.extend_from_slice(&bytes[from..at]);
-                masked.extend_from_slice(MASK.as_bytes());
-                from = at + form.len();
-            }
-            masked.extend_from_slice(&bytes[from..]);
-            *bytes = masked;
-        }
-        let ends = |form: &String| {
+            let parts = |longest: usize| (FORM_MIN..=longest.min(bytes.len())).rev();
             let longest = form.len().saturating_sub(1);
-            (FORM_MIN..=longest).rev().find(|length| bytes.ends_with(&form.as_bytes()[..*length]))
-        };
-        if let Some(part) = self.forms.iter().filter(|_| cut).filter_map(ends).max() {
-            bytes.truncate(bytes.len() - part);
-            bytes.extend_from_slice(MASK.as_bytes());
+            if cut.front {
+                let part = parts(longest).find(|length| bytes.starts_with(&form[form.len() - length..]));
+                found.extend(part.map(|length| 0..length));
+            }
+            if cut.back {
+                let part = parts(longest).find(|length| bytes.ends_with(&form[..*length]));
+                found.extend(part.map(|length| bytes.len() - length..bytes.len()));
+            }
+            if cut.front && cut.back && bytes.len() >= FORM_MIN && is_part(form, bytes) {
+                found.push(0..bytes.len());
+            }
         }
     }
 
@@ -115,6 +133,48 @@ impl Mask {
             _ => {}
         }
     }
+}
+
+/// Hides in bytes what several hide. All of it is found before any of it is hidden: part of one may be part of another.
+pub(crate) fn bytes_by<'m>(masks: impl IntoIterator<Item = &'m Mask>, bytes: &mut Vec<u8>, cut: Cut) {
+    let mut found = Vec::new();
+    masks.into_iter().for_each(|mask| mask.places(bytes, cut, &mut found));
+    if found.is_empty() {
+        return;
+    }
+    found.sort_unstable_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
+    let mut hidden = Vec::with_capacity(bytes.len());
+    let (mut done, mut begun) = (0, false);
+    for place in found {
+        // Those that overlap are one.
+        if !begun || place.start >= done {
+            hidden.extend_from_slice(&bytes[done..place.start]);
+            hidden.extend_from_slice(MASK.as_bytes());
+        }
+        (done, begun) = (done.max(place.end), true);
+    }
+    hidden.extend_from_slice(&bytes[done..]);
+    *bytes = hidden;
+}
+
+/// The same in a text, where they are found behind escapes as well.
+pub(crate) fn text_by<'m, M>(masks: M, text: &mut String, cut: Cut)
+where
+    M: IntoIterator<Item = &'m Mask> + Clone,
+{
+    let mut bytes = std::mem::take(text).into_bytes();
+    bytes_by(masks.clone(), &mut bytes, cut);
+    // What is hidden begins and ends with whole characters, so that nothing is lost here.
+    *text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    for mask in masks {
+        if let Some(masked) = disguised(text, &mask.secrets) {
+            *text = masked;
+        }
+    }
+}
+
+fn is_part(form: &[u8], part: &[u8]) -> bool {
+    part.len() < form.len() && Finder::new(part).find(form).is_some()
 }
 
 /// As it is, and as URLs, JSON and HTML have it.
@@ -210,6 +270,34 @@ mod tests {
         fn base64_of_anything_around_it_does_not_show_it(before in ".{0,9}", secret in "[ -~]{12,40}", after in ".{0,9}") {
             let text = base64::engine::general_purpose::STANDARD.encode(format!("{before}{secret}{after}"));
             prop_assert!(masked(&secret, &text).contains(MASK));
+        }
+
+        #[test]
+        fn nothing_of_it_is_left_where_something_was_cut_off(
+            (secret, other) in ("[a-c0-9é]{6,40}", "[a-c0-9]{6,40}"),
+            (before, after) in ("[A-Z ]{0,30}", "[A-Z ]{0,30}"),
+            (from, to) in (0_usize..200, 0_usize..200),
+        ) {
+            let whole = format!("{before}{secret}{after}|{other}|{after}{secret}{before}").into_bytes();
+            let (from, to) = (from.min(whole.len()), to.min(whole.len()));
+            let mut bytes = whole[from.min(to)..from.max(to)].to_vec();
+            let masks = [Mask::of([secret.as_str()]), Mask::of([other.as_str()])];
+            bytes_by(&masks, &mut bytes, Cut { front: true, back: true });
+            let shown = |piece: &[u8]| [&secret, &other].iter().any(|known| is_part(known.as_bytes(), piece));
+            prop_assert!(!bytes.windows(FORM_MIN).any(shown), "{}", String::from_utf8_lossy(&bytes));
+        }
+
+        #[test]
+        fn a_text_that_was_cut_loses_nothing_else(secret in "[a-zé]{8,20}", at in 0_usize..20) {
+            let at = secret.char_indices().map(|(at, _)| at).nth(at).unwrap_or(0);
+            let mut text = format!("ÄÖÜ {}", &secret[..at]);
+            text_by([&Mask::of([secret.as_str()])], &mut text, Cut::back(true));
+            let left = if at >= FORM_MIN { MASK } else { &secret[..at] };
+            prop_assert_eq!(text, format!("ÄÖÜ {left}"));
+            let mut text = format!("{} ÄÖÜ", &secret[at..]);
+            text_by([&Mask::of([secret.as_str()])], &mut text, Cut::front(true));
+            let left = if secret.len() - at >= FORM_MIN { MASK } else { &secret[at..] };
+            prop_assert_eq!(text, format!("{left} ÄÖÜ"));
         }
 
         #[test]

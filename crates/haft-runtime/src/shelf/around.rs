@@ -2,17 +2,13 @@
 //! lints a tool hears what whoever calls it would hear.
 
 use super::Whose;
-use super::places::Ground;
-use super::python::interpreter;
+use super::places::{self, Ground};
+use super::venv::interpreter;
 use crate::confined::environment;
-use haft_core::manifest::lint::{self, Found, Place, Program};
+use haft_core::manifest::lint::{Found, Place, Program};
 use haft_core::manifest::{Command, Exec, Manifest, Python};
 use haft_core::{CallError, ErrorKind};
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// How much of a script is looked at to find who reads it.
-const FIRST_LINE: u64 = 256;
 
 /// Where a tool is, and whose it is.
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +34,8 @@ impl<'s> Spot<'s> {
 /// What lies around a manifest, but for what a module imports and for other tools. Beside it: where its module is looked
 /// for, if it has one.
 pub fn around(manifest: &Manifest, spot: Spot<'_>) -> (Found, Option<PathBuf>) {
-    let ground = Ground { root: spot.base(), dir: spot.dir, permissions: &manifest.permissions };
-    let whose = match spot.whose {
-        Whose::Own => lint::Whose::Own,
-        Whose::Project => lint::Whose::Project,
-    };
-    let mut found = Found { whose, ..Found::default() };
+    let ground = Ground { root: spot.base(), project: spot.root, dir: spot.dir, permissions: &manifest.permissions };
+    let mut found = Found { whose: spot.whose, ..Found::default() };
     match &manifest.exec {
         Exec::Command(command) => {
             found.program = Some(program(&ground, command));
@@ -88,10 +80,7 @@ fn shebang(path: &Path) -> Option<String> {
     if path.canonicalize().is_ok_and(|real| environment::is_system(&real)) {
         return None;
     }
-    let mut begin = Vec::new();
-    std::fs::File::open(path).ok()?.take(FIRST_LINE).read_to_end(&mut begin).ok()?;
-    let begin = String::from_utf8_lossy(&begin);
-    Some(begin.lines().next()?.strip_prefix("#!")?.trim().to_owned())
+    places::shebang(path)
 }
 
 #[cfg(test)]

@@ -10,8 +10,6 @@ use haft_core::{CallError, Outcome};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// How deep calls of calls are looked for.
-pub(super) const DEPTH_MAX: usize = 4;
 /// How many calls a pipeline makes.
 const STEPS_MAX: usize = 20;
 

@@ -1,10 +1,12 @@
 //! Manifests of the kind `command`: a program, held to what its manifest declares. No shell reads anything of it.
 
+use super::Whose;
 use super::made::{Made, inputs, reply, unfit, values};
 use super::places::Ground;
 use super::program::{self, Came, Order, STDIN_MAX, said};
 use super::standing::Accepted;
 use crate::scene::Scene;
+use crate::secrets::Cut;
 use crate::tool::Reply;
 use crate::tools::running::{Stage, to_its_end};
 use haft_core::CallError;
@@ -26,6 +28,7 @@ const JSON_MAX: usize = 8 << 20;
 struct Filled {
     manifest: Arc<Manifest>,
     dir: PathBuf,
+    whose: Whose,
     secrets: BTreeMap<String, String>,
     entrypoint: String,
     args: Vec<String>,
@@ -65,6 +68,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
     Ok(Filled {
         manifest: made.shared(),
         dir: made.dir().to_owned(),
+        whose: made.whose(),
         secrets: values.secrets.clone(),
         entrypoint: command.entrypoint.clone(),
         args,
@@ -80,7 +84,7 @@ fn fill(made: &Made, command: &Command, values: Values<'_>) -> Result<Filled, Ca
 
 fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
     let permissions = &filled.manifest.permissions;
-    let ground = Ground::of(&stage.scene, &filled.dir, permissions);
+    let ground = Ground::of(&stage.scene, (&filled.dir, filled.whose), permissions);
     let mut entry = ground.entry(&filled.entrypoint)?;
     entry.made_of.extend(followed(&filled.dir));
     let argv = std::iter::once(entry.path.into()).chain(filled.args.iter().map(Into::into)).collect();
@@ -89,7 +93,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
         made_of: &entry.made_of,
         program: Program {
             argv,
-            env: program::environment(&filled.secrets, &filled.env)?,
+            env: program::environment(ground.project, &filled.secrets, &filled.env)?,
             shares_job: false,
             cwd: ground.start(filled.cwd.as_deref())?,
         },
@@ -105,9 +109,10 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
 
 /// What it printed and how it ended, as a reply.
 fn told(stage: &Stage, filled: &Filled, came: Came) -> Reply {
-    let Came { kept, ending, mut stdout, mut stderr } = came;
-    stage.scene.used().mask_bytes(&mut stdout);
-    stage.scene.used().mask_bytes(&mut stderr);
+    let Came { kept, ending, mut stdout, stderr, ended } = came;
+    let used = stage.scene.used();
+    used.mask_bytes(&mut stdout, Cut::back(ended));
+    let stderr = stderr.masked(used, ended);
     let complaint = said(&stderr);
     let mut warnings = ending.warnings;
     let (mut reply, odd) = match (filled.stdout, ending.error.is_some()) {

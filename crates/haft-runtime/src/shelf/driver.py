@@ -3,10 +3,13 @@
 # the third descriptor, wherever it prints to. Python 3.8 and later; older ones get as far as saying what they are.
 import os
 import sys
+from importlib.machinery import PathFinder, SourceFileLoader
 
 FRAME_MAX = 8 << 20
 TEXT_MAX = 4000
+NAME_MAX = 200
 FRAMES_SHOWN = 8
+OWN_STEPS = ("<string>", "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 
 
 def main():
@@ -39,8 +42,12 @@ def main():
 
     send({"version": list(sys.version_info[:3])})
     sys.meta_path.insert(0, Guard(*sys.argv[1:4], files=sys.argv[4:]))
-    sys.path.insert(0, home)
     sys.argv = [""]
+    # What an environment runs by itself is loaded under the same eyes.
+    import site
+
+    site.main()
+    sys.path.insert(0, home)
     while True:
         size = take(4)
         if size is None:
@@ -99,42 +106,70 @@ def within(path, place):
     return path == place or path.startswith(place.rstrip(os.sep) + os.sep)
 
 
+class Source(SourceFileLoader):
+    # Compiles what is there. What lies compiled beside it is not what somebody looked at.
+    def get_code(self, name):
+        path = self.get_filename(name)
+        return self.source_to_code(self.get_data(path), path)
+
+
 class Guard:
     # Asks the others first, and lets nothing of the project be imported that was not accepted with the tool: its own
     # directory, its environment and the files that it was accepted with are all that there is.
     def __init__(self, venv, root, own, files):
         self.root = root
-        self.free = [place for place in (own, venv) if place]
+        self.ours = [place for place in (root, own, venv) if place]
         # A project may be somebody's home, with the interpreter itself in it.
-        for place in (os.path.dirname(os.__file__), sys.base_prefix, sys.base_exec_prefix):
-            place = os.path.realpath(place)
-            if place != root and within(place, root):
-                self.free.append(place)
+        library = (os.path.dirname(os.__file__), sys.base_prefix, sys.base_exec_prefix)
+        library = [os.path.realpath(place) for place in library]
+        self.library = [place for place in library if place != root and within(place, root)]
         self.files = {os.path.realpath(file) for file in files}
         # A package stands for all that is in it.
-        self.free += [place for place in self.files if os.path.isdir(place)]
+        packages = [place for place in self.files if os.path.isdir(place)]
+        self.free = self.ours[1:] + self.library + packages
 
     def find_spec(self, name, path=None, target=None):
+        refused = None
         for finder in list(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find and find(name, path, target)
+            if spec and not self.accepts(spec.origin):
+                refused = refused or spec.origin
+                spec = finder is PathFinder and self.further(name, path, target)
             if spec:
-                self.check(name, spec.origin)
-                return spec
+                return self.from_source(spec)
+        if refused:
+            real = os.path.realpath(refused)
+            said = "`%s` is a file of the project that was not accepted with this tool; put it beside the manifest or into the package"
+            raise ImportError(said % os.path.relpath(real, self.root), name=name, path=real)
         return None
 
-    def check(self, name, origin):
+    def further(self, name, path, target):
+        # What is not accepted does not hide what is found after it.
+        places = []
+        for place in list(sys.path if path is None else path):
+            spec = PathFinder.find_spec(name, [place], target)
+            if spec and self.accepts(spec.origin):
+                places.append(place)
+        spec = PathFinder.find_spec(name, places, target) if places else None
+        return spec if spec and self.accepts(spec.origin) else None
+
+    def accepts(self, origin):
         if not isinstance(origin, str) or os.sep not in origin:
-            return
+            return True
         if origin.startswith(SHIPPED) and not self.root.startswith(SHIPPED):
-            return
+            return True
         real = os.path.realpath(origin)
         if not within(real, self.root) or real in self.files:
-            return
-        if any(within(real, place) for place in self.free) and "__pycache__" not in real.split(os.sep):
-            return
-        said = "`%s` is a file of the project that was not accepted with this tool; put it beside the manifest or into the package"
-        raise ImportError(said % os.path.relpath(real, self.root), name=name, path=real)
+            return True
+        return any(within(real, place) for place in self.free) and "__pycache__" not in real.split(os.sep)
+
+    def from_source(self, spec):
+        if type(spec.loader) is SourceFileLoader:
+            real = os.path.realpath(spec.loader.path)
+            if any(within(real, place) for place in self.ours) and not any(within(real, place) for place in self.library):
+                spec.loader = Source(spec.loader.name, spec.loader.path)
+        return spec
 
 
 def find(name, function):
@@ -171,14 +206,22 @@ def told(error):
         import traceback
 
         steps = traceback.extract_tb(error.__traceback__, limit=-FRAMES_SHOWN)
-        steps = [step for step in steps if step.filename not in ("<string>", "<frozen importlib._bootstrap>")]
+        steps = [step for step in steps if step.filename not in OWN_STEPS]
         trace = "".join(traceback.format_list(steps))
     except BaseException:
         pass
     where = None
     if isinstance(error, SyntaxError) and error.filename:
         where, message = "%s:%s" % (error.filename, error.lineno), error.msg
-    return {"type": name[:200], "message": message[:TEXT_MAX], "trace": trace[-TEXT_MAX:], "where": where}
+    # Whoever hides secrets has to know where there may be half of one.
+    cut = (("type", len(name) > NAME_MAX), ("message", len(message) > TEXT_MAX), ("trace", len(trace) > TEXT_MAX))
+    return {
+        "type": name[:NAME_MAX],
+        "message": message[:TEXT_MAX],
+        "trace": trace[-TEXT_MAX:],
+        "where": where,
+        "cut": [part for part, is_cut in cut if is_cut],
+    }
 
 
 def flush():

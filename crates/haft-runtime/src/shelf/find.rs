@@ -15,7 +15,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The file that makes a directory a tool.
 pub(super) const FILE: &str = "tool.yml";
@@ -23,13 +22,15 @@ pub(super) const FILE: &str = "tool.yml";
 const DIRS_MAX: usize = 10_000;
 /// The largest manifest.
 const BYTES_MAX: u64 = 256 << 10;
-/// How much the manifests of all folders may hold together: whoever puts them there does not own this memory.
+/// How much the manifests of all folders may hold together: whoever puts them there does not own this memory. Stronger
+/// folders come first, and in each the names in their order.
 const TOGETHER_MAX: u64 = 16 << 20;
 /// From how many tools on it is worth a thread to look at some of them.
 const THREAD_MIN: usize = 32;
 
-/// What tells one content of a file from another without reading it. Nobody without the right to set the clock can give
-/// two contents the same.
+/// What tells one content of a file from another without reading it. Whoever writes through a shared mapping, or may set the
+/// clock, can give two contents the same: it does for not reading a manifest again, whose last content is the one that
+/// counts then, and for no last look before a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -40,6 +41,11 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// How large the file is.
+    pub(super) const fn size(self) -> u64 {
+        self.size
+    }
+
     /// Itself, if the file has been left alone for a while: clocks of file systems are coarse, and a file may change
     /// twice between two of their ticks.
     pub(super) fn settled(self) -> Option<Self> {
@@ -100,7 +106,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 /// Everything in these folders, the strongest of each name, and what is worth knowing besides.
 pub(super) fn survey(folders: &[Folder], before: &Before) -> (Vec<Found>, Vec<Note>) {
     let (mut found, mut notes) = (BTreeMap::<String, Found>::new(), Vec::new());
-    let room = AtomicU64::new(TOGETHER_MAX);
+    let mut room = TOGETHER_MAX;
     for (at, folder) in folders.iter().enumerate() {
         let dir = match open_folder(&folder.path) {
             Ok(Some(dir)) => dir,
@@ -128,10 +134,32 @@ pub(super) fn survey(folders: &[Folder], before: &Before) -> (Vec<Found>, Vec<No
                 plain.push(name);
             }
         }
-        let looked = look_at_all(&plain, |name| look((&dir, at), name, before, &room));
+        let counting = plain.iter().take_while(|name| take(&mut room, size(&dir, name))).count();
+        let beyond = plain.split_off(counting);
+        let looked = look_at_all(&plain, |name| look((&dir, at), name, before));
         found.extend(looked.into_iter().map(|one| (one.name.clone(), one)));
+        let beyond: Vec<String> = beyond.into_iter().filter(|name| is_there(&dir, name)).collect();
+        if let Some(first) = beyond.first() {
+            let (count, together) = (beyond.len(), TOGETHER_MAX >> 20);
+            let why = format!("the manifests hold more than {together} MiB together");
+            notes.push(Note::new(&folder.path, format!("{why}; from `{first}` on they are not listed: {count}")));
+        }
     }
     (found.into_values().collect(), notes)
+}
+
+/// How much of the room a tool's file takes.
+fn size(dir: &OwnedFd, name: &str) -> u64 {
+    let size = rustix::fs::statat(dir, path_of(name), rustix::fs::AtFlags::empty()).map_or(0, |stat| stat.st_size);
+    // Of what is larger, nothing is read.
+    u64::try_from(size).ok().filter(|size| *size <= BYTES_MAX).unwrap_or_default()
+}
+
+/// Takes so much from the room, if there is as much.
+fn take(room: &mut u64, size: u64) -> bool {
+    let left = room.checked_sub(size);
+    *room = left.unwrap_or_default();
+    left.is_some()
 }
 
 /// Looks at many, on as many threads as there are cores. Reading YAML is what takes the time.
@@ -160,8 +188,7 @@ pub(super) fn one(folders: &[Folder], name: &str, before: &Before) -> Option<Fou
         return None;
     }
     let dirs = folders.iter().enumerate().filter_map(|(at, folder)| Some((at, open_folder(&folder.path).ok()??)));
-    let room = AtomicU64::new(TOGETHER_MAX);
-    dirs.into_iter().find_map(|(at, dir)| look((&dir, at), name, before, &room))
+    dirs.into_iter().find_map(|(at, dir)| look((&dir, at), name, before))
 }
 
 fn open_folder(path: &Path) -> io::Result<Option<OwnedFd>> {
@@ -207,8 +234,8 @@ fn is_there(dir: &OwnedFd, name: &str) -> bool {
     rustix::fs::statat(dir, path_of(name), rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Looks at one tool's file, and takes its size from the room that is left. None if there is none.
-fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before, room: &AtomicU64) -> Option<Found> {
+/// Looks at one tool's file. None if there is none.
+fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before) -> Option<Found> {
     let found = |stamp: Option<Stamp>, content| {
         Some(Found { name: name.to_owned(), folder, stamp: stamp.and_then(Stamp::settled), content })
     };
@@ -236,11 +263,6 @@ fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before, room: &At
         Ok(meta) => Stamp::from(&meta),
         Err(error) => return bad(None, &format!("it cannot be looked at: {error}")),
     };
-    let taken = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(stamp.size));
-    if taken.is_err() {
-        let together = TOGETHER_MAX >> 20;
-        return bad(None, &format!("the manifests hold more than {together} MiB together; this one does not count"));
-    }
     if before.get(name) == Some(&(folder, Some(stamp))) {
         return found(Some(stamp), Content::Same);
     }

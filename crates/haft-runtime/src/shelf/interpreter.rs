@@ -1,7 +1,7 @@
 //! One interpreter that stays: it is spoken to in frames over its first two descriptors, and what its function prints is
 //! heard on the third. It serves one tool, one call at a time.
 
-use super::program::push_end;
+use super::program::Tail;
 use crate::confined::Resident;
 use crate::confined::terms::Settled;
 use haft_core::CallError;
@@ -11,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -81,6 +82,8 @@ pub(super) struct Raised {
     pub(super) kind: String,
     pub(super) message: String,
     pub(super) trace: String,
+    /// Which of them are longer than what is told: of the trace there is the end, of the others the beginning.
+    pub(super) cut: Vec<String>,
     /// The file and line of what cannot even be read.
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
@@ -167,6 +170,8 @@ pub(super) struct Interpreter {
     files: Vec<(PathBuf, i64, u64)>,
     /// What it can read. It may name files elsewhere, and is told nothing about them.
     roots: Vec<PathBuf>,
+    /// Files of which it sees copies: whether those are still what was accepted is looked at before each call.
+    copied: BTreeSet<PathBuf>,
 }
 
 impl Interpreter {
@@ -182,6 +187,7 @@ impl Interpreter {
             }
         }));
         let roots = settled.plan.confinement.read.clone();
+        let copied = settled.plan.confinement.stand_in.iter().map(|(place, _)| place.clone()).collect();
         let tend = move |usage: &Usage| watched.over(usage);
         let (resident, pipes) = Resident::tended((settled.backend, settled.plan, program), tend).await?;
         for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr] {
@@ -189,11 +195,23 @@ impl Interpreter {
             open.map_err(|error| CallError::internal(format!("no line to the interpreter: {error}")))?;
         }
         let (to, from, said) = (pipes.stdin, pipes.stdout, pipes.stderr);
-        Ok(Self { resident, to, from, said, life, contacts, greeted: false, calls: 0, files: Vec::new(), roots })
+        Ok(Self {
+            resident,
+            to,
+            from,
+            said,
+            life,
+            contacts,
+            greeted: false,
+            calls: 0,
+            files: Vec::new(),
+            roots,
+            copied,
+        })
     }
 
     /// Has it do something, and waits for what comes of it. What is printed meanwhile is added, by its end.
-    pub(super) async fn call(&mut self, order: &[u8], id: u64, printed: &mut Vec<u8>) -> Result<Answer, Broken> {
+    pub(super) async fn call(&mut self, order: &[u8], id: u64, printed: &mut Tail) -> Result<Answer, Broken> {
         self.calls += 1;
         let answer = {
             let mut lines = Lines::of(self).map_err(|_| Broken::Ended)?;
@@ -215,7 +233,7 @@ impl Interpreter {
         answers(&answer, id)?;
         drain(self.said.as_fd(), printed);
         let room = FILES_MAX.saturating_sub(self.files.len());
-        let inside = |path: &Path| is_inside(path, &self.roots);
+        let inside = |path: &Path| is_inside(path, &self.roots) && !self.copied.contains(path);
         self.files.extend(answer.head.files.iter().filter(|(path, ..)| inside(path)).take(room).cloned());
         Ok(answer)
     }
@@ -235,7 +253,7 @@ impl Interpreter {
         *self.life.stand() = Stand::Idle(Instant::now());
     }
 
-    /// Takes it into use. None if it has gone, said something unasked, or was made of files that were edited since: then it
+    /// Takes it into use, unless it has gone, said something unasked, or was made of files that were edited since: then it
     /// has to go.
     pub(super) fn wake(&self) -> bool {
         let mut stand = self.life.stand();
@@ -325,24 +343,24 @@ pub(super) fn frames(mut said: &[u8]) -> Result<Vec<&[u8]>, Broken> {
 }
 
 /// Takes what is printed, for as long as somebody listens.
-async fn listen(said: &mut pipe::Receiver, printed: &mut Vec<u8>) -> std::convert::Infallible {
+async fn listen(said: &mut pipe::Receiver, printed: &mut Tail) -> std::convert::Infallible {
     let mut piece = [0; 4096];
     while let Ok(count) = said.read(&mut piece).await {
         if count == 0 {
             break;
         }
-        push_end(printed, &piece[..count], PRINTED_MAX);
+        printed.push(&piece[..count], PRINTED_MAX);
     }
     std::future::pending().await
 }
 
 /// Takes what was printed before the answer came.
-fn drain(said: BorrowedFd<'_>, printed: &mut Vec<u8>) {
+fn drain(said: BorrowedFd<'_>, printed: &mut Tail) {
     let mut piece = [0; 4096];
     // Whoever prints without end must not keep anybody here: what a pipe holds is 16 such pieces.
     for _ in 0..64 {
         match rustix::io::read(said, &mut piece) {
-            Ok(count) if count > 0 => push_end(printed, &piece[..count], PRINTED_MAX),
+            Ok(count) if count > 0 => printed.push(&piece[..count], PRINTED_MAX),
             Err(Errno::INTR) => {}
             _ => return,
         }

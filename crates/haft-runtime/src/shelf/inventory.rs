@@ -1,25 +1,22 @@
-//! What belongs to a tool of a project: everything beside its manifest, what it starts of the project, and the virtual
-//! environment that it runs in.
+//! What belongs to a tool of a project: everything beside its manifest, what a start of it opens and is not the machine's,
+//! and the virtual environment that it runs in.
 //!
 //! What a script or program loads by itself from elsewhere is not known here. For functions the driver refuses to import
 //! what is not among these; for programs it is their authors' business to keep it beside the manifest.
 
 use super::digests::Look;
 use super::standing::Files;
-use haft_core::manifest::{Command, Exec, Manifest, Python};
+use super::started::started;
+pub(super) use super::tree::tree;
+use haft_core::manifest::{Exec, Manifest, Python};
 use haft_core::record::Digest;
-use rustix::fs::FileType;
-use serde_json::Value;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use haft_sandbox::roots::followed;
 use std::path::{Path, PathBuf};
 
 /// How many files may belong to one tool.
 const FILES_MAX: usize = 200;
-/// How many entries a virtual environment may have.
-const TREE_MAX: usize = 50_000;
 /// Where Python keeps what it has compiled. Functions are run so that it is not read there.
-const COMPILED: &str = "__pycache__";
+pub(super) const COMPILED: &str = "__pycache__";
 
 /// A tool, and the project that it is of.
 #[derive(Clone, Copy)]
@@ -65,7 +62,7 @@ fn too_many(what: &str) -> String {
 /// The virtual environment in the project that a function runs in.
 fn environment(subject: Subject<'_>) -> Option<PathBuf> {
     let Exec::Python(Python { venv: Some(venv), .. }) = &subject.manifest.exec else { return None };
-    let real = subject.root.join(venv).canonicalize().ok()?;
+    let real = followed(&subject.root.join(venv)).ok()?;
     (real.starts_with(subject.root) && real != subject.root && real.is_dir()).then_some(real)
 }
 
@@ -74,7 +71,7 @@ fn beside(subject: Subject<'_>, venv: Option<&Path>) -> Result<Vec<PathBuf>, Str
     let compiled = matches!(subject.manifest.exec, Exec::Python(_));
     let skipped = |path: &Path| {
         (compiled && path.file_name().is_some_and(|name| name == COMPILED))
-            || venv.is_some_and(|venv| path.canonicalize().is_ok_and(|real| real == venv))
+            || venv.is_some_and(|venv| followed(path).is_ok_and(|real| real == venv))
     };
     let mut found = Vec::new();
     walk(subject.dir, &skipped, &mut found)?;
@@ -83,82 +80,18 @@ fn beside(subject: Subject<'_>, venv: Option<&Path>) -> Result<Vec<PathBuf>, Str
     Ok(found)
 }
 
-/// The files of the project that a tool starts. Each by the name that it really has: what a link leads to is what runs.
-fn started(subject: Subject<'_>) -> Result<Vec<PathBuf>, String> {
-    let candidates = match &subject.manifest.exec {
-        Exec::Command(command) => by_command(subject.root, command)?,
-        Exec::Python(python) => by_function(subject.root, python),
-        _ => Vec::new(),
-    };
-    let mut found = Vec::new();
-    for path in candidates {
-        // What is not there cannot be started, and what is the system's is nobody's to change here.
-        let Ok(real) = path.canonicalize() else { continue };
-        match real.metadata() {
-            _ if !real.starts_with(subject.root) => {}
-            Ok(meta) if meta.is_dir() => {
-                let skipped = |path: &Path| path.file_name().is_some_and(|name| name == COMPILED);
-                walk(&real, &skipped, &mut found)?;
-            }
-            Ok(meta) if meta.is_file() => found.push(real),
-            _ => {}
-        }
-    }
-    Ok(found)
-}
-
-/// A program of the project, and what its manifest gives it by name: the script that an interpreter is to read is an
-/// argument.
-fn by_command(root: &Path, command: &Command) -> Result<Vec<PathBuf>, String> {
-    if command.entrypoint.contains("${") {
-        return Err("its entrypoint is filled in by whoever calls it, so nobody can accept it".to_owned());
-    }
-    let from = root.join(command.cwd.as_deref().unwrap_or("."));
-    let mut all = Vec::new();
-    if command.entrypoint.contains('/') {
-        all.push(root.join(&command.entrypoint));
-    }
-    let args: Vec<&str> = command.args.iter().flat_map(literals).collect();
-    // A directory among the arguments is what a program works on, unless it is one that Python starts.
-    let named = args.iter().flat_map(|arg| [Some(*arg), arg.split_once('=').map(|(_, value)| value)]).flatten();
-    let named = named.filter(|path| !path.is_empty()).map(|path| from.join(path));
-    all.extend(named.filter(|path| path.is_file() || path.join("__main__.py").is_file()));
-    let program = command.entrypoint.rsplit('/').next().unwrap_or_default();
-    if program.starts_with("python") {
-        let joined = args.iter().filter_map(|arg| arg.strip_prefix("-m")).filter(|name| !name.is_empty());
-        let apart = args.iter().zip(args.iter().skip(1)).filter(|(arg, _)| **arg == "-m").map(|(_, name)| *name);
-        all.extend(joined.chain(apart).flat_map(|module| of_module(&from, module)));
-    }
-    Ok(all)
-}
-
-/// The texts among arguments that no caller has a part in.
-fn literals(arg: &Value) -> Vec<&str> {
-    match arg {
-        Value::String(text) if !text.contains("${") => vec![text],
-        Value::Array(items) => items.iter().flat_map(literals).collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn by_function(root: &Path, python: &Python) -> Vec<PathBuf> {
-    let mut all = of_module(&root.join(python.cwd.as_deref().unwrap_or(".")), &python.module).to_vec();
-    if let Some(venv) = &python.venv {
-        all.extend(["bin/python3", "bin/python", "pyvenv.cfg"].map(|part| root.join(venv).join(part)));
-    }
-    all
-}
-
-/// Where a module may be: its outermost package, whose parts may import one another, or its file.
-pub(super) fn of_module(from: &Path, module: &str) -> [PathBuf; 2] {
+/// Where a module may be: its outermost package, whose parts may import one another, or its file. Nowhere, if that is no
+/// name: none would be the whole directory.
+pub(super) fn of_module(from: &Path, module: &str) -> Vec<PathBuf> {
     let first = module.split('.').next().unwrap_or_default();
-    // No name would be the whole directory.
-    let first = if first.is_empty() || first.contains('/') { "__main__" } else { first };
-    [from.join(first), from.join(format!("{first}.py"))]
+    if first.is_empty() || first.contains(['/', '\0']) {
+        return Vec::new();
+    }
+    vec![from.join(first), from.join(format!("{first}.py"))]
 }
 
 /// All that is in a directory and is none itself.
-fn walk(dir: &Path, skipped: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Result<(), String> {
+pub(super) fn walk(dir: &Path, skipped: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) -> Result<(), String> {
     let (mut left, mut dirs) = (vec![dir.to_owned()], 0);
     while let Some(next) = left.pop() {
         dirs += 1;
@@ -180,40 +113,4 @@ fn walk(dir: &Path, skipped: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) -
         }
     }
     Ok(())
-}
-
-/// The digest of a virtual environment, by what the file system says of its files: reading all of them would take longer
-/// than running what is in them. Of a directory only its name counts, because Python adds to it what it has compiled.
-pub(super) fn tree(dir: &Path) -> Result<Digest, String> {
-    let (mut left, mut lines) = (vec![dir.to_owned()], Vec::new());
-    while let Some(next) = left.pop() {
-        let failed = |error: std::io::Error| format!("cannot be looked through: {error}");
-        for entry in std::fs::read_dir(&next).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let meta = path.symlink_metadata().map_err(failed)?;
-            let kind = FileType::from_raw_mode(meta.mode());
-            let mut line = path.as_os_str().as_bytes().to_vec();
-            line.extend_from_slice(format!("\0{kind:?}").as_bytes());
-            match kind {
-                FileType::Directory if path.file_name().is_some_and(|name| name == COMPILED) => continue,
-                FileType::Directory => left.push(path),
-                FileType::Symlink => {
-                    line.push(0);
-                    line.extend_from_slice(std::fs::read_link(&path).map_err(failed)?.as_os_str().as_bytes());
-                }
-                _ => {
-                    let (modified, changed) = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
-                    line.extend_from_slice(format!("\0{} {modified:?} {changed:?}", meta.len()).as_bytes());
-                }
-            }
-            lines.push(line);
-            if lines.len() > TREE_MAX {
-                return Err(format!("holds more than {TREE_MAX} files, which nobody can keep track of"));
-            }
-        }
-    }
-    lines.sort_unstable();
-    let length = |line: &Vec<u8>| (line.len() as u64).to_le_bytes();
-    let whole: Vec<u8> = lines.iter().flat_map(|line| length(line).into_iter().chain(line.iter().copied())).collect();
-    Ok(Digest::of(&whole))
 }

@@ -1,7 +1,7 @@
 //! A manifest as a tool.
 
 use super::standing::{Accepted, Care};
-use super::{calls, command, http, python};
+use super::{Whose, calls, command, http, python};
 use crate::scene::Scene;
 use crate::secrets::missing;
 use crate::tool::{Aim, BoxFuture, Reply, Tool};
@@ -9,7 +9,7 @@ use haft_core::manifest::template::{Unfit, Values};
 use haft_core::manifest::{Exec, Format, Kind, Manifest};
 use haft_core::outcome::Label;
 use haft_core::tool::Outward;
-use haft_core::{CallError, ErrorKind, ToolSpec};
+use haft_core::{CallError, ToolSpec};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,18 +24,17 @@ pub(crate) struct Made {
     manifest: Arc<Manifest>,
     /// Its own directory.
     dir: PathBuf,
+    whose: Whose,
     spec: Arc<ToolSpec>,
-    /// Why nobody may call it.
-    barred: Option<String>,
     /// What it was accepted as, if it is a project's.
     accepted: Option<Arc<Accepted>>,
 }
 
 impl Made {
     /// The tool of a manifest that was found in this directory.
-    pub(crate) fn new(manifest: Arc<Manifest>, dir: PathBuf, barred: Option<String>) -> Result<Self, CallError> {
+    pub(crate) fn new(manifest: Arc<Manifest>, dir: PathBuf, whose: Whose) -> Result<Self, CallError> {
         let spec = Arc::new(spec(&manifest)?);
-        Ok(Self { manifest, dir, spec, barred, accepted: None })
+        Ok(Self { manifest, dir, whose, spec, accepted: None })
     }
 
     /// The same, as far as it was accepted.
@@ -52,10 +51,7 @@ impl Made {
             let message = format!("the manifest of `{name}` changed after it was decided upon; nothing ran");
             return Err(CallError::conflict(message).hint("call it again: it is then decided as it is now"));
         }
-        match &self.barred {
-            Some(why) => Err(CallError::new(ErrorKind::Denied, why.clone()).hint(format!("run `haft trust {name}`"))),
-            None => self.accepted.as_ref().map_or(Ok(()), |accepted| accepted.check(Care::Warm)),
-        }
+        self.accepted.as_ref().map_or(Ok(()), |accepted| accepted.check(Care::Warm))
     }
 
     /// What it was accepted as, to be looked at again right before something of it runs. None for the user's own.
@@ -71,6 +67,11 @@ impl Made {
     /// The same, to be kept.
     pub(crate) fn shared(&self) -> Arc<Manifest> {
         Arc::clone(&self.manifest)
+    }
+
+    /// Whose it is.
+    pub(crate) fn whose(&self) -> Whose {
+        self.whose
     }
 
     /// Where it lies, with what belongs to it.
@@ -162,7 +163,7 @@ impl Tool for Made {
     }
 
     fn barred(&self) -> Option<String> {
-        self.barred.clone().or_else(|| self.accepted.as_ref().and_then(|accepted| accepted.barred(Care::Warm)))
+        self.accepted.as_ref().and_then(|accepted| accepted.barred(Care::Warm))
     }
 
     fn aim(&self, args: &Value) -> Result<Aim, CallError> {

@@ -15,11 +15,11 @@ const TEXTS_MAX: usize = 512 << 10;
 /// A file that belongs to a tool, as somebody is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Page {
-    /// Its path from the project's root.
+    /// Its path from the project's root; in full, if it lies outside.
     pub path: String,
     /// How large it is.
     pub bytes: usize,
-    /// What it says, or how it begins; none if it is not text.
+    /// What it says, or how it begins; none if it is not text, or not the project's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Whether that is all of it.
@@ -38,6 +38,16 @@ impl Page {
         // Cutting may have left a part of a character.
         let text = is_text.then(|| String::from_utf8_lossy(&content).trim_end_matches('\u{fffd}').to_owned());
         Self { path: path.to_owned(), bytes, text, whole, diff: None }
+    }
+
+    /// A file outside the project: it is the user's, and nothing of it is shown or kept.
+    pub(super) fn outside(path: &str, bytes: usize) -> Self {
+        Self { path: path.to_owned(), bytes, text: None, whole: false, diff: None }
+    }
+
+    /// Whether it lies outside the project.
+    pub fn is_outside(&self) -> bool {
+        self.path.starts_with('/')
     }
 
     /// All that it says, if that is known.

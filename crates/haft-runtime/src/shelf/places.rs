@@ -1,6 +1,7 @@
 //! Where a manifest's program lies and starts. Whatever is named is followed to where it really is, and has to be in the
 //! project, in the tool's own directory, among what the manifest declares, or among the system's programs.
 
+use super::Whose;
 use crate::confined::environment;
 use crate::scene::Scene;
 use haft_core::CallError;
@@ -16,8 +17,10 @@ const FIRST_LINE: u64 = 256;
 
 /// Where the places of one tool are found.
 pub(super) struct Ground<'g> {
-    /// The project.
+    /// Where what it starts is found from: the project; or its own directory, if it is the user's own.
     pub(super) root: &'g Path,
+    /// The project, from which its places are declared.
+    pub(super) project: &'g Path,
     /// The tool's own directory.
     pub(super) dir: &'g Path,
     /// What it declares.
@@ -34,10 +37,15 @@ pub(super) struct Entry {
 }
 
 impl<'g> Ground<'g> {
-    pub(super) fn of(scene: &'g Scene, dir: &'g Path, permissions: &'g Permissions) -> Self {
-        // A tool of the user's own finds what belongs to it beside itself, and never in whatever project it is called in.
-        let own = scene.workspace().own_places().iter().any(|place| dir.starts_with(place));
-        Self { root: if own { dir } else { scene.workspace().root() }, dir, permissions }
+    /// The ground of a tool. One of the user's own finds what belongs to it beside itself, and never in whatever project
+    /// it is called in.
+    pub(super) fn of(scene: &'g Scene, (dir, whose): (&'g Path, Whose), permissions: &'g Permissions) -> Self {
+        let project = scene.workspace().root();
+        let root = match whose {
+            Whose::Own => dir,
+            Whose::Project => project,
+        };
+        Self { root, project, dir, permissions }
     }
 
     /// The program that a manifest names: by a path from the project's root, or by a name that is looked up.
@@ -48,7 +56,7 @@ impl<'g> Ground<'g> {
         let shown = cut(&inert(named), 80);
         let real = followed(&path).map_err(|_| {
             CallError::not_found(format!("there is no program `{shown}`"))
-                .hint("a path starts at the project's root; a name is looked up on the PATH")
+                .hint("a path starts at the project's root, of your own tools at their directory; a name is looked up on the PATH")
         })?;
         // What is found on the PATH is where the user has put it.
         let allowed = found.is_some() || (Path::new(named).is_absolute() && is_system(&real)) || self.holds(&real);
@@ -87,7 +95,7 @@ impl<'g> Ground<'g> {
     /// Whether the program may read a place because of what is declared.
     pub(super) fn reads(&self, place: &Path) -> bool {
         let fs = &self.permissions.fs;
-        fs.read.iter().chain(&fs.write).any(|declared| is_in(place, &self.root.join(declared)))
+        fs.read.iter().chain(&fs.write).any(|declared| is_in(place, &self.project.join(declared)))
             || is_in(place, self.dir)
     }
 }
@@ -112,10 +120,20 @@ fn foreign(real: &Path) -> Option<PathBuf> {
 
 /// A program on the PATH.
 pub(super) fn look_up(name: &str) -> Option<PathBuf> {
+    look_up_in(&on_the_path(), name)
+}
+
+/// The directories on the PATH.
+pub(super) fn on_the_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).collect()
+}
+
+/// A program in the first of these directories that has it.
+pub(super) fn look_up_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
     let usable =
         |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(usable)
+    dirs.iter().map(|dir| dir.join(name)).find(usable)
 }
 
 fn executable(real: &Path, shown: &str) -> Result<(), CallError> {
@@ -130,12 +148,20 @@ fn executable(real: &Path, shown: &str) -> Result<(), CallError> {
     Ok(())
 }
 
+/// What a script's first line says of who reads it. Whatever is no file is not waited for.
+pub(super) fn shebang(path: &Path) -> Option<String> {
+    let mut begin = Vec::new();
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    std::fs::File::open(path).ok()?.take(FIRST_LINE).read_to_end(&mut begin).ok()?;
+    let line = begin.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).trim().to_owned())
+}
+
 /// Who reads a script, by its first line.
 fn interpreter(real: &Path) -> Option<PathBuf> {
-    let mut line = Vec::new();
-    std::fs::File::open(real).ok()?.take(FIRST_LINE).read_to_end(&mut line).ok()?;
-    let line = line.strip_prefix(b"#!")?;
-    let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next()?).into_owned();
+    let line = shebang(real)?;
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     // The kernel finds a relative one from where the program starts, which is not here.
     let first = words.next().map(PathBuf::from).filter(|first| first.is_absolute())?;
@@ -169,7 +195,7 @@ mod tests {
         symlink(top.join("outside.sh"), root.join("out")).unwrap();
         symlink("/usr/bin/env", root.join("env")).unwrap();
         let permissions = Permissions::default();
-        let ground = Ground { root: &root, dir: &top.join("tool"), permissions: &permissions };
+        let ground = Ground { root: &root, project: &root, dir: &top.join("tool"), permissions: &permissions };
         let entry = ground.entry("./scripts/x.sh").unwrap();
         assert_eq!(entry.path, root.join("scripts/x.sh"));
         assert_eq!(entry.made_of, [root.join("scripts/x.sh")]);
@@ -199,7 +225,7 @@ mod tests {
         std::fs::create_dir_all(top.join("elsewhere")).unwrap();
         let mut permissions = Permissions::default();
         let start = |permissions: &Permissions, cwd: Option<&str>| {
-            Ground { root: &root, dir: &root, permissions }.start(cwd).map_err(|error| error.message)
+            Ground { root: &root, project: &root, dir: &root, permissions }.start(cwd).map_err(|error| error.message)
         };
         assert_eq!(start(&permissions, None).unwrap(), root);
         assert_eq!(start(&permissions, Some("sub")).unwrap(), root.join("sub"));

@@ -6,6 +6,7 @@ use crate::confined::command::{Ending, Kept, Readied, Reins, carry};
 use crate::confined::terms::Settled;
 use crate::confined::{environment, explain, filter};
 use crate::scene::Scene;
+use crate::secrets::{Cut, Used};
 use crate::tools::running::Stage;
 use haft_core::manifest::Permissions;
 use haft_core::preview::{cut, inert};
@@ -45,7 +46,9 @@ pub(super) struct Came {
     pub(super) kept: Kept,
     pub(super) ending: Ending,
     pub(super) stdout: Vec<u8>,
-    pub(super) stderr: Vec<u8>,
+    pub(super) stderr: Tail,
+    /// Whether it was ended, and did not end by itself.
+    pub(super) ended: bool,
 }
 
 /// How a manifest's program is held in this project, for this caller.
@@ -57,6 +60,15 @@ pub(super) fn settle(
     let rules = scene.web().rules(&scene.call().caller, scene.tool());
     let settled = scene.terms().settle_declared(scene.workspace(), permissions, (made_of, &rules), staging);
     settled.map_err(|error| explain(&error))
+}
+
+/// Lets the program see what was accepted, whatever becomes of the files that it was accepted as.
+pub(super) fn stand_in(scene: &Scene, settled: &mut Settled, pinned: Option<&Accepted>) -> Result<(), CallError> {
+    let Some(pinned) = pinned else { return Ok(()) };
+    let confinement = &mut settled.plan.confinement;
+    let places: Vec<PathBuf> = confinement.read.iter().chain(&confinement.write).cloned().collect();
+    confinement.stand_in = pinned.stand_ins(&scene.terms().data_dir, &places)?;
+    Ok(())
 }
 
 /// Runs it to its end. For worker threads.
@@ -71,16 +83,17 @@ pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
     })?;
     let at = staging.as_ref().map_or(Path::new(""), |staging| staging.path());
     let mut settled = settle(scene, (order.permissions, order.made_of), at)?;
+    stand_in(scene, &mut settled, order.pinned.as_deref())?;
     let bounds = settled.plan.confinement.bounds;
     let memory = order.memory.or(bounds.memory);
     settled.plan.confinement.bounds = Bounds { wall: Some(order.timeout), memory, ..bounds };
     let stdin = order.stdin.map(filter::placed).transpose();
     let stdin = stdin.map_err(|error| CallError::internal(format!("no room for its input: {error}")))?;
     let readied = Readied { settled, program: order.program, staging, stdin, begun };
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (mut stdout, mut stderr) = (Vec::new(), Tail::default());
     let mut sink = |number: usize, bytes: &[u8]| match number {
         0 => stdout.extend_from_slice(bytes),
-        _ => push_end(&mut stderr, bytes, COMPLAINTS_MAX),
+        _ => stderr.push(bytes, COMPLAINTS_MAX),
     };
     let reins = Reins { stop: &|| stage.halted().is_some(), signal: &|| None, begun: &|| {} };
     if let Some(pinned) = &order.pinned {
@@ -92,7 +105,9 @@ pub(super) fn run(stage: &Stage, order: Order<'_>) -> Result<Came, CallError> {
         *error = late(order.timeout, kept.staging.is_some());
     }
     ending.warnings.extend(scene.used().left_in(&kept.changes, &|path| scene.shown(path)));
-    Ok(Came { kept, ending, stdout, stderr })
+    let by_itself = |code: i32| ending.error.is_none() || !order.fine.contains(&code);
+    let ended = stage.halted().is_some() || !ending.exit_code.is_some_and(by_itself);
+    Ok(Came { kept, ending, stdout, stderr, ended })
 }
 
 /// What is said of what took too long.
@@ -102,11 +117,28 @@ pub(super) fn late(timeout: Duration, changes: bool) -> CallError {
     CallError::new(ErrorKind::Timeout, message).hint("`timeout_ms` in its manifest says how long it may take")
 }
 
-/// Adds to what is kept only by its end.
-pub(super) fn push_end(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
-    kept.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
-    let over = kept.len().saturating_sub(most);
-    kept.drain(..over);
+/// What is kept only by its end.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    /// Whether there was more before it.
+    cut: bool,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, bytes: &[u8], most: usize) {
+        self.bytes.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
+        let over = self.bytes.len().saturating_sub(most);
+        self.bytes.drain(..over);
+        self.cut |= over > 0 || bytes.len() > most;
+    }
+
+    /// What is left, without the secrets of the call. `ended` says that whoever printed it was ended, perhaps in the middle
+    /// of a word.
+    pub(super) fn masked(mut self, used: &Used, ended: bool) -> Vec<u8> {
+        used.mask_bytes(&mut self.bytes, Cut { front: self.cut, back: ended });
+        self.bytes
+    }
 }
 
 /// The end of what was printed, as a sentence shows it.
@@ -122,10 +154,13 @@ pub(super) fn said(bytes: &[u8]) -> String {
 
 /// The variables of a manifest's program: the harmless ones, the secrets it declares, and its own.
 pub(super) fn environment(
+    project: &Path,
     secrets: &BTreeMap<String, String>,
     own: &[(String, String)],
 ) -> Result<Vec<(OsString, OsString)>, CallError> {
     let mut env = environment::make(&[], &[]).map_err(|error| CallError::internal(error.to_string()))?;
+    env.retain(|(name, _)| name != "PATH");
+    env.push(("PATH".into(), environment::path_outside(project)));
     let all = secrets.iter().chain(own.iter().map(|(name, value)| (name, value)));
     for (name, value) in all {
         check_variable(name, value)?;
@@ -160,18 +195,25 @@ mod tests {
 
     #[test]
     fn only_the_end_of_complaints_is_kept() {
-        let mut kept = b"abc".to_vec();
-        push_end(&mut kept, b"defg", 5);
-        assert_eq!(kept, b"cdefg");
-        push_end(&mut kept, b"0123456789", 5);
-        assert_eq!(kept, b"56789");
+        let mut kept = Tail::default();
+        kept.push(b"abc", 5);
+        assert!(!kept.cut);
+        kept.push(b"defg", 5);
+        assert!(kept.cut && kept.bytes == b"cdefg");
+        kept.push(b"0123456789", 5);
+        assert_eq!(kept.bytes, b"56789");
+        let mut at_once = Tail::default();
+        at_once.push(b"0123456789", 5);
+        assert!(at_once.cut && at_once.bytes == b"56789");
         assert_eq!(said(b"  one\ntwo \x1b[0m\n"), "one↵two \\u{1b}[0m");
         assert_eq!(said("x".repeat(5000).as_bytes()).chars().count(), SAID_COLUMNS + 2);
     }
 
     #[test]
     fn variables_have_names() {
-        let env = |name: &str, value: &str| environment(&BTreeMap::new(), &[(name.to_owned(), value.to_owned())]);
+        let env = |name: &str, value: &str| {
+            environment(Path::new("/project"), &BTreeMap::new(), &[(name.to_owned(), value.to_owned())])
+        };
         let made = env("MODE", "fast").unwrap();
         assert!(made.contains(&("MODE".into(), "fast".into())));
         assert!(!made.iter().any(|(name, _)| name == "CARGO_PKG_NAME"));

@@ -6,11 +6,11 @@
 use super::interpreter::{Answer, Broken, DRIVER, Head, Interpreter, answers, framed, frames, greeted, heard};
 use super::inventory::of_module;
 use super::made::{Made, inputs, reply, unfit, values};
-use super::places::{Ground, look_up};
-use super::program::{self, Order, late, said};
+use super::places::Ground;
+use super::program::{self, Order, Tail, late, said};
 use super::raised;
-use super::standing::Care;
-use crate::confined::environment;
+use super::standing::{Accepted, Care};
+use super::venv::interpreter;
 use crate::scene::Scene;
 use crate::tool::Reply;
 use crate::tools::running::to_its_end;
@@ -23,7 +23,6 @@ use haft_sandbox::net::Contact;
 use haft_sandbox::roots::followed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +30,10 @@ use std::time::Duration;
 const MEMORY: u64 = 256 << 20;
 /// The largest thing that is passed in.
 const ORDER_MAX: usize = 17 << 20;
+
+/// How an interpreter is started: by itself, without what the user or an environment adds. The driver adds that when it
+/// watches what is loaded. It is told the environment, the project, the tool's directory, and what may be imported besides.
+const FLAGS: [&str; 7] = ["-I", "-S", "-B", "-X", "utf8", "-c", DRIVER];
 
 /// A call that is ready to be made.
 struct Ready {
@@ -59,7 +62,6 @@ pub(super) async fn run(made: &Made, python: &Python, scene: &Scene) -> Result<R
     };
     reply.error = came.reply.error.take().or(error);
     reply.warnings = std::mem::take(&mut came.reply.warnings);
-    scene.used().mask_bytes(&mut came.printed);
     let printed = said(&came.printed);
     if !printed.is_empty() {
         reply.warnings.push(format!("printed: {printed}"));
@@ -70,6 +72,7 @@ pub(super) async fn run(made: &Made, python: &Python, scene: &Scene) -> Result<R
 /// What came of a call, before anybody has read the answer.
 struct Came {
     answer: Option<Answer>,
+    /// Without secrets.
     printed: Vec<u8>,
     /// Changes, warnings, and why there is no answer.
     reply: Reply,
@@ -93,35 +96,31 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     if order.len() > ORDER_MAX {
         return Err(CallError::invalid(format!("its arguments are larger than {} MiB", ORDER_MAX >> 20)));
     }
-    let ground = Ground::of(scene, made.dir(), &made.manifest().permissions);
+    let ground = Ground::of(scene, (made.dir(), made.whose()), &made.manifest().permissions);
     let cwd = ground.start(python.cwd.as_deref())?;
-    let found = interpreter((ground.root, made.dir()), python.venv.as_deref())?;
+    let project = scene.workspace().root();
+    let around = if python.venv.is_some() { ground.root } else { project };
+    let found = interpreter((around, made.dir()), python.venv.as_deref())?;
     let mut made_of = found.made_of;
     made_of.extend(followed(made.dir()));
     made_of.extend(module_files(&cwd, &python.module));
-    let vouched = of_module(&cwd, &python.module);
-    let importable = importable(made, &ground, scene, &vouched).into_iter().map(PathBuf::into_os_string);
-    // What is compiled and lies beside a source is not what somebody looked at.
-    let flags = ["-I", "-B", "-X", "utf8", "-X", "pycache_prefix=/tmp/pycache", "-c", DRIVER];
-    let argv = std::iter::once(found.path.into()).chain(flags.map(Into::into));
-    let venv = found.venv.unwrap_or_default().into_os_string();
-    let argv = argv.chain(std::iter::once(venv)).chain(importable).collect();
-    let program = Program { argv, env: program::environment(secrets, &[])?, shares_job: false, cwd };
+    let files = match made.pinned() {
+        Some(pinned) => accepted(&pinned, project),
+        // What a tool of the user's own consists of lies beside it.
+        None if ground.root != project => Vec::new(),
+        None => of_module(&cwd, &python.module),
+    };
+    let own = followed(made.dir()).unwrap_or_else(|_| made.dir().to_owned());
+    let importable = [found.venv.unwrap_or_default(), project.to_owned(), own].into_iter().chain(files);
+    let argv = std::iter::once(found.path.into()).chain(FLAGS.map(Into::into));
+    let argv = argv.chain(importable.map(PathBuf::into_os_string)).collect();
+    let program = Program { argv, env: program::environment(project, secrets, &[])?, shares_job: false, cwd };
     Ok(Ready { program, made_of, order, id, timeout: program::timeout(made) })
 }
 
-/// What it may import of the project, as the driver hears it: the project, the tool's own directory, its environment, and
-/// the files that were accepted with it. For a tool that somebody registered by hand and vouches for, what would be accepted
-/// of its module; a tool of the user's own has nothing there.
-fn importable(made: &Made, ground: &Ground<'_>, scene: &Scene, vouched: &[PathBuf]) -> Vec<PathBuf> {
-    let root = scene.workspace().root();
-    let own = followed(made.dir()).unwrap_or_else(|_| made.dir().to_owned());
-    let files = match made.pinned() {
-        Some(pinned) => pinned.files().into_iter().flat_map(|files| files.keys()).map(|file| root.join(file)).collect(),
-        None if ground.root == root => vouched.to_vec(),
-        None => Vec::new(),
-    };
-    [root.to_owned(), own].into_iter().chain(files).collect()
+/// The files that were accepted with a tool.
+fn accepted(pinned: &Accepted, root: &Path) -> Vec<PathBuf> {
+    pinned.files().into_iter().flat_map(|files| files.keys()).map(|file| root.join(file)).collect()
 }
 
 /// Names of modules and functions: words with dots between.
@@ -144,11 +143,11 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
     let mut settled = program::settle(scene, (permissions, &ready.made_of), Path::new(""))?;
     settled.plan.confinement.bounds.memory = Some(MEMORY);
     // Whatever it is held by belongs to its name: one that is held otherwise is another.
-    let held = format!("{:?}", settled.plan.confinement);
+    let pinned = made.pinned();
+    let held = format!("{:?} {:?}", settled.plan.confinement, pinned.as_ref().map(|pinned| pinned.mark()));
     let key = key((made, scene), &ready.program, secrets, &held)?;
     let pool = scene.interpreters();
     let mut seat = pool.seat(key.tool, scene.halt()).await?;
-    let pinned = made.pinned();
     let check = |care| pinned.as_ref().map_or(Ok(()), |pinned| pinned.check(care));
     let mut interpreter = if let Some(interpreter) = pool.take(key.own, &mut seat).await {
         if let Err(error) = check(Care::Warm) {
@@ -157,16 +156,19 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
         }
         interpreter
     } else {
+        // What is copied is then looked at, so that nothing can come between.
+        program::stand_in(scene, &mut settled, pinned.as_deref())?;
         check(Care::Fresh)?;
         Interpreter::start(settled, ready.program).await?
     };
-    let mut printed = Vec::new();
+    let mut printed = Tail::default();
     let heard = tokio::select! {
         biased;
         heard = interpreter.call(&ready.order, ready.id, &mut printed) => Ok(heard),
         error = scene.halt().stopped() => Err(error),
         () = tokio::time::sleep(ready.timeout) => Err(late(ready.timeout, false)),
     };
+    let printed = printed.masked(scene.used(), !matches!(heard, Ok(Ok(_))));
     let mut reply = Reply { warnings: contacted(&interpreter.contacts()), ..Reply::default() };
     let answer = match heard {
         Ok(Ok(answer)) => answer,
@@ -176,7 +178,7 @@ async fn warm(made: &Made, scene: &Scene, ready: Ready, secrets: &BTreeMap<Strin
             if ends_itself {
                 pool.failed(key.tool);
             }
-            reply.error = Some(raised::broken(broken, &why, &printed));
+            reply.error = Some(raised::broken(broken, &why, &printed, scene.used()));
             return Ok(Came { answer: None, printed, reply });
         }
         Err(error) => {
@@ -218,7 +220,7 @@ async fn fresh(
         program::run(stage, run).map(|came| (came, id))
     });
     let (came, id) = came.await?;
-    let printed = came.stderr;
+    let printed = came.stderr.masked(scene.used(), came.ended);
     let mut reply = Reply {
         changes: came.kept.changes,
         staging: came.kept.staging,
@@ -239,7 +241,7 @@ async fn fresh(
             if early.is_none() && !matches!(broken, Broken::Unfit(_)) {
                 pool.failed(key.tool);
             }
-            reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed)));
+            reply.error = Some(early.unwrap_or_else(|| raised::broken(broken, why, &printed, scene.used())));
             None
         }
     };
@@ -302,7 +304,7 @@ fn contacted(contacts: &[Contact]) -> Vec<String> {
 
 /// The answer as a reply, or what went wrong.
 fn told(made: &Made, python: &Python, scene: &Scene, answer: Answer) -> Result<Reply, CallError> {
-    raised::check(answer.head, &|path| scene.shown(path))?;
+    raised::check(answer.head, scene.used(), &|path| scene.shown(path))?;
     let format = made.manifest().outputs.format;
     if python.gives == Format::Text {
         return Ok(reply(Format::Text, String::from_utf8_lossy(&answer.body).into_owned(), None));
@@ -315,88 +317,11 @@ fn told(made: &Made, python: &Python, scene: &Scene, answer: Answer) -> Result<R
     Ok(reply(format, text, Some(value)))
 }
 
-/// An interpreter, and what of it lies outside the system.
-pub(super) struct Found {
-    path: PathBuf,
-    made_of: Vec<PathBuf>,
-    /// The virtual environment that it is of.
-    venv: Option<PathBuf>,
-}
-
-/// The interpreter of a virtual environment, or the machine's own. An environment lies in the project or beside the
-/// manifest, and nothing of it is shown but what an environment has.
-pub(super) fn interpreter((root, own): (&Path, &Path), venv: Option<&str>) -> Result<Found, CallError> {
-    let Some(venv) = venv else {
-        let path = machines_own().ok_or_else(|| {
-            CallError::not_found("there is no python3 on this machine")
-                .hint("install Python 3.8 or later, or name a venv")
-        })?;
-        let made_of = prefix(&path).into_iter().collect();
-        return Ok(Found { path, made_of, venv: None });
-    };
-    let dir = root.join(venv).canonicalize().ok();
-    let path = dir.as_ref().and_then(|dir| {
-        ["python3", "python"].map(|name| dir.join("bin").join(name)).into_iter().find(|path| path.exists())
-    });
-    let (Some(dir), Some(path)) = (dir, path) else {
-        let shown = cut(&inert(venv), 80);
-        return Err(CallError::not_found(format!("there is no virtual environment at `{shown}`"))
-            .hint(format!("`python3 -m venv {shown}` makes one")));
-    };
-    let below = |place: &Path| place.canonicalize().is_ok_and(|place| dir.starts_with(&place) && dir != place);
-    if !(below(root) || below(own)) || !dir.join("pyvenv.cfg").is_file() {
-        let shown = cut(&inert(venv), 80);
-        return Err(CallError::invalid(format!("`{shown}` is no virtual environment of the project"))
-            .hint("one that `python3 -m venv` made lies below the project's root and has a pyvenv.cfg"));
-    }
-    let parts = ["bin", "lib", "lib64", "pyvenv.cfg"].map(|part| dir.join(part));
-    // `lib64` is a link to `lib` there, and links are not roots.
-    let real = |part: &PathBuf| part.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
-    let made_of = parts.into_iter().filter(real).chain(prefix(&path)).collect();
-    Ok(Found { path, made_of, venv: Some(dir) })
-}
-
-/// The first python3 on the PATH that is a program. A script by that name chooses one by files that a confined program
-/// does not see.
-fn machines_own() -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        let mut first = [0; 2];
-        std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first != *b"#!"
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join("python3"));
-    let usual = ["/usr/bin/python3", "/usr/local/bin/python3"].map(PathBuf::from);
-    look_up("python3").into_iter().chain(on_path).chain(usual).find(is_program)
-}
-
-/// Where an interpreter's own library is, if that is not the system's.
-fn prefix(path: &Path) -> Option<PathBuf> {
-    let real = followed(path).ok().filter(|real| !environment::is_system(real))?;
-    let prefix = real.parent().and_then(Path::parent)?;
-    // Only where programs are kept is there an installation around one; a home is none.
-    let installed = environment::toolchains().iter().any(|place| prefix.starts_with(place) || real.starts_with(place));
-    let around_home = environment::real_home().is_some_and(|home| home.starts_with(prefix));
-    if !installed || around_home || prefix.parent().is_none() || !prefix.join("lib").is_dir() {
-        return Some(real);
-    }
-    Some(prefix.to_owned())
-}
-
-/// What a module consists of: its file or its package, and what its parents say of themselves.
+/// What a module consists of: its file, or the outermost package that it is in. All of that was accepted with it, and its
+/// parts import one another.
 fn module_files(cwd: &Path, module: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut dir = cwd.to_owned();
-    let parts: Vec<&str> = module.split('.').collect();
-    for (number, part) in parts.iter().enumerate() {
-        let (package, file) = (dir.join(part), dir.join(format!("{part}.py")));
-        if number + 1 < parts.len() {
-            found.push(package.join("__init__.py"));
-        } else {
-            found.extend([file, package.clone()]);
-        }
-        dir = package;
-    }
-    found.into_iter().filter_map(|path| followed(&path).ok()).collect()
+    let first = module.split('.').next().unwrap_or(module);
+    [cwd.join(format!("{first}.py")), cwd.join(first)].iter().filter_map(|path| followed(path).ok()).collect()
 }
 
 #[cfg(test)]
@@ -421,22 +346,9 @@ mod tests {
         for file in ["a/__init__.py", "a/b/__init__.py", "a/c.py", "other.py"] {
             std::fs::write(top.join(file), "").unwrap();
         }
-        assert_eq!(module_files(&top, "a.b"), [top.join("a/__init__.py"), top.join("a/b")]);
-        assert_eq!(module_files(&top, "a.c"), [top.join("a/__init__.py"), top.join("a/c.py")]);
+        assert_eq!(module_files(&top, "a.b"), [top.join("a")]);
+        assert_eq!(module_files(&top, "a.c"), [top.join("a")]);
         assert_eq!(module_files(&top, "other"), [top.join("other.py")]);
         assert_eq!(module_files(&top, "nothing"), Vec::<PathBuf>::new());
-    }
-
-    #[test]
-    fn a_venv_that_is_not_there_is_said_to_be() {
-        let dir = tempfile::tempdir().unwrap();
-        let error = interpreter((dir.path(), dir.path()), Some(".venv")).err().unwrap();
-        assert_eq!(error.message, "there is no virtual environment at `.venv`");
-        assert_eq!(error.hint.as_deref(), Some("`python3 -m venv .venv` makes one"));
-        for elsewhere in ["/", "/usr", "."] {
-            let error = interpreter((dir.path(), dir.path()), Some(elsewhere)).err().unwrap();
-            let known = ["no virtual environment", "there is no virtual"];
-            assert!(known.iter().any(|word| error.message.contains(word)), "{elsewhere}: {}", error.message);
-        }
     }
 }

@@ -1,12 +1,17 @@
-//! Whether a project's tool is the one that somebody accepted: its manifest, what lies beside it, and what it starts.
+//! Whether a project's tool is the one that somebody accepted: its manifest, what lies beside it, and what its start opens.
 //!
 //! What was accepted is pinned in the store by digests. The manifest is compared when it is read, everything else when a
-//! call is decided upon and again right before its program is started, after everything that takes time. What is left is
-//! the moment between that last look and the moment in which the kernel or the interpreter opens the same file by its name:
-//! whoever may write there and hits it runs something else, held to the same permissions. An interpreter that stays may
-//! load a further accepted module later; that moment is as long as the call. A virtual environment is looked through when
-//! an interpreter starts, and for one that stays at most every two seconds.
+//! call is decided upon and again right before its program is started, after everything that takes time. That last look
+//! reads the files; the ones before it, and those for an interpreter that runs already, where nothing is started, read only
+//! what the file system says has changed. A virtual environment is looked through when an interpreter starts, and for one
+//! that stays at most every two seconds.
+//!
+//! What is left: what a program loads that its manifest does not name; and the moment between the last look and the one in
+//! which the kernel or the interpreter opens the same file by its name. Whoever may write there and hits it runs something
+//! else, held to the same permissions. An interpreter that stays may load a further accepted module later; that moment is
+//! as long as the call.
 
+use super::copies;
 use super::digests::{Known, Look};
 use super::find::Good;
 use super::inventory::{Subject, inventory, tree};
@@ -56,7 +61,8 @@ impl Standing {
     }
 }
 
-/// The files that belong to a tool, each with its digest, by their paths from the project's root.
+/// The files that belong to a tool, each with its digest, by their paths from the project's root; in full, if they lie
+/// outside.
 pub(super) type Files = BTreeMap<String, Digest>;
 
 /// What a project's tool was accepted as, to be compared with what it is.
@@ -68,6 +74,8 @@ pub(crate) struct Accepted {
     manifest: Arc<Manifest>,
     /// The accepted files; none if the manifest is not the accepted one.
     files: Option<Files>,
+    /// Of those, and of what they hold.
+    mark: Digest,
     /// Whether an earlier version was accepted.
     earlier: bool,
     seen: Mutex<Seen>,
@@ -81,12 +89,12 @@ struct Seen {
     tree: Option<(Instant, Digest)>,
 }
 
-/// How well a virtual environment is looked at.
+/// How well the files are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// For what runs already.
+    /// For lists, for decisions, and for what runs already: what looks as it did is not read again.
     Warm,
-    /// For what is about to start.
+    /// For what is about to start: everything is read.
     Fresh,
 }
 
@@ -94,7 +102,9 @@ impl Accepted {
     /// The manifest that was found, as far as this pin accepts it.
     pub(super) fn new(root: &Path, dir: &Path, good: &Good, pin: Option<&Pin>) -> Self {
         let same = pin.filter(|pin| pin.digest == good.digest);
+        let mark = same.map_or(Digest::ZERO, |pin| Digest::of(pin.declaration["files"].to_string().as_bytes()));
         Self {
+            mark,
             name: good.manifest.name.clone(),
             root: root.to_owned(),
             dir: dir.to_owned(),
@@ -108,6 +118,17 @@ impl Accepted {
     /// The files that were accepted with it.
     pub(super) fn files(&self) -> Option<&Files> {
         self.files.as_ref()
+    }
+
+    /// What tells one acceptance of it from another.
+    pub(super) fn mark(&self) -> Digest {
+        self.mark
+    }
+
+    /// The copies that its program sees in the place of what was accepted, as far as it sees these places.
+    pub(super) fn stand_ins(&self, data_dir: &Path, places: &[PathBuf]) -> Result<Vec<(PathBuf, PathBuf)>, CallError> {
+        let copies = |files| copies::stand_ins((&self.root, files), data_dir, places);
+        self.files.as_ref().map_or(Ok(Vec::new()), copies)
     }
 
     /// How it stands, by its manifest alone.
@@ -179,7 +200,11 @@ impl Accepted {
                 tree(dir).inspect(|digest| *before = Some((since, *digest)))
             }
         };
-        inventory(self.subject(), &mut Look::comparing(known), &mut of_tree)
+        let mut look = match care {
+            Care::Warm => Look::comparing(&self.root, known),
+            Care::Fresh => Look::reading(&self.root, known),
+        };
+        inventory(self.subject(), &mut look, &mut of_tree)
     }
 }
 
@@ -197,7 +222,7 @@ pub(super) fn differences(accepted: &Files, now: &Files) -> Vec<String> {
 /// What is pinned when a tool is accepted as it stands, and what is in the files that belong to it.
 pub(super) fn pin(root: &Path, dir: &Path, good: &Good) -> Result<(Pin, Vec<Page>), String> {
     let mut known = Known::new();
-    let mut look = Look::showing(&mut known);
+    let mut look = Look::showing(root, &mut known);
     let files = inventory(Subject { root, dir, manifest: &good.manifest }, &mut look, &mut tree)?;
     let pages = look.pages.unwrap_or_default();
     let files: serde_json::Map<String, Value> =

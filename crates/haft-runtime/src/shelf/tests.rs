@@ -7,6 +7,8 @@ use haft_store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod accepting;
+
 /// A home and a project with folders for tools.
 struct Place {
     dir: tempfile::TempDir,
@@ -60,7 +62,14 @@ impl Place {
     }
 
     fn accept(&self, name: &str) {
-        self.runtime.block_on(self.shelf.accept(&[name.to_owned()])).unwrap();
+        self.try_accept(name).unwrap();
+    }
+
+    fn try_accept(&self, name: &str) -> Result<(), CallError> {
+        self.runtime.block_on(async {
+            let offers = self.shelf.single(name).await?;
+            self.shelf.accept_as_shown(offers).await
+        })
     }
 
     fn description(&self, name: &str) -> Option<String> {
@@ -262,7 +271,7 @@ fn what_changed_is_offered_as_a_difference() {
 #[test]
 fn what_nobody_can_look_through_is_not_accepted() {
     let place = Place::new();
-    let accept = |name: &str| place.runtime.block_on(place.shelf.accept(&[name.to_owned()])).unwrap_err().message;
+    let accept = |name: &str| place.try_accept(name).unwrap_err().message;
     place.tool(HAFT, "many", "Many.");
     for at in 0..201 {
         place.write(&format!("project/.haft/tools/many/{at}"), "");
@@ -296,6 +305,25 @@ fn five_thousand_are_fine_and_ten_thousand_are_the_end() {
     }
     place.load();
     assert!(place.warnings()[0].contains("more than 10000 directories"), "{:?}", place.warnings());
+}
+
+#[test]
+fn what_is_too_much_together_is_told_once_and_ends_by_name() {
+    let place = Place::new();
+    let padding = format!("# {}\n", "x".repeat(240 << 10));
+    for number in 0..90 {
+        let (name, folder) = (format!("t{number:02}"), if number < 40 { "home" } else { "project/.haft" });
+        place.write(&format!("{folder}/tools/{name}/tool.yml"), &format!("{}{padding}", http(&name, "Asks.")));
+    }
+    for _ in 0..2 {
+        place.load();
+        // The project's fifty come first here, and then as many of the others as there is room for.
+        assert!(place.description("t89").is_some() && place.description("t17").is_some());
+        assert!(place.description("t18").is_none() && place.description("t39").is_none());
+        let told = "home/tools: the manifests hold more than 16 MiB together; from `t18` on they are not listed: 22";
+        let together = place.warnings().into_iter().filter(|line| line.contains("together")).collect::<Vec<_>>();
+        assert_eq!(together, [told]);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::making::Proposed;
+use crate::making::{Proposed, TOOL};
 use crate::registry::{Registry, unwrapped};
 use crate::scene::Scene;
 use target::{Target, files_fit};
@@ -95,7 +95,7 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
         paths.join(", ")
     );
     let proposal = Proposed {
-        what: "tool",
+        what: TOOL,
         name: name.clone(),
         digest: Digest::of(text.as_bytes()),
         files: digests,
@@ -104,7 +104,6 @@ fn create(scene: &Scene) -> Result<Reply, CallError> {
     };
     let data = json!({"name": name, "version": manifest.version, "files": paths, "changed": before.is_some()});
     let mut reply = Reply::text(said).data(data).changes(changes);
-    reply.accepts = vec![name];
     reply.proposal = Some(Box::new(proposal));
     Ok(reply)
 }
@@ -125,7 +124,7 @@ fn fit(
     let read = match read {
         Ok((text, manifest)) => {
             wrong.extend(clean(&text, files).err());
-            wrong.extend(check(&manifest, &text, files).err());
+            wrong.extend(check(scene, &manifest, (&text, files)).err());
             wrong.extend(within(&manifest, scene).err());
             Some((manifest, text))
         }
@@ -222,7 +221,11 @@ fn written(manifest: &Manifest) -> Result<String, CallError> {
 }
 
 /// Everything that is wrong with it although it has the right shape.
-fn check(manifest: &Manifest, text: &str, files: &BTreeMap<String, String>) -> Result<(), CallError> {
+fn check(
+    scene: &Scene,
+    manifest: &Manifest,
+    (text, files): (&str, &BTreeMap<String, String>),
+) -> Result<(), CallError> {
     let flaws = lint(manifest, &Written::new(text), &manifest.name, &Found::default());
     let mut lines: Vec<String> = flaws
         .into_iter()
@@ -234,7 +237,7 @@ fn check(manifest: &Manifest, text: &str, files: &BTreeMap<String, String>) -> R
     {
         lines.push("approval.reason: is missing: whoever is asked for approval has to be told why".to_owned());
     }
-    lines.extend(kept::missing(manifest, files));
+    lines.extend(kept::missing(scene.workspace().root(), manifest, files));
     if lines.is_empty() { Ok(()) } else { Err(flawed(&lines)) }
 }
 

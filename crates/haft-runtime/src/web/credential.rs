@@ -104,6 +104,7 @@ pub(super) fn covers(base: &Target, target: &Target) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::{Cut, bytes_by};
 
     fn target(url: &str) -> Target {
         Target::read(url).unwrap()
@@ -132,10 +133,10 @@ mod tests {
         let base = target("https://api.test/");
         let basic = Credential::header(&base, "authorization", "Basic dTpwYXNzd29yZCE=", "password!").unwrap();
         let mut body = b"you sent Basic dTpwYXNzd29yZCE= and password! or password%21".to_vec();
-        basic.mask().bytes(&mut body, false);
+        bytes_by([basic.mask()], &mut body, Cut::NOWHERE);
         assert_eq!(String::from_utf8(body).unwrap(), "you sent [secret] and [secret] or [secret]");
         let mut cut = b"you sent Basic dTpwYX".to_vec();
-        basic.mask().bytes(&mut cut, true);
+        bytes_by([basic.mask()], &mut cut, Cut::back(true));
         assert_eq!(String::from_utf8(cut).unwrap(), "you sent [secret]");
         let mut text = "dTpwYXNzd29yZCE=".to_owned();
         basic.mask().text(&mut text);

@@ -5,7 +5,7 @@ use super::body::{ACCEPTED, Intake};
 use super::request::Request;
 use super::trouble::{cause, late, refused, refused_to, slow, unreached, unreadable};
 use crate::http;
-use crate::secrets::Mask;
+use crate::secrets::{Cut, Mask, bytes_by};
 use haft_core::host::Host;
 use haft_core::record::Kind;
 use haft_core::web::{Refusal, Rules, Target};
@@ -232,8 +232,8 @@ impl Way<'_> {
         let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value)));
         let mut headers: Vec<(String, String)> = headers.collect();
         let veil = request.masks();
+        bytes_by(&veil, &mut body, Cut::back(cut));
         for mask in &veil {
-            mask.bytes(&mut body, cut);
             for (_, value) in &mut headers {
                 mask.text(value);
             }

@@ -3,9 +3,11 @@
 
 use crate::{Stage, data, permissions, wrong};
 use haft_core::ErrorKind;
+use haft_runtime::secrets::{SecretSource, Secrets};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 
 /// Tries things, and says of each what came of it.
 const PROBE: &str = r#"
@@ -51,7 +53,10 @@ def run(order):
 
 /// A stage with the same probe as a program and as a function.
 fn stage() -> Stage {
-    let stage = Stage::new();
+    probed(Stage::new())
+}
+
+fn probed(stage: Stage) -> Stage {
     stage.script(
         "probe/main.py",
         "#!/usr/bin/python3 -IB\nimport json, os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n\
@@ -305,6 +310,44 @@ async fn only_declared_secrets_are_there_and_none_is_told() {
 }
 
 #[tokio::test]
+async fn a_bound_secret_goes_to_no_program_that_could_carry_it_elsewhere() {
+    // Cargo sets it for every test.
+    let secret = "CARGO_PKG_NAME";
+    let stage = probed(Stage::with(|settings| {
+        let hosts = vec!["api.test".parse().unwrap(), "*.pages.test:443".parse().unwrap()];
+        let source = SecretSource { command: None, hosts };
+        settings.secrets = Arc::new(Secrets::new(None, [(secret.to_owned(), source)].into()));
+    }));
+    let order = json!([["secret", "env", secret]]);
+    let declared =
+        |network: Value| permissions(network, &["probe"], &[], json!({secret: {"type": "string", "required": false}}));
+    for network in [json!(false), json!([]), json!(["api.test:8443", "api.test", "*.a.pages.test:443"])] {
+        for (kind, found) in tries(&stage, declared(network.clone()), order.clone()).await {
+            assert_eq!(found, json!({"secret": "[secret]"}), "{kind} {network}: it was there, and is masked");
+        }
+    }
+    let command = json!({"entrypoint": "./probe/main.py", "stdin": "${order}"});
+    let python = json!({"module": "probe", "function": "run", "args": ["${order}"], "cwd": "probe"});
+    for (network, beyond) in [
+        (json!(true), "the whole web"),
+        (json!(["evil.test"]), "evil.test"),
+        (json!(["api.test", "evil.test:443"]), "evil.test:443"),
+        (json!(["*.api.test"]), "*.api.test"),
+        (json!(["a.pages.test"]), "a.pages.test"),
+    ] {
+        for (name, exec) in [("command", &command), ("python", &python)] {
+            stage.tool(name, json!({"exec": {name: exec}, "permissions": declared(network.clone())}));
+            let outcome = stage.call(name, json!({"order": order})).await;
+            let error = outcome.error.as_ref().unwrap();
+            let bound = "the secret `CARGO_PKG_NAME` is bound to api.test, *.pages.test:443";
+            assert_eq!(error.message, format!("{bound}, and this tool may reach {beyond}; nothing ran"), "{name}");
+            assert_eq!(error.kind, ErrorKind::Denied);
+            assert!(error.hint.as_ref().unwrap().contains("haft secret set CARGO_PKG_NAME --host"), "{outcome:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_holds_a_secret_is_told_and_stays_as_it_is() {
     let stage = stage();
     std::fs::create_dir_all(stage.root().join("out")).unwrap();
@@ -356,7 +399,7 @@ async fn no_link_and_no_environment_shows_more_than_is_declared() {
     );
     let came = stage.call("linked", json!({ "order": order })).await;
     let said = wrong(&came);
-    assert!(said.contains("a link leads out of the project"), "{said}");
+    assert!(said.contains("there is a link on the way to it"), "{said}");
     for venv in ["/", "/usr", ".", "way"] {
         let python = json!({"module": "probe", "function": "run", "args": ["${order}"], "cwd": "probe", "venv": venv});
         stage.tool(
@@ -367,4 +410,43 @@ async fn no_link_and_no_environment_shows_more_than_is_declared() {
         let said = wrong(&came);
         assert!(said.contains("virtual environment"), "{venv}: {said}");
     }
+}
+
+#[tokio::test]
+async fn a_declared_place_is_where_it_says_and_nowhere_else() {
+    let stage = stage();
+    let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, stage.root().join(at)).unwrap();
+    stage.file(".git/hooks/old", "x");
+    stage.file("sub/x", "x");
+    link(".git", "a");
+    link("sub", "inside");
+    link(stage.root().to_str().unwrap(), "round");
+    std::os::unix::fs::symlink(stage.root().join("sub"), stage.outside().join("back")).unwrap();
+    let (absolute, back) = (stage.root().join("a/hooks"), stage.outside().join("back"));
+    for place in [
+        "/proc/self/cwd/sub",
+        "a/hooks",
+        "a",
+        "inside",
+        "round/sub",
+        "sub/..",
+        "sub/../.git/hooks",
+        absolute.to_str().unwrap(),
+        back.to_str().unwrap(),
+    ] {
+        for declared in
+            [permissions(json!(false), &[], &[place], json!({})), permissions(json!(false), &[place], &[], json!({}))]
+        {
+            stage.tool(
+                "writer",
+                json!({"exec": {"command": {"entrypoint": "/bin/sh", "args": ["-c", "echo x > .git/hooks/pre-commit; echo x > a/hooks/y"]}},
+                "permissions": declared}),
+            );
+            let came = stage.call("writer", json!({})).await;
+            let said = wrong(&came);
+            assert!(said.contains("link") || said.contains("`..` behind a name"), "{place}: {said}");
+        }
+    }
+    let hooks: Vec<_> = std::fs::read_dir(stage.root().join(".git/hooks")).unwrap().flatten().collect();
+    assert_eq!(hooks.len(), 1);
 }

@@ -8,6 +8,7 @@ mod command;
 mod held;
 mod pool;
 mod python;
+mod veiled;
 
 use haft_core::manifest::Manifest;
 use haft_core::{Call, Outcome, ToolName};

@@ -2,8 +2,9 @@
 //! really is at a public address, behind a wire.
 
 use super::server::{Server, ok, sends_on};
-use super::{Stage, data, fault, loopback, part, passes, roomy, run};
+use super::{Stage, data, fault, loopback, manifests, part, passes, roomy, run};
 use haft_runtime::web::WebSettings;
+use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,6 +49,17 @@ fn no_name_leads_inside_not_even_later() {
     command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c", SETUP, "sh"]).arg(own).arg(dir.path());
     command.arg("names::no_name_leads_inside_not_even_later");
     passes(command);
+}
+
+/// A tool that asks a host which its manifest names with its port.
+fn asking(name: &str, host: &str) -> Value {
+    json!({
+        "name": name, "description": "Asks.", "kind": "http", "version": 1,
+        "inputs": {"schema": {"type": "object"}}, "outputs": {"format": "text"},
+        "exec": {"http": {"method": "GET", "url": format!("http://{host}/")}},
+        "permissions": {"network": [host], "fs": {"read": [], "write": []}, "secrets": {}},
+        "approval": {"required": false}
+    })
 }
 
 async fn be_a_public_host() {
@@ -184,6 +196,17 @@ async fn in_a_network_of_its_own() {
     }
     let outcome = later.get("http://93.184.216.1/").await;
     assert_eq!(fault(&outcome).0, "denied", "our own address is inside, however public: {outcome:?}");
+    assert_eq!((visits.load(Ordering::Relaxed), secret.connections()), (0, 0), "nobody came inside");
+
+    // That a manifest names a public name with its port does not open where its owner lets it lead.
+    let hosts = [("public", "public.example:80"), ("inward", "inside.example:80"), ("clouds", "metadata.example:80")];
+    let stage = manifests::with(&hosts.map(|(tool, host)| asking(tool, host)));
+    assert!(manifests::call(&stage.haft, "public", json!({})).await.success);
+    for (tool, why) in [("inward", "`inside.example` leads to 127.0.0.1"), ("clouds", "leads to 169.254.169.254")] {
+        let outcome = manifests::call(&stage.haft, tool, json!({})).await;
+        let (kind, said) = fault(&outcome);
+        assert!(kind == "denied" && said.contains(why), "{tool}: {outcome:?}");
+    }
     assert_eq!((visits.load(Ordering::Relaxed), secret.connections()), (0, 0), "nobody came inside");
 
     // Whoever is named may be inside, and only they.

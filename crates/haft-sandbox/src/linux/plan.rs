@@ -145,12 +145,18 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     let mut spots: Vec<Spot> = Vec::new();
     let mut add = |path: &Path, kind: Kind| spots.push(Spot { path: path.as_os_str().to_owned(), kind });
     let mounts = mount_points();
-    for root in &wanted.read {
+    // What stands in for a file is there alone: on the file itself it would go when that is removed.
+    let stood_for = |root: &PathBuf| rooted && wanted.stand_in.iter().any(|(place, _)| place == root);
+    for root in wanted.read.iter().filter(|root| !stood_for(root)) {
         let viewed = machine.layers && rooted && root.is_dir() && mounted_inside(root, &mounts).is_none();
         add(root, if viewed { Kind::ReadView } else { Kind::Read });
     }
     for (number, root) in wanted.write.iter().enumerate() {
         add(root, write_kind(&wanted.writes, number));
+    }
+    let hidden = |place: &Path| wanted.hide.iter().any(|hidden| place.starts_with(hidden));
+    for (place, by) in wanted.stand_in.iter().filter(|(place, _)| rooted && !hidden(place)) {
+        add(place, Kind::StandIn { by: by.clone().into() });
     }
     for place in &wanted.protect {
         for pin in pins(place, &wanted.write) {

@@ -122,6 +122,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
+        Kind::StandIn { ref by } => Some(open_place(by).step(shown)?),
         Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty | Kind::Seal => None,
     };
     let layer = match &spot.kind {

@@ -102,7 +102,8 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
         wall = match spot.kind {
             Kind::Read | Kind::ReadView => wall.allow(path, reading())?,
             Kind::Write | Kind::Layer { .. } | Kind::Own => wall.allow(path, writing())?,
-            Kind::Pin | Kind::Protect | Kind::Hide | Kind::Empty | Kind::Seal => wall,
+            // In a root of its own whatever is there may be read.
+            Kind::StandIn { .. } | Kind::Pin | Kind::Protect | Kind::Hide | Kind::Empty | Kind::Seal => wall,
         };
     }
     let status = wall.0.restrict_self().map_err(|error| failed("restrict", &error))?;

@@ -3,8 +3,9 @@
 use crate::{Scene, wait};
 use haft_core::approval::{Decision, Verdict};
 use haft_core::grant::Grant;
+use haft_core::record::Digest;
 use haft_core::{Call, CallId, Outcome, SessionId, ToolName};
-use haft_store::{Approval, ApprovalState, Sighting, Store};
+use haft_store::{Approval, ApprovalState, Pin, Sighting, Store};
 use std::path::Path;
 
 fn ask(scene: &Scene) -> String {
@@ -144,4 +145,35 @@ fn what_is_kept_of_an_outcome_is_bounded_and_has_no_secrets() {
     outcome.data = Some("x".repeat(1 << 20).into());
     let kept = finish(&outcome);
     assert!(kept.get("data").is_none() && kept["warnings"].to_string().contains("too large to be kept"), "{kept}");
+}
+
+#[test]
+fn every_change_of_what_was_accepted_is_seen_whatever_the_clock_says() {
+    let scene = Scene::new();
+    let pin = |tool: &str, text: &str| Pin {
+        tool: tool.to_owned(),
+        digest: Digest::of(text.as_bytes()),
+        declaration: serde_json::json!({}),
+    };
+    let as_of = || wait(scene.store.pins_as_of()).unwrap();
+    let mut seen = vec![as_of()];
+    let mut changed = |what: &str| {
+        let now = as_of();
+        assert!(!seen.contains(&now), "{what}");
+        assert_eq!(as_of(), now, "looking changes nothing");
+        seen.push(now);
+    };
+    wait(scene.store.pin("s", vec![pin("a", "1"), pin("b", "1")])).unwrap();
+    changed("made");
+    // As if the clock had been set back since.
+    scene.tamper("UPDATE pins SET at_ms = 9000000000000000 WHERE tool = 'b'");
+    changed("altered by hand");
+    wait(scene.store.pin("s", vec![pin("a", "2")])).unwrap();
+    changed("replaced");
+    wait(Store::open(&scene.path()).unwrap().unpin_tools("s", vec!["a".to_owned()])).unwrap();
+    changed("forgotten by another process");
+    wait(scene.store.pin("s", vec![pin("a", "1")])).unwrap();
+    changed("made again");
+    wait(scene.store.unpin("s")).unwrap();
+    changed("all forgotten");
 }

@@ -19,7 +19,7 @@ pub enum SecretAction {
     Set {
         /// Its name, written like a variable's.
         name: String,
-        /// A host that `secret:NAME` in a request may go to. May be given several times.
+        /// A host that it may go to; a tool that reaches others does not get it. May be given several times.
         #[arg(long, value_name = "HOST")]
         host: Vec<String>,
         /// Read the value from stdin instead of asking for it at the terminal.

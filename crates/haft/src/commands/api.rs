@@ -92,7 +92,7 @@ fn import(app: &App, profiles: &Profiles, args: &ApiImport) -> Result<u8, Failur
         if args.only.is_none() {
             warnings.extend(why_not);
         }
-        warnings.extend(made.iter().filter_map(|made| made.warning.clone()));
+        warnings.extend(made.iter().flat_map(|made| made.warnings.clone()));
     }
     warnings.extend(rival(profiles, &profile)?);
     let tools = write_all(app.haft.workspace().root(), &made, &mut warnings)?;

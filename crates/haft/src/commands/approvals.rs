@@ -12,6 +12,7 @@ use haft_core::{CallError, ErrorKind, ToolName};
 use haft_runtime::{Halt, new_call_id, now_ms};
 use haft_store::Approval;
 use serde_json::json;
+use std::io::IsTerminal;
 
 /// How many lines of a request's body are shown.
 const BODY_LINES: usize = 1000;
@@ -21,7 +22,7 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
     match action.unwrap_or(ApprovalsAction::List { all: false }) {
         ApprovalsAction::List { all } => list(app, all),
         ApprovalsAction::Show { id } => show(app, &id),
-        ApprovalsAction::Approve { id } => approve(app, &id),
+        ApprovalsAction::Approve { id, yes } => approve(app, &id, yes),
         ApprovalsAction::Reject { id, message } => reject(app, &id, &message),
         ApprovalsAction::Grant { tool, pattern, uses, duration } => {
             grant(app, &tool, pattern, uses, duration.as_deref())
@@ -95,7 +96,21 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn approve(app: &App, id: &str) -> Result<u8, Failure> {
+/// Refuses to take a script's word for a person's about what an agent would have kept.
+fn looked_at(app: &App, id: &str) -> Result<(), Failure> {
+    let found = app.block_on(app.store().approval(id)).map_err(Failure::store)?;
+    let tool = found.and_then(|approval| app.haft.registry().get(&approval.tool));
+    if !tool.is_some_and(|entry| entry.spec().reach.proposes) || std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    let nobody = CallError::invalid("this is a proposal, there is no terminal to ask at, and nothing was approved");
+    Err(nobody.hint(format!("look at it with `haft approvals show {id}`, and approve it with --yes")).into())
+}
+
+fn approve(app: &App, id: &str, yes: bool) -> Result<u8, Failure> {
+    if !yes {
+        looked_at(app, id)?;
+    }
     let rules = app.block_on(app.haft.suggested(id));
     let outcome = app.block_on(async {
         let outcome = app.haft.approve(id, &person(), &Halt::new()).await?;

@@ -182,6 +182,7 @@ fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Conf
         protect: wanted.protect,
         hide: own_state().into_iter().filter(|dir| dir.is_dir()).collect(),
         seal: Vec::new(),
+        stand_in: Vec::new(),
         network: wanted.network,
         writes,
         bounds: wanted.bounds,

@@ -47,6 +47,7 @@ fn operations(file: &Path, (id, url): (Option<&str>, Option<&str>), only: Option
     }));
     let mut taken = Taken { drafts: Vec::new(), notes };
     for made in super::api::chosen(all, only)? {
+        taken.notes.extend(made.warnings);
         taken.add(&made.manifest, Vec::new());
     }
     Ok(taken)

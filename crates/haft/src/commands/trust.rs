@@ -42,6 +42,14 @@ pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
         return revoke(common, args, &ground, (&store, &shelf, &runtime));
     }
     let wanted = wanted(args, &ground, (&store, &shelf, &runtime))?;
+    if args.yes {
+        // Whoever does not look is told nonetheless.
+        for offer in &wanted.tools {
+            for why in show::cautions(offer) {
+                style::warn(&format!("{}: {why}", offer.name()));
+            }
+        }
+    }
     if wanted.is_new() && !args.yes && !confirmed(common, &ground, &wanted)? {
         return Err(CallError::new(ErrorKind::Rejected, "not trusted").into());
     }
@@ -65,7 +73,7 @@ fn wanted(
     };
     let (offers, refused) = runtime.block_on(shelf.offers(&args.tools))?;
     for why in &refused {
-        style::warn(why);
+        style::warn(&why.to_string());
     }
     if config.is_none() && offers.is_empty() {
         if !refused.is_empty() {

@@ -25,7 +25,7 @@ pub(crate) struct Made {
     /// What stands in `tool.yml`.
     pub(crate) manifest: Value,
     /// What is to be known about it.
-    pub(crate) warning: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The manifests of an API, and why some operations have none.
@@ -36,9 +36,11 @@ pub(crate) fn manifests(document: &Document, id: &str, base: &Target) -> (Vec<Ma
         match Draft::of(document, id, &operation) {
             Ok(draft) => {
                 let cut = "its schema refers to itself or is very large, and is not said in full";
-                let warning = draft.cut.then(|| format!("{name}: {cut}"));
+                let cut = draft.cut.then(|| cut.to_owned());
+                let left = draft.left.iter().map(|cookie| format!("the cookie `{cookie}` is not sent"));
+                let warnings = cut.into_iter().chain(left).map(|said| format!("{name}: {said}")).collect();
                 let spoken = operation.text("operationId").to_owned();
-                all.push(Made { manifest: draft.manifest(&name, base, &operation), operation: spoken, name, warning });
+                all.push(Made { manifest: draft.manifest(&name, base, &operation), operation: spoken, name, warnings });
             }
             Err(why) => warnings.push(format!("{} {} has no tool: {why}", operation.method, operation.path)),
         }
@@ -77,6 +79,8 @@ struct Draft {
     body: Option<Value>,
     secrets: Vec<String>,
     cut: bool,
+    /// The cookies that it could have.
+    left: Vec<String>,
 }
 
 impl Draft {
@@ -136,7 +140,11 @@ impl Draft {
         }
         let required = parameter["required"] == true || place == "path";
         if place == "cookie" {
-            return if required { Err("it needs a cookie".to_owned()) } else { Ok(()) };
+            if required {
+                return Err("it needs a cookie".to_owned());
+            }
+            self.left.push(haft_core::preview::inert(spoken));
+            return Ok(());
         }
         let content = || {
             parameter["content"].as_object().and_then(|content| content.values().next()).map(|media| &media["schema"])

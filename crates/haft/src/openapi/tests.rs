@@ -175,6 +175,19 @@ fn a_write_is_a_manifest_that_asks() {
 }
 
 #[test]
+fn a_cookie_is_not_sent_and_that_is_told() {
+    let mut document: Value = serde_saphyr::from_str(PETSTORE).unwrap();
+    document["paths"] = json!({
+        "/a": {"get": {"parameters": [{"name": "theme", "in": "cookie", "schema": {"type": "string"}}]}},
+        "/b": {"get": {"parameters": [{"name": "sid", "in": "cookie", "required": true, "schema": {"type": "string"}}]}}
+    });
+    let (all, warnings) = manifests(&read(&document.to_string()), "petstore", &base());
+    assert_eq!(all.len(), 1);
+    assert_eq!(all[0].warnings, ["petstore_get_a: the cookie `theme` is not sent"]);
+    assert_eq!(warnings, ["GET /b has no tool: it needs a cookie"]);
+}
+
+#[test]
 fn what_goes_where_is_kept_apart() {
     let document = read(PETSTORE);
     let update = tool(&document, "petstore_update_pet");
@@ -186,7 +199,7 @@ fn what_goes_where_is_kept_apart() {
     assert_eq!(delete["permissions"]["secrets"], json!({}), "it says that it needs none");
     let (all, warnings) = manifests(&document, "petstore", &base());
     assert_eq!(all.len(), 4);
-    let told: Vec<String> = all.into_iter().filter_map(|made| made.warning).chain(warnings).collect();
+    let told: Vec<String> = all.into_iter().flat_map(|made| made.warnings).chain(warnings).collect();
     assert_eq!(
         told,
         [

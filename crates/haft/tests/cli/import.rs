@@ -11,6 +11,8 @@ fn an_openapi_document_becomes_tools_to_review() {
     env.file("petstore.yml", PETSTORE);
     let dry = env.run(&["import", "openapi", "petstore.yml", "--dry-run", "--json"]);
     assert_eq!(dry.json()["made"].as_array().unwrap().len(), 4, "{}", dry.stderr);
+    let notes = dry.json()["notes"].to_string();
+    assert!(notes.contains("petstore_create_pet: its schema refers to itself"), "{notes}");
     assert!(!env.root().join(".haft").exists(), "nothing is written");
     let ran = env.run(&["import", "openapi", "petstore.yml", "--only", "list*"]);
     assert!(ran.code == 0 && ran.stdout.contains(".haft/tools/petstore_list_pets/tool.yml"), "{}", ran.stderr);

@@ -39,7 +39,7 @@ fn approved(client: &mut Client, params: Value) -> (String, Value) {
 fn proposed(env: &Env, args: &Value) -> Value {
     let waits = env.json(&["call", "tool.create", &args.to_string(), "--no-input", "--json"]);
     match waits["error"]["details"]["approval_id"].as_str() {
-        Some(id) => env.json(&["approvals", "approve", id, "--json"]),
+        Some(id) => env.json(&["approvals", "approve", "--yes", id, "--json"]),
         None => waits,
     }
 }
@@ -113,7 +113,7 @@ fn without_anybody_there_it_waits_and_is_applied_later() {
     assert!(!env.root().join(".haft/tools").exists());
     let shown = env.run(&["approvals", "show", id]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("doubler"), "{shown:?}");
-    let done = env.run(&["approvals", "approve", id]);
+    let done = env.run(&["approvals", "approve", "--yes", id]);
     assert!(done.status.success(), "{done:?}");
     let used = env.run(&["call", "doubler", "x:=4", "--yes"]);
     assert!(String::from_utf8_lossy(&used.stdout).contains('8'), "{used:?}");
@@ -245,13 +245,26 @@ fn what_answers_everything_approves_no_proposal() {
     assert!(waits["error"]["hint"].as_str().unwrap().contains("haft approvals approve"), "{waits:#}");
     assert!(!env.root().join(".haft/tools").exists());
     let id = waits["error"]["details"]["approval_id"].as_str().unwrap();
-    assert_eq!(env.json(&["approvals", "approve", id, "--json"])["success"], true);
+    assert_eq!(env.json(&["approvals", "approve", "--yes", id, "--json"])["success"], true);
     let batch = env.file(
         "batch.jsonl",
         json!({"tool": "skill.create", "args": {"name": "s", "description": "d", "content": "c"}}).to_string(),
     );
     let outcome = env.json(&["batch", "-y", batch.to_str().unwrap()]);
     assert_eq!(outcome["error"]["kind"], "approval_required", "{outcome:#}");
+}
+
+#[test]
+fn what_is_rejected_at_once_waits_for_nobody() {
+    let env = Env::with("security: {tools_per_session: 1}\n");
+    for round in 0..4 {
+        let mut client = env.connect_as(json!({"elicitation": {}}));
+        let id = client.request("tools/call", proposal());
+        let form = client.hear("elicitation/create");
+        client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "decline"}}));
+        let said = client.answer(id)["result"].clone();
+        assert!(said["isError"] == true && !text(&said).contains("wait for a decision"), "{round}: {said:#}");
+    }
 }
 
 #[test]
@@ -285,7 +298,7 @@ fn glee_speaks_of_the_same_tools() {
     let waits = glee(&["glee_tool_create", &args, "--json"]);
     let waits: Value = serde_json::from_slice(&waits.stdout).unwrap();
     let id = waits["error"]["details"]["approval_id"].as_str().unwrap();
-    assert!(env.run(&["approvals", "approve", id]).status.success());
+    assert!(env.run(&["approvals", "approve", "--yes", id]).status.success());
     let listed = glee(&["glee_tools_list"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     assert_eq!(listed, json!([{"name": "doubler", "description": "Double a number"}]));

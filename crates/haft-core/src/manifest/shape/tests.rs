@@ -32,6 +32,21 @@ fn the_least_is_enough() {
 }
 
 #[test]
+fn no_place_goes_back_up_behind_a_name() {
+    let with = |place: &str| Manifest::read(&SMALL.replace("write: []", &format!("write: [{place}]"))).is_ok();
+    for place in ["sub", "./sub/deep/", "../beside", "../../far", "/tmp/x", "..x/y", "a/..b"] {
+        assert!(with(place), "{place}");
+    }
+    for place in ["sub/..", "sub/../.git", "../a/../b", "/home/me/../you", "a/./../b", "a//.."] {
+        assert!(!with(place), "{place}");
+    }
+    assert_eq!(
+        flaws(&SMALL.replace("read: []", "read: [\"sub/..\"]")),
+        ["10:43: permissions.fs.read[0]: goes back up behind a name; write the place itself"]
+    );
+}
+
+#[test]
 fn what_is_of_the_wrong_shape_is_told_with_its_place() {
     let with = |from: &str, to: &str| flaws(&SMALL.replace(from, to));
     assert_eq!(with("version: 1", "version: 0"), ["4:1: version: expected a number of at least 1, got number 0"]);

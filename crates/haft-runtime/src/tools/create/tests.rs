@@ -37,7 +37,6 @@ fn a_tool_is_a_file_with_what_decides_first() {
         text.starts_with("name: line_count\n") && at("permissions") < at("exec") && at("approval") < at("inputs"),
         "{text}"
     );
-    assert_eq!(reply.accepts, ["line_count"]);
     insta::assert_snapshot!(reply.proposal.unwrap().foreword, @r"
     line_count 1 (command): Count the lines of a file
     This tool
@@ -239,4 +238,38 @@ fn notes_have_a_front_matter_and_give_no_orders() {
         assert!(stage.act(tool, json!({"name": "../x", "description": "d", "content": "c"})).is_err());
         assert!(stage.act(tool, json!({"name": "x", "description": "a\nb: c", "content": "c"})).is_err());
     }
+}
+
+#[test]
+fn what_it_would_open_and_does_not_bring_is_refused() {
+    let stage = Stage::new();
+    for path in ["scripts/job.sh", "scripts/em.py", ".haft/tools/ab/run"] {
+        stage.file(path, "#!/bin/sh\n");
+    }
+    let create = |command: Value, files: Value| {
+        let mut definition = definition();
+        definition["exec"]["command"] = command;
+        stage
+            .act(&tool(), json!({"name": "a", "definition": definition, "files": files}))
+            .map_err(|error| error.message)
+    };
+    for command in [
+        json!({"entrypoint": "sh", "args": ["scripts/job.sh", "${path}"]}),
+        json!({"entrypoint": "sh", "args": [stage.root().join("scripts/job.sh"), "${path}"]}),
+        json!({"entrypoint": "sh", "args": ["-c", "exec ./scripts/job.sh ${path}"]}),
+        json!({"entrypoint": "python3", "cwd": "scripts", "args": ["-m", "em", "${path}"]}),
+        json!({"entrypoint": "env", "args": ["python3", "scripts/em.py", "${path}"]}),
+        json!({"entrypoint": "sh", "args": ["${path}"], "env": {"BASH_ENV": "scripts/job.sh"}}),
+    ] {
+        let said = create(command.clone(), json!({})).unwrap_err();
+        assert!(said.contains("it would open `scripts/"), "{command}: {said}");
+    }
+    let said = create(json!({"entrypoint": "sh", "cwd": "${path}", "args": ["job.sh"]}), json!({})).unwrap_err();
+    assert!(said.contains("`cwd` is filled in"), "{said}");
+    // Another tool's directory whose name begins with this one's is not this one's.
+    let said = create(json!({"entrypoint": ".haft/tools/ab/run", "args": ["${path}"]}), json!({"b/run": "harmless"}));
+    let said = said.unwrap_err();
+    assert!(said.contains("`.haft/tools/ab/run` is not among `files`"), "{said}");
+    let own = json!({"entrypoint": "sh", "args": [".haft/tools/a/job.sh", "${path}"]});
+    assert!(create(own, json!({"job.sh": "echo\n"})).is_ok());
 }

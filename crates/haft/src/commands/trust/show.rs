@@ -4,9 +4,12 @@ use crate::app::Ground;
 use crate::commands::tools::manifest;
 use crate::config::Trust;
 use crate::style::{self, BOLD, CARE, FAINT, paint};
+use haft_core::manifest::lint;
+use haft_core::manifest::written::Written;
 use haft_core::preview::inert;
 use haft_runtime::shelf::{Offer, Page};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// How much of a file is shown: so many lines, and so many bytes.
 const LINES_MAX: usize = 200;
@@ -30,6 +33,9 @@ pub(super) fn tool(ground: &Ground, offer: &Offer) {
     for line in manifest::summary(&offer.manifest) {
         style::note(&format!("  {line}"));
     }
+    for caution in cautions(offer) {
+        style::note(&paint(CARE, format!("  {caution}")));
+    }
     if !offer.files.is_empty() {
         style::note(&format!("  {:<10}{}", "files", inert(&offer.files.join(", "))));
     }
@@ -39,15 +45,34 @@ pub(super) fn tool(ground: &Ground, offer: &Offer) {
             style::note(&format!("  {}", inert(line)));
         }
         offer.diff.as_deref().into_iter().for_each(changes);
-    } else {
+    }
+    if let Some(text) = offer.whole_text() {
         head("tool.yml", "");
-        offer.text.lines().for_each(line);
+        text.lines().for_each(line);
     }
     offer.pages.iter().for_each(page);
 }
 
+/// What somebody should know before they say yes: words that would speak to models, and names that are taken over.
+pub(super) fn cautions(offer: &Offer) -> Vec<String> {
+    let (manifest, name) = (&offer.manifest, offer.name());
+    let flaws = lint::lint(manifest, &Written::new(&offer.text), name, &lint::Found::default());
+    let words = flaws.into_iter().filter(|flaw| flaw.rule == "description").map(|flaw| flaw.to_string());
+    let shipped = haft_runtime::tools::all().iter().map(|tool| &tool.spec().name);
+    let spoken = shipped.filter(|known| known.api_name() == name).map(ToString::to_string);
+    let others = haft_core::dialect::elsewhere(name).into_iter().map(|entry| entry.canonical().to_owned());
+    let taken: BTreeSet<String> = spoken.chain(others).collect();
+    let taken = taken.into_iter().map(|tool| {
+        format!("whoever calls `{name}` would reach this tool, and not {tool}, which models and other systems call so")
+    });
+    words.map(|flaw| inert(&flaw)).chain(taken).collect()
+}
+
 fn page(page: &Page) {
     let path = inert(&page.path);
+    if page.is_outside() {
+        return head(&path, &format!(": {} bytes, outside the project; look at it yourself", page.bytes));
+    }
     let Some(text) = &page.text else {
         return head(&path, &format!(": {} bytes, not text", page.bytes));
     };
@@ -87,7 +112,7 @@ pub(super) fn data(offers: &[Offer]) -> Vec<Value> {
         json!({
             "name": offer.name(), "file": offer.file, "standing": offer.standing, "version": offer.manifest.version,
             "permissions": offer.manifest.permissions, "tool_yml": &*offer.text, "files": offer.files,
-            "changed": offer.changed, "diff": offer.diff, "pages": offer.pages,
+            "cautions": cautions(offer), "changed": offer.changed, "diff": offer.diff, "pages": offer.pages,
         })
     };
     offers.iter().map(one).collect()
