@@ -4,7 +4,7 @@
 use haft_sandbox::roots::followed;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Variables that every program may have.
@@ -51,6 +51,8 @@ const TOOLCHAINS: &[&str] = &[
     ".config/git/config",
     ".config/git/ignore",
 ];
+/// For how long what was found is believed.
+const FRESH: Duration = Duration::from_secs(2);
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
 
 /// Whether a place belongs to the system's programs and libraries, which every program may read.
@@ -99,14 +101,33 @@ pub(crate) fn is_projects(place: &Path, root: &Path) -> bool {
     inside && !real_home().is_some_and(|home| home.starts_with(root))
 }
 
-/// The PATH without what lies in a project, and without what depends on where one is: whoever may write there would choose
-/// what a tool's program means by a name.
-pub(crate) fn path_outside(root: &Path) -> OsString {
+/// What is outside a project of all that finds and runs programs.
+pub(crate) struct Outside {
+    /// The PATH without what lies in the project, and without what depends on where one is: whoever may write there would
+    /// choose what a tool's program means by a name.
+    pub(crate) path: OsString,
+    /// Directories of programs and what they need; no settings of the user's, which are files.
+    pub(crate) programs: Vec<PathBuf>,
+}
+
+/// What is outside a project, looked for as rarely as toolchains are.
+pub(crate) fn outside(root: &Path) -> Arc<Outside> {
+    static FOUND: Mutex<Option<(Instant, PathBuf, Arc<Outside>)>> = Mutex::new(None);
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*found {
+        Some((at, of, outside)) if at.elapsed() < FRESH && of == root => Arc::clone(outside),
+        _ => Arc::clone(&found.insert((Instant::now(), root.to_owned(), Arc::new(look_outside(root)))).2),
+    }
+}
+
+fn look_outside(root: &Path) -> Outside {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let outside = |dir: &PathBuf| dir.is_absolute() && followed(dir).is_ok_and(|real| !is_projects(&real, root));
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).filter(outside).collect();
     let joined = std::env::join_paths(dirs).unwrap_or_default();
-    if joined.is_empty() { "/usr/local/bin:/usr/bin:/bin".into() } else { joined }
+    let path = if joined.is_empty() { "/usr/local/bin:/usr/bin:/bin".into() } else { joined };
+    let programs = look_for_toolchains().into_iter().filter(|place| place.is_dir() && !is_projects(place, root));
+    Outside { path, programs: programs.collect() }
 }
 
 /// The user's home.
@@ -122,7 +143,6 @@ pub fn real_home() -> Option<PathBuf> {
 /// Directories outside the system's own that hold programs and what they need, to be read. They are looked for every
 /// other second at most: each call asks twice, and following some thirty paths takes as long as all else it asks.
 pub fn toolchains() -> Vec<PathBuf> {
-    const FRESH: Duration = Duration::from_secs(2);
     static FOUND: Mutex<Option<(Instant, Vec<PathBuf>)>> = Mutex::new(None);
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     match &*found {

@@ -160,11 +160,9 @@ impl Terms {
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
-        // Programs and what they need, but no settings of the user's: those are files.
-        let programs = environment::toolchains().into_iter();
-        let programs = programs.filter(|place| place.is_dir() && !environment::is_projects(place, workspace.root()));
+        let outside = environment::outside(workspace.root());
         let wanted = Confinement {
-            read: named.iter().chain(made_of).cloned().chain(programs).collect(),
+            read: named.iter().chain(made_of).chain(&outside.programs).cloned().collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
             hide,
             // What it writes where nothing is declared fails, and does not vanish.

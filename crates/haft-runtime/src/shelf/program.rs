@@ -160,7 +160,7 @@ pub(super) fn environment(
 ) -> Result<Vec<(OsString, OsString)>, CallError> {
     let mut env = environment::make(&[], &[]).map_err(|error| CallError::internal(error.to_string()))?;
     env.retain(|(name, _)| name != "PATH");
-    env.push(("PATH".into(), environment::path_outside(project)));
+    env.push(("PATH".into(), environment::outside(project).path.clone()));
     let all = secrets.iter().chain(own.iter().map(|(name, value)| (name, value)));
     for (name, value) in all {
         check_variable(name, value)?;
