@@ -1,5 +1,5 @@
-//! What haft remembers: the journal, sessions, approvals, grants, trust and undo, in one embedded
-//! `SQLite` file.
+//! What haft remembers: the journal, sessions, approvals, grants, trust, undo, memory and work, in one embedded
+//! `SQLite` file, or on a PostgreSQL server that many share.
 //!
 //! All access goes through one thread that owns the connection and commits what has queued up together
 //! (or, in a process that makes one call, through whoever comes).
@@ -15,14 +15,17 @@ mod grants;
 mod heard;
 mod journal;
 mod lite;
+mod memory;
 mod migrate;
 mod pins;
 mod post;
 mod proposals;
 mod requests;
 mod sessions;
+mod tasks;
 mod trust;
 mod undo;
+mod work;
 mod worker;
 
 pub use approvals::{Approval, ApprovalState};

@@ -1,14 +1,28 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells};
+use crate::{StoreError, cells, memory, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
-const STEPS: &[&str] = &[
+/// A step of the format: what a file is told, and what a server is told where that is more than a matter of words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) file: &'static str,
+    pub(crate) server: Option<&'static str>,
+}
+
+impl Step {
+    /// One that both take, in the words of a file.
+    pub(crate) const fn alike(file: &'static str) -> Self {
+        Self { file, server: None }
+    }
+}
+
+const STEPS: &[Step] = &[
     // 1: everything that the first version remembers. `journal.text` is what is hashed; `call_id` is
     // computed from it, so that it cannot say anything else.
-    "CREATE TABLE journal (
+    Step::alike("CREATE TABLE journal (
         seq INTEGER PRIMARY KEY,
         text TEXT NOT NULL,
         hash BLOB NOT NULL,
@@ -42,53 +56,59 @@ const STEPS: &[&str] = &[
     CREATE TABLE undo_steps (
         call_id TEXT NOT NULL, step INTEGER NOT NULL, action TEXT NOT NULL, path BLOB NOT NULL, target BLOB,
         before TEXT NOT NULL, after TEXT NOT NULL, image TEXT, PRIMARY KEY (call_id, step)
-    ) STRICT, WITHOUT ROWID;",
+    ) STRICT, WITHOUT ROWID;"),
     // 2: who asks and what they have heard, for whoever decides; and what bridged tools said they are.
-    "ALTER TABLE approvals ADD COLUMN session TEXT;
+    Step::alike("ALTER TABLE approvals ADD COLUMN session TEXT;
     ALTER TABLE approvals ADD COLUMN origin TEXT;
     ALTER TABLE approvals ADD COLUMN caller TEXT;
     ALTER TABLE approvals ADD COLUMN sources TEXT;
     CREATE TABLE pins (
         server TEXT NOT NULL, tool TEXT NOT NULL, digest BLOB NOT NULL, declaration TEXT NOT NULL, at_ms INTEGER NOT NULL,
         PRIMARY KEY (server, tool)
-    ) STRICT, WITHOUT ROWID;",
+    ) STRICT, WITHOUT ROWID;"),
     // 3: how much was asked of the web, by the minute; and what conversations have heard, so that the next process
     // knows it, too.
-    "CREATE TABLE requests (
+    Step::alike("CREATE TABLE requests (
         session TEXT NOT NULL, minute INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (session, minute)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE heard (
         session TEXT NOT NULL, label TEXT NOT NULL, tool TEXT NOT NULL, at_ms INTEGER NOT NULL,
         PRIMARY KEY (session, label, tool)
-    ) STRICT, WITHOUT ROWID;",
+    ) STRICT, WITHOUT ROWID;"),
     // 4: what agents proposed to keep: tools, skills, reflections; and which of it a person approved.
-    "CREATE TABLE proposals (
+    Step::alike("CREATE TABLE proposals (
         call_id TEXT PRIMARY KEY, root TEXT NOT NULL, what TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
         session TEXT NOT NULL, creator TEXT NOT NULL, at_ms INTEGER NOT NULL, approved_by TEXT
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX proposals_by_session ON proposals (session);
-    CREATE INDEX proposals_by_name ON proposals (root, what, name);",
+    CREATE INDEX proposals_by_name ON proposals (root, what, name);"),
     // 5: whether something was accepted since is asked every second, and must not read what was accepted.
     // No clock is asked: it may be set back.
-    "CREATE TABLE pin_changes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
+    Step::alike("CREATE TABLE pin_changes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
     INSERT INTO pin_changes (one, count) VALUES (1, 0);
     CREATE TRIGGER pin_made AFTER INSERT ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
     CREATE TRIGGER pin_altered AFTER UPDATE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;
-    CREATE TRIGGER pin_gone AFTER DELETE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;",
+    CREATE TRIGGER pin_gone AFTER DELETE ON pins BEGIN UPDATE pin_changes SET count = count + 1; END;"),
     // 6: what accepted tools' files said, apart from what is read before each call; and which files a proposal had, and who
     // did not want it.
-    "CREATE TABLE pin_texts (
+    Step::alike("CREATE TABLE pin_texts (
         server TEXT NOT NULL, tool TEXT NOT NULL, texts TEXT NOT NULL, PRIMARY KEY (server, tool)
     ) STRICT, WITHOUT ROWID;
     ALTER TABLE proposals ADD COLUMN files TEXT;
-    ALTER TABLE proposals ADD COLUMN rejected_by TEXT;",
+    ALTER TABLE proposals ADD COLUMN rejected_by TEXT;"),
     // 7: what the log is searched by has columns of its own.
-    "ALTER TABLE journal ADD COLUMN kind TEXT GENERATED ALWAYS AS (text ->> 'kind') VIRTUAL;
-    ALTER TABLE journal ADD COLUMN session TEXT GENERATED ALWAYS AS (text ->> 'session') VIRTUAL;",
+    Step::alike("ALTER TABLE journal ADD COLUMN kind TEXT GENERATED ALWAYS AS (text ->> 'kind') VIRTUAL;
+    ALTER TABLE journal ADD COLUMN session TEXT GENERATED ALWAYS AS (text ->> 'session') VIRTUAL;"),
+    // 8: what agents know.
+    memory::TABLES,
+    // 9: what was promised.
+    tasks::TABLES,
+    // 10: pipelines under way, and who works on them.
+    work::TABLES,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 7;
+pub(crate) const KNOWN: i64 = 10;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -102,12 +122,12 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         return Err(StoreError::Newer { path: path.to_owned(), found, known: KNOWN });
     }
     connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
-    for (step, sql) in STEPS.iter().enumerate() {
+    for (step, Step { file, .. }) in STEPS.iter().enumerate() {
         let transaction =
             connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).map_err(fail)?;
         // Another process may have taken this step while we waited for the lock.
         if version(&transaction).map_err(fail)? <= i64::try_from(step).unwrap_or(i64::MAX) {
-            transaction.execute_batch(sql).map_err(fail)?;
+            transaction.execute_batch(file).map_err(fail)?;
             transaction
                 .pragma_update(None, "user_version", i64::try_from(step + 1).unwrap_or(i64::MAX))
                 .map_err(fail)?;
@@ -118,8 +138,11 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
 }
 
 /// A step as a server takes it. Columns that are computed here are filled in there.
-fn for_server(step: &str) -> String {
-    let mut sql = step.to_owned();
+fn for_server(step: Step) -> String {
+    if let Some(sql) = step.server {
+        return sql.to_owned();
+    }
+    let mut sql = step.file.to_owned();
     for name in ["call", "kind", "session"] {
         sql = sql.replace(&format!(" GENERATED ALWAYS AS (text ->> '{name}') VIRTUAL"), "");
     }
@@ -151,7 +174,7 @@ pub(crate) fn server(db: &Db<'_>, place: &Path) -> Result<(), StoreError> {
             return Ok(Some(found));
         }
         for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
-            db.batch(&for_server(step))?;
+            db.batch(&for_server(*step))?;
         }
         if found < KNOWN {
             db.batch("DELETE FROM haft_format")?;

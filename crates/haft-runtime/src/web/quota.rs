@@ -164,7 +164,7 @@ mod tests {
             let one = SessionId::new("one").unwrap();
             let counted = async || {
                 let sql = "SELECT coalesce(sum(count), 0) FROM requests";
-                let sum = store.run(haft_store::Mode::Read, |db| db.query_row(sql, [], |row| row.get::<_, u32>(0)));
+                let sum = store.run(haft_store::Mode::Read, |db| db.one(sql, &[], |row| row.get::<u32>(0)));
                 sum.await.unwrap()
             };
             let spent = Spent::new(Quota::default());
@@ -189,7 +189,7 @@ mod tests {
             let all = futures_util::future::join_all((0..200).map(|_| spent.take(&store, &one, 0))).await;
             assert!(all.iter().all(Result::is_ok));
             let sql = "SELECT sum(count) FROM requests";
-            let sum = store.run(haft_store::Mode::Read, |db| db.query_row(sql, [], |row| row.get::<_, u32>(0)));
+            let sum = store.run(haft_store::Mode::Read, |db| db.one(sql, &[], |row| row.get::<u32>(0)));
             assert!((201..=201 + AHEAD).contains(&sum.await.unwrap()));
         });
     }

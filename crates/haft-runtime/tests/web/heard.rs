@@ -71,11 +71,11 @@ fn what_was_heard_long_ago_no_longer_counts() {
         let haft = process(dir.path(), roomy());
         let old = haft_store::HOLDS_MS + 1;
         let insert = |age: i64, session: &'static str| {
-            haft.store().run(haft_store::Mode::Write, move |connection| {
-                connection.execute(
+            haft.store().run(haft_store::Mode::Write, move |db| {
+                db.execute(
                     "INSERT INTO heard (session, label, tool, at_ms)
                      VALUES (?1, 'flagged', 'web.fetch', unixepoch('now') * 1000 - ?2)",
-                    (session, age),
+                    haft_store::cells![session, age],
                 )
             })
         };
