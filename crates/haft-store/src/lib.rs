@@ -25,7 +25,7 @@ mod sessions;
 mod tasks;
 mod trust;
 mod undo;
-mod work;
+pub mod work;
 mod worker;
 
 pub use approvals::{Approval, ApprovalState};

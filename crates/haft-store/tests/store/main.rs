@@ -7,6 +7,7 @@ mod decisions;
 mod journal;
 mod one_call;
 mod opening;
+mod work;
 
 use haft_store::Store;
 use std::path::PathBuf;
