@@ -409,6 +409,7 @@ impl App {
             caller: self.caller.clone(),
             origin: Origin::Cli,
             parents: Vec::new(),
+            autonomy: None,
         })
     }
 

@@ -6,6 +6,7 @@ mod doors;
 mod import;
 mod secret;
 mod shelf;
+mod work;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
@@ -13,6 +14,7 @@ pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use work::{Became, PipelineAction, PipelineArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -104,6 +106,10 @@ pub enum Command {
     Mcp(McpArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
+    /// Run, watch and mend pipelines.
+    Pipeline(PipelineArgs),
+    /// Do the steps of pipelines and tasks, until told to stop.
+    Worker(WorkerArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
     /// Check tools that are files, and mend what is mechanical.

@@ -13,6 +13,7 @@ mod lint;
 mod log;
 mod mcp;
 mod new;
+mod pipeline;
 mod policy;
 mod recall;
 mod reference;
@@ -22,6 +23,7 @@ mod setup;
 mod test;
 mod tools;
 mod trust;
+mod worker;
 
 use crate::app::{App, Failure};
 use crate::cli::{Cli, Command};
@@ -60,6 +62,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Confine(args) => Ok(confine::run(&args)),
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
+        Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),
+        Command::Worker(args) => worker::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Lint(args) => lint::run(common, &args),
         Command::New(args) => new::run(common, &args),

@@ -192,6 +192,10 @@ const NODYN: &[Row] = &[
     row("http_request", "web.request"),
     row("api_setup", "api.setup"),
     row("web_research", "web.research"),
+    row("run_pipeline", "pipeline.run"),
+    row("plan_task", "pipeline.plan"),
+    row("capture_process", "pipeline.capture"),
+    row("promote_process", "pipeline.promote"),
 ];
 
 /// Glee's own tools run, make and list manifests.

@@ -238,7 +238,12 @@ impl Shift<'_> {
 /// Does a step and notes its end.
 async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed, halt: &Halt) {
     let id = step.id.clone();
-    let said = |state: &str| Event::Step { run: run.seen.id.clone(), step: id.clone(), state: state.to_owned() };
+    let said = |state: &str| Event::Step {
+        session: run.terms.session.clone(),
+        run: run.seen.id.clone(),
+        step: id.clone(),
+        state: state.to_owned(),
+    };
     haft.events.send_with(|| said("running"));
     match step::carry(haft, run, &step, (approver, halt)).await {
         Ok(end) => {
@@ -252,20 +257,19 @@ async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed,
             };
             let then = note(haft, step, end).await;
             haft.events.send_with(|| said(if then == Some(Then::Again) { "ready" } else { word }));
+            if then == Some(Then::Tell) {
+                haft.events.send_with(|| said("told"));
+            }
         }
         // The store did not answer: the lease runs out, and whoever finds it looks what is known of its call.
         Err(error) => tracing::warn!(%error, run = run.seen.id, step = id, "a step was left"),
     }
 }
 
-/// Notes an end, and tells who is to be told.
+/// Notes an end.
 async fn note(haft: &Haft, step: Claimed, end: End) -> Option<Then> {
     let (run, id) = (step.run.clone(), step.id.clone());
     match haft.store.end_step(step, end).await {
-        Ok(Then::Tell) => {
-            haft.events.send_with(|| Event::Step { run, step: id, state: "told".to_owned() });
-            Some(Then::Tell)
-        }
         Ok(then) => Some(then),
         Err(error) => {
             tracing::warn!(%error, run, step = id, "a step's end could not be noted");
