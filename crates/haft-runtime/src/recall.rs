@@ -260,6 +260,8 @@ impl Haft {
     /// Clears away what a process left half-made when it died in this call.
     pub async fn sweep(&self, call: &CallId) -> Result<(), CallError> {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
+        // What another machine's process left is not here.
+        let found = found.filter(|(undo, _)| undo.host.as_ref().is_none_or(|host| *host == haft_store::host_name()));
         for step in found.into_iter().flat_map(|(_, steps)| steps) {
             crate::files::sweep(&step.path);
         }
@@ -310,6 +312,14 @@ impl Haft {
         if Path::new(&found.root) != self.workspace.root() {
             return Err(CallError::conflict(format!("{call} belongs to the project {}", found.root))
                 .hint(format!("undo it there: cd {}", found.root)));
+        }
+        // A store can be shared; files and what was in them cannot.
+        if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
+            let here = haft_store::host_name();
+            if *host != here {
+                let message = format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
+                return Err(CallError::conflict(message).hint(format!("run `haft undo {call}` on {host}")));
+            }
         }
         let shown = |path: &Path| self.workspace.shown(path);
         let changes = self.vault.inverse(&found, &steps, &shown)?;

@@ -215,6 +215,7 @@ impl Vault {
             gap: kept.gap.clone(),
             undoes: undoes.map(ToString::to_string),
             undone_by: None,
+            host: None,
         };
         store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)?;
         Ok(kept)

@@ -3,7 +3,7 @@
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::journal::append;
-use crate::{Entry, Mode, Store, StoreError, now_ms};
+use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
 use haft_core::record::Kind;
 use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
@@ -111,6 +111,7 @@ fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
     if let Some(by) = by {
         entry = entry.with("by", by);
     }
+    db.notify(Topic::Approvals);
     append(db, &entry).map(drop)
 }
 
@@ -260,6 +261,7 @@ impl Store {
         self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
+            db.notify(Topic::Approvals);
             db.execute(sql, cells![id, by, outcome]).map(drop)
         })
         .await

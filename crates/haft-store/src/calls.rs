@@ -4,7 +4,7 @@
 use crate::cells;
 use crate::db::{Db, DbResult, Kind};
 use crate::journal::{head, read_record};
-use crate::{ApprovalState, Head, Mode, Record, Store, StoreError, is_alive};
+use crate::{ApprovalState, Head, Mode, Record, Store, StoreError, host};
 use haft_core::CallId;
 use std::collections::HashSet;
 
@@ -170,10 +170,10 @@ fn trace(db: &Db<'_>, call_id: CallId) -> DbResult<Traced> {
         })?;
     let undone_by =
         db.first("SELECT undone_by FROM undo_calls WHERE call_id = ?1", cells![id], |row| row.get(0))?.flatten();
-    let open: Option<(i64, String)> =
-        db.first("SELECT pid, born FROM open_calls WHERE call_id = ?1", cells![id], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+    let sql = "SELECT process, pid, born FROM open_calls WHERE call_id = ?1";
+    let open: Option<(String, i64, String)> =
+        db.first(sql, cells![id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let open = open.map(|(process, pid, born)| host::lives(db, &process, pid, &born)).transpose()?;
     let question = question.and_then(|(word, preview)| Some((ApprovalState::parse(&word)?, preview)));
-    Ok(Traced { call_id, records, question, undone_by, open: open.is_some_and(|(pid, born)| is_alive(pid, &born)) })
+    Ok(Traced { call_id, records, question, undone_by, open: open.unwrap_or(false) })
 }

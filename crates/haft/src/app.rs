@@ -5,12 +5,13 @@ use crate::config::{self, Choices, CommandRule, ConfigError, Doors, Layers, Load
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
+use haft_core::record::Digest;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::secrets::{Secrets, Vault};
 use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
-use haft_store::{Store, StoreError};
+use haft_store::{Kind, Store, StoreError};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -156,12 +157,17 @@ impl Ground {
         Vault::new(data.join("secrets.json"), config.join("secret.key"), passphrase)
     }
 
-    /// Where undo and outputs are kept: beside the store they belong to.
-    fn data_dir(&self, store: &Path) -> PathBuf {
-        if store == self.paths.default_store() {
+    /// Where undo and outputs are kept: beside the store they belong to. Those of a server's store are on this machine,
+    /// as the files are that they are about.
+    pub fn data_dir(&self, store: &Store) -> PathBuf {
+        if store.path() == self.paths.default_store() {
             return self.paths.data_dir().to_owned();
         }
-        let mut dir = store.as_os_str().to_owned();
+        if store.kind() == Kind::Post {
+            let name = Digest::of(store.path().as_os_str().as_encoded_bytes()).to_string();
+            return self.paths.data_dir().join("servers").join(&name[..16]);
+        }
+        let mut dir = store.path().as_os_str().to_owned();
         dir.push(".d");
         PathBuf::from(dir)
     }
@@ -419,6 +425,15 @@ impl App {
         }
         for call in self.block_on(self.store().take_interrupted())? {
             self.block_on(self.haft.sweep(&call.call_id))?;
+            if let Some(host) = &call.host {
+                style::warn(&format!(
+                    "call {} ({}) was interrupted at {}: {host}, which made it, has not been heard of since. What it changed is on {host}, and can be taken back there",
+                    call.call_id,
+                    call.tool,
+                    crate::time::shown(call.at_ms),
+                ));
+                continue;
+            }
             style::warn(&format!(
                 "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
                 call.call_id,
@@ -437,14 +452,15 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         loaded.settings;
     let vault = ground.vault();
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir()).own(vault.file());
-    for suffix in ["", "-wal", "-shm"] {
+    let suffixes: &[&str] = if store.kind() == Kind::Lite { &["", "-wal", "-shm"] } else { &[] };
+    for suffix in suffixes {
         let mut file = store.path().as_os_str().to_owned();
         file.push(suffix);
         workspace = workspace.own(Path::new(&file));
     }
     workspace = roots.read.iter().fold(workspace, |workspace, root| workspace.readable(root));
     workspace = roots.write.iter().fold(workspace, |workspace, root| workspace.writable(root));
-    let mut settings = Settings::with_policy(ground.data_dir(store.path()), loaded.policy);
+    let mut settings = Settings::with_policy(ground.data_dir(&store), loaded.policy);
     settings.chain = loaded.chain;
     settings.undo = undo;
     settings.grant_uses = grant_uses;

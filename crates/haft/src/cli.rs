@@ -42,8 +42,9 @@ pub struct Common {
     /// Project directory [default: found from the working directory].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
     pub root: Option<PathBuf>,
-    /// Where the log and everything else is kept [default: haft.db in the data directory].
-    #[arg(long, global = true, value_name = "PATH", help_heading = "Common")]
+    /// Where the log and everything else is kept: a file, or a server that many share, postgres://… (HAFT_STORE
+    /// keeps a password out of sight) [default: haft.db in the data directory].
+    #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
     /// Session that calls belong to.
     #[arg(long, global = true, env = "HAFT_SESSION", default_value = "default", help_heading = "Common")]
