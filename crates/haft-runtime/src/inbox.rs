@@ -10,7 +10,7 @@ use crate::store_error;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::outcome::{Label, Source};
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
-use haft_store::{Approval, ApprovalState};
+use haft_store::{Approval, ApprovalState, Topic};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -150,10 +150,13 @@ impl Haft {
         let mut events = self.events.listen();
         let mut again = tokio::time::interval(LOOK_AGAIN);
         again.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut elsewhere = self.store.changed_elsewhere(Topic::Approvals);
         let mut approved: Option<tokio::time::Instant> = None;
         loop {
             tokio::select! {
                 _ = again.tick() => {}
+                // A server says at once that somebody decided something; a file does not.
+                Ok(()) = elsewhere.changed() => {}
                 told = events.recv() => match told {
                     Ok(Event::CallEnd { outcome, .. }) if outcome.call_id == *id => return ran(*outcome),
                     Ok(Event::Decided { call_id, .. }) if call_id == *id => {}

@@ -105,7 +105,7 @@ impl Vault {
     }
 
     /// Where a call's images are, free of links if it is there.
-    fn of(&self, call: &CallId) -> PathBuf {
+    pub(crate) fn of(&self, call: &CallId) -> PathBuf {
         let dir = self.dir.join(call.as_str());
         dir.canonicalize().unwrap_or(dir)
     }

@@ -35,6 +35,25 @@ impl Base {
         Ok((Self::Post(line), found_open))
     }
 
+    /// Either, as its name says.
+    pub(crate) fn open(place: &Path) -> Result<Self, StoreError> {
+        let base = match Address::read(place)? {
+            Some(address) => Self::server(address, Arc::default())?,
+            None => Self::file(place)?,
+        };
+        Ok(base.0)
+    }
+
+    /// Either, if it is there, without bringing it up to date.
+    pub(crate) fn unchanged(place: &Path) -> Result<Self, StoreError> {
+        let Some(address) = Address::read(place)? else {
+            let connection = lite::connect_as_it_is(place)?;
+            return Ok(Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) });
+        };
+        let server = RefCell::new(address.dial()?);
+        Ok(Self::Post(Line { server, address, pulse: Arc::default(), mark: Cell::new(0) }))
+    }
+
     /// For jobs.
     pub(crate) fn db(&self) -> Db<'_> {
         match self {

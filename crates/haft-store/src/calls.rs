@@ -52,7 +52,7 @@ pub struct News {
     pub head: i64,
     /// A mark that changes whenever another process has written.
     pub mark: i64,
-    /// The records, if another process has written; else none, whatever this one did.
+    /// The records, if another process has written; else none, whatever this one did. A file's own are among them.
     pub records: Vec<Record>,
 }
 
@@ -81,7 +81,8 @@ impl Store {
         .await
     }
 
-    /// What other processes have added after `after`: at most `limit` records, with this process's own among them.
+    /// What other processes have added after `after`: at most `limit` records. A file does not know whose they are, so
+    /// this process's own are among them; a server does.
     /// Costs next to nothing while none of them writes.
     pub async fn news(&self, after: i64, mark: i64, limit: u32) -> Result<News, StoreError> {
         self.run(Mode::Read, move |db| {
@@ -97,13 +98,18 @@ impl Store {
             if now == mark {
                 return Ok(News { head, mark, records: Vec::new() });
             }
-            let records: Vec<Record> = db.all(
-                "SELECT seq, hash, text FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-                cells![after, limit],
-                read_record,
-            )?;
+            let records: Vec<Record> = match db.kind() {
+                Kind::Lite => {
+                    let sql = "SELECT seq, hash, text FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+                    db.all(sql, cells![after, limit], read_record)?
+                }
+                Kind::Post => {
+                    let sql = "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
+                    db.all(sql, cells![after, limit, db.writer()], read_record)?
+                }
+            };
             // Whoever has not got all of it comes again with the old mark.
-            let all = records.last().is_none_or(|last| last.seq >= head);
+            let all = records.len() < usize::try_from(limit).unwrap_or(usize::MAX) || records.last().is_none_or(|last| last.seq >= head);
             let (head, mark) = if all { (head, now) } else { (records.last().map_or(head, |last| last.seq), mark) };
             Ok(News { head, mark, records })
         })

@@ -382,6 +382,40 @@ impl Row<'_> {
     }
 }
 
+impl Row<'_> {
+    /// Whatever is in a column, to be a parameter elsewhere.
+    pub(crate) fn cell(&self, column: usize) -> DbResult<Cell<'static>> {
+        use postgres::types::Type;
+        let row = match self.0 {
+            Line::Lite(row) => {
+                return Ok(match row.get_ref(column)? {
+                    ValueRef::Null => Cell::Null,
+                    ValueRef::Integer(value) => Cell::Int(value),
+                    ValueRef::Real(value) => Cell::Real(value),
+                    ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned().into()),
+                    ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec().into()),
+                });
+            }
+            Line::Post(row) => row,
+        };
+        let kind = row.columns().get(column).map_or(&Type::UNKNOWN, postgres::Column::type_);
+        let cell = if *kind == Type::INT8 {
+            row.try_get::<_, Option<i64>>(column)?.map(Cell::Int)
+        } else if *kind == Type::INT4 {
+            row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into()))
+        } else if *kind == Type::BOOL {
+            row.try_get::<_, Option<bool>>(column)?.map(|value| Cell::Int(value.into()))
+        } else if *kind == Type::FLOAT8 {
+            row.try_get::<_, Option<f64>>(column)?.map(Cell::Real)
+        } else if *kind == Type::BYTEA {
+            row.try_get::<_, Option<Vec<u8>>>(column)?.map(|bytes| Cell::Bytes(bytes.into()))
+        } else {
+            row.try_get::<_, Option<String>>(column)?.map(|text| Cell::Text(text.into()))
+        };
+        Ok(cell.unwrap_or(Cell::Null))
+    }
+}
+
 /// What columns hold.
 pub trait Held: Sized {
     /// As the embedded database reads it.

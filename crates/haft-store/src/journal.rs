@@ -236,7 +236,7 @@ impl Store {
     }
 }
 
-fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
+pub(crate) fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
     let (mut last, mut broken) = (Head { seq: 0, hash: Digest::ZERO }, None);
     db.each("SELECT seq, text, hash, call_id, kind, session FROM journal ORDER BY seq", &[], |row| {
         match follows(last, row)? {

@@ -9,6 +9,8 @@
 mod approvals;
 mod base;
 mod calls;
+mod check;
+mod copy;
 mod db;
 mod error;
 mod grants;
@@ -25,6 +27,7 @@ mod post;
 mod proposals;
 mod pulse;
 mod requests;
+mod schema;
 mod sessions;
 mod tasks;
 mod tls;
@@ -36,6 +39,8 @@ mod worker;
 
 pub use approvals::{Approval, ApprovalState};
 pub use calls::{News, Traced, Wanted};
+pub use check::{About, Checked, bring_up_to_date, format_of};
+pub use copy::{Copied, CopyError, Progress, copy};
 pub use db::{Cell, Db, DbError, DbResult, Held, Kind, Param, Row};
 pub use error::StoreError;
 pub use heard::HOLDS_MS;

@@ -25,7 +25,7 @@ const SILENT: Duration = Duration::from_secs(15);
 
 /// The lock of whoever writes. A file has one writer at a time, and every job is written for that: what it has looked up
 /// stays so until it commits. The same holds here; and the log has one end, so they would wait for one another anyway.
-const WRITING: i64 = 0x6861_6674;
+pub(crate) const WRITING: i64 = 0x6861_6674;
 
 /// What holds for every connection. Whoever is cut off in the middle of a transaction must not keep the others from
 /// writing for longer than it takes to notice.

@@ -182,10 +182,12 @@ impl Store {
     /// than `max_bytes`. Returns the calls that can no longer be undone. For threads that may block.
     pub fn forget_undo_blocking(&self, since_ms: i64, max_bytes: i64) -> Result<Vec<CallId>, StoreError> {
         self.run_blocking(Mode::Write, move |db| {
+            // Of a store that many share, each machine forgets what it keeps itself.
+            let mine = (db.kind() == Kind::Post).then(host_name);
+            let sql = "SELECT call_id, at_ms, bytes FROM undo_calls WHERE CAST(?1 AS TEXT) IS NULL OR host = ?1
+                       ORDER BY at_ms DESC, call_id DESC";
             let all: Vec<(String, i64, i64)> =
-                db.all("SELECT call_id, at_ms, bytes FROM undo_calls ORDER BY at_ms DESC, call_id DESC", &[], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                })?;
+                db.all(sql, cells![mine], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let mut total = 0_i64;
             let mut gone = Vec::new();
             for (id, at_ms, bytes) in all {

@@ -5,7 +5,6 @@ use crate::config::{self, Choices, CommandRule, ConfigError, Doors, Layers, Load
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
-use haft_core::record::Digest;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::secrets::{Secrets, Vault};
@@ -31,6 +30,11 @@ impl Failure {
     /// What happened.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
     }
 
     /// The exit code that the command line promises.
@@ -159,13 +163,9 @@ impl Ground {
 
     /// Where undo and outputs are kept: beside the store they belong to. Those of a server's store are on this machine,
     /// as the files are that they are about.
-    pub fn data_dir(&self, store: &Store) -> PathBuf {
-        if store.path() == self.paths.default_store() {
+    fn data_dir(&self, store: &Store) -> PathBuf {
+        if store.kind() == Kind::Post || store.path() == self.paths.default_store() {
             return self.paths.data_dir().to_owned();
-        }
-        if store.kind() == Kind::Post {
-            let name = Digest::of(store.path().as_os_str().as_encoded_bytes()).to_string();
-            return self.paths.data_dir().join("servers").join(&name[..16]);
         }
         let mut dir = store.path().as_os_str().to_owned();
         dir.push(".d");

@@ -6,6 +6,7 @@ mod doors;
 mod import;
 mod secret;
 mod shelf;
+mod store;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
@@ -13,6 +14,7 @@ pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use store::{StoreAction, StoreArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -123,6 +125,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Run the examples of tools that are files, and compare what comes out.
     Test(TestArgs),
+    /// Say where the store is, check it, bring it up to date, or copy it to another one.
+    Store(StoreArgs),
     /// Check the machine, the store and the configuration.
     Doctor,
     /// Print a completion script.
