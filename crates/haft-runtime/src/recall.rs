@@ -317,7 +317,8 @@ impl Haft {
         if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
             let here = haft_store::host_name();
             if *host != here {
-                let message = format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
+                let message =
+                    format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
                 return Err(CallError::conflict(message).hint(format!("run `haft undo {call}` on {host}")));
             }
         }

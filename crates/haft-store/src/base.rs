@@ -18,7 +18,7 @@ pub(crate) enum Base {
         care: Cell<Mode>,
     },
     /// A server.
-    Post(Line),
+    Post(Box<Line>),
 }
 
 impl Base {
@@ -32,7 +32,7 @@ impl Base {
     pub(crate) fn server(address: Address, pulse: Arc<Pulse>) -> Result<(Self, bool), StoreError> {
         let (server, found_open) = post::connect(&address)?;
         let line = Line { server: RefCell::new(server), address, pulse, mark: Cell::new(0) };
-        Ok((Self::Post(line), found_open))
+        Ok((Self::Post(Box::new(line)), found_open))
     }
 
     /// Either, as its name says.
@@ -51,7 +51,7 @@ impl Base {
             return Ok(Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) });
         };
         let server = RefCell::new(address.dial()?);
-        Ok(Self::Post(Line { server, address, pulse: Arc::default(), mark: Cell::new(0) }))
+        Ok(Self::Post(Box::new(Line { server, address, pulse: Arc::default(), mark: Cell::new(0) })))
     }
 
     /// For jobs.

@@ -104,12 +104,14 @@ impl Store {
                     db.all(sql, cells![after, limit], read_record)?
                 }
                 Kind::Post => {
-                    let sql = "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
+                    let sql =
+                        "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
                     db.all(sql, cells![after, limit, db.writer()], read_record)?
                 }
             };
             // Whoever has not got all of it comes again with the old mark.
-            let all = records.len() < usize::try_from(limit).unwrap_or(usize::MAX) || records.last().is_none_or(|last| last.seq >= head);
+            let all = records.len() < usize::try_from(limit).unwrap_or(usize::MAX)
+                || records.last().is_none_or(|last| last.seq >= head);
             let (head, mark) = if all { (head, now) } else { (records.last().map_or(head, |last| last.seq), mark) };
             Ok(News { head, mark, records })
         })

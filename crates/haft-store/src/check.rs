@@ -94,7 +94,8 @@ fn check(db: &Db<'_>) -> DbResult<Checked> {
             None
         }
     };
-    let there = |table: &str, column: &str| all.iter().any(|known| known.name == table && known.column(column).is_some());
+    let there =
+        |table: &str, column: &str| all.iter().any(|known| known.name == table && known.column(column).is_some());
     for (child, of, parent, id) in BELONGS {
         if there(child, of) && there(parent, id) {
             let sql = format!(

@@ -140,7 +140,9 @@ impl Work<'_> {
         self.read(head(&self.from))?;
         self.written(match self.to.kind() {
             Kind::Lite => self.to.batch("BEGIN IMMEDIATE"),
-            Kind::Post => self.to.batch(&format!("{patient}; BEGIN; SELECT pg_advisory_xact_lock({})", crate::post::WRITING)),
+            Kind::Post => {
+                self.to.batch(&format!("{patient}; BEGIN; SELECT pg_advisory_xact_lock({})", crate::post::WRITING))
+            }
         })
     }
 

@@ -29,8 +29,7 @@ pub enum DbError {
 pub(crate) fn is_loss(error: &postgres::Error) -> bool {
     let code = error.code().map(postgres::error::SqlState::code);
     let broken = || {
-        error.is_closed()
-            || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+        error.is_closed() || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
     };
     code.map_or_else(broken, |code| code.starts_with("57P") || code.starts_with("08") || code == "25P03")
 }
@@ -248,7 +247,7 @@ fn walk(
     look: &mut dyn FnMut(&Row<'_>) -> DbResult<bool>,
 ) -> DbResult<()> {
     use postgres::fallible_iterator::FallibleIterator;
-    let mut rows = client.query_raw(statement, refs(cells).into_iter())?;
+    let mut rows = client.query_raw(statement, refs(cells))?;
     while let Some(row) = rows.next()? {
         if !look(&Row(Line::Post(&row)))? {
             break;

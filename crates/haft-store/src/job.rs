@@ -85,9 +85,9 @@ impl<T: Send, F: FnOnce(Result<T, StoreError>) + Send> Work for Errand<T, F> {
 
     fn tell(self: Box<Self>, done: Result<(), StoreError>) {
         let Self { came, tell, .. } = *self;
-        tell(match (came, done) {
-            // A connection that was lost is why a job failed, whatever it says itself.
-            (_, Err(error @ (StoreError::Lost { .. } | StoreError::Uncertain { .. }))) => Err(error),
+        // A connection that was lost is why a job failed, whatever it says itself.
+        let lost = matches!(done, Err(StoreError::Lost { .. } | StoreError::Uncertain { .. }));
+        tell(match (came.filter(|_| !lost), done) {
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
             (Some(Ok(value)), Ok(())) => Ok(value),
             // Nobody tried it, and yet it was committed: never.

@@ -103,7 +103,9 @@ impl Tls {
             }
             (None, _) => {
                 let verifier = rustls_platform_verifier::Verifier::new(provider.clone());
-                Some(Arc::new(verifier.map_err(|error| format!("this machine's certificates cannot be used: {error}"))?))
+                Some(Arc::new(
+                    verifier.map_err(|error| format!("this machine's certificates cannot be used: {error}"))?,
+                ))
             }
         };
         if let (Some(chain), Wanted::VerifyFull) = (&chain, self.wanted) {

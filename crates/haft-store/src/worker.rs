@@ -379,5 +379,7 @@ impl Desk {
 }
 
 fn tell(batch: Vec<Job>, done: &Result<(), StoreError>) {
-    batch.into_iter().for_each(|job| job.tell(done.clone()));
+    for job in batch {
+        job.tell(done.clone());
+    }
 }

@@ -63,7 +63,9 @@ impl Gateway {
         match self.haft.store().ails() {
             None => json!({ "status": "ok", "version": version }),
             // Where it is and what it said is the operator's to know.
-            Some(_) => json!({ "status": "degraded", "version": version, "store": "does not answer; calls wait for it" }),
+            Some(_) => {
+                json!({ "status": "degraded", "version": version, "store": "does not answer; calls wait for it" })
+            }
         }
     }
 }

@@ -85,7 +85,12 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     let store = match ground.store() {
         Ok(store) => store,
         Err(failure) => {
-            findings.push(finding("store", Health::Bad, failure.message(), failure.hint().unwrap_or("`haft log` says more")));
+            findings.push(finding(
+                "store",
+                Health::Bad,
+                failure.message(),
+                failure.hint().unwrap_or("`haft log` says more"),
+            ));
             return (findings, false);
         }
     };

@@ -58,7 +58,8 @@ fn check(common: &Common, store: &Store) -> Result<u8, Failure> {
     let (about, found) = (runtime.block_on(store.about())?, runtime.block_on(store.check())?);
     let sound = found.problems.is_empty();
     if common.json() {
-        let tables: serde_json::Map<_, _> = found.tables.iter().map(|(name, rows)| (name.clone(), json!(rows))).collect();
+        let tables: serde_json::Map<_, _> =
+            found.tables.iter().map(|(name, rows)| (name.clone(), json!(rows))).collect();
         style::json(&json!({
             "ok": sound, "store": store.path(), "database": about.database, "format": about.format,
             "head": found.head, "tables": tables, "problems": found.problems,
@@ -74,9 +75,18 @@ fn check(common: &Common, store: &Store) -> Result<u8, Failure> {
         found.tables.len(),
     ));
     if let Some(head) = found.head {
-        style::out(&format!("{} {} records, head {}:{}", paint(GOOD, "the chain holds:"), head.seq, head.seq, head.hash));
+        style::out(&format!(
+            "{} {} records, head {}:{}",
+            paint(GOOD, "the chain holds:"),
+            head.seq,
+            head.seq,
+            head.hash
+        ));
     }
-    found.problems.iter().for_each(|problem| style::out(&format!("{} {}", paint(BAD, "wrong:"), style::inert(problem))));
+    found
+        .problems
+        .iter()
+        .for_each(|problem| style::out(&format!("{} {}", paint(BAD, "wrong:"), style::inert(problem))));
     Ok(u8::from(!sound))
 }
 
@@ -97,8 +107,11 @@ fn copy(common: &Common, ground: &Ground, from: &str, to: &str) -> Result<u8, Fa
     let copied = done.map_err(failed)?;
     let rows: i64 = copied.tables.iter().map(|(_, rows)| rows).sum();
     if common.json() {
-        let tables: serde_json::Map<_, _> = copied.tables.iter().map(|(name, rows)| (name.clone(), json!(rows))).collect();
-        style::json(&json!({ "from": haft_store::shown(&from), "to": haft_store::shown(&to), "tables": tables, "head": copied.head }));
+        let tables: serde_json::Map<_, _> =
+            copied.tables.iter().map(|(name, rows)| (name.clone(), json!(rows))).collect();
+        style::json(
+            &json!({ "from": haft_store::shown(&from), "to": haft_store::shown(&to), "tables": tables, "head": copied.head }),
+        );
         return Ok(0);
     }
     let head = copied.head;
@@ -109,7 +122,9 @@ fn copy(common: &Common, ground: &Ground, from: &str, to: &str) -> Result<u8, Fa
         head.seq,
         head.hash,
     ));
-    style::note("what undoes earlier calls, and their full outputs, are files of this machine's and stay where they are");
+    style::note(
+        "what undoes earlier calls, and their full outputs, are files of this machine's and stay where they are",
+    );
     Ok(0)
 }
 

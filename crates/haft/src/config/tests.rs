@@ -139,7 +139,9 @@ fn a_store_can_be_a_server_and_its_password_is_not_shown() {
     let shown = format!("{} {}", show(&loaded), show_text(&loaded));
     assert!(shown.contains("postgres://me@host/db") && !shown.contains("secret"), "{shown}");
     let said = error("store: mysql://me:secret@host/db\n");
-    assert!(said.starts_with("~/.config/haft/config.yml:1:8: haft knows files and PostgreSQL servers, and not a store at a `mysql` URL"));
+    assert!(said.starts_with(
+        "~/.config/haft/config.yml:1:8: haft knows files and PostgreSQL servers, and not a store at a `mysql` URL"
+    ));
     assert!(!said.contains("secret"));
 }
 
