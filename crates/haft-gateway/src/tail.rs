@@ -3,7 +3,8 @@
 use crate::gateway::Shared;
 use crate::lines;
 use haft_core::{CallId, SessionId};
-use haft_store::{Approval, Kind, Record, Topic};
+use haft_runtime::Resolution;
+use haft_store::{Approval, ApprovalState, Kind, Record, Topic};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -84,6 +85,10 @@ async fn tell(gateway: &Shared, record: &Record) {
     if body["kind"] == "approval" && (body["said"] == "approved" || body["said"] == "rejected") {
         gateway.hub.hand_over(&call);
     }
+    if body["kind"] == "approval" && body["said"] == "allowed" {
+        carry_out(gateway, &call, body["by"].as_str().unwrap_or_default()).await;
+        return;
+    }
     if gateway.hub.is_own(&call) {
         return;
     }
@@ -132,6 +137,21 @@ async fn question(gateway: &Shared, call: &CallId, body: &Value) {
     let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
     asked_again(gateway, &asked);
     (gateway.options.waiting)(call.as_str(), &asked.preview);
+}
+
+/// Runs what somebody on another machine allowed, if it is about this one. A door that waits for it does that itself.
+async fn carry_out(gateway: &Shared, call: &CallId, by: &str) {
+    if gateway.work.active.lock().is_ok_and(|active| active.contains_key(call)) {
+        return;
+    }
+    let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
+    let open = asked.state == ApprovalState::Pending && asked.consent.as_deref() == Some(by);
+    let here = asked.host.is_some() && asked.elsewhere().is_none();
+    if !open || !here || std::path::Path::new(&asked.root) != gateway.haft.workspace().root() {
+        return;
+    }
+    let (haft, halt, by) = (gateway.haft.clone(), gateway.work.halt.narrowed(), by.to_owned());
+    gateway.work.tasks.spawn(async move { haft.decide(&asked.id, &by, Resolution::Once, &halt).await });
 }
 
 /// Says that a stored question waits, or is another one now.

@@ -74,7 +74,7 @@ impl Haft {
         self.store_question(pending, question).await?;
         // Counted from here: asking at the door is part of the wait.
         let until = tokio::time::Instant::now() + patience;
-        let elsewhere = self.decided(pending);
+        let elsewhere = self.decided(pending, question);
         tokio::pin!(elsewhere);
         let asked = tokio::select! {
             said = approver.ask(question) => said,
@@ -143,7 +143,7 @@ impl Haft {
     }
 
     /// Waits until somebody else has decided about a call: what came of it if it ran, or why it did not.
-    async fn decided(&self, pending: &Pending) -> Result<Heard, Stop> {
+    async fn decided(&self, pending: &Pending, question: &Question) -> Result<Heard, Stop> {
         let ran = |outcome: Outcome| Ok(Heard::Elsewhere(Box::new(outcome)));
         let checked = pending.checked();
         let id = &checked.call().id;
@@ -166,6 +166,14 @@ impl Haft {
             }
             let Ok(Some(found)) = self.store.approval(id.as_str()).await else { continue };
             match found.state {
+                // Said where the files are not: it is for this door to run it.
+                ApprovalState::Pending if found.consent.is_some() => {
+                    let by = found.consent.unwrap_or_default();
+                    let won = self.claim(question, &by, &Said::Once).await;
+                    if won.map_err(|error| stopped(pending, error))? {
+                        return Ok(Heard::Said(Said::Once));
+                    }
+                }
                 ApprovalState::Pending => {}
                 ApprovalState::Approved => {
                     let since = *approved.get_or_insert_with(tokio::time::Instant::now);
@@ -224,6 +232,8 @@ impl Haft {
             origin: origin.and_then(|value| value.as_str().map(str::to_owned)),
             caller: call.caller.agent.clone(),
             sources: question.sources.clone(),
+            host: None,
+            consent: None,
         }
     }
 

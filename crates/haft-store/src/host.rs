@@ -24,7 +24,9 @@ pub(crate) const TABLES: Step = Step::alike(
         mark INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     ALTER TABLE open_calls ADD COLUMN process TEXT NOT NULL DEFAULT '';
-    ALTER TABLE undo_calls ADD COLUMN host TEXT;",
+    ALTER TABLE undo_calls ADD COLUMN host TEXT;
+    ALTER TABLE approvals ADD COLUMN host TEXT;
+    ALTER TABLE approvals ADD COLUMN consent TEXT;",
 );
 
 /// The machine's name, as people know it.
@@ -35,15 +37,26 @@ pub fn host_name() -> String {
     if name.is_empty() { "somewhere".to_owned() } else { name }
 }
 
+/// This machine, whatever was started on it since: its name, and what tells it from others of that name.
+pub(crate) fn machine() -> &'static str {
+    static MACHINE: OnceLock<String> = OnceLock::new();
+    MACHINE.get_or_init(|| {
+        let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        format!("{}/{}", host_name(), short(id.trim()))
+    })
+}
+
+fn short(text: &str) -> String {
+    Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// This host: its name, and what tells it from others of that name.
 fn host() -> &'static str {
     static HOST: OnceLock<String> = OnceLock::new();
     HOST.get_or_init(|| {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let seen = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let digest = Sha256::digest(format!("{} {}", boot.trim(), seen.display()));
-        let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}/{short}", host_name())
+        format!("{}/{}", host_name(), short(&format!("{} {}", boot.trim(), seen.display())))
     })
 }
 

@@ -44,6 +44,8 @@ fn question() -> Approval {
         origin: None,
         caller: None,
         sources: vec!["web".to_owned()],
+        host: None,
+        consent: None,
     }
 }
 
