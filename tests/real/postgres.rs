@@ -2,7 +2,7 @@
 //! of one's own for tests that stop it, cut it off or give it a certificate.
 
 use postgres::{Client, NoTls};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -63,7 +63,7 @@ impl Drop for Database {
 
 /// A server of one's own.
 pub(crate) struct Server {
-    dir: tempfile::TempDir,
+    pub(crate) dir: tempfile::TempDir,
     bin: PathBuf,
     /// What it is started with.
     pub(crate) options: String,
@@ -89,17 +89,15 @@ impl Server {
         let mut make = server.command("initdb");
         make.args(["-A", "trust", "-U", "haft", "-E", "UTF8", "-N", "-D"]).arg(server.data());
         assert!(make.status().unwrap().success(), "initdb failed");
+        // Whom it listens to is for a test to say; where it listens is a network of the test's own.
+        let rules = "local all all trust\nhost all all samenet trust\n";
+        std::fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
         server.up();
         Some(server)
     }
 
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
-    }
-
-    /// Where its socket is, and where a test may put files for it.
-    pub(crate) fn dir(&self) -> &Path {
-        self.dir.path()
     }
 
     pub(crate) fn address(&self) -> String {

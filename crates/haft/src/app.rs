@@ -12,6 +12,7 @@ use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Kind, Store, StoreError};
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,7 +130,17 @@ impl Ground {
 
     /// Opens the store.
     pub fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open_for_one_call(&self.layers.store()?)?)
+        self.opened(Store::open_for_one_call(&self.layers.store()?)?)
+    }
+
+    /// A file's directory is made along with it. What a server's store leaves on this machine needs one, too.
+    fn opened(&self, store: Store) -> Result<Store, Failure> {
+        if store.kind() == Kind::Post {
+            let dir = self.paths.data_dir();
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+            made.map_err(|error| CallError::internal(format!("{}: {error}", dir.display())))?;
+        }
+        Ok(store)
     }
 
     /// Joins the layers, looking up in the store whether the project's counts.
@@ -271,7 +282,7 @@ impl App {
     fn on(common: &Common, ground: &Ground, life: Life) -> Result<Self, Failure> {
         let store = match life {
             Life::OneCall => ground.store()?,
-            Life::Stays(_) => Store::open(&ground.layers.store()?)?,
+            Life::Stays(_) => ground.opened(Store::open(&ground.layers.store()?)?)?,
         };
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));

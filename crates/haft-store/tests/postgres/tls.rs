@@ -32,10 +32,10 @@ fn who_answers_is_verified_as_far_as_it_was_asked_for() {
     }
     let Some(server) = Server::start("", &[]) else { return };
     // The server takes only a key that is its own.
-    let (cert, key) = (server.dir().join("server.pem"), server.dir().join("server.key"));
+    let (cert, key) = (server.dir.path().join("server.pem"), server.dir.path().join("server.key"));
     std::fs::copy(keys.path().join("server.pem"), &cert).unwrap();
     std::fs::copy(keys.path().join("server.key"), &key).unwrap();
-    let owner = std::fs::metadata(server.dir()).unwrap();
+    let owner = std::fs::metadata(server.dir.path()).unwrap();
     std::os::unix::fs::chown(&key, Some(std::os::unix::fs::MetadataExt::uid(&owner)), None).unwrap();
     std::os::unix::fs::chown(&cert, Some(std::os::unix::fs::MetadataExt::uid(&owner)), None).unwrap();
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();

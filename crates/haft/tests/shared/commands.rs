@@ -24,7 +24,7 @@ fn a_task_in_the_background_finds_the_store() {
     let Some(database) = Database::new() else { return };
     let here = Machine::new(database.address());
     let args = json!({"command": "echo done > b.txt", "background": true});
-    let started = here.json(&["call", "shell.run", &args.to_string(), "--yes"]);
+    let started = here.json(&["call", "shell.exec", &args.to_string(), "--yes"]);
     assert_eq!(started["success"], true, "{started:#}");
     let id = started["call_id"].as_str().unwrap();
     crate::until(|| here.root().join("b.txt").exists().then_some(()));

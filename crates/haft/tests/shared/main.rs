@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod commands;
+mod cut;
 mod gateways;
 #[path = "../../../../tests/real/postgres.rs"]
 mod real;

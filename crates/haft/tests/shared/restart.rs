@@ -15,7 +15,7 @@ fn calls_wait_for_a_server_that_restarts_and_none_is_lost_or_doubled() {
         let calls = scope.spawn(|| {
             let one = |number: usize| {
                 let command = format!("echo {number} >> ledger");
-                gateway.call("shell.run", json!({ "command": command }), 0)
+                gateway.call("shell.exec", json!({ "command": command }), 0)
             };
             (0..40).map(one).collect::<Vec<_>>()
         });
