@@ -6,6 +6,7 @@ mod doors;
 mod import;
 mod secret;
 mod shelf;
+mod store;
 mod work;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
@@ -14,6 +15,7 @@ pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use store::{StoreAction, StoreArgs};
 pub use work::{Became, PipelineAction, PipelineArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -44,8 +46,9 @@ pub struct Common {
     /// Project directory [default: found from the working directory].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
     pub root: Option<PathBuf>,
-    /// Where the log and everything else is kept [default: haft.db in the data directory].
-    #[arg(long, global = true, value_name = "PATH", help_heading = "Common")]
+    /// Where the log and everything else is kept: a file, or a server that many share, postgres://… (HAFT_STORE
+    /// keeps a password out of sight) [default: haft.db in the data directory].
+    #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
     /// Session that calls belong to.
     #[arg(long, global = true, env = "HAFT_SESSION", default_value = "default", help_heading = "Common")]
@@ -128,6 +131,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Run the examples of tools that are files, and compare what comes out.
     Test(TestArgs),
+    /// Say where the store is, check it, bring it up to date, or copy it to another one.
+    Store(StoreArgs),
     /// Check the machine, the store and the configuration.
     Doctor,
     /// Print a completion script.

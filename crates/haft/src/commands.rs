@@ -20,6 +20,7 @@ mod reference;
 mod secret;
 mod serve;
 mod setup;
+mod store;
 mod test;
 mod tools;
 mod trust;
@@ -73,6 +74,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),
         Command::Test(args) => test::run(&App::open(common)?, &args),
+        Command::Store(args) => store::run(common, args.action),
         Command::Doctor => Ok(doctor::run(common)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man { command } => reference::man(command.as_deref()),
