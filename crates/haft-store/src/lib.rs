@@ -34,6 +34,7 @@ pub use db::{Cell, Db, DbError, DbResult, Held, Kind, Param, Row};
 pub use error::StoreError;
 pub use heard::HOLDS_MS;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
+pub use memory::{Added, By, Document, Edit, HeldPiece, MemoryNews, Remembered, Restored, ShownPiece};
 pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};

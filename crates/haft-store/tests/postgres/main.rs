@@ -11,6 +11,8 @@ mod calls;
 mod decisions;
 #[path = "../store/journal.rs"]
 mod journal;
+#[path = "../store/memory.rs"]
+mod memory;
 
 use haft_store::Store;
 use postgres::{Client, NoTls};
