@@ -7,6 +7,7 @@ pub mod catalogue;
 mod create;
 pub mod file;
 pub mod media;
+pub mod memory;
 pub mod process;
 pub(crate) mod running;
 pub mod session;
@@ -32,6 +33,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(api::all());
     tools.extend(browser::all());
     tools.extend(media::all());
+    tools.extend(memory::all());
     tools
 });
 

@@ -27,16 +27,10 @@ pub struct Entry {
     pub vector: Option<Vec<i8>>,
 }
 
-/// What is known of a place.
-#[derive(Debug, Clone)]
-struct Place {
-    entry: Entry,
-}
-
 /// Pieces that can be found.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    places: Vec<Place>,
+    places: Vec<Entry>,
     by_id: HashMap<i64, usize>,
     postings: Postings,
     vectors: Vectors,
@@ -78,9 +72,23 @@ impl Index {
         self.by_id.is_empty()
     }
 
-    /// How many pieces have no vector.
-    pub fn without_vector(&self) -> usize {
-        self.by_id.values().filter(|place| !self.vectors.has(**place)).count()
+    /// Up to so many pieces that have no vector, oldest first.
+    pub fn missing(&self, most: usize) -> Vec<i64> {
+        let all = self.places.iter().enumerate();
+        let missing = all.filter(|(place, _)| !self.vectors.has(*place) && self.postings.is_alive(*place));
+        missing.map(|(_, place)| place.id).take(most).collect()
+    }
+
+    /// Whether a piece is there.
+    pub fn has(&self, id: i64) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Gives a piece its vector.
+    pub fn set_vector(&mut self, id: i64, vector: &[i8]) {
+        if let Some(place) = self.by_id.get(&id) {
+            self.vectors.set(*place, vector);
+        }
     }
 
     /// Adds a piece, in place of one with its number.
@@ -95,7 +103,7 @@ impl Index {
         // Held once is enough.
         entry.words = Counted::default();
         self.by_id.insert(entry.id, place);
-        self.places.push(Place { entry });
+        self.places.push(entry);
     }
 
     /// Takes a piece out.
@@ -107,7 +115,7 @@ impl Index {
 
     /// The pieces of a namespace.
     pub fn ids_of(&self, namespace: u32) -> Vec<i64> {
-        let of = |(id, place): (&i64, &usize)| (self.places[*place].entry.namespace == namespace).then_some(*id);
+        let of = |(id, place): (&i64, &usize)| (self.places[*place].namespace == namespace).then_some(*id);
         self.by_id.iter().filter_map(of).collect()
     }
 
@@ -132,7 +140,7 @@ impl Index {
             let Some(source) = Source::of(*score, cosine, asked.weights.like) else { continue };
             let keyword = if most > 0.0 { score / most } else { 0.0 };
             let score = asked.weights.score(keyword, cosine, cosines.is_some());
-            let entry = &self.places[number].entry;
+            let entry = &self.places[number];
             if score < least || !self.postings.is_alive(number) || !(asked.wanted)(entry) {
                 continue;
             }
@@ -143,11 +151,8 @@ impl Index {
             }
         }
         cut(&mut best, asked.limit);
-        let hit = |(score, _, number, source): (f32, i64, usize, Source)| Hit {
-            id: self.places[number].entry.id,
-            score,
-            source,
-        };
+        let hit =
+            |(score, _, number, source): (f32, i64, usize, Source)| Hit { id: self.places[number].id, score, source };
         best.into_iter().map(hit).collect()
     }
 }
@@ -193,7 +198,7 @@ mod tests {
         assert!(found(&index, "zebra", None).is_empty());
         index.insert(entry(2, "the fish", None));
         assert_eq!(found(&index, "dog", None), [(5, Source::Keyword)]);
-        assert_eq!((index.len(), index.without_vector()), (4, 4));
+        assert_eq!((index.len(), index.missing(9)), (4, vec![1, 3, 5, 2]));
         assert!(found(&index, "", None).is_empty() && found(&index, "unheard", None).is_empty());
     }
 
@@ -204,7 +209,7 @@ mod tests {
         index.insert(entry(2, "car", Some(&[0.9, 0.2, 0.0])));
         index.insert(entry(3, "pear", Some(&[0.0, 0.1, 1.0])));
         assert_eq!(found(&index, "car", Some(&[1.0, 0.2, 0.0])), [(2, Source::Both), (1, Source::Vector)]);
-        assert_eq!(index.without_vector(), 0);
+        assert!(index.missing(9).is_empty());
         assert_eq!(index.ids_of(0).len(), 3);
     }
 }

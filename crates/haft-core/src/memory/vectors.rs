@@ -13,14 +13,16 @@ pub fn narrowed(vector: &[f32]) -> Vec<i8> {
 pub(super) struct Vectors {
     dims: usize,
     data: Vec<i8>,
-    /// One over each vector's length; zero where there is none.
+    /// One over each vector's length; zero where there is none, or one without a direction.
     inverse: Vec<f32>,
+    filled: Vec<bool>,
 }
 
 impl Vectors {
     /// Room for one more, empty.
     pub(super) fn grow(&mut self) {
         self.inverse.push(0.0);
+        self.filled.push(false);
         self.data.resize(self.inverse.len() * self.dims, 0);
     }
 
@@ -31,22 +33,23 @@ impl Vectors {
             self.data.resize(self.inverse.len() * self.dims, 0);
         }
         let length = length(vector);
-        let (Some(inverse), true) = (self.inverse.get_mut(place), vector.len() == self.dims && length > 0.0) else {
+        let (Some(inverse), true) = (self.inverse.get_mut(place), vector.len() == self.dims) else {
             return false;
         };
-        *inverse = length.recip();
+        *inverse = if length > 0.0 { length.recip() } else { 0.0 };
+        self.filled[place] = true;
         self.data[place * self.dims..(place + 1) * self.dims].copy_from_slice(vector);
         true
     }
 
     pub(super) fn clear(&mut self, place: usize) {
-        if let Some(inverse) = self.inverse.get_mut(place) {
-            *inverse = 0.0;
+        if let (Some(inverse), Some(filled)) = (self.inverse.get_mut(place), self.filled.get_mut(place)) {
+            (*inverse, *filled) = (0.0, false);
         }
     }
 
     pub(super) fn has(&self, place: usize) -> bool {
-        self.inverse.get(place).is_some_and(|inverse| *inverse > 0.0)
+        self.filled.get(place).is_some_and(|filled| *filled)
     }
 
     /// The cosine between a question and the vector of each place; zero where there is none.
@@ -94,7 +97,7 @@ mod tests {
         let back: Vec<f32> = turn.iter().map(|x| x * -3.0).collect();
         assert!(vectors.set(0, &narrowed(&turn)) && vectors.set(2, &narrowed(&back)));
         assert!(!vectors.set(1, &[1, 2, 3]), "of another model");
-        assert!(!vectors.set(1, &[0; 20]), "no direction");
+        assert!(vectors.set(3, &[0; 20]) && vectors.has(3), "without a direction it is like nothing");
         let cosines = vectors.cosines(&narrowed(&turn));
         assert!((cosines[0] - 1.0).abs() < 0.01 && (cosines[2] + 1.0).abs() < 0.01);
         assert!(cosines[1].abs() < f32::EPSILON && cosines[3].abs() < f32::EPSILON);

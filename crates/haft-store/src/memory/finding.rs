@@ -145,20 +145,18 @@ impl Store {
         .await
     }
 
-    /// Pieces after a piece that have no vector of a model: what to make one of.
-    pub async fn memory_without_vector(
-        &self,
-        model: String,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
+    /// What to make vectors of, for these pieces: each with the headings above it. What is gone is left out.
+    pub async fn memory_texts(&self, ids: Vec<i64>) -> Result<Vec<(i64, String)>, StoreError> {
         self.run(Mode::Read, move |db| {
-            let sql = "SELECT id, heading, text FROM memory_pieces WHERE id > ?1 AND (model IS NULL OR model <> ?2)
-                       ORDER BY id LIMIT ?3";
-            db.all(sql, cells![after, model, limit], |row| {
-                let (heading, text): (String, String) = (row.get(1)?, row.get(2)?);
-                Ok((row.get(0)?, if heading.is_empty() { text } else { format!("{heading}\n{text}") }))
-            })
+            let mut all = Vec::with_capacity(ids.len());
+            for id in ids {
+                let sql = "SELECT heading, text FROM memory_pieces WHERE id = ?1";
+                all.extend(db.first(sql, cells![id], |row| {
+                    let (heading, text): (String, String) = (row.get(0)?, row.get(1)?);
+                    Ok((id, if heading.is_empty() { text } else { format!("{heading}\n{text}") }))
+                })?);
+            }
+            Ok(all)
         })
         .await
     }

@@ -72,7 +72,8 @@ fn what_stays_keeps_its_vector_and_what_is_gone_is_gone_at_once() {
     let paragraph = |word: &str| format!("{word} ").repeat(100);
     let (one, two, three) = (paragraph("one"), paragraph("two"), paragraph("three"));
     write(&scene.store, "user", &format!("# A\n{one}\n# B\n{two}\n"), 1);
-    let missing = wait(scene.store.memory_without_vector("m".to_owned(), 0, 10)).unwrap();
+    let ids = all_pieces(&scene.store).into_iter().map(|(_, id, _)| id).chain([-1]).collect();
+    let missing = wait(scene.store.memory_texts(ids)).unwrap();
     assert_eq!(missing.len(), 2);
     assert!(missing[0].1.starts_with("A\n# A\none"), "{}", missing[0].1);
     let vectors = missing.iter().map(|(id, _)| (*id, narrowed(&[0.5, -1.0]))).collect();
@@ -93,7 +94,8 @@ fn what_stays_keeps_its_vector_and_what_is_gone_is_gone_at_once() {
     told.sort_unstable();
     assert_eq!((news.documents.len(), told), (1, ids));
     // Of another model none has a vector.
-    assert_eq!(wait(scene.store.memory_without_vector("n".to_owned(), 0, 10)).unwrap().len(), 2);
+    let theirs = wait(scene.store.memory_news((0, 0), 0, Some("n".to_owned()))).unwrap();
+    assert!(theirs.pieces.len() == 2 && theirs.pieces.iter().all(|piece| piece.entry.vector.is_none()));
     let shown = wait(scene.store.memory_pieces(vec![now[0].1, -1])).unwrap();
     assert_eq!(shown.len(), 1);
     assert!(shown[0].around.iter().flatten().count() == 1);
