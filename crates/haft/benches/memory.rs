@@ -1,7 +1,7 @@
 //! What memory costs and how well it finds: whole calls over 100 000 pieces, beside the database's own full-text search
 //! over the same; and a labelled set. Prints one JSON object. `cargo bench -p haft --bench memory -- --json`
 //!
-//! The table of word vectors is made from the wheel that `HAFT_WORDLLAMA` names, or fetched.
+//! The table of word vectors is made from the wheel that `HAFT_TEST_WORDLLAMA` names, or fetched.
 
 #![expect(clippy::print_stdout, reason = "the numbers are its output")]
 
@@ -33,7 +33,7 @@ pub(crate) struct Labelled {
 fn main() -> Result<()> {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let file = table_file(&dir.path().join("data"));
-    match std::env::var_os("HAFT_WORDLLAMA") {
+    match std::env::var_os("HAFT_TEST_WORDLLAMA") {
         Some(wheel) => setup::install(Path::new(&wheel), &file)?,
         None => setup::fetch(&file)?,
     };

@@ -21,7 +21,7 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { k1: 1.2, b: 0.75, meaning: 0.3, like: 0.35 }
+        Self { k1: 1.2, b: 0.75, meaning: 0.3, like: 0.3 }
     }
 }
 

@@ -85,3 +85,29 @@ fn documents_speak_of_memory_in_their_own_words() {
     ]);
     assert!(flynn.code == 0 && flynn.stdout.contains("knowledge:1 (keyword"), "{}{}", flynn.stdout, flynn.stderr);
 }
+
+#[test]
+fn the_real_word_vectors_find_by_meaning() {
+    let Some(wheel) = crate::needs::need("HAFT_TEST_WORDLLAMA") else { return };
+    let env = Env::new();
+    let made = env.run(&["memory", "setup", "--from", wheel.to_str().unwrap()]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    for (name, text) in [
+        ("transport", "Drives an old car to the office every day."),
+        ("food", "Cooks pasta with tomatoes."),
+        ("work", "The compiler reports a type error."),
+    ] {
+        assert_eq!(write(&env, name, text.as_bytes()).0, 0);
+    }
+    let first = |query: &str| {
+        let data = env.run(&["memory", "search", query, "--json"]).json();
+        assert_eq!(data["warnings"], serde_json::Value::Null, "{data}");
+        let hit = &data["data"]["results"][0];
+        format!("{} {}", hit["namespace"].as_str().unwrap_or("-"), hit["source"].as_str().unwrap_or("-"))
+    };
+    assert_eq!(first("automobile vehicle"), "transport vector");
+    assert_eq!(first("recipe for spaghetti dinner"), "food vector");
+    assert_eq!(first("pasta"), "food both");
+    // Its words are not those of any word, and still nothing is an error.
+    assert_eq!(first("zzzzqqq"), "- -");
+}
