@@ -40,7 +40,9 @@ fn main() -> Result<()> {
     let set = labelled()?;
     let table = Table::read(&file).ok_or("the table is not there")?;
     if std::env::args().any(|arg| arg == "--tune") {
-        quality::tuned(&set, &table).iter().for_each(|(meaning, ndcg)| println!("meaning {meaning}: nDCG {ndcg:.4}"));
+        for (meaning, ndcg) in quality::tuned(&set, &table) {
+            println!("meaning {meaning}: nDCG {ndcg:.4}");
+        }
     }
     let mut numbers = quality::measured(&set, &table);
     let ground = Ground::new(dir.path(), set)?;

@@ -4,6 +4,7 @@ use super::report::{Row, table};
 use crate::sh;
 use anyhow::{Context, Result};
 use serde_json::Value;
+use std::fmt::Write as _;
 
 const SEARCH_MS: f64 = 8.0;
 const INDEX_PER_S: f64 = 2000.0;
@@ -60,7 +61,7 @@ fn quality(numbers: &Value) -> Result<String> {
         ("**what memory.search does**", "hybrid"),
     ] {
         let (recall, ndcg) = (number(numbers, &format!("{name}_recall"))?, number(numbers, &format!("{name}_ndcg"))?);
-        text.push_str(&format!("| {what} | {recall:.3} | {ndcg:.3} |\n"));
+        writeln!(text, "| {what} | {recall:.3} | {ndcg:.3} |")?;
     }
     Ok(text)
 }

@@ -115,7 +115,9 @@ impl Counted {
     /// Counts the words of several texts together.
     pub fn of(texts: &[&str]) -> Self {
         let mut all = Vec::new();
-        texts.iter().for_each(|text| words(text, |word| all.push(hash(word))));
+        for text in texts {
+            words(text, |word| all.push(hash(word)));
+        }
         let length = u32::try_from(all.len()).unwrap_or(u32::MAX);
         all.sort_unstable();
         let mut counted: Vec<(u32, u8)> = Vec::with_capacity(all.len());
