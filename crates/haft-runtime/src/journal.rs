@@ -6,6 +6,10 @@ use haft_core::secret::mask;
 use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Hold, Outcome};
 use haft_store::{Entry, Store, StoreError};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// What is known of a step that is somebody's is true for so long, and much longer.
+const PROMPT: Duration = Duration::from_millis(250);
 
 /// A call whose intent is written. Only this can be run.
 pub(crate) struct Opened {
@@ -35,10 +39,21 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
     if has_no_effect(&admitted) {
         store.record_later(entry);
-    } else if let Err(error) = store.open_call(&id, &tool, entry).await {
-        return Err((Box::new(admitted), error));
+        return Ok(Opened { admitted });
     }
-    Ok(Opened { admitted })
+    let begun = Instant::now();
+    let mut opened = store.open_call(&id, &tool, entry).await;
+    // A store that took its time may have given the step to somebody else since it wrote the intent.
+    let mut late = begun.elapsed() > PROMPT;
+    while late && opened.is_ok() {
+        let begun = Instant::now();
+        opened = store.is_still_mine(&id).await;
+        late = begun.elapsed() > PROMPT;
+    }
+    match opened {
+        Ok(()) => Ok(Opened { admitted }),
+        Err(error) => Err((Box::new(admitted), error)),
+    }
 }
 
 /// Whether nothing can have been lost if the process dies before the record is on disk.

@@ -126,7 +126,15 @@ pub struct NewRun {
 impl Store {
     /// Begins a run: it is durable when this returns, and somebody will work on it.
     pub async fn start_run(&self, run: NewRun) -> Result<(), StoreError> {
-        self.run(Mode::Durable, move |db| start(db, &run)).await
+        self.insist(Mode::Durable, move |db| start(db, &run)).await
+    }
+}
+
+impl Store {
+    /// Fails if a call is that of a step which was taken from its worker.
+    pub async fn is_still_mine(&self, call: &CallId) -> Result<(), StoreError> {
+        let call = call.clone();
+        self.run(Mode::Read, move |db| still_mine(db, &call)).await
     }
 }
 
@@ -201,6 +209,9 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     Ok(())
 }
 
+/// How long a lease has to last yet for something to be begun.
+const MOMENT_MS: i64 = 250;
+
 /// How the ids of runs begin, and so those of their steps' calls.
 pub const RUN_PREFIX: &str = "run-";
 
@@ -210,11 +221,14 @@ pub(crate) fn still_mine(db: &Db<'_>, call: &CallId) -> DbResult<()> {
     if !call.as_str().starts_with(RUN_PREFIX) {
         return Ok(());
     }
-    let sql = "SELECT EXISTS (SELECT 1 FROM steps WHERE call_id = ?1 AND state IN ('running', 'asking'))";
-    if db.one(sql, cells![call.as_str()], |row| row.get(0))? {
+    // A lease that is over may be taken over any moment, and what is about to happen takes a moment, too.
+    let until = db.now_ms()? + MOMENT_MS;
+    let sql = "SELECT EXISTS (SELECT 1 FROM steps WHERE call_id = ?1
+         AND (state = 'asking' OR (state = 'running' AND lease_ms > ?2)))";
+    if db.one(sql, cells![call.as_str(), until], |row| row.get(0))? {
         return Ok(());
     }
-    Err(DbError::Odd(format!("the step of {call} was given to another worker meanwhile, so nothing was done here")))
+    Err(DbError::Odd(format!("the step of {call} is given to another worker, so nothing was done here")))
 }
 
 fn number(value: usize) -> i64 {

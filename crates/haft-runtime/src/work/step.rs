@@ -71,10 +71,10 @@ async fn begin(
     let filled = |value: &Value| known.fill(value).map_err(|error| CallError::invalid(error.to_string()));
     let filled_map = |map: &Map<String, Value>| filled(&Value::Object(map.clone()));
     match planned.does() {
-        Some(Does::Tool(tool, args)) => Ok(call(haft, run, (step, planned), tool, filled_map(args)?, asked).await),
+        Some(Does::Tool(tool, args)) => call(haft, run, (step, planned), tool, filled_map(args)?, asked).await,
         Some(Does::Ask(question)) => {
             let args = json!({"question": filled(&Value::from(question))?});
-            Ok(call(haft, run, (step, planned), GATE, args, asked).await)
+            call(haft, run, (step, planned), GATE, args, asked).await
         }
         // The time has passed: it was not to be claimed before.
         Some(Does::Wait(_)) => Ok(End::Done(json!({"success": true, "output": ""}))),
@@ -96,11 +96,9 @@ async fn call(
     tool: &str,
     args: Value,
     (approver, halt): (&dyn Approver, &Halt),
-) -> End {
-    let failed = |error: CallError| End::Failed(json!({"success": false, "output": "", "error": error}));
-    let Some(id) = step.call() else { return failed(CallError::internal("its call has no id")) };
+) -> Result<End, CallError> {
     let call = Call {
-        id,
+        id: step.call().ok_or_else(|| CallError::internal("its call has no id"))?,
         spoken: tool.to_owned(),
         args,
         dialect: Dialect::Haft,
@@ -113,7 +111,11 @@ async fn call(
     let limit = planned.timeout.as_deref().and_then(span_ms).map(Duration::from_millis);
     let halt = limit.map_or_else(|| halt.clone(), |limit| halt.within(limit));
     let outcome = haft.call(call, approver, &halt).await;
-    ended(&outcome)
+    match outcome.error {
+        // The store did not answer, or gave the step to somebody else: what is known of the call is in the log.
+        Some(error) if error.kind == ErrorKind::Internal => Err(error),
+        _ => Ok(ended(&outcome)),
+    }
 }
 
 /// How a call's outcome ends its step.

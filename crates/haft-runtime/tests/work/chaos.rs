@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const WORKERS: usize = 4;
 const LEASE: Duration = Duration::from_secs(2);
 /// How long a run may take for each step before something is wrong.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Writes a line into the ledger.
 struct Ledger {
@@ -78,13 +78,14 @@ fn worker_process() {
 }
 
 fn start(dir: &Path, store: &str) -> Child {
+    let log = std::fs::OpenOptions::new().append(true).create(true).open(dir.join("workers.log")).unwrap();
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "chaos::worker_process", "--nocapture"])
         .env("HAFT_CHAOS_WORKER", dir)
         .env("HAFT_CHAOS_STORE", store)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(log)
         .spawn()
         .unwrap()
 }
@@ -154,6 +155,18 @@ fn survive(store: &str, dir: &Path, mut disturb: impl FnMut(usize)) {
     }
     let entered = ledger();
     let order: HashMap<&str, usize> = entered.lines().enumerate().map(|(at, line)| (line, at)).collect();
+    let twice: Vec<&str> =
+        entered.lines().enumerate().filter(|(at, line)| order[line] != *at).map(|(_, line)| line).collect();
+    for line in &twice {
+        let all = crate::block(async { haft.store().records(0, 100_000, None).await.unwrap() });
+        let nr: usize = line[1..].parse().unwrap();
+        let of = format!("{run}-{nr}-");
+        for record in all.iter().filter(|record| {
+            record.body["call"].as_str().is_some_and(|call| call.starts_with(&of)) || record.body["step"] == **line
+        }) {
+            eprintln!("{line}: {} {}", record.seq, record.body);
+        }
+    }
     assert_eq!(entered.lines().count(), count, "none twice, after {killed} kills and {settled} questions");
     assert_eq!(order.len(), count, "none lost, after {killed} kills and {settled} questions");
     for (step, needs) in &needs {

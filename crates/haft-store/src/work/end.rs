@@ -62,7 +62,7 @@ pub enum Settle {
 impl Store {
     /// Notes how an attempt ended, and everything that follows from it.
     pub async fn end_step(&self, step: Claimed, end: End) -> Result<Then, StoreError> {
-        self.run(Mode::Write, move |db| note(db, &step, &end)).await
+        self.insist(Mode::Write, move |db| note(db, &step, &end)).await
     }
 
     /// Ends a run that somebody does not want any more, with all that is in it. Says whether it was under way.

@@ -169,7 +169,7 @@ fn what_a_lost_worker_had_begun_is_not_begun_again() {
     let late = claimed[1].call().unwrap();
     let intent = || Entry::new(haft_core::record::Kind::Intent).call(&late);
     let refused = wait(scene.store.open_call(&late, "shell.exec", intent())).unwrap_err();
-    assert!(refused.to_string().contains("given to another worker"), "{refused}");
+    assert!(refused.to_string().contains("is given to another worker"), "{refused}");
     assert_eq!(end(&scene.store, &claimed[1], good()), Then::Lost);
     // Whoever was believed lost and is not says what came of it.
     assert_eq!(states(&scene.store, "run-1")[0].1, "uncertain");
