@@ -38,6 +38,10 @@ pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
+pub use tasks::{
+    About, BACKOFF_MAX_MS, Claim, Ended, LEASE_MS, Owner, Priority, Promise, Standing, Task, TaskFilter, TaskKind,
+    TaskRun, TaskStatus, backoff_ms,
+};
 pub use undo::{UndoCall, UndoStep};
 pub use worker::{Mode, Store};
 

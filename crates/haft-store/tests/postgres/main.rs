@@ -11,6 +11,8 @@ mod calls;
 mod decisions;
 #[path = "../store/journal.rs"]
 mod journal;
+#[path = "../store/tasks.rs"]
+mod tasks;
 
 use haft_store::Store;
 use postgres::{Client, NoTls};
@@ -56,6 +58,16 @@ impl Scene {
     fn tamper(&self, sql: &str) -> usize {
         let touched = Client::connect(&address(&self.name), NoTls).unwrap().execute(sql, &[]).unwrap();
         usize::try_from(touched).unwrap()
+    }
+}
+
+impl Scene {
+    /// How the database goes about a question.
+    fn plan(&self, sql: &str) -> String {
+        let mut client = Client::connect(&address(&self.name), NoTls).unwrap();
+        client.batch_execute("ANALYZE tasks").unwrap();
+        let rows = client.query(&format!("EXPLAIN {sql}"), &[]).unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
     }
 }
 
