@@ -99,6 +99,8 @@ pub enum Kind {
     Request,
     /// Something that an agent made was proposed, approved or run.
     Made,
+    /// A run of a pipeline began or ended, or a person settled one of its steps.
+    Work,
 }
 
 impl Kind {
@@ -119,6 +121,7 @@ impl Kind {
             Self::Back => "back",
             Self::Request => "request",
             Self::Made => "made",
+            Self::Work => "work",
         }
     }
 }

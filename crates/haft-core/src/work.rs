@@ -2,3 +2,5 @@
 
 pub mod graph;
 pub mod run;
+
+pub use graph::{Graph, Node, OnFailure, Wrong};

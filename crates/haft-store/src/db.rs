@@ -99,6 +99,17 @@ impl<'d> Db<'d> {
         }
     }
 
+    /// The time by which everybody goes who uses this database: a server's own clock, whatever those of its users say.
+    pub fn now_ms(&self) -> DbResult<i64> {
+        match self.0 {
+            Side::Lite(_) => Ok(crate::now_ms()),
+            Side::Post(_) => {
+                let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
+                self.one(sql, &[], |row| row.get(0))
+            }
+        }
+    }
+
     /// Runs a statement, and says how many rows it touched.
     pub fn execute(&self, sql: &str, cells: &[Cell<'_>]) -> DbResult<usize> {
         match self.0 {

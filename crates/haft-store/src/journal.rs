@@ -151,6 +151,7 @@ impl Store {
     pub async fn open_call(&self, id: &CallId, tool: &str, entry: Entry) -> Result<(), StoreError> {
         let (id, tool) = (id.clone(), tool.to_owned());
         self.run(Mode::Durable, move |db| {
+            crate::work::still_mine(db, &id)?;
             append(db, &entry)?;
             let (pid, born) = myself();
             db.execute(

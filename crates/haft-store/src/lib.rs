@@ -22,10 +22,10 @@ mod post;
 mod proposals;
 mod requests;
 mod sessions;
-mod tasks;
+pub mod tasks;
 mod trust;
 mod undo;
-mod work;
+pub mod work;
 mod worker;
 
 pub use approvals::{Approval, ApprovalState};
@@ -38,10 +38,6 @@ pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
-pub use tasks::{
-    About, BACKOFF_MAX_MS, Claim, Ended, LEASE_MS, Owner, Priority, Promise, Standing, Task, TaskFilter, TaskKind,
-    TaskRun, TaskStatus, backoff_ms,
-};
 pub use undo::{UndoCall, UndoStep};
 pub use worker::{Mode, Store};
 

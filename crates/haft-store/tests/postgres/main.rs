@@ -13,6 +13,8 @@ mod decisions;
 mod journal;
 #[path = "../store/tasks.rs"]
 mod tasks;
+#[path = "../store/work.rs"]
+mod work;
 
 use haft_store::Store;
 use postgres::{Client, NoTls};

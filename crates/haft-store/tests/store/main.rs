@@ -8,6 +8,7 @@ mod journal;
 mod one_call;
 mod opening;
 mod tasks;
+mod work;
 
 use haft_store::Store;
 use std::path::PathBuf;

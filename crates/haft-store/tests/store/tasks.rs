@@ -2,8 +2,9 @@
 
 use crate::{Scene, wait};
 use haft_core::schedule::Due;
-use haft_store::{
-    About, Claim, Ended, LEASE_MS, Owner, Priority, Promise, Standing, Store, Task, TaskFilter, TaskKind, TaskStatus,
+use haft_store::Store;
+use haft_store::tasks::{
+    About, Claim, Ended, LEASE_MS, Owner, Priority, Promise, Standing, Task, TaskFilter, TaskKind, TaskStatus,
 };
 use serde_json::json;
 

@@ -1,0 +1,202 @@
+//! Claiming steps, and taking over those of workers that are gone.
+
+use super::end::{self, End};
+use crate::cells;
+use crate::db::{Db, DbResult, Kind, Row};
+use crate::{Mode, Store, StoreError};
+use haft_core::CallId;
+
+/// Who wants steps, and which.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The worker.
+    pub worker: String,
+    /// The project whose steps it does.
+    pub root: String,
+    /// What this worker has, as labels of steps ask for.
+    pub labels: Vec<String>,
+    /// How many at the most.
+    pub most: u32,
+    /// For how long they are the worker's unless it says otherwise.
+    pub lease_ms: i64,
+    /// Only those of this run and of what is in it.
+    pub only: Option<String>,
+}
+
+/// A step that is a worker's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Of which run.
+    pub run: String,
+    /// Which of its steps.
+    pub nr: u32,
+    /// The step's name.
+    pub id: String,
+    /// Which attempt this is; the first is 1.
+    pub attempt: u32,
+    /// Under which id its call is made.
+    pub call_id: String,
+}
+
+/// What became of steps whose workers are gone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TakenOver {
+    /// They had not begun, or may be done again.
+    pub again: u32,
+    /// Nobody knows what came of them.
+    pub uncertain: u32,
+    /// They wait for a person.
+    pub asking: u32,
+}
+
+fn claimed(row: &Row<'_>) -> DbResult<Claimed> {
+    Ok(Claimed { run: row.get(0)?, nr: row.get(1)?, id: row.get(2)?, attempt: row.get(3)?, call_id: row.get(4)? })
+}
+
+impl Store {
+    /// Claims steps that may begin, those first that have waited longest.
+    pub async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, StoreError> {
+        self.run(Mode::Write, move |db| {
+            let now = db.now_ms()?;
+            let labels = format!(",{},", claim.labels.join(","));
+            let locked = if db.kind() == Kind::Post { "FOR UPDATE SKIP LOCKED" } else { "" };
+            let within =
+                if claim.only.is_some() { "AND run IN (SELECT id FROM runs WHERE outermost = ?7)" } else { "" };
+            // What a label asks for is found by taking it out of what there is.
+            let sql = format!(
+                "UPDATE steps SET state = 'running', worker = ?1, lease_ms = ?2, attempt = attempt + 1, begun_ms = ?3,
+                 call_id = run || '-' || nr || '-' || (attempt + 1)
+                 WHERE (run, nr) IN (
+                     SELECT run, nr FROM steps WHERE state = 'ready' AND root = ?4 AND from_ms <= ?3
+                     AND (label IS NULL OR replace(?5, ',' || label || ',', '') <> ?5) {within}
+                     ORDER BY from_ms LIMIT ?6 {locked})
+                 RETURNING run, nr, id, attempt, call_id, narrow"
+            );
+            let mut cells = vec![
+                crate::Param::cell(&claim.worker),
+                crate::Cell::Int(now + claim.lease_ms),
+                crate::Cell::Int(now),
+                crate::Param::cell(&claim.root),
+                crate::Param::cell(&labels),
+                crate::Cell::Int(claim.most.into()),
+            ];
+            cells.extend(claim.only.as_ref().map(crate::Param::cell));
+            let found = db.all(&sql, &cells, |row| Ok((claimed(row)?, row.get::<bool>(5)?)))?;
+            let mut mine = Vec::with_capacity(found.len());
+            for (step, narrow) in found {
+                if !narrow || has_room(db, &step)? {
+                    mine.push(step);
+                }
+            }
+            Ok(mine)
+        })
+        .await
+    }
+
+    /// Keeps a worker's steps its own, and says how many there are.
+    pub async fn renew(&self, worker: &str, lease_ms: i64) -> Result<usize, StoreError> {
+        let worker = worker.to_owned();
+        self.run(Mode::Write, move |db| {
+            let until = db.now_ms()? + lease_ms;
+            db.execute("UPDATE steps SET lease_ms = ?2 WHERE worker = ?1 AND state = 'running'", cells![worker, until])
+        })
+        .await
+    }
+
+    /// Gives steps back that were claimed and not begun.
+    pub async fn give_back(&self, steps: Vec<Claimed>) -> Result<(), StoreError> {
+        self.run(Mode::Write, move |db| {
+            for step in steps {
+                put_back(db, &step)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Looks after steps whose lease is over: what had not begun is begun again by somebody, what may be done twice as well,
+    /// and of the rest nobody knows what came of it.
+    pub async fn take_over(&self) -> Result<TakenOver, StoreError> {
+        self.run(Mode::Durable, |db| {
+            let now = db.now_ms()?;
+            let lost = db.all(
+                "SELECT run, nr, id, attempt, call_id, repeatable FROM steps WHERE state = 'running' AND lease_ms < ?1
+                 ORDER BY lease_ms LIMIT 256",
+                cells![now],
+                |row| Ok((claimed(row)?, row.get::<bool>(5)?)),
+            )?;
+            let mut taken = TakenOver::default();
+            for (step, repeatable) in lost {
+                take(db, &step, repeatable, &mut taken)?;
+            }
+            Ok(taken)
+        })
+        .await
+    }
+}
+
+fn take(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut TakenOver) -> DbResult<()> {
+    let kinds: Vec<String> =
+        db.all("SELECT kind FROM journal WHERE call_id = ?1", cells![step.call_id], |row| row.get(0))?;
+    let asked: bool =
+        db.one("SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1)", cells![step.call_id], |row| row.get(0))?;
+    let begun = kinds.iter().any(|kind| kind == "intent");
+    if asked && !begun {
+        taken.asking += 1;
+        return end::leave(db, step, "asking", None);
+    }
+    if !begun || repeatable {
+        taken.again += 1;
+        return put_back(db, step);
+    }
+    taken.uncertain += 1;
+    let ended = kinds.iter().any(|kind| kind == "outcome");
+    let why = if ended {
+        "it ran to its end, and what came of it was lost with its worker"
+    } else {
+        "its worker was lost after it had begun, so it may or may not have happened"
+    };
+    end::leave(db, step, "uncertain", Some(why))
+}
+
+/// Whether the outermost run has room for one more step. If not, the step waits; or, if it will never have, the run ends.
+fn has_room(db: &Db<'_>, step: &Claimed) -> DbResult<bool> {
+    let taken = db.execute(
+        "UPDATE runs SET busy = busy + 1, room = room - 1
+         WHERE id = (SELECT outermost FROM runs WHERE id = ?1) AND (width IS NULL OR busy < width)
+         AND (room IS NULL OR room > 0)",
+        cells![step.run],
+    )?;
+    if taken > 0 {
+        return Ok(true);
+    }
+    let spent: bool = db.one(
+        "SELECT coalesce(room, 1) <= 0 FROM runs WHERE id = (SELECT outermost FROM runs WHERE id = ?1)",
+        cells![step.run],
+        |row| row.get(0),
+    )?;
+    if spent {
+        let id = end::outermost(db, &step.run)?;
+        end::stop(db, &id, "failed", "it has begun as many steps as its budget allows")?;
+    } else {
+        // It comes back when another one ends; see `End`.
+        db.execute(
+            "UPDATE steps SET state = 'held', attempt = attempt - 1, worker = NULL, lease_ms = NULL, call_id = NULL
+             WHERE run = ?1 AND nr = ?2",
+            cells![step.run, step.nr],
+        )?;
+    }
+    Ok(false)
+}
+
+/// Makes a step ready again under the next attempt's name.
+fn put_back(db: &Db<'_>, step: &Claimed) -> DbResult<()> {
+    end::note(db, step, &End::Again { from_ms: 0, counts: false }).map(drop)
+}
+
+impl Claimed {
+    /// The id of its call.
+    pub fn call(&self) -> Option<CallId> {
+        CallId::parse(&self.call_id)
+    }
+}

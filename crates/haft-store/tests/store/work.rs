@@ -1,0 +1,367 @@
+//! Runs, their steps, and who works on them.
+
+use crate::{Scene, wait};
+use haft_core::CallId;
+use haft_core::work::run::{Ended, Run, State};
+use haft_core::work::{Graph, Node, OnFailure};
+use haft_store::work::{Above, Claim, Claimed, End, NewRun, NewStep, Room, Settle, Then};
+use haft_store::{Entry, Store};
+use serde_json::json;
+
+const ROOT: &str = "/project";
+
+fn node(id: &str, needs: &[&str]) -> Node {
+    Node { id: id.into(), needs: needs.iter().map(|need| (*need).to_owned()).collect(), ..Node::default() }
+}
+
+fn planned(id: &str, nodes: Vec<Node>) -> NewRun {
+    let steps = vec![NewStep::default(); nodes.len()];
+    NewRun {
+        id: CallId::parse(id).unwrap(),
+        root: ROOT.to_owned(),
+        name: "story".to_owned(),
+        plan: json!({}),
+        inputs: json!({}),
+        terms: json!({}),
+        task: None,
+        above: None,
+        room: Room::default(),
+        graph: Graph::new(nodes).unwrap(),
+        steps,
+    }
+}
+
+fn wants(worker: &str, most: u32) -> Claim {
+    Claim {
+        worker: worker.to_owned(),
+        root: ROOT.to_owned(),
+        labels: vec!["gpu".to_owned(), "region=eu".to_owned()],
+        most,
+        lease_ms: 60_000,
+        only: None,
+    }
+}
+
+fn claim(store: &Store, worker: &str) -> Vec<Claimed> {
+    let mut claimed = wait(store.claim(wants(worker, 100))).unwrap();
+    claimed.sort_by_key(|step| (step.run.clone(), step.nr));
+    claimed
+}
+
+fn ids(claimed: &[Claimed]) -> Vec<&str> {
+    claimed.iter().map(|step| step.id.as_str()).collect()
+}
+
+fn end(store: &Store, step: &Claimed, end: End) -> Then {
+    wait(store.end_step(step.clone(), end)).unwrap()
+}
+
+fn good() -> End {
+    End::Done(json!({"success": true}))
+}
+
+fn bad() -> End {
+    End::Failed(json!({"success": false}))
+}
+
+fn states(store: &Store, run: &str) -> Vec<(String, String)> {
+    wait(store.steps(run)).unwrap().into_iter().map(|step| (step.id, step.state)).collect()
+}
+
+fn state(store: &Store, run: &str) -> String {
+    wait(store.run_seen(run)).unwrap().unwrap().state
+}
+
+#[test]
+fn a_step_begins_when_its_own_inputs_are_there_and_is_one_workers() {
+    let scene = Scene::new();
+    let nodes = vec![node("a", &[]), node("slow", &[]), node("b", &["a"]), node("c", &["b", "slow"])];
+    wait(scene.store.start_run(planned("run-1", nodes.clone()))).unwrap();
+    wait(scene.store.start_run(planned("run-1", nodes))).unwrap();
+    let first = claim(&scene.store, "one");
+    assert_eq!(ids(&first), ["a", "slow"], "and a run that is begun twice is begun once");
+    assert_eq!(first[0].call_id, "run-1-0-1");
+    assert!(claim(&scene.store, "two").is_empty());
+    assert_eq!(end(&scene.store, &first[0], good()), Then::On);
+    let next = claim(&scene.store, "two");
+    assert_eq!(ids(&next), ["b"]);
+    end(&scene.store, &next[0], good());
+    assert!(claim(&scene.store, "one").is_empty());
+    end(&scene.store, &first[1], good());
+    assert_eq!(end(&scene.store, &first[1], bad()), Then::Lost, "what is over stays as it is");
+    let last = claim(&scene.store, "one");
+    assert_eq!(ids(&last), ["c"]);
+    let before = wait(scene.store.steps_before("run-1", last[0].nr)).unwrap();
+    assert_eq!(before.iter().map(|step| step.id.as_str()).collect::<Vec<_>>(), ["slow", "b"]);
+    end(&scene.store, &last[0], good());
+    assert_eq!(state(&scene.store, "run-1"), "done");
+    let scene = scene.restarted();
+    assert_eq!(state(&scene.store, "run-1"), "done");
+}
+
+#[test]
+fn two_workers_never_claim_one_step() {
+    let scene = Scene::new();
+    let nodes = (0..200).map(|number| node(&format!("s{number}"), &[])).collect();
+    wait(scene.store.start_run(planned("run-1", nodes))).unwrap();
+    let mut all: Vec<(String, u32)> = std::thread::scope(|scope| {
+        let worker = |name: &'static str| {
+            let store = Store::open(&scene.path()).unwrap();
+            move || {
+                let mut mine = Vec::new();
+                loop {
+                    let claimed = wait(store.claim(wants(name, 7))).unwrap();
+                    if claimed.is_empty() {
+                        break mine;
+                    }
+                    for step in claimed {
+                        assert_ne!(end(&store, &step, good()), Then::Lost);
+                        mine.push((step.run, step.nr));
+                    }
+                }
+            }
+        };
+        let threads: Vec<_> = ["one", "two", "three"].map(|name| scope.spawn(worker(name))).into_iter().collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 200);
+    assert_eq!(state(&scene.store, "run-1"), "done");
+}
+
+#[test]
+fn labels_choose_who_does_a_step() {
+    let scene = Scene::new();
+    let mut run = planned("run-1", vec![node("here", &[]), node("there", &[]), node("eu", &[]), node("part", &[])]);
+    for (step, label) in run.steps.iter_mut().zip([Some("gpu"), Some("tpu"), Some("region=eu"), Some("pu")]) {
+        step.label = label.map(ToOwned::to_owned);
+    }
+    wait(scene.store.start_run(run)).unwrap();
+    assert_eq!(ids(&claim(&scene.store, "one")), ["here", "eu"]);
+    let other = Claim { labels: vec!["tpu".to_owned()], ..wants("two", 9) };
+    assert_eq!(ids(&wait(scene.store.claim(other)).unwrap()), ["there"]);
+    let elsewhere = Claim { root: "/other".to_owned(), labels: vec!["pu".to_owned()], ..wants("three", 9) };
+    assert!(wait(scene.store.claim(elsewhere)).unwrap().is_empty());
+}
+
+#[test]
+fn what_a_lost_worker_had_begun_is_not_begun_again() {
+    let scene = Scene::new();
+    let mut run = planned("run-1", ["begun", "not", "twice", "asked"].map(|id| node(id, &[])).into());
+    run.steps[2].repeatable = true;
+    wait(scene.store.start_run(run)).unwrap();
+    let claimed = claim(&scene.store, "lost");
+    for step in [&claimed[0], &claimed[2]] {
+        let id = step.call().unwrap();
+        let intent = Entry::new(haft_core::record::Kind::Intent).call(&id);
+        wait(scene.store.open_call(&id, "shell.exec", intent)).unwrap();
+    }
+    assert_eq!(wait(scene.store.take_over()).unwrap(), haft_store::work::TakenOver::default());
+    scene.tamper("UPDATE steps SET lease_ms = 1");
+    let taken = wait(scene.store.take_over()).unwrap();
+    assert_eq!((taken.again, taken.uncertain, taken.asking), (3, 1, 0));
+    assert_eq!(wait(scene.store.take_over()).unwrap(), haft_store::work::TakenOver::default());
+    let next = claim(&scene.store, "next");
+    assert_eq!(ids(&next), ["not", "twice", "asked"]);
+    assert_eq!(next[0].call_id, "run-1-1-2");
+    // The one that was held up comes back and wants to begin now.
+    let late = claimed[1].call().unwrap();
+    let intent = || Entry::new(haft_core::record::Kind::Intent).call(&late);
+    let refused = wait(scene.store.open_call(&late, "shell.exec", intent())).unwrap_err();
+    assert!(refused.to_string().contains("given to another worker"), "{refused}");
+    assert_eq!(end(&scene.store, &claimed[1], good()), Then::Lost);
+    // Whoever was believed lost and is not says what came of it.
+    assert_eq!(states(&scene.store, "run-1")[0].1, "uncertain");
+    assert_eq!(end(&scene.store, &claimed[0], good()), Then::On);
+    assert_eq!(states(&scene.store, "run-1")[0].1, "done");
+    assert!(wait(scene.store.verify(None)).unwrap().is_ok());
+}
+
+#[test]
+fn a_person_settles_what_nobody_knows() {
+    for (settle, then) in [(Settle::Done, "done"), (Settle::Failed, "failed"), (Settle::Again, "running")] {
+        let scene = Scene::new();
+        wait(scene.store.start_run(planned("run-1", vec![node("a", &[])]))).unwrap();
+        let step = claim(&scene.store, "lost").remove(0);
+        let id = step.call().unwrap();
+        wait(scene.store.open_call(&id, "t", Entry::new(haft_core::record::Kind::Intent).call(&id))).unwrap();
+        assert!(!wait(scene.store.settle_step("run-1", "a", settle, "me")).unwrap(), "it is not uncertain yet");
+        scene.tamper("UPDATE steps SET lease_ms = 1");
+        wait(scene.store.take_over()).unwrap();
+        assert!(wait(scene.store.settle_step("run-1", "a", settle, "me")).unwrap());
+        assert_eq!(state(&scene.store, "run-1"), then);
+        assert_eq!(claim(&scene.store, "next").len(), usize::from(settle == Settle::Again));
+    }
+}
+
+#[test]
+fn what_failed_is_tried_again_and_the_rest_goes_by_its_rule() {
+    let scene = Scene::new();
+    let rule = |id: &str, needs: &[&str], on_failure, retries| Node { on_failure, retries, ..node(id, needs) };
+    let nodes = vec![
+        rule("a", &[], OnFailure::Continue, 1),
+        rule("b", &["a"], OnFailure::Stop, 0),
+        rule("c", &["b"], OnFailure::Stop, 0),
+    ];
+    wait(scene.store.start_run(planned("run-1", nodes))).unwrap();
+    assert_eq!(end(&scene.store, &claim(&scene.store, "w")[0], bad()), Then::Again);
+    assert!(claim(&scene.store, "w").is_empty(), "not at once");
+    assert!(wait(scene.store.next_step_ms(ROOT)).unwrap().is_some());
+    scene.tamper("UPDATE steps SET from_ms = 0");
+    assert_eq!(end(&scene.store, &claim(&scene.store, "w")[0], bad()), Then::On);
+    assert_eq!(end(&scene.store, &claim(&scene.store, "w")[0], bad()), Then::Stop);
+    assert_eq!(state(&scene.store, "run-1"), "failed");
+    let seen: Vec<String> = states(&scene.store, "run-1").into_iter().map(|(_, state)| state).collect();
+    assert_eq!(seen, ["failed", "failed", "skipped"]);
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 3);
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 0, "it is under way");
+    for expected in ["a", "b", "c"] {
+        let claimed = claim(&scene.store, "w");
+        assert_eq!(ids(&claimed), [expected]);
+        end(&scene.store, &claimed[0], good());
+    }
+    assert_eq!(state(&scene.store, "run-1"), "done");
+}
+
+#[test]
+fn a_run_in_a_run_ends_the_step_that_it_is() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("inner", &[]), node("after", &["inner"])]))).unwrap();
+    let outer = claim(&scene.store, "w").remove(0);
+    let inner = NewRun {
+        above: Some(Above { run: "run-1".to_owned(), nr: outer.nr }),
+        ..planned("run-1-0", vec![node("x", &[])])
+    };
+    wait(scene.store.start_run(inner)).unwrap();
+    assert_eq!(end(&scene.store, &outer, End::Nested), Then::On);
+    let step = claim(&scene.store, "w");
+    assert_eq!(step[0].run, "run-1-0");
+    assert_eq!(wait(scene.store.run_seen("run-1-0")).unwrap().unwrap().deep, 1);
+    end(&scene.store, &step[0], good());
+    assert_eq!(state(&scene.store, "run-1-0"), "done");
+    let again = claim(&scene.store, "w");
+    assert_eq!((ids(&again), again[0].attempt), (vec!["inner"], 2));
+    end(&scene.store, &again[0], good());
+    assert_eq!(ids(&claim(&scene.store, "w")), ["after"]);
+    assert_eq!(wait(scene.store.runs(ROOT, 10)).unwrap().len(), 1, "what is in another is shown with it");
+}
+
+#[test]
+fn budgets_hold_for_all_that_is_in_a_run() {
+    let scene = Scene::new();
+    let nodes = || (0..6).map(|number| node(&format!("s{number}"), &[])).collect::<Vec<_>>();
+    let room = Room { width: Some(2), ..Room::default() };
+    wait(scene.store.start_run(NewRun { room, ..planned("run-1", nodes()) })).unwrap();
+    let mut seen = 0;
+    loop {
+        let claimed = claim(&scene.store, "w");
+        if claimed.is_empty() {
+            break;
+        }
+        assert!(claimed.len() <= 2);
+        assert!(claim(&scene.store, "w").is_empty());
+        for step in claimed {
+            end(&scene.store, &step, good());
+            seen += 1;
+        }
+    }
+    assert_eq!((seen, state(&scene.store, "run-1").as_str()), (6, "done"));
+    let room = Room { steps: Some(3), ..Room::default() };
+    wait(scene.store.start_run(NewRun { room, ..planned("run-2", nodes()) })).unwrap();
+    let claimed = claim(&scene.store, "w");
+    assert_eq!(claimed.len(), 3);
+    let stopped = wait(scene.store.run_seen("run-2")).unwrap().unwrap();
+    assert_eq!(stopped.state, "failed");
+    assert!(stopped.why.unwrap().contains("budget"));
+    assert_eq!(wait(scene.store.stopped_under("w")).unwrap(), ["run-2"]);
+    for step in claimed {
+        end(&scene.store, &step, good());
+    }
+    let room = Room { until_ms: Some(1), ..Room::default() };
+    wait(scene.store.start_run(NewRun { room, ..planned("run-3", nodes()) })).unwrap();
+    assert_eq!(wait(scene.store.end_late_runs()).unwrap(), ["run-3"]);
+    assert!(claim(&scene.store, "w").is_empty());
+}
+
+#[test]
+fn a_cancelled_run_begins_nothing_more() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[]), node("b", &["a"])]))).unwrap();
+    let step = claim(&scene.store, "w").remove(0);
+    assert!(wait(scene.store.cancel_run("run-1", "me")).unwrap());
+    assert!(!wait(scene.store.cancel_run("run-1", "me")).unwrap());
+    assert_eq!(end(&scene.store, &step, good()), Then::On, "what was under way is noted");
+    assert_eq!(state(&scene.store, "run-1"), "cancelled");
+    assert!(claim(&scene.store, "w").is_empty());
+    assert_eq!(states(&scene.store, "run-1")[1].1, "skipped");
+}
+
+/// What the store does is what the pure order says, whatever happens.
+#[test]
+fn the_store_keeps_the_order_that_is_decided_elsewhere() {
+    let scene = Scene::new();
+    let mut seed = 42_u64;
+    let mut chance = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for story in 0..12 {
+        let count = 1 + chance(14);
+        let nodes: Vec<Node> = (0..count)
+            .map(|at| Node {
+                id: format!("s{at}"),
+                needs: (0..chance(3)).filter(|_| at > 0).map(|_| format!("s{}", chance(at.max(1)))).collect(),
+                on_failure: [OnFailure::Stop, OnFailure::Continue, OnFailure::Notify]
+                    [usize::try_from(chance(3)).unwrap()],
+                retries: u32::try_from(chance(2)).unwrap(),
+            })
+            .collect();
+        let id = format!("run-{story}");
+        wait(scene.store.start_run(planned(&id, nodes.clone()))).unwrap();
+        let graph = Graph::new(nodes).unwrap();
+        let (mut model, mut running) = (Run::new(&graph), Vec::new());
+        loop {
+            scene.tamper("UPDATE steps SET from_ms = 0 WHERE state = 'ready'");
+            let claimed = claim(&scene.store, "w");
+            let got: Vec<usize> = claimed.iter().map(|step| usize::try_from(step.nr).unwrap()).collect();
+            let mut ready = model.ready();
+            ready.extend((0..graph.nodes().len()).filter(|at| model.states()[*at] == State::Ready));
+            ready.sort_unstable();
+            ready.dedup();
+            assert_eq!(got, ready, "story {story}");
+            for step in claimed {
+                assert!(model.begin(usize::try_from(step.nr).unwrap()));
+                running.push(step);
+            }
+            if running.is_empty() {
+                break;
+            }
+            let picked = usize::try_from(chance(running.len() as u64)).unwrap();
+            let step = running.swap_remove(picked);
+            let (ended, noted) = match chance(4) {
+                0 => (Ended::Failed, bad()),
+                1 => (Ended::Unwanted, End::Unwanted(json!({}))),
+                _ => (Ended::Done, good()),
+            };
+            use haft_core::work::run::Then as Means;
+            let expected = match model.end(usize::try_from(step.nr).unwrap(), ended) {
+                Means::On => Then::On,
+                Means::Again(_) => Then::Again,
+                Means::Tell => Then::Tell,
+                Means::Stop => Then::Stop,
+            };
+            assert_eq!(end(&scene.store, &step, noted), expected, "story {story}");
+        }
+        assert!(model.is_over());
+        let words = |state: &State| match state {
+            State::Done => "done",
+            State::Failed => "failed",
+            _ => "skipped",
+        };
+        let expected: Vec<&str> = model.states().iter().map(words).collect();
+        let got: Vec<String> = states(&scene.store, &id).into_iter().map(|(_, state)| state).collect();
+        assert_eq!(got, expected, "story {story}");
+        assert_ne!(state(&scene.store, &id), "running");
+    }
+}
