@@ -23,6 +23,7 @@ pub mod media;
 mod orchestrate;
 pub mod output;
 pub mod pipeline;
+pub mod promised;
 mod recall;
 pub mod registry;
 mod run;
