@@ -8,11 +8,13 @@
 mod edit;
 mod find;
 mod make;
+mod show;
 mod step;
 
 pub use edit::{Edit, edit};
 pub use find::{Query, find, list};
 pub use make::{Wanted, Who, make};
+pub use show::{data, moment, row, short, standing, table};
 pub use step::{Does, does, run_id, told};
 
 use crate::halt::Halt;
