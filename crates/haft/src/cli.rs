@@ -6,6 +6,7 @@ mod doors;
 mod import;
 mod secret;
 mod shelf;
+mod task;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
@@ -13,6 +14,7 @@ pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -114,6 +116,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
+    /// Keep what is to be done: by somebody, at a time, again and again, or when a page changes.
+    Task(TaskArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

@@ -19,6 +19,7 @@ mod reference;
 mod secret;
 mod serve;
 mod setup;
+mod task;
 mod test;
 mod tools;
 mod trust;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::New(args) => new::run(common, &args),
         Command::Import(args) => import::run(&App::open(common)?, args.from),
         Command::Secret(args) => secret::run(common, args.action),
+        Command::Task(args) => task::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, &args),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),
