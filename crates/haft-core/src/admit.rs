@@ -361,6 +361,9 @@ pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -
     let votes = chain.poll(Question { checked, facts });
     let looks = facts.only_reads(checked);
     let verdict = adjust(settle(&votes, &silence(&checked.spec, facts)), &votes, policy.autonomy, looks);
+    // What a call says of itself comes on top: each only makes it stricter.
+    let own = checked.call.autonomy.unwrap_or_default();
+    let verdict = adjust(verdict, &votes, own, looks);
     (votes, verdict)
 }
 

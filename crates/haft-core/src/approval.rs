@@ -17,7 +17,7 @@ mod resolvers;
 mod ruled;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
-pub use manifest::{Accepted, Manifested, Proposed};
+pub use manifest::{Accepted, Manifested, Parted, Proposed};
 pub use outward::{Provenance, SecretUse, WebCare, WebReading};
 pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading};
 pub use ruled::Ruled;
@@ -106,12 +106,13 @@ impl Chain {
     /// The voices that always speak under a policy, so that none can be forgotten. Lists, rules and levels are added.
     pub fn under(policy: &Arc<Policy>) -> Self {
         let mut chain = Self::default();
-        let voices: [Arc<dyn Resolver>; 13] = [
+        let voices: [Arc<dyn Resolver>; 14] = [
             Arc::new(Floor(Arc::clone(policy))),
             Arc::new(Confirmed(Arc::clone(policy))),
             Arc::new(Pinned),
             Arc::new(Accepted),
             Arc::new(Manifested),
+            Arc::new(Parted),
             Arc::new(Proposed),
             Arc::new(Provenance),
             Arc::new(SecretUse),

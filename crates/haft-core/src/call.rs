@@ -1,6 +1,7 @@
 //! One request to run a tool, as it came through a door.
 
 use crate::dialect::Dialect;
+use crate::policy::Autonomy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -107,6 +108,8 @@ pub enum Origin {
     Gateway,
     /// The page that the gateway serves.
     Page,
+    /// A step of a pipeline, or a task: nobody is at the door.
+    Work,
 }
 
 /// On whose behalf a call is made; policy may differ by both.
@@ -151,6 +154,9 @@ pub struct Call {
     /// The calls that led to this one, the outermost first, where a tool makes calls of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<CallId>,
+    /// How much it may do by itself, where that is less than the user's configuration lets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<Autonomy>,
 }
 
 impl Call {
@@ -165,6 +171,7 @@ impl Call {
             caller: Caller::default(),
             origin: Origin::Library,
             parents: Vec::new(),
+            autonomy: None,
         }
     }
 
@@ -180,6 +187,7 @@ impl Call {
             session: self.session.clone(),
             caller: self.caller.clone(),
             origin: self.origin,
+            autonomy: self.autonomy,
         }
     }
 }

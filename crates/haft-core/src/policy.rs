@@ -99,7 +99,8 @@ impl Hooks {
 }
 
 /// How much an agent may do by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Autonomy {
     /// What standard would ask is refused: nobody is there to answer.
     Autonomous,

@@ -102,6 +102,10 @@ pub struct Reach {
     pub secrets: bool,
     /// Whether it proposes something that is kept and used later.
     pub proposes: bool,
+    /// Whether it is a question by itself, and nothing but a person's answer to it.
+    pub asks: bool,
+    /// Whether it does nothing but make calls, each of which is decided by itself.
+    pub by_parts: bool,
     /// What its manifest declares, if it has one: it may touch nothing else.
     pub declared: Option<Arc<Declared>>,
 }
@@ -274,6 +278,20 @@ impl ToolSpec {
     #[must_use]
     pub fn on_credentials(mut self) -> Self {
         self.reach.credentials = true;
+        self
+    }
+
+    /// It does nothing but make calls, each of which is decided by itself.
+    #[must_use]
+    pub fn by_parts(mut self) -> Self {
+        self.reach.by_parts = true;
+        self
+    }
+
+    /// It is a question to a person, whatever lists, grants and levels say.
+    #[must_use]
+    pub fn asks(mut self) -> Self {
+        self.reach.asks = true;
         self
     }
 

@@ -7,11 +7,13 @@ use crate::journal::Opened;
 use crate::pipeline::Haft;
 use crate::run::PREVIEW_COLUMNS;
 use crate::tool::BoxFuture;
+use crate::work::Wanted;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
 use haft_core::tool::Severity;
 use haft_core::{Call, CallError, CallId, ErrorKind, Outcome};
 use haft_store::Entry;
+use haft_store::work::{RunSeen, StepSeen};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -55,6 +57,23 @@ pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
     Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
     Call(Box<Call>, oneshot::Sender<Outcome>),
+    Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
+}
+
+/// A run that a tool wishes to have begun or gone on with.
+pub(crate) enum Job {
+    /// A new one. It is waited for, or left to workers.
+    Begin { wanted: Wanted, wait: bool },
+    /// One that is over, with what failed or was skipped.
+    Again { run: String, wait: bool },
+}
+
+/// What came of it so far.
+pub(crate) struct Worked {
+    pub(crate) run: RunSeen,
+    pub(crate) steps: Vec<StepSeen>,
+    /// What it gave, if it is over.
+    pub(crate) gave: Option<Value>,
 }
 
 /// A tool's way to ask back. Cheap to clone.
@@ -113,6 +132,15 @@ impl Back {
         said.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Has a run begun, or gone on with.
+    pub(crate) async fn work(&self, job: Job) -> Result<Worked, CallError> {
+        let (answer, worked) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Work(Box::new(job), answer)).await.map_err(|_| gone())?;
+        worked.await.unwrap_or_else(|_| Err(gone()))
+    }
+
     /// Makes another call, which goes the whole path: it is validated, decided, recorded and run as itself.
     pub async fn call(&self, call: Call) -> Result<Outcome, CallError> {
         let (answer, outcome) = oneshot::channel();
@@ -147,7 +175,7 @@ impl Haft {
     }
 
     async fn grant(&self, opened: &Opened, (approver, halt): (&dyn Approver, &Halt), wishes: &mut Wishes, wish: Wish) {
-        wishes.heard += usize::from(!matches!(wish, Wish::Call(..)));
+        wishes.heard += usize::from(!matches!(wish, Wish::Call(..) | Wish::Work(..)));
         let enough = wishes.heard > WISHES_MAX;
         match wish {
             Wish::Call(call, answer) => {
@@ -162,6 +190,10 @@ impl Haft {
                     self.call(*call, approver, halt).await
                 };
                 let _ = answer.send(outcome);
+            }
+            Wish::Work(job, answer) => {
+                let call = opened.admitted().checked().call();
+                let _ = answer.send(self.labour(*job, call, approver, halt).await);
             }
             Wish::Form(form, answer) => {
                 let written = if enough { Written::Declined } else { approver.elicit(&form).await };

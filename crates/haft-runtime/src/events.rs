@@ -65,6 +65,15 @@ pub enum Event {
         /// What.
         attachment: Attachment,
     },
+    /// A step of a run stands somewhere else.
+    Step {
+        /// Of which run.
+        run: String,
+        /// Which.
+        step: String,
+        /// Where: `running`, `done`, `failed`, `skipped`, `asking`, `nested`, `ready`; `told` if somebody is to know.
+        state: String,
+    },
     /// A call ended.
     CallEnd {
         /// Whose.

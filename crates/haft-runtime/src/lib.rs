@@ -40,6 +40,7 @@ mod trace;
 mod trial;
 pub mod undo;
 pub mod web;
+pub mod work;
 pub mod workspace;
 
 pub use admit::Explained;

@@ -7,6 +7,7 @@ pub mod catalogue;
 mod create;
 pub mod file;
 pub mod media;
+pub(crate) mod pipeline;
 pub mod process;
 pub(crate) mod running;
 pub mod session;
@@ -34,6 +35,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(api::all());
     tools.extend(browser::all());
     tools.extend(media::all());
+    tools.extend(pipeline::all());
     tools
 });
 

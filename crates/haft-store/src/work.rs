@@ -46,7 +46,7 @@ pub(crate) const TABLES: Format = Format::alike(
     CREATE TABLE steps (
         run TEXT NOT NULL, nr INTEGER NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, missing INTEGER NOT NULL,
         root TEXT NOT NULL, label TEXT, on_failure TEXT NOT NULL, retries INTEGER NOT NULL, repeatable INTEGER NOT NULL,
-        narrow INTEGER NOT NULL, from_ms INTEGER NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_ms INTEGER, call_id TEXT,
+        narrow INTEGER NOT NULL, wait_ms INTEGER NOT NULL, from_ms INTEGER NOT NULL, attempt INTEGER NOT NULL, worker TEXT, lease_ms INTEGER, call_id TEXT,
         outcome TEXT, begun_ms INTEGER, ended_ms INTEGER, PRIMARY KEY (run, nr)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX steps_ready ON steps (root, from_ms) WHERE state = 'ready';
@@ -72,6 +72,8 @@ pub struct NewStep {
     pub label: Option<String>,
     /// Whether doing it twice is as good as doing it once.
     pub repeatable: bool,
+    /// How long it waits when everything is there that it needs.
+    pub wait_ms: u64,
 }
 
 /// The run in which another one is a step.
@@ -171,9 +173,10 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     let narrow: bool = db.one(bounded, cells![outermost], |row| row.get(0))?;
     for (nr, (node, step)) in run.graph.nodes().iter().zip(&run.steps).enumerate() {
         let (number, waits) = (number(nr), number(run.graph.needs(nr).len()));
+        let wait = i64::try_from(step.wait_ms).unwrap_or(i64::MAX / 2);
         db.execute(
-            "INSERT INTO steps (run, nr, id, state, missing, root, label, on_failure, retries, repeatable, narrow, from_ms,
-             attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)",
+            "INSERT INTO steps (run, nr, id, state, missing, root, label, on_failure, retries, repeatable, narrow, wait_ms,
+             from_ms, attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0)",
             cells![
                 run.id.as_str(),
                 number,
@@ -186,7 +189,8 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
                 node.retries,
                 step.repeatable,
                 narrow,
-                now
+                wait,
+                now + wait
             ],
         )?;
         for need in run.graph.needs(nr) {

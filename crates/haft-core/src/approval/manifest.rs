@@ -18,7 +18,7 @@ impl Resolver for Accepted {
     }
 }
 
-/// 1000: what an agent makes to be used later. A person looks at each, whatever lists, grants and levels say.
+/// 1000: what an agent makes to be used later, and what is a question by itself. A person looks at each, whatever lists, grants and levels say.
 pub struct Proposed;
 
 impl Resolver for Proposed {
@@ -29,9 +29,23 @@ impl Resolver for Proposed {
         1000
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
-        let proposes = question.checked.spec().reach.proposes;
-        let why = "it is kept and used later, so a person looks at each";
-        Ok(proposes.then(|| (Decision::Ask, why.to_owned())))
+        let reach = &question.checked.spec().reach;
+        let kept = reach.proposes.then_some("it is kept and used later, so a person looks at each");
+        let why = kept.or(reach.asks.then_some("it is a question to a person"));
+        Ok(why.map(|why| (Decision::Ask, why.to_owned())))
+    }
+}
+
+/// 50: what does nothing but make calls, each of which is decided by itself.
+pub struct Parted;
+
+impl Resolver for Parted {
+    fn name(&self) -> &'static str {
+        "parts"
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let why = "it does nothing by itself, and each of its calls is decided";
+        Ok(question.checked.spec().reach.by_parts.then(|| (Decision::Allow, why.to_owned())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The steps of a pipeline and what each waits for.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -9,7 +10,8 @@ pub const STEPS_MAX: usize = 10_000;
 const NAMED: usize = 12;
 
 /// What becomes of the others when a step fails.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnFailure {
     /// Nothing else begins.
     #[default]

@@ -174,6 +174,7 @@ fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, cal
         caller,
         origin: Origin::Mcp,
         parents: Vec::new(),
+        autonomy: None,
     }
 }
 

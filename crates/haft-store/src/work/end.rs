@@ -236,7 +236,7 @@ fn settle(db: &Db<'_>, step: &Claimed, state: &str, outcome: Option<&Value>) -> 
         cells![step.run, step.nr, state, outcome.map(Value::to_string), now],
     )?;
     db.execute(
-        "UPDATE steps SET missing = missing - 1, from_ms = ?3, state = CASE WHEN missing = 1 THEN 'ready' ELSE state END
+        "UPDATE steps SET missing = missing - 1, from_ms = ?3 + wait_ms, state = CASE WHEN missing = 1 THEN 'ready' ELSE state END
          WHERE run = ?1 AND state = 'waiting' AND nr IN (SELECT feeds FROM edges WHERE run = ?1 AND nr = ?2)",
         cells![step.run, step.nr, now],
     )?;

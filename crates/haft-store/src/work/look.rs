@@ -207,4 +207,18 @@ impl Store {
         })
         .await
     }
+
+    /// Whether something of a run, or of what is in it, is under way or about to begin until then.
+    pub async fn moves(&self, run: &str, until_ms: i64) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.run(Mode::Read, move |db| {
+            db.one(
+                "SELECT EXISTS (SELECT 1 FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?1)
+                 AND (state = 'running' OR (state = 'ready' AND from_ms <= ?2)))",
+                cells![run, until_ms],
+                |row| row.get(0),
+            )
+        })
+        .await
+    }
 }

@@ -1,0 +1,97 @@
+//! Work that lasts: runs of pipelines, kept in the store, done by whoever has time.
+//!
+//! ```text
+//! pipeline.run, a task ─► Start ─► store: run and steps
+//!                                    │ claim (one worker, until its lease ends)
+//!                     Worker ◄───────┘
+//!                       │ each step is a call, and goes the whole path of one
+//!                       └─► store: the step's end, and all that follows from it
+//! ```
+//!
+//! Nothing of a run is kept in memory that cannot be read again: whoever dies is replaced by anybody.
+
+pub(crate) mod begin;
+pub mod drawn;
+mod step;
+mod terms;
+mod worker;
+
+pub use crate::tools::pipeline::{Filed, filed};
+pub(crate) use begin::unfit;
+pub use begin::{Begun, Wanted};
+pub(crate) use step::GATE;
+pub use terms::Terms;
+pub use worker::{Over, Until, Worker};
+
+use crate::approver::Approver;
+use crate::back::{Job, Worked};
+use crate::halt::Halt;
+use crate::pipeline::Haft;
+use crate::store_error;
+use haft_core::{Call, CallError};
+
+/// How many steps a call does at once for its own run.
+const OWN_SLOTS: u32 = 16;
+
+impl Haft {
+    /// Begins a run: it is durable when this returns, and any worker goes on with it.
+    pub async fn begin(&self, wanted: Wanted) -> Result<Begun, CallError> {
+        let root = self.workspace.root().to_string_lossy();
+        begin::begin(&self.store, &self.registry, &root, wanted).await
+    }
+
+    /// Does what a call wishes to have done, as far as it goes now.
+    pub(crate) async fn labour(
+        &self,
+        job: Job,
+        call: &Call,
+        approver: &dyn Approver,
+        halt: &Halt,
+    ) -> Result<Worked, CallError> {
+        let (id, wait) = match job {
+            Job::Begin { wanted, wait } => (self.begin(wanted).await?.id, wait),
+            Job::Again { run, wait } => (self.again(&run).await?, wait),
+        };
+        if wait {
+            let worker = self.worker(OWN_SLOTS);
+            let own = halt.clone();
+            let done = self.work(&worker, &Until::Over(id.clone()), approver, &own).await;
+            // Whoever stops waiting does not want it any more.
+            if halt.check().is_err() {
+                let by = call.caller.agent.as_deref().unwrap_or("the caller");
+                self.store.cancel_run(&id, by).await.map_err(store_error)?;
+            }
+            done?;
+        }
+        self.worked(&id).await
+    }
+
+    /// How a run stands.
+    pub(crate) async fn worked(&self, id: &str) -> Result<Worked, CallError> {
+        let gone = || CallError::not_found(format!("there is no run {id}"));
+        let run = self.store.run_seen(id).await.map_err(store_error)?.ok_or_else(gone)?;
+        let steps = self.store.steps(id).await.map_err(store_error)?;
+        let gave = if run.state == "running" { None } else { Some(step::result(self, &run).await?) };
+        Ok(Worked { run, steps, gave })
+    }
+
+    /// Takes up a run again. Returns its whole id.
+    async fn again(&self, run: &str) -> Result<String, CallError> {
+        let root = self.workspace.root().to_string_lossy();
+        let mut found = self.store.runs_beginning(&root, run).await.map_err(store_error)?;
+        found.retain(|run| run.above.is_none());
+        let shown = haft_core::preview::inert(run);
+        if found.len() > 1 {
+            let ids: Vec<String> = found.into_iter().map(|run| run.id).collect();
+            return Err(CallError::invalid(format!("`{shown}` could be any of {}", ids.join(", "))));
+        }
+        let missing =
+            || CallError::not_found(format!("there is no run `{shown}`")).hint("`haft pipeline runs` shows them");
+        let id = found.pop().ok_or_else(missing)?.id;
+        let again = self.store.run_again(&id).await.map_err(store_error)?;
+        if again == 0 {
+            return Err(CallError::conflict(format!("nothing of {id} failed or was skipped, or it is under way")));
+        }
+        Ok(id)
+    }
+}

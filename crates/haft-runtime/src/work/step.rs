@@ -1,0 +1,228 @@
+//! Doing one step: its words are filled in, its call is made, and what came of it is what others are given.
+
+use super::begin::{self, Wanted};
+use super::terms::Terms;
+use crate::approver::Approver;
+use crate::halt::Halt;
+use crate::hygiene::unwrapped;
+use crate::pipeline::Haft;
+use crate::store_error;
+use haft_core::work::plan::{RESULT_LIMIT, span_ms};
+use haft_core::work::words::{Gave, Known};
+use haft_core::work::{Does, Plan, Step};
+use haft_core::{Call, CallError, CallId, Dialect, ErrorKind, Origin, Outcome};
+use haft_store::work::{Above, Claimed, DEPTH_MAX, End, RunSeen, StepSeen};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The tool that asks a person whether to go on.
+pub(crate) const GATE: &str = "pipeline.gate";
+/// How many warnings of a step are kept.
+const WARNINGS_MAX: usize = 8;
+
+/// A run, read once for all of its steps.
+pub(super) struct Loaded {
+    pub(super) seen: RunSeen,
+    plan: Plan,
+    inputs: Map<String, Value>,
+    terms: Terms,
+}
+
+impl Loaded {
+    pub(super) fn new(seen: RunSeen) -> Result<Self, CallError> {
+        let plan = serde_json::from_value(seen.plan.clone())
+            .map_err(|error| CallError::internal(format!("the plan of {} cannot be read: {error}", seen.id)))?;
+        let (inputs, terms) = (seen.inputs.as_object().cloned().unwrap_or_default(), Terms::read(&seen.terms));
+        Ok(Self { seen, plan, inputs, terms })
+    }
+}
+
+/// Does a step, and says how it ended.
+pub(super) async fn carry(
+    haft: &Haft,
+    run: &Loaded,
+    step: &Claimed,
+    (approver, halt): (&dyn Approver, &Halt),
+) -> Result<End, CallError> {
+    let nr = usize::try_from(step.nr).unwrap_or(usize::MAX);
+    let planned = run.plan.steps.get(nr).ok_or_else(|| CallError::internal("there is no such step in its plan"))?;
+    let before = haft.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?;
+    let steps: BTreeMap<String, Gave> = before.iter().map(|step| (step.id.clone(), gave(step))).collect();
+    let known = Known { inputs: &run.inputs, steps: &steps };
+    if !planned.when.iter().all(|when| when.holds(known)) {
+        return Ok(End::Unwanted(json!({"success": false, "output": "", "unwanted": true})));
+    }
+    match begin(haft, run, (step, planned), known, (approver, halt)).await {
+        Ok(end) => Ok(end),
+        // What cannot even be begun has failed.
+        Err(error) if error.kind == ErrorKind::Internal => Err(error),
+        Err(error) => Ok(End::Failed(json!({"success": false, "output": "", "error": error}))),
+    }
+}
+
+async fn begin(
+    haft: &Haft,
+    run: &Loaded,
+    (step, planned): (&Claimed, &Step),
+    known: Known<'_>,
+    asked: (&dyn Approver, &Halt),
+) -> Result<End, CallError> {
+    let filled = |value: &Value| known.fill(value).map_err(|error| CallError::invalid(error.to_string()));
+    let filled_map = |map: &Map<String, Value>| filled(&Value::Object(map.clone()));
+    match planned.does() {
+        Some(Does::Tool(tool, args)) => Ok(call(haft, run, (step, planned), tool, filled_map(args)?, asked).await),
+        Some(Does::Ask(question)) => {
+            let args = json!({"question": filled(&Value::from(question))?});
+            Ok(call(haft, run, (step, planned), GATE, args, asked).await)
+        }
+        // The time has passed: it was not to be claimed before.
+        Some(Does::Wait(_)) => Ok(End::Done(json!({"success": true, "output": ""}))),
+        Some(Does::Pipeline(named, inputs)) => {
+            let inputs = filled_map(inputs)?.as_object().cloned().unwrap_or_default();
+            nested(haft, run, step, named, inputs).await
+        }
+        Some(Does::Prompt(_)) => Err(CallError::failed("there is no agent here that could do this step")
+            .hint("steps that call tools run; give the prompt to an agent, or write it as calls")),
+        None => Err(CallError::invalid("the step does not say what it does")),
+    }
+}
+
+/// Makes the call of a step.
+async fn call(
+    haft: &Haft,
+    run: &Loaded,
+    (step, planned): (&Claimed, &Step),
+    tool: &str,
+    args: Value,
+    (approver, halt): (&dyn Approver, &Halt),
+) -> End {
+    let failed = |error: CallError| End::Failed(json!({"success": false, "output": "", "error": error}));
+    let Some(id) = step.call() else { return failed(CallError::internal("its call has no id")) };
+    let call = Call {
+        id,
+        spoken: tool.to_owned(),
+        args,
+        dialect: Dialect::Haft,
+        session: run.terms.session.clone(),
+        caller: run.terms.caller.clone(),
+        origin: Origin::Work,
+        parents: run.terms.parents.iter().cloned().chain(CallId::parse(&run.seen.id)).collect(),
+        autonomy: run.terms.autonomy,
+    };
+    let limit = planned.timeout.as_deref().and_then(span_ms).map(Duration::from_millis);
+    let halt = limit.map_or_else(|| halt.clone(), |limit| halt.within(limit));
+    let outcome = haft.call(call, approver, &halt).await;
+    ended(&outcome)
+}
+
+/// How a call's outcome ends its step.
+pub(super) fn ended(outcome: &Outcome) -> End {
+    match &outcome.error {
+        Some(error) if error.kind == ErrorKind::ApprovalRequired => End::Asking,
+        Some(_) => End::Failed(kept(outcome)),
+        None => End::Done(kept(outcome)),
+    }
+}
+
+/// What is kept of an outcome for those who come after.
+pub(super) fn kept(outcome: &Outcome) -> Value {
+    let text = unwrapped(&outcome.output);
+    let shown = cut(&text);
+    let data = outcome.data.as_ref().filter(|data| data.to_string().len() <= RESULT_LIMIT);
+    let mut kept = json!({
+        "success": outcome.success, "output": shown, "call_id": outcome.call_id, "tool": outcome.tool,
+        "labels": outcome.labels, "duration_ms": outcome.duration_ms,
+    });
+    if let Some(data) = data {
+        kept["data"] = data.clone();
+    }
+    if let Some(error) = &outcome.error {
+        kept["error"] = json!(error);
+    }
+    if shown.len() < text.len() || (data.is_none() && outcome.data.is_some()) {
+        kept["truncated"] = true.into();
+    }
+    if let Some(full) = &outcome.full_output {
+        kept["full_output"] = json!(full);
+    }
+    if !outcome.warnings.is_empty() {
+        kept["warnings"] = json!(outcome.warnings.iter().take(WARNINGS_MAX).collect::<Vec<_>>());
+    }
+    kept
+}
+
+/// As much of a text as is kept.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(RESULT_LIMIT)]
+}
+
+/// What a step gave, as the words of others name it.
+fn gave(step: &StepSeen) -> Gave {
+    let outcome = step.outcome.as_ref();
+    let part = |name: &str| outcome.and_then(|outcome| outcome.get(name));
+    let success = step.state == "done";
+    let output = part("output").and_then(Value::as_str).filter(|_| success).unwrap_or_default().to_owned();
+    Gave { success, output, data: part("data").filter(|_| success).cloned().unwrap_or_default() }
+}
+
+/// A step that is a pipeline: it is begun as a run of its own, and ends when that does.
+async fn nested(
+    haft: &Haft,
+    run: &Loaded,
+    step: &Claimed,
+    named: &str,
+    inputs: Map<String, Value>,
+) -> Result<End, CallError> {
+    // One run for the step, however often it is taken up.
+    let id = format!("{}-{}", run.seen.id, step.nr);
+    if let Some(inner) = haft.store.run_seen(&id).await.map_err(store_error)? {
+        return match inner.state.as_str() {
+            "running" => Ok(End::Nested),
+            state => {
+                let gave = result(haft, &inner).await?;
+                Ok(if state == "done" { End::Done(gave) } else { End::Failed(gave) })
+            }
+        };
+    }
+    if run.seen.deep >= DEPTH_MAX {
+        return Err(CallError::invalid(format!("pipelines may be at most {DEPTH_MAX} deep in one another")));
+    }
+    let plan = crate::tools::pipeline::find(&haft.store, &haft.workspace, named).await?;
+    let id = CallId::parse(&id).ok_or_else(|| CallError::internal("its run has no id"))?;
+    let above = Above { run: run.seen.id.clone(), nr: step.nr };
+    let wanted = Wanted { plan, inputs, terms: run.terms.clone(), task: None, id: Some(id), above: Some(above) };
+    begin::begin(&haft.store, &haft.registry, &run.seen.root, wanted).await?;
+    Ok(End::Nested)
+}
+
+/// What a run gave that is over: what its output says; or what those of its steps said that nothing waited for.
+pub(crate) async fn result(haft: &Haft, run: &RunSeen) -> Result<Value, CallError> {
+    let steps = haft.store.steps(&run.id).await.map_err(store_error)?;
+    let loaded = Loaded::new(run.clone())?;
+    let all: BTreeMap<String, Gave> = steps.iter().map(|step| (step.id.clone(), gave(step))).collect();
+    let success = run.state == "done";
+    if let Some(template) = loaded.plan.output.as_ref().filter(|_| success) {
+        let known = Known { inputs: &loaded.inputs, steps: &all };
+        let value = known.fill(template).map_err(|error| CallError::failed(error.to_string()))?;
+        let text = haft_core::manifest::template::rendered(&value);
+        let output = cut(&text).to_owned();
+        let data = if value.is_string() { Value::Null } else { value };
+        return Ok(json!({"success": success, "output": output, "data": data}));
+    }
+    let graph = loaded.plan.order().map_err(|faults| begin::unfit(&faults))?;
+    let last = (0..steps.len()).filter(|at| graph.feeds(*at).is_empty()).filter_map(|at| steps.get(at));
+    let said: Vec<String> = last
+        .filter(|step| step.state == "done")
+        .map(|step| (step, gave(step).output))
+        .filter(|(_, output)| !output.is_empty())
+        .map(|(step, output)| format!("## {}\n{output}", step.id))
+        .collect();
+    let text = said.join("\n\n");
+    let output = cut(&text).to_owned();
+    let mut gave = json!({"success": success, "output": output});
+    if let Some(why) = &run.why {
+        gave["error"] = json!({"kind": "failed", "message": why});
+    }
+    Ok(gave)
+}

@@ -1,0 +1,275 @@
+//! Who does the steps: claims what may begin, does several at once, keeps what it has by renewing its lease, and looks
+//! after what others left behind.
+
+use super::step::{self, Loaded};
+use crate::approver::Approver;
+use crate::events::Event;
+use crate::halt::Halt;
+use crate::pipeline::Haft;
+use crate::store_error;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use haft_core::{CallError, Outcome};
+use haft_store::work::{Claim, Claimed, End, RunSeen, Then, WorkerSeen};
+use serde_json::json;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// For how long claimed steps are a worker's without a word from it.
+const LEASE: Duration = Duration::from_secs(20);
+/// How often it says that it is there.
+const BEAT: Duration = Duration::from_secs(4);
+/// How long it waits before it looks again if there was nothing to do: from the first time to the longest.
+const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
+/// How long it waits for a store that fails before it tries again.
+const STORE_AGAIN: Duration = Duration::from_secs(1);
+/// How many runs are kept read.
+const RUNS_KEPT: usize = 256;
+
+/// Somebody who does steps.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// Its name, which nobody else has.
+    pub id: String,
+    /// On which machine it is.
+    pub host: String,
+    /// The project whose steps it does: as it was called where they were begun.
+    pub root: String,
+    /// What it has, as labels of steps ask for.
+    pub labels: Vec<String>,
+    /// How many steps it does at once.
+    pub slots: u32,
+}
+
+/// For how long a worker works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Until {
+    /// Until it is told to stop. Then it begins nothing more, and ends when what it has begun has ended.
+    Told,
+    /// Until a run is over, or nothing of it can be done now. It does nothing else.
+    Over(String),
+}
+
+/// Why a worker stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Over {
+    /// It was told to.
+    Told,
+    /// The run is over.
+    Ended(Box<RunSeen>),
+    /// What is left of the run waits: for a person, for a time, or for another worker.
+    Waits(Box<RunSeen>),
+}
+
+impl Haft {
+    /// A worker for this project in this process.
+    pub fn worker(&self, slots: u32) -> Worker {
+        let id = format!("w-{}", crate::new_call_id());
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Worker { id, host, root: self.workspace.root().to_string_lossy().into_owned(), labels: Vec::new(), slots }
+    }
+
+    /// Works. What needs a person is put to the approver.
+    pub async fn work(
+        &self,
+        worker: &Worker,
+        until: &Until,
+        approver: &dyn Approver,
+        halt: &Halt,
+    ) -> Result<Over, CallError> {
+        Shift { haft: self, worker, until, approver, halt, runs: HashMap::new() }.work().await
+    }
+}
+
+/// One worker at work.
+struct Shift<'s> {
+    haft: &'s Haft,
+    worker: &'s Worker,
+    until: &'s Until,
+    approver: &'s dyn Approver,
+    halt: &'s Halt,
+    runs: HashMap<String, (Arc<Loaded>, Halt)>,
+}
+
+impl Shift<'_> {
+    async fn work(mut self) -> Result<Over, CallError> {
+        let mut running = FuturesUnordered::new();
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut pause = LOOK.0;
+        let mut again = Instant::now();
+        loop {
+            let told = self.halt.check().is_err();
+            let free = self.worker.slots.saturating_sub(u32::try_from(running.len()).unwrap_or(u32::MAX));
+            if !told && free > 0 && Instant::now() >= again {
+                let claimed = self.claim(free).await;
+                pause = if claimed.is_empty() { (pause * 2).min(LOOK.1) } else { LOOK.0 };
+                again = if claimed.len() < usize::try_from(free).unwrap_or(usize::MAX) {
+                    Instant::now() + pause
+                } else {
+                    Instant::now()
+                };
+                for step in claimed {
+                    let (loaded, halt) = match self.loaded(&step.run).await {
+                        Ok(found) => found,
+                        Err(_) => continue,
+                    };
+                    let (haft, approver) = (self.haft, self.approver);
+                    running.push(Box::pin(async move { done(haft, approver, &loaded, step, &halt).await }));
+                }
+            }
+            if running.is_empty() {
+                if let Some(over) = self.over(told).await? {
+                    self.seen("gone").await;
+                    return Ok(over);
+                }
+            }
+            tokio::select! {
+                Some(()) = running.next() => again = Instant::now(),
+                _ = beat.tick() => self.beat(told).await,
+                () = tokio::time::sleep_until(again), if !told && free > 0 => {}
+                _ = self.halt.stopped(), if !told => self.seen("draining").await,
+            }
+        }
+    }
+
+    async fn claim(&self, most: u32) -> Vec<Claimed> {
+        let only = match self.until {
+            Until::Over(run) => Some(run.clone()),
+            Until::Told => None,
+        };
+        let claim = Claim {
+            worker: self.worker.id.clone(),
+            root: self.worker.root.clone(),
+            labels: self.worker.labels.clone(),
+            most,
+            lease_ms: i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX),
+            only,
+        };
+        match self.haft.store.claim(claim).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(%error, "no steps could be claimed");
+                tokio::time::sleep(STORE_AGAIN).await;
+                Vec::new()
+            }
+        }
+    }
+
+    /// A run, read once for all of its steps.
+    async fn loaded(&mut self, run: &str) -> Result<(Arc<Loaded>, Halt), CallError> {
+        if let Some((loaded, halt)) = self.runs.get(run) {
+            return Ok((Arc::clone(loaded), halt.clone()));
+        }
+        let seen = self.haft.store.run_seen(run).await.map_err(store_error)?;
+        let seen = seen.ok_or_else(|| CallError::internal(format!("{run} is gone")))?;
+        let loaded = Arc::new(Loaded::new(seen)?);
+        if self.runs.len() >= RUNS_KEPT {
+            self.runs.clear();
+        }
+        // Whoever is to drain lets what has begun come to its end; whoever waits for one run takes it along.
+        let halt = if *self.until == Until::Told { Halt::new() } else { self.halt.narrowed() };
+        self.runs.insert(run.to_owned(), (Arc::clone(&loaded), halt.clone()));
+        Ok((loaded, halt))
+    }
+
+    /// Says that it is there, keeps what it has, ends what is not wanted any more, and looks after what others left.
+    async fn beat(&mut self, told: bool) {
+        let store = &self.haft.store;
+        let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+        let _ = store.renew(&self.worker.id, lease).await;
+        for run in store.stopped_under(&self.worker.id).await.unwrap_or_default() {
+            if let Some((_, halt)) = self.runs.get(&run) {
+                halt.cancel();
+            }
+        }
+        self.seen(if told { "draining" } else { "working" }).await;
+        let _ = store.take_over().await;
+        let _ = store.end_late_runs().await;
+        self.hear().await;
+    }
+
+    /// Takes up what people have decided.
+    async fn hear(&self) {
+        for (step, outcome) in self.haft.store.answered(&self.worker.root).await.unwrap_or_default() {
+            let outcome: Option<Outcome> = outcome.and_then(|value| serde_json::from_value(value).ok());
+            let end = match &outcome {
+                Some(outcome) => step::ended(outcome),
+                None => {
+                    let error = json!({"kind": "rejected", "message": "a person said no"});
+                    End::Failed(json!({"success": false, "output": "", "error": error}))
+                }
+            };
+            // What ran and asks again would ask for ever.
+            let end = if end == End::Asking { End::Failed(json!({"success": false, "output": ""})) } else { end };
+            note(self.haft, step, end).await;
+        }
+    }
+
+    async fn seen(&self, state: &str) {
+        let Worker { id, host, root, labels, slots } = self.worker.clone();
+        let pid = i64::from(std::process::id());
+        let state = state.to_owned();
+        let seen = WorkerSeen { id, host, pid, root, labels, slots, state, begun_ms: 0, seen_ms: 0, busy: 0 };
+        let _ = self.haft.store.see_worker(seen).await;
+    }
+
+    /// Whether there is nothing more to be done. Asked when nothing is under way here.
+    async fn over(&self, told: bool) -> Result<Option<Over>, CallError> {
+        let Until::Over(id) = self.until else { return Ok(told.then_some(Over::Told)) };
+        let gone = || CallError::internal(format!("{id} is gone"));
+        self.hear().await;
+        let run = self.haft.store.run_seen(id).await.map_err(store_error)?.ok_or_else(gone)?;
+        if run.state != "running" {
+            return Ok(Some(Over::Ended(Box::new(run))));
+        }
+        if told {
+            return Ok(Some(Over::Waits(Box::new(run))));
+        }
+        // A moment is no wait: what is tried again, or done by somebody else, comes soon.
+        let soon = crate::now_ms() + 2 * i64::try_from(LEASE.as_millis()).unwrap_or(0);
+        let moves = self.haft.store.moves(id, soon).await.map_err(store_error)?;
+        Ok((!moves).then(|| Over::Waits(Box::new(run))))
+    }
+}
+
+/// Does a step and notes its end.
+async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed, halt: &Halt) {
+    let id = step.id.clone();
+    let said = |state: &str| Event::Step { run: run.seen.id.clone(), step: id.clone(), state: state.to_owned() };
+    haft.events.send_with(|| said("running"));
+    match step::carry(haft, run, &step, (approver, halt)).await {
+        Ok(end) => {
+            let word = match &end {
+                End::Done(_) => "done",
+                End::Failed(_) => "failed",
+                End::Unwanted(_) => "skipped",
+                End::Asking => "asking",
+                End::Nested => "nested",
+                End::Again { .. } => "ready",
+            };
+            let then = note(haft, step, end).await;
+            haft.events.send_with(|| said(if then == Some(Then::Again) { "ready" } else { word }));
+        }
+        // The store did not answer: the lease runs out, and whoever finds it looks what is known of its call.
+        Err(error) => tracing::warn!(%error, run = run.seen.id, step = id, "a step was left"),
+    }
+}
+
+/// Notes an end, and tells who is to be told.
+async fn note(haft: &Haft, step: Claimed, end: End) -> Option<Then> {
+    let (run, id) = (step.run.clone(), step.id.clone());
+    match haft.store.end_step(step, end).await {
+        Ok(Then::Tell) => {
+            haft.events.send_with(|| Event::Step { run, step: id, state: "told".to_owned() });
+            Some(Then::Tell)
+        }
+        Ok(then) => Some(then),
+        Err(error) => {
+            tracing::warn!(%error, run, step = id, "a step's end could not be noted");
+            None
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What outlives a process: questions, times, and steps whose worker is gone.
+
+use crate::{Stage, block, data, states};
+use haft_core::Call;
+use haft_core::policy::Autonomy;
+use haft_runtime::approver::Nobody;
+use haft_runtime::work::{Over, Terms, Until, Wanted};
+use haft_runtime::{Halt, Yes, new_call_id};
+use serde_json::json;
+
+fn wanted(steps: serde_json::Value) -> Wanted {
+    Wanted { plan: serde_json::from_value(json!({ "steps": steps })).unwrap(), ..Wanted::default() }
+}
+
+#[test]
+fn what_needs_a_person_waits_and_goes_on_when_they_have_decided() {
+    block(async {
+        let stage = Stage::new();
+        let outcome = stage
+            .run_alone(json!([
+                {"id": "write", "tool": "file.write", "args": {"path": "a.txt", "content": "hello\n"}},
+                {"id": "ship", "ask": "Ship {{write.success}}?"},
+                {"id": "read", "tool": "file.read", "args": {"path": "a.txt"}, "needs": ["ship"]},
+            ]))
+            .await;
+        assert!(outcome.success, "waiting is no failure: {outcome:?}");
+        assert_eq!(data(&outcome)["state"], "running");
+        assert_eq!(states(&outcome)[0].1, "asking");
+        assert!(outcome.output.contains("haft approvals show run-"), "{}", outcome.output);
+        assert_eq!(stage.read("a.txt"), None);
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        // Another process, some other day.
+        let other = stage.another();
+        for step in ["write", "ship"] {
+            let waiting = other.store().approvals(true).await.unwrap();
+            assert_eq!(waiting.len(), 1, "{step}");
+            let decided = other.approve(&waiting[0].id, "me", &Halt::new()).await;
+            assert!(decided.unwrap().success, "{step}");
+            let worker = other.worker(4);
+            other.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
+        }
+        let seen = other.store().run_seen(&run).await.unwrap().unwrap();
+        assert_eq!(seen.state, "done");
+        assert_eq!(stage.read("a.txt").as_deref(), Some("hello\n"));
+    });
+}
+
+#[test]
+fn a_no_fails_the_step() {
+    block(async {
+        let stage = Stage::new();
+        let outcome = stage
+            .run_alone(json!([{"id": "gate", "ask": "Really?"}, {"id": "b", "wait": "1s", "needs": ["gate"]}]))
+            .await;
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        let waiting = stage.haft.store().approvals(true).await.unwrap();
+        stage.haft.store().reject(&waiting[0].id, "me", "not today").await.unwrap();
+        let worker = stage.haft.worker(1);
+        let over = stage.haft.work(&worker, &Until::Over(run), &Nobody, &Halt::new()).await.unwrap();
+        let Over::Ended(seen) = over else { panic!("{over:?}") };
+        assert_eq!(seen.state, "failed");
+    });
+}
+
+#[test]
+fn a_careful_run_asks_about_what_others_may_do_unasked() {
+    block(async {
+        let stage = Stage::new();
+        let careful = Terms { autonomy: Some(Autonomy::Conservative), ..Terms::default() };
+        let steps = json!([{"id": "inner", "tool": "pipeline.run", "args": {"steps": [{"id": "x", "wait": "0s"}]}}]);
+        let run = stage.haft.begin(Wanted { terms: careful, ..wanted(steps.clone()) }).await.unwrap().id;
+        let worker = stage.haft.worker(2);
+        stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
+        assert_eq!(stage.haft.store().steps(&run).await.unwrap()[0].state, "asking");
+        let run = stage.haft.begin(wanted(steps)).await.unwrap().id;
+        stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
+        assert_eq!(stage.haft.store().steps(&run).await.unwrap()[0].state, "done");
+    });
+}
+
+#[test]
+fn a_worker_goes_on_with_what_another_left() {
+    block(async {
+        let stage = Stage::new();
+        let steps = json!([
+            {"id": "a", "tool": "file.write", "args": {"path": "a.txt", "content": "1"}},
+            {"id": "b", "tool": "file.write", "args": {"path": "b.txt", "content": "2"}, "needs": ["a"]},
+        ]);
+        let run = stage.haft.begin(wanted(steps)).await.unwrap().id;
+        // A worker that is gone before it has begun.
+        let claim = haft_store::work::Claim {
+            worker: "gone".to_owned(),
+            root: stage.haft.workspace().root().to_string_lossy().into_owned(),
+            labels: Vec::new(),
+            most: 9,
+            lease_ms: -1,
+            only: None,
+        };
+        assert_eq!(stage.haft.store().claim(claim).await.unwrap().len(), 1);
+        let other = stage.another();
+        let halt = Halt::new();
+        let worker = other.worker(4);
+        let (over, ()) = tokio::join!(other.work(&worker, &Until::Told, &Yes, &halt), async {
+            for _ in 0..400 {
+                if other.store().run_seen(&run).await.unwrap().unwrap().state == "done" {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            halt.cancel();
+        });
+        assert_eq!(over.unwrap(), Over::Told);
+        assert_eq!(stage.read("b.txt").as_deref(), Some("2"));
+        let workers = other.store().workers().await.unwrap();
+        assert_eq!((workers.len(), workers[0].state.as_str()), (1, "gone"));
+    });
+}
+
+#[test]
+fn whoever_stops_waiting_ends_the_run() {
+    block(async {
+        let stage = Stage::new();
+        let halt = Halt::new();
+        let call = Call::new(
+            new_call_id(),
+            "pipeline.run",
+            json!({"steps": [
+                {"id": "long", "tool": "shell.exec", "args": {"command": "sleep 60"}},
+                {"id": "after", "tool": "file.write", "args": {"path": "x", "content": "x"}, "needs": ["long"]},
+            ]}),
+        );
+        let (outcome, ()) = tokio::join!(stage.haft.call(call, &Yes, &halt), async {
+            let root = stage.haft.workspace().root().to_string_lossy().into_owned();
+            loop {
+                let runs = stage.haft.store().runs(&root, 1).await.unwrap();
+                if let Some(run) = runs.first()
+                    && stage.haft.store().steps(&run.id).await.unwrap()[0].state == "running"
+                {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            halt.cancel();
+        });
+        assert!(!outcome.success);
+        let root = stage.haft.workspace().root().to_string_lossy().into_owned();
+        for _ in 0..200 {
+            if stage.haft.store().runs(&root, 1).await.unwrap()[0].state != "running" {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert_ne!(stage.haft.store().runs(&root, 1).await.unwrap()[0].state, "running");
+        assert_eq!(stage.read("x"), None);
+    });
+}
