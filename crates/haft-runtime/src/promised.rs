@@ -8,6 +8,7 @@
 mod edit;
 mod find;
 mod make;
+mod runs;
 mod show;
 mod step;
 
@@ -32,8 +33,8 @@ use tokio::sync::Notify;
 
 /// How many due tasks are looked at together.
 const TOGETHER: u32 = 100;
-/// Others add tasks, too, and clocks are set: the next time is looked up so often.
-const LOOK: Duration = Duration::from_secs(5);
+/// Others add tasks, too, runs end, and clocks are set: so often is looked.
+const LOOK: Duration = Duration::from_secs(2);
 /// Whoever lost a race does not run in circles.
 const BREATH: Duration = Duration::from_millis(20);
 
@@ -42,6 +43,9 @@ pub trait Starter: Send + Sync {
     /// Starts what a task promises, for a time, and returns the id of the run. Asked again for the same task and time it
     /// starts nothing new: [`run_id`] is the same.
     fn start<'a>(&'a self, task: &'a Task, at_ms: i64) -> BoxFuture<'a, Result<String, CallError>>;
+
+    /// How a run ended that is over, and what is told of it.
+    fn told<'a>(&'a self, task: &'a Task, run: &'a str) -> BoxFuture<'a, Result<(Ended, String), CallError>>;
 }
 
 /// A time zone by its name, as this machine knows it.
@@ -61,17 +65,18 @@ fn due(task: &Task, seen_ms: i64, now_ms: i64) -> Result<Due, CallError> {
     Ok(schedule(task)?.map_or(once, |schedule| schedule.due(seen_ms, now_ms, task.promise.missed)))
 }
 
-/// Whoever looks after tasks. There may be many on one store.
+/// Whoever looks after the tasks of a project. There may be many on one store.
 pub struct Scheduler {
     store: Store,
+    root: String,
     starter: Arc<dyn Starter>,
     told: Notify,
 }
 
 impl Scheduler {
-    /// One that starts by this means.
-    pub fn new(store: Store, starter: Arc<dyn Starter>) -> Self {
-        Self { store, starter, told: Notify::new() }
+    /// One that starts by this means what was made in this project.
+    pub fn new(store: Store, root: impl Into<String>, starter: Arc<dyn Starter>) -> Self {
+        Self { store, root: root.into(), starter, told: Notify::new() }
     }
 
     /// Says that something has changed: a task was made, planned anew, or ended.
@@ -79,11 +84,12 @@ impl Scheduler {
         self.told.notify_one();
     }
 
-    /// Starts everything that is due, and says how many that were.
+    /// Hears what has ended, starts everything that is due, and says how many that were.
     pub async fn tick(&self, now_ms: i64) -> Result<usize, CallError> {
+        self.hear(now_ms).await?;
         let mut started = 0;
         loop {
-            let found = self.store.due_tasks(now_ms, TOGETHER).await.map_err(store_error)?;
+            let found = self.store.due_tasks(&self.root, now_ms, TOGETHER).await.map_err(store_error)?;
             for task in &found {
                 started += usize::from(self.look_after(task, now_ms).await?);
             }
@@ -91,6 +97,16 @@ impl Scheduler {
                 return Ok(started);
             }
         }
+    }
+
+    /// Starts one task if it is due, and gives its run.
+    pub async fn tick_one(&self, id: &str, now_ms: i64) -> Result<Option<String>, CallError> {
+        let gone = || CallError::not_found(format!("task {id} is gone"));
+        let task = self.store.task(id).await.map_err(store_error)?.ok_or_else(gone)?;
+        if task.standing.next_ms.is_some_and(|next| next <= now_ms) {
+            self.look_after(&task, now_ms).await?;
+        }
+        Ok(self.store.task(id).await.map_err(store_error)?.and_then(|task| task.standing.run))
     }
 
     /// Until it is told to stop: sleeps until something is due or has changed.
@@ -105,7 +121,7 @@ impl Scheduler {
                 // The store is away, or full: what is due stays due.
                 tracing::warn!(error = %error, "due tasks could not be started");
             }
-            let next = self.store.next_task_ms().await.ok().flatten();
+            let next = self.store.next_task_ms(&self.root).await.ok().flatten();
             let wait = next.map_or(LOOK, |next| Duration::from_millis(u64::try_from(next - clock()).unwrap_or(0)));
             tokio::select! {
                 () = tokio::time::sleep(wait.clamp(BREATH, LOOK)) => {}
@@ -113,6 +129,20 @@ impl Scheduler {
                 _ = halt.stopped() => return,
             }
         }
+    }
+
+    /// Notes what came of runs that are over, and which of the others wait for a person.
+    pub async fn hear(&self, now_ms: i64) -> Result<(), CallError> {
+        for task in self.store.ended_tasks(&self.root, TOGETHER).await.map_err(store_error)? {
+            let Some(run) = &task.standing.run else { continue };
+            let (ended, result) = self.starter.told(&task, run).await?;
+            self.store.task_ran_at(&task.id, run, ended, &result, now_ms).await.map_err(store_error)?;
+        }
+        for asking in self.store.asking_tasks(&self.root).await.map_err(store_error)? {
+            let question = asking.question.as_deref();
+            self.store.task_waits(&asking.task, &asking.run, question).await.map_err(store_error)?;
+        }
+        Ok(())
     }
 
     /// Claims one due task and starts it. Says whether something was started.

@@ -8,7 +8,7 @@ mod keep;
 mod runs;
 mod standing;
 
-pub use find::TaskFilter;
+pub use find::{Asking, TaskFilter};
 pub use runs::TaskRun;
 pub use standing::{BACKOFF_MAX_MS, Claim, Ended, LEASE_MS, backoff_ms};
 
@@ -16,19 +16,21 @@ use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::migrate::Step;
 use haft_core::Caller;
+use haft_core::policy::Autonomy;
 use haft_core::schedule::Missed;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) const TABLES: Step = Step::alike(
     "CREATE TABLE tasks (
-        id TEXT PRIMARY KEY, place TEXT NOT NULL, title TEXT NOT NULL, description TEXT, tags TEXT NOT NULL,
+        id TEXT PRIMARY KEY, place TEXT NOT NULL, root TEXT NOT NULL, title TEXT NOT NULL, description TEXT, tags TEXT NOT NULL,
         kind TEXT NOT NULL, status TEXT NOT NULL, priority INTEGER NOT NULL, due_ms INTEGER, parent TEXT,
         promise TEXT NOT NULL, made_ms INTEGER NOT NULL, changed_ms INTEGER NOT NULL, closed_ms INTEGER, next_ms INTEGER,
         then_ms INTEGER, at_ms INTEGER, run TEXT, attempt INTEGER NOT NULL, missed INTEGER NOT NULL, waits_for TEXT,
         ran_ms INTEGER, ok INTEGER, result TEXT
     ) STRICT;
-    CREATE INDEX tasks_due ON tasks (next_ms) WHERE next_ms IS NOT NULL;
+    CREATE INDEX tasks_due ON tasks (root, next_ms) WHERE next_ms IS NOT NULL;
+    CREATE INDEX tasks_under_way ON tasks (root, run) WHERE run IS NOT NULL;
     CREATE INDEX tasks_by_place ON tasks (place, status);
     CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent IS NOT NULL;
     CREATE TABLE task_runs (
@@ -176,9 +178,9 @@ pub struct Owner {
     /// The agent that made the task: what that may not do, the task may not.
     #[serde(default)]
     pub caller: Caller,
-    /// The level of autonomy, where it is stricter than the project's: `hitl`, `supervised`, `autonomous`.
+    /// How much they may do by themselves, where that is less than the user's configuration lets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<String>,
+    pub autonomy: Option<Autonomy>,
 }
 
 /// How far it has come.
@@ -293,10 +295,10 @@ fn json(value: &impl Serialize) -> String {
 fn write(db: &Db<'_>, task: &Task) -> DbResult<usize> {
     let Task { about, promise, standing: now, .. } = task;
     db.execute(
-        "INSERT INTO tasks (id, place, title, description, tags, kind, status, priority, due_ms, parent, promise, made_ms,
+        "INSERT INTO tasks (id, place, root, title, description, tags, kind, status, priority, due_ms, parent, promise, made_ms,
          changed_ms, closed_ms, next_ms, then_ms, at_ms, run, attempt, missed, waits_for, ran_ms, ok, result)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-         ?24)
+         ?24, ?25)
          ON CONFLICT (id) DO UPDATE SET title = excluded.title, description = excluded.description, tags = excluded.tags,
          kind = excluded.kind, status = excluded.status, priority = excluded.priority, due_ms = excluded.due_ms,
          promise = excluded.promise, changed_ms = excluded.changed_ms, closed_ms = excluded.closed_ms,
@@ -306,6 +308,7 @@ fn write(db: &Db<'_>, task: &Task) -> DbResult<usize> {
         cells![
             task.id,
             task.place,
+            promise.owner.root,
             about.title,
             about.description,
             json(&about.tags),

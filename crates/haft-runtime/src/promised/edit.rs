@@ -169,7 +169,9 @@ fn replan(task: &mut Task, wanted: &Edit, now_ms: i64) -> Result<(), CallError> 
         (kind, _) => kind,
     };
     if task.kind == TaskKind::Scheduled && task.promise.spec.is_none() {
-        task.promise.spec = Some(serde_json::json!({ "prompt": task.about.title }));
+        // It would be run as whoever made it, with the words of whoever changed it.
+        return Err(CallError::invalid(format!("task {} is for somebody to do, and cannot be given times", task.id))
+            .hint("make a new one that says what is to be run"));
     }
     Ok(())
 }

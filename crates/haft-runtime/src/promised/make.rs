@@ -3,6 +3,7 @@
 use super::find::{find, places};
 use super::{step, zone};
 use crate::{chance, store_error};
+use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
 use haft_core::schedule::{Missed, Schedule, due};
 use haft_core::secret::mask;
@@ -73,7 +74,7 @@ pub struct Wanted {
     pub missed: Option<String>,
     /// How often it is tried again.
     pub retries: Option<u32>,
-    /// The level of autonomy, where it is stricter than the project's.
+    /// How much its calls may do by themselves, where that is less than usual.
     pub autonomy: Option<String>,
 }
 
@@ -171,14 +172,15 @@ fn promised(
         }
         None => Missed::default(),
     };
-    let level = match (who.wary, level(wanted.autonomy.as_deref())?) {
+    let autonomy = match (who.wary, autonomy(wanted.autonomy.as_deref())?) {
         (true, _) => {
             notes.push(
-                "this conversation has heard what looks like an attack: each call of the task is asked".to_owned(),
+                "this conversation has heard what looks like an attack: what its calls write or run is asked"
+                    .to_owned(),
             );
-            Some("hitl".to_owned())
+            Some(Autonomy::Conservative)
         }
-        (false, level) => level,
+        (false, autonomy) => autonomy,
     };
     Ok(Promise {
         spec: spec(wanted, kind)?,
@@ -188,7 +190,7 @@ fn promised(
         missed,
         retries: wanted.retries.unwrap_or(RETRIES).min(10),
         assignee: wanted.assignee.clone(),
-        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), level },
+        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), autonomy },
     })
 }
 
@@ -299,12 +301,16 @@ pub(super) fn tags(given: &[String]) -> Result<Vec<String>, CallError> {
     }
 }
 
-/// A task can only be held more tightly than the project holds its calls.
-fn level(word: Option<&str>) -> Result<Option<String>, CallError> {
-    const LEVELS: [&str; 3] = ["hitl", "supervised", "autonomous"];
+/// A task can only be held more tightly than its project holds calls.
+fn autonomy(word: Option<&str>) -> Result<Option<Autonomy>, CallError> {
+    const LEVELS: [(&str, Autonomy); 3] = [
+        ("conservative", Autonomy::Conservative),
+        ("standard", Autonomy::Standard),
+        ("autonomous", Autonomy::Autonomous),
+    ];
     let Some(word) = word else { return Ok(None) };
-    let known = LEVELS.into_iter().find(|level| *level == word);
-    read(known, word, "level of autonomy for a task", LEVELS.into_iter()).map(|level| Some(level.to_owned()))
+    let known = LEVELS.into_iter().find(|(level, _)| *level == word).map(|(_, autonomy)| autonomy);
+    read(known, word, "level of autonomy", LEVELS.into_iter().map(|(level, _)| level)).map(Some)
 }
 
 /// Refuses what must not be written down, or is too long.

@@ -1,12 +1,15 @@
 //! What is done for a task, and what is made of what came of it.
 
+use haft_core::error::Blame;
 use haft_core::web::Target;
-use haft_core::{CallError, CallId, Outcome};
+use haft_core::{CallError, CallId};
 use haft_store::tasks::{Ended, Task, TaskKind};
+use haft_store::work::RUN_PREFIX;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How much of a watched page is read.
-const PAGE_CHARS: u32 = 1_000_000;
+/// How much of a watched page is read: as much as is kept of what a step gives.
+const PAGE_CHARS: u32 = 50_000;
 
 /// What a task does.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +34,8 @@ pub enum Does {
 
 /// The name of the run for a task and a time: the same whoever starts it, and however often.
 pub fn run_id(task: &str, at_ms: i64) -> CallId {
-    CallId::parse(&format!("t{task}-{}", at_ms.unsigned_abs())).unwrap_or_else(|| CallId::new(at_ms.unsigned_abs(), 0))
+    CallId::parse(&format!("{RUN_PREFIX}{task}-{}", at_ms.unsigned_abs()))
+        .unwrap_or_else(|| CallId::new(at_ms.unsigned_abs(), 0))
 }
 
 /// What a task does. One that somebody does by hand does nothing.
@@ -56,25 +60,24 @@ pub(super) fn look(url: &str) -> Value {
     json!({"tool": "web.fetch", "args": {"url": url, "format": "text", "limit": PAGE_CHARS}})
 }
 
-/// How a task's call ended, and what is kept of it: for [`Store::task_ran`](haft_store::Store::task_ran).
-pub fn told(task: &Task, outcome: &Outcome) -> (Ended, String) {
-    if let Some(error) = &outcome.error {
-        let for_good = !matches!(error.kind.blame(), haft_core::error::Blame::Tool | haft_core::error::Blame::Host);
-        return (if for_good { Ended::ForGood } else { Ended::Badly }, super::said(error));
-    }
-    if task.kind != TaskKind::Watch {
-        return (outcome.success.into(), outcome.output.clone());
+/// How a task's call ended, from what is kept of its outcome; and what is told of it.
+pub fn told(task: &Task, outcome: &Value) -> (Ended, String) {
+    let output = outcome["output"].as_str().unwrap_or_default().to_owned();
+    if let Ok(error) = CallError::deserialize(&outcome["error"]) {
+        // What a person or a rule refused is not asked for again.
+        let later = matches!(error.kind.blame(), Blame::Tool | Blame::Host);
+        return (if later { Ended::Badly } else { Ended::ForGood }, super::said(&error));
     }
     match elsewhere(task, outcome) {
         Some(place) => (Ended::Badly, format!("the page leads elsewhere, to {place}, and is not watched there")),
-        None => (outcome.success.into(), outcome.output.clone()),
+        None => ((outcome["success"] == true).into(), output),
     }
 }
 
 /// Another host than the one that is watched, if the page came from there in the end.
-fn elsewhere(task: &Task, outcome: &Outcome) -> Option<String> {
+fn elsewhere(task: &Task, outcome: &Value) -> Option<String> {
     let host = |url: &str| Target::read(url).ok().map(|target| target.host().to_string());
-    let watched = host(task.promise.spec.as_ref()?["args"]["url"].as_str()?)?;
-    let from = host(outcome.data.as_ref()?["url"].as_str()?)?;
+    let watched = Some(task).filter(|task| task.kind == TaskKind::Watch)?.promise.spec.as_ref()?;
+    let (watched, from) = (host(watched["args"]["url"].as_str()?)?, host(outcome["data"]["url"].as_str()?)?);
     (from != watched).then(|| haft_core::preview::inert(&from))
 }

@@ -97,8 +97,8 @@ fn create() -> ToolSpec {
             "description": "How often something that is run once is tried again; 3 if not given"
         },
         "autonomy": one_of(
-            &["hitl", "supervised", "autonomous"],
-            "What a person is asked about, where it should be more than usual: every call, risky ones, dangerous ones"
+            &["conservative", "standard", "autonomous"],
+            "Less than usual: conservative asks a person about all that writes or runs, autonomous refuses what would be asked"
         )
     });
     declare(
@@ -114,6 +114,7 @@ fn create() -> ToolSpec {
     .body("inputs")
     .acts()
     .on_own_tasks()
+    .by_parts()
 }
 
 fn list() -> ToolSpec {
@@ -164,6 +165,7 @@ fn update() -> ToolSpec {
     }))
     .acts()
     .on_own_tasks()
+    .by_parts()
 }
 
 /// The project in which a call is made.

@@ -1,9 +1,9 @@
 //! What somebody says becomes a task, or is refused with what would.
 
 use crate::{Ground, Scene, at, who};
+use haft_core::CallError;
 use haft_core::ErrorKind;
-use haft_core::approval::{Decision, Verdict};
-use haft_core::{CallError, CallId, Outcome};
+use haft_core::policy::Autonomy;
 use haft_runtime::promised::{Does, Edit, Query, Wanted, Who, does, edit, find, list, make, told};
 use haft_store::tasks::{Ended, Task, TaskKind, TaskStatus};
 use jiff::tz::TimeZone;
@@ -120,7 +120,7 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
     `someday` is no date
     there is no scope `galaxy`
     `some` is no policy for missed runs
-    `yolo` is no level of autonomy for a task
+    `yolo` is no level of autonomy
     `two words` is no tag
     there is no task `abc`
     `file` URLs are not asked for; only http and https are
@@ -138,7 +138,7 @@ async fn a_conversation_that_heard_an_attack_makes_tasks_that_ask() {
     let who = Who { wary: true, ..who() };
     let loose = wanted("a", |wanted| (wanted.schedule, wanted.autonomy) = (text("1h"), text("autonomous")));
     let (task, notes) = make(&scene.store, loose, &who, at(NOW)).await.unwrap();
-    assert_eq!(task.promise.owner.level.as_deref(), Some("hitl"));
+    assert_eq!(task.promise.owner.autonomy, Some(Autonomy::Conservative));
     assert!(notes[0].contains("looks like an attack"), "{notes:?}");
 }
 
@@ -231,18 +231,12 @@ async fn a_task_is_planned_anew_and_run_on_demand() {
 async fn a_watched_page_that_leads_elsewhere_is_not_followed() {
     let scene = Scene::new(Ground::file());
     let task = made(&scene, wanted("a", |wanted| wanted.watch_url = text("http://example.com/a"))).await;
-    let outcome = |url: &str| {
-        let verdict = Verdict::new(Decision::Allow, "test", "");
-        let mut outcome = Outcome::failure(CallId::new(0, 0), "web.fetch", CallError::internal(""), verdict);
-        (outcome.error, outcome.success) = (None, true);
-        (outcome.output, outcome.data) = ("words".to_owned(), Some(json!({ "url": url })));
-        outcome
-    };
+    let outcome = |url: &str| json!({"success": true, "output": "words", "data": {"url": url}});
     assert_eq!(told(&task, &outcome("https://example.com/b")), (Ended::Well, "words".to_owned()));
     let (ended, said) = told(&task, &outcome("https://evil.test/"));
     assert_eq!(ended, Ended::Badly);
     assert!(said.contains("leads elsewhere, to evil.test"), "{said}");
     let mut failed = outcome("https://example.com/");
-    failed.error = Some(CallError::new(ErrorKind::Rejected, "somebody said no"));
+    failed["error"] = json!(CallError::new(ErrorKind::Rejected, "somebody said no"));
     assert_eq!(told(&task, &failed), (Ended::ForGood, "somebody said no".to_owned()));
 }

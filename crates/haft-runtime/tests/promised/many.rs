@@ -18,7 +18,7 @@ fn live(ground: &Ground, count: usize) -> Vec<(String, i64)> {
                     let store = Store::open(&ground.path()).unwrap();
                     let ledger = Arc::new(Ledger::default());
                     let starter: Arc<dyn Starter> = ledger.clone();
-                    let scheduler = Scheduler::new(store.clone(), starter);
+                    let scheduler = Scheduler::new(store.clone(), "/p", starter);
                     for hour in &hours {
                         barrier.wait();
                         runtime.block_on(scheduler.tick(*hour)).unwrap();

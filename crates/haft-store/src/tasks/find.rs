@@ -1,8 +1,8 @@
 //! Finding tasks: by name, by what they are about, and what is due.
 
 use super::{COLUMNS, Priority, Task, TaskStatus, read};
-use crate::db::{Cell, DbResult};
-use crate::{Db, Mode, Store, StoreError, cells};
+use crate::db::Cell;
+use crate::{Mode, Store, StoreError, cells};
 
 /// Which tasks somebody wants to see. What is not said does not matter.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,8 +27,19 @@ pub struct TaskFilter {
     pub limit: u32,
 }
 
-/// What finds due tasks. The index on `next_ms` holds nothing else than tasks that have a next time.
-pub(super) const DUE: &str = "FROM tasks WHERE next_ms IS NOT NULL AND next_ms <= ?1 ORDER BY next_ms, id LIMIT ?2";
+/// What finds the due tasks of a project. Its index holds nothing but tasks that have a next time.
+const DUE: &str = "FROM tasks WHERE root = ?1 AND next_ms IS NOT NULL AND next_ms <= ?2 ORDER BY next_ms, id LIMIT ?3";
+
+/// A task whose run waits for a person, or does so no longer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asking {
+    /// The task.
+    pub task: String,
+    /// Its run.
+    pub run: String,
+    /// The question, if there is one.
+    pub question: Option<String>,
+}
 
 /// A condition and what fills it, one after the other.
 struct Wanted<'c> {
@@ -95,10 +106,6 @@ fn wanted(filter: &TaskFilter) -> Wanted<'_> {
     wanted
 }
 
-fn due(db: &Db<'_>, now_ms: i64, limit: u32) -> DbResult<Vec<Task>> {
-    db.all(&format!("SELECT {COLUMNS} {DUE}"), cells![now_ms, limit], read)
-}
-
 impl Store {
     /// One task, by its whole name.
     pub async fn task(&self, id: &str) -> Result<Option<Task>, StoreError> {
@@ -129,15 +136,42 @@ impl Store {
         .await
     }
 
-    /// The tasks that are due, the most overdue first.
-    pub async fn due_tasks(&self, now_ms: i64, limit: u32) -> Result<Vec<Task>, StoreError> {
-        self.run(Mode::Read, move |db| due(db, now_ms, limit)).await
+    /// The tasks of a project that are due, the most overdue first.
+    pub async fn due_tasks(&self, root: &str, now_ms: i64, limit: u32) -> Result<Vec<Task>, StoreError> {
+        let (root, sql) = (root.to_owned(), format!("SELECT {COLUMNS} {DUE}"));
+        self.run(Mode::Read, move |db| db.all(&sql, cells![root, now_ms, limit], read)).await
     }
 
-    /// When the next task is due.
-    pub async fn next_task_ms(&self) -> Result<Option<i64>, StoreError> {
-        let sql = "SELECT min(next_ms) FROM tasks WHERE next_ms IS NOT NULL";
-        self.run(Mode::Read, move |db| db.one(sql, &[], |row| row.get(0))).await
+    /// When the next task of a project is due.
+    pub async fn next_task_ms(&self, root: &str) -> Result<Option<i64>, StoreError> {
+        let root = root.to_owned();
+        let sql = "SELECT min(next_ms) FROM tasks WHERE root = ?1 AND next_ms IS NOT NULL";
+        self.run(Mode::Read, move |db| db.one(sql, cells![root], |row| row.get(0))).await
+    }
+
+    /// Tasks of a project whose runs are over, which they have not heard.
+    pub async fn ended_tasks(&self, root: &str, limit: u32) -> Result<Vec<Task>, StoreError> {
+        let root = root.to_owned();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE root = ?1 AND run IS NOT NULL
+             AND EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run AND runs.state <> 'running') LIMIT ?2"
+        );
+        self.run(Mode::Read, move |db| db.all(&sql, cells![root, limit], read)).await
+    }
+
+    /// Tasks of a project whose runs have begun to wait for a person, or do so no longer: the task, its run, and the
+    /// question.
+    pub async fn asking_tasks(&self, root: &str) -> Result<Vec<Asking>, StoreError> {
+        let root = root.to_owned();
+        self.run(Mode::Read, move |db| {
+            // A pipeline may ask several things at once: one after the other is told.
+            let sql = "SELECT id, run, question FROM (SELECT tasks.id AS id, tasks.run AS run, tasks.waits_for AS told,
+                       (SELECT min(steps.call_id) FROM steps WHERE steps.run = tasks.run AND steps.state = 'asking')
+                       AS question FROM tasks WHERE root = ?1 AND run IS NOT NULL) AS under_way
+                       WHERE coalesce(question, '') <> coalesce(told, '')";
+            db.all(sql, cells![root], |row| Ok(Asking { task: row.get(0)?, run: row.get(1)?, question: row.get(2)? }))
+        })
+        .await
     }
 
     /// How many tasks of a place may still do something by themselves. Counted up to `limit`.

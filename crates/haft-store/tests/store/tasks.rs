@@ -1,6 +1,7 @@
 //! What was promised is kept, is started by one of many, and ends once.
 
 use crate::{Scene, wait};
+use haft_core::policy::Autonomy;
 use haft_core::schedule::Due;
 use haft_store::Store;
 use haft_store::tasks::{
@@ -66,7 +67,7 @@ fn a_task_is_kept_whole_and_found_by_the_beginning_of_its_name() {
     whole.promise.schedule = Some("daily at 7:00".to_owned());
     whole.promise.zone = Some("Europe/Vienna".to_owned());
     whole.promise.owner.caller.agent = Some("helper".to_owned());
-    whole.promise.owner.level = Some("hitl".to_owned());
+    whole.promise.owner.autonomy = Some(Autonomy::Conservative);
     whole.standing.next_ms = Some(NOW + 5);
     add(&scene, whole.clone());
     add(&scene, task("ab34"));
@@ -145,7 +146,7 @@ fn of_many_who_find_a_task_due_one_starts_it() {
                 let path = &path;
                 scope.spawn(move || {
                     let store = Store::open(path).unwrap();
-                    let due = wait(store.due_tasks(NOW, 10)).unwrap();
+                    let due = wait(store.due_tasks("/p", NOW, 10)).unwrap();
                     let mine = due.iter().filter(|task| claim(&store, &task.id, NOW, None, NOW).is_some());
                     mine.map(|task| task.id.clone()).collect::<Vec<_>>()
                 })
@@ -155,7 +156,7 @@ fn of_many_who_find_a_task_due_one_starts_it() {
     });
     won.sort();
     assert_eq!(won, ["a1", "a2", "a3"]);
-    assert_eq!(wait(scene.store.due_tasks(NOW, 10)).unwrap(), []);
+    assert_eq!(wait(scene.store.due_tasks("/p", NOW, 10)).unwrap(), []);
 }
 
 #[test]
@@ -165,16 +166,16 @@ fn what_somebody_claimed_and_did_not_start_is_started_by_another() {
     let first = claim(&scene.store, "a1", NOW, None, NOW + 3).unwrap();
     assert_eq!((first.at_ms, first.task.is_owed()), (NOW, true));
     let scene = scene.restarted();
-    assert_eq!(wait(scene.store.due_tasks(NOW + LEASE_MS, 9)).unwrap(), []);
+    assert_eq!(wait(scene.store.due_tasks("/p", NOW + LEASE_MS, 9)).unwrap(), []);
     let later = NOW + LEASE_MS + 3;
-    let owed = wait(scene.store.due_tasks(later, 9)).unwrap();
+    let owed = wait(scene.store.due_tasks("/p", later, 9)).unwrap();
     assert_eq!(ids(&owed), ["a1"]);
     // For the same time: whoever starts it can tell that it is the same run.
     let again = claim(&scene.store, "a1", owed[0].standing.next_ms.unwrap(), None, later).unwrap();
     assert_eq!(again.at_ms, NOW);
     assert!(wait(scene.store.task_started("a1", NOW, "r1")).unwrap());
     assert!(!wait(scene.store.task_started("a1", NOW, "r2")).unwrap(), "it is started");
-    assert_eq!(wait(scene.store.due_tasks(i64::MAX, 9)).unwrap(), []);
+    assert_eq!(wait(scene.store.due_tasks("/p", i64::MAX, 9)).unwrap(), []);
     assert!(wait(scene.store.task_ran("a1", "r1", true, "2")).unwrap());
     assert!(!wait(scene.store.task_ran("a1", "r1", false, "")).unwrap(), "a run ends once");
     let task = get(&scene, "a1");
@@ -237,7 +238,7 @@ fn what_waits_for_a_person_says_so_and_is_not_due() {
     let scene = scene.restarted();
     let task = get(&scene, "a1");
     assert_eq!((task.status, task.standing.waits_for.as_deref()), (TaskStatus::Waiting, Some("q-1")));
-    assert_eq!(wait(scene.store.due_tasks(NOW + 400 * 24 * HOUR, 9)).unwrap(), [], "for a year, too");
+    assert_eq!(wait(scene.store.due_tasks("/p", NOW + 400 * 24 * HOUR, 9)).unwrap(), [], "for a year, too");
     wait(scene.store.task_waits("a1", "r", None)).unwrap();
     wait(scene.store.task_ran("a1", "r", true, "yes")).unwrap();
     let task = get(&scene, "a1");
@@ -309,16 +310,18 @@ fn what_is_due_is_found_by_an_index_among_a_hundred_thousand() {
     add(&scene, once("a1", 0));
     let numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000)";
     let rows = scene.tamper(&format!(
-        "{numbers} INSERT INTO tasks (id, place, title, tags, kind, status, priority, promise, made_ms, changed_ms, next_ms,
-         attempt, missed) SELECT 'f' || x, '/p', 'Task', '[]', 'scheduled', 'pending', 1, '{{}}', 0, 0,
+        "{numbers} INSERT INTO tasks (id, place, root, title, tags, kind, status, priority, promise, made_ms, changed_ms, next_ms,
+         attempt, missed) SELECT 'f' || x, '/p', '/p', 'Task', '[]', 'scheduled', 'pending', 1, '{{}}', 0, 0,
          CASE WHEN x % 2 = 0 THEN {NOW} + 1000 + x END, 0, 0 FROM n"
     ));
     assert_eq!(rows, 100_000);
-    assert_eq!(ids(&wait(scene.store.due_tasks(NOW, 10)).unwrap()), ["a1"]);
-    assert_eq!(wait(scene.store.next_task_ms()).unwrap(), Some(NOW));
+    assert_eq!(ids(&wait(scene.store.due_tasks("/p", NOW, 10)).unwrap()), ["a1"]);
+    assert_eq!(wait(scene.store.next_task_ms("/p")).unwrap(), Some(NOW));
     for question in [
-        format!("SELECT * FROM tasks WHERE next_ms IS NOT NULL AND next_ms <= {NOW} ORDER BY next_ms, id LIMIT 10"),
-        "SELECT min(next_ms) FROM tasks WHERE next_ms IS NOT NULL".to_owned(),
+        format!(
+            "SELECT * FROM tasks WHERE root = '/p' AND next_ms IS NOT NULL AND next_ms <= {NOW} ORDER BY next_ms, id LIMIT 10"
+        ),
+        "SELECT min(next_ms) FROM tasks WHERE root = '/p' AND next_ms IS NOT NULL".to_owned(),
     ] {
         let plan = scene.plan(&question);
         assert!(plan.contains("tasks_due") && !plan.contains("Seq Scan"), "{plan}");

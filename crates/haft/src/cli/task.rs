@@ -137,7 +137,8 @@ pub struct TaskAdd {
     /// How often something that is run once is tried again [default: 3].
     #[arg(long, value_name = "N")]
     pub retries: Option<u32>,
-    /// What a person is asked about, where it should be more than usual: hitl, supervised or autonomous.
+    /// Let it do less than usual by itself: conservative (what writes or runs is asked), standard, or autonomous (what
+    /// would be asked is refused).
     #[arg(long, value_name = "LEVEL")]
     pub autonomy: Option<String>,
     /// Run it at once.

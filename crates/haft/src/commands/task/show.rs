@@ -69,7 +69,7 @@ pub(super) fn whole(task: &Task, parts: &[Task], now_ms: i64) -> String {
         "schedule",
         promise.schedule.as_ref().map(|when| format!("{when} ({}; missed: {})", zone(), promise.missed.as_str())),
     );
-    say("autonomy", promise.owner.level.clone());
+    say("autonomy", promise.owner.autonomy.map(|level| format!("{level:?}").to_lowercase()));
     say("next", standing.next_ms.filter(|_| !task.is_owed()).map(time::shown));
     say("run", standing.run.clone());
     say("missed", (standing.missed > 0).then(|| format!("{} times", standing.missed)));
