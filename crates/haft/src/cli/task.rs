@@ -34,10 +34,16 @@ pub enum TaskAction {
         /// Which.
         id: String,
     },
-    /// Run one now, apart from its times.
+    /// Run one now, apart from its times, and wait for what comes of it.
     Run {
         /// Which.
         id: String,
+        /// Leave it to `haft serve` or `haft worker`.
+        #[arg(long)]
+        later: bool,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: super::Asking,
     },
     /// Forget one, what is below it, and what came of them.
     Rm {

@@ -3,15 +3,21 @@
 mod show;
 
 use crate::app::{App, Failure};
-use crate::cli::{TaskAction, TaskAdd, TaskList, TaskMissed, TaskPriority, TaskUpdate};
+use crate::cli::{Asking, TaskAction, TaskAdd, TaskList, TaskMissed, TaskPriority, TaskUpdate};
+use crate::commands::call;
 use crate::input::arguments;
 use crate::style;
-use haft_core::{CallError, ToolName, suggest::did_you_mean};
-use haft_runtime::now_ms;
+use haft_core::suggest::did_you_mean;
+use haft_core::{CallError, ErrorKind, ToolName};
 use haft_runtime::promised::{self, Edit, Query, Wanted, Who};
-use haft_store::tasks::{Task, TaskFilter};
+use haft_runtime::work::Until;
+use haft_runtime::{Halt, now_ms};
+use haft_store::tasks::{Task, TaskFilter, TaskStatus};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+
+/// How many steps are done at once.
+const SLOTS: u32 = 16;
 
 /// Does one thing with tasks.
 pub(super) fn run(app: &App, action: Option<TaskAction>) -> Result<u8, Failure> {
@@ -22,7 +28,8 @@ pub(super) fn run(app: &App, action: Option<TaskAction>) -> Result<u8, Failure> 
         TaskAction::Update(args) => update(app, *args),
         TaskAction::Done { id } => change(app, &id, Edit { status: Some("done".to_owned()), ..Edit::default() }),
         TaskAction::Cancel { id } => change(app, &id, Edit { status: Some("cancelled".to_owned()), ..Edit::default() }),
-        TaskAction::Run { id } => run_now(app, &id),
+        TaskAction::Run { id, later: true, .. } => change(app, &id, Edit { run_now: true, ..Edit::default() }),
+        TaskAction::Run { id, asking, .. } => run_now(app, &id, &asking),
         TaskAction::Rm { id, all } => remove(app, &id, all),
         TaskAction::Logs { id, last } => logs(app, &id, last),
     }
@@ -173,12 +180,40 @@ fn change(app: &App, id: &str, edit: Edit) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn run_now(app: &App, id: &str) -> Result<u8, Failure> {
-    change(app, id, Edit { run_now: true, ..Edit::default() })?;
-    if !app.json {
-        style::note("it starts as soon as `haft serve` or `haft worker` is running for its project");
+/// Runs a task here and now. What needs a person is asked at the terminal, or waits in the inbox.
+fn run_now(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
+    let task = find(app, id)?;
+    let (root, owned) = (root(app), &task.promise.owner.root);
+    if *owned != root {
+        let why = format!("task {} belongs to another project, {}", promised::short(&task.id), style::inert(owned));
+        return Err(CallError::conflict(why).hint("run it there, or say --later").into());
     }
-    Ok(0)
+    app.load_tools();
+    let (halt, approver, now) = (Halt::new(), call::approver(app, asking), now_ms());
+    let work = async {
+        let scheduler = app.haft.scheduler();
+        let edit = Edit { run_now: true, ..Edit::default() };
+        promised::edit(app.store(), &task.id, edit, (&[], &TimeZone::system()), now).await?;
+        if let Some(run) = scheduler.tick_one(&task.id, now).await? {
+            let worker = app.haft.worker(SLOTS);
+            Box::pin(app.haft.work(&worker, &Until::Over(run), approver.as_ref(), &halt)).await?;
+            scheduler.hear(now_ms()).await?;
+        }
+        app.haft.flush().await
+    };
+    app.block_on(async { Box::pin(call::watched(app, work, &halt)).await })?;
+    let task = find(app, &task.id)?;
+    let failed = task.standing.at_ms.is_none() && task.standing.ok == Some(false);
+    if app.json {
+        style::json(&promised::data(&task));
+    } else {
+        tell(app, "now", &task);
+        style::out_foreign(task.standing.result.as_deref().filter(|_| task.standing.at_ms.is_none()).unwrap_or_default());
+    }
+    Ok(match task.status {
+        TaskStatus::Waiting => ErrorKind::ApprovalRequired.exit_code(),
+        _ => u8::from(failed),
+    })
 }
 
 fn remove(app: &App, id: &str, all: bool) -> Result<u8, Failure> {
