@@ -231,6 +231,9 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
             });
             ("attachment", data)
         }
+        Event::Step { session, run, step, state } => {
+            ("step", json!({ "session": session, "run": run, "step": step, "state": state }))
+        }
         Event::CallEnd { session, outcome } => ("tool_end", json!({ "outcome": outcome, "session": session })),
     }
 }
@@ -257,6 +260,10 @@ fn pass_on(gateway: &Shared, event: Event) {
             }
             let (name, data) = worded(&event);
             hub.publish(name, None, &data.to_string());
+        }
+        Event::Step { session, .. } => {
+            let (name, data) = worded(&event);
+            hub.publish(name, Some(session.clone()), &data.to_string());
         }
         Event::CallEnd { .. } => ended(gateway, event),
     }

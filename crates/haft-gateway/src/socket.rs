@@ -213,6 +213,8 @@ impl Conversation {
             | Event::Progress { call_id, .. }
             | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
+            // Steps are calls of their own, and are told as such.
+            Event::Step { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return Vec::new() };
         drop(open.gate.take());

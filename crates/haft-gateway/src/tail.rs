@@ -3,25 +3,35 @@
 use crate::gateway::Shared;
 use crate::lines;
 use haft_core::{CallId, SessionId};
-use haft_store::{Approval, Record};
+use haft_runtime::Resolution;
+use haft_store::{Approval, ApprovalState, Kind, Record, Topic};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How often the log is looked at. A record is told at the second look at the latest: by then this process has heard
 /// of its own calls, and does not take them for somebody else's.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long what a server tells of may gather before it is looked at.
+const GATHER: Duration = Duration::from_millis(20);
+/// How often a server's store is searched for calls whose machine is gone.
+const MISS: Duration = Duration::from_secs(10);
 /// How many records are read at once.
 const AT_ONCE: u32 = 2000;
 
 /// Follows the log until the gateway closes.
 pub(crate) async fn follow(gateway: Shared) {
     let store = gateway.haft.store();
-    let Ok(mut seen) = store.head().await.map(|head| head.seq) else { return };
+    let shared = store.kind() == Kind::Post;
+    let Some(mut seen) = end_of_log(&gateway).await else { return };
     let mut mark = store.news(seen, -1, 0).await.map_or(-1, |news| news.mark);
     let mut fresh: Vec<Record> = Vec::new();
+    let mut told = store.changed_elsewhere(Topic::Records);
+    let mut missed = tokio::time::Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
+            // A file tells nothing; there it never comes.
+            Ok(()) = told.changed() => tokio::time::sleep(GATHER).await,
             () = gateway.work.closing.cancelled() => return,
         }
         for record in std::mem::take(&mut fresh) {
@@ -31,9 +41,41 @@ pub(crate) async fn follow(gateway: Shared) {
         if let Ok(news) = store.news(seen, mark, AT_ONCE).await {
             (seen, mark, fresh) = (news.head, news.mark, news.records);
         }
+        // A server knows whose records are whose: these are others', and need not wait.
+        if shared {
+            for record in std::mem::take(&mut fresh) {
+                tell(&gateway, &record).await;
+            }
+        }
         if let Ok(pending) = store.pending_count().await {
             gateway.meters.pending.set(pending);
         }
+        if shared && missed.elapsed() > MISS {
+            missed = tokio::time::Instant::now();
+            tell_missing(&gateway).await;
+        }
+    }
+}
+
+/// Where the log ends, as soon as the store can say so.
+async fn end_of_log(gateway: &Shared) -> Option<i64> {
+    loop {
+        if let Ok(head) = gateway.haft.store().head().await {
+            return Some(head.seq);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = gateway.work.closing.cancelled() => return None,
+        }
+    }
+}
+
+/// Calls of machines that have not been heard of are over: whoever looks at the page sees that, and the log says so once.
+async fn tell_missing(gateway: &Shared) {
+    for call in gateway.haft.store().take_interrupted().await.unwrap_or_default() {
+        let body = json!({ "kind": "interrupted", "tool": call.tool });
+        let data = json!({ "outcome": ended(&call.call_id, &body), "session": null });
+        gateway.hub.publish("tool_end", None, &data.to_string());
     }
 }
 
@@ -42,6 +84,10 @@ async fn tell(gateway: &Shared, record: &Record) {
     let Some(call) = body["call"].as_str().and_then(CallId::parse) else { return };
     if body["kind"] == "approval" && (body["said"] == "approved" || body["said"] == "rejected") {
         gateway.hub.hand_over(&call);
+    }
+    if body["kind"] == "approval" && body["said"] == "allowed" {
+        carry_out(gateway, &call, body["by"].as_str().unwrap_or_default()).await;
+        return;
     }
     if gateway.hub.is_own(&call) {
         return;
@@ -91,6 +137,21 @@ async fn question(gateway: &Shared, call: &CallId, body: &Value) {
     let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
     asked_again(gateway, &asked);
     (gateway.options.waiting)(call.as_str(), &asked.preview);
+}
+
+/// Runs what somebody on another machine allowed, if it is about this one. A door that waits for it does that itself.
+async fn carry_out(gateway: &Shared, call: &CallId, by: &str) {
+    if gateway.work.active.lock().is_ok_and(|active| active.contains_key(call)) {
+        return;
+    }
+    let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
+    let open = asked.state == ApprovalState::Pending && asked.consent.as_deref() == Some(by);
+    let here = asked.host.is_some() && asked.elsewhere().is_none();
+    if !open || !here || std::path::Path::new(&asked.root) != gateway.haft.workspace().root() {
+        return;
+    }
+    let (haft, halt, by) = (gateway.haft.clone(), gateway.work.halt.narrowed(), by.to_owned());
+    gateway.work.tasks.spawn(async move { haft.decide(&asked.id, &by, Resolution::Once, &halt).await });
 }
 
 /// Says that a stored question waits, or is another one now.

@@ -67,6 +67,8 @@ pub enum Event {
     },
     /// A step of a run stands somewhere else.
     Step {
+        /// Whose.
+        session: SessionId,
         /// Of which run.
         run: String,
         /// Which.

@@ -10,7 +10,7 @@ use crate::store_error;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::outcome::{Label, Source};
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
-use haft_store::{Approval, ApprovalState};
+use haft_store::{Approval, ApprovalState, Topic};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Haft {
         self.store_question(pending, question).await?;
         // Counted from here: asking at the door is part of the wait.
         let until = tokio::time::Instant::now() + patience;
-        let elsewhere = self.decided(pending);
+        let elsewhere = self.decided(pending, question);
         tokio::pin!(elsewhere);
         let asked = tokio::select! {
             said = approver.ask(question) => said,
@@ -143,17 +143,20 @@ impl Haft {
     }
 
     /// Waits until somebody else has decided about a call: what came of it if it ran, or why it did not.
-    async fn decided(&self, pending: &Pending) -> Result<Heard, Stop> {
+    async fn decided(&self, pending: &Pending, question: &Question) -> Result<Heard, Stop> {
         let ran = |outcome: Outcome| Ok(Heard::Elsewhere(Box::new(outcome)));
         let checked = pending.checked();
         let id = &checked.call().id;
         let mut events = self.events.listen();
         let mut again = tokio::time::interval(LOOK_AGAIN);
         again.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut elsewhere = self.store.changed_elsewhere(Topic::Approvals);
         let mut approved: Option<tokio::time::Instant> = None;
         loop {
             tokio::select! {
                 _ = again.tick() => {}
+                // A server says at once that somebody decided something; a file does not.
+                Ok(()) = elsewhere.changed() => {}
                 told = events.recv() => match told {
                     Ok(Event::CallEnd { outcome, .. }) if outcome.call_id == *id => return ran(*outcome),
                     Ok(Event::Decided { call_id, .. }) if call_id == *id => {}
@@ -163,6 +166,14 @@ impl Haft {
             }
             let Ok(Some(found)) = self.store.approval(id.as_str()).await else { continue };
             match found.state {
+                // Said where the files are not: it is for this door to run it.
+                ApprovalState::Pending if found.consent.is_some() => {
+                    let by = found.consent.unwrap_or_default();
+                    let won = self.claim(question, &by, &Said::Once).await;
+                    if won.map_err(|error| stopped(pending, error))? {
+                        return Ok(Heard::Said(Said::Once));
+                    }
+                }
                 ApprovalState::Pending => {}
                 ApprovalState::Approved => {
                     let since = *approved.get_or_insert_with(tokio::time::Instant::now);
@@ -221,6 +232,8 @@ impl Haft {
             origin: origin.and_then(|value| value.as_str().map(str::to_owned)),
             caller: call.caller.agent.clone(),
             sources: question.sources.clone(),
+            host: None,
+            consent: None,
         }
     }
 

@@ -24,16 +24,15 @@ use crate::{now_ms, store_error};
 use haft_core::error::Blame;
 use haft_core::schedule::{Due, Schedule};
 use haft_core::{CallError, ErrorKind};
-use haft_store::Store;
 use haft_store::tasks::{Claim, Ended, Task, TaskStatus};
+use haft_store::{Store, Topic};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// How many due tasks are looked at together.
 const TOGETHER: u32 = 100;
-/// Others add tasks, too, runs end, and clocks are set: so often is looked.
+/// Processes that share a file add tasks, runs end, and clocks are set: so often is looked.
 const LOOK: Duration = Duration::from_secs(2);
 /// Whoever lost a race does not run in circles.
 const BREATH: Duration = Duration::from_millis(20);
@@ -70,18 +69,12 @@ pub struct Scheduler {
     store: Store,
     root: String,
     starter: Arc<dyn Starter>,
-    told: Notify,
 }
 
 impl Scheduler {
     /// One that starts by this means what was made in this project.
     pub fn new(store: Store, root: impl Into<String>, starter: Arc<dyn Starter>) -> Self {
-        Self { store, root: root.into(), starter, told: Notify::new() }
-    }
-
-    /// Says that something has changed: a task was made, planned anew, or ended.
-    pub fn tell(&self) {
-        self.told.notify_one();
+        Self { store, root: root.into(), starter }
     }
 
     /// Hears what has ended, starts everything that is due, and says how many that were.
@@ -116,7 +109,9 @@ impl Scheduler {
 
     /// The same by another clock.
     pub async fn run_by(&self, halt: &Halt, clock: impl Fn() -> i64 + Send + Sync) {
+        let mut changed = self.store.changed(Topic::Tasks);
         while halt.check().is_ok() {
+            changed.mark_unchanged();
             if let Err(error) = self.tick(clock()).await {
                 // The store is away, or full: what is due stays due.
                 tracing::warn!(error = %error, "due tasks could not be started");
@@ -125,7 +120,7 @@ impl Scheduler {
             let wait = next.map_or(LOOK, |next| Duration::from_millis(u64::try_from(next - clock()).unwrap_or(0)));
             tokio::select! {
                 () = tokio::time::sleep(wait.clamp(BREATH, LOOK)) => {}
-                () = self.told.notified() => {}
+                _ = changed.changed() => {}
                 _ = halt.stopped() => return,
             }
         }

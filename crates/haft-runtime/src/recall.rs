@@ -9,11 +9,17 @@ use haft_core::change::Change;
 use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
-use haft_core::{CallError, CallId, Origin, Outcome, Pending, Ruling};
-use haft_store::{Approval, Entry, UndoCall, UndoStep};
+use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling};
+use haft_store::{Approval, ApprovalState, Entry, Topic, UndoCall, UndoStep};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long another machine is waited for that has to run what was allowed here.
+const ELSEWHERE: Duration = Duration::from_mins(1);
+/// How often it is looked for, where nobody tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What a call changed.
 #[derive(Debug, Clone, Serialize)]
@@ -97,6 +103,9 @@ impl Haft {
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
+        if let Some((asked, host)) = self.belongs_elsewhere(id).await? {
+            return self.consent(asked, by, &resolution, &host).await;
+        }
         let asked = self.belongs_here(id).await?;
         let now = self.still_the_same(&asked, halt).await?;
         if let (Some(seen), Some(now)) = (seen, &now)
@@ -231,7 +240,10 @@ impl Haft {
 
     /// Rejects a stored call.
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
-        self.belongs_here(id).await?;
+        // Nothing runs, so it does not matter where.
+        if self.belongs_elsewhere(id).await?.is_none() {
+            self.belongs_here(id).await?;
+        }
         if self.store.reject(id, by, message).await.map_err(store_error)? {
             if let Some(call) = CallId::parse(id) {
                 drop(self.trials.take(&call));
@@ -243,6 +255,46 @@ impl Haft {
         }
     }
 
+    /// A question about another machine, of a store that many share, and that machine's name.
+    async fn belongs_elsewhere(&self, id: &str) -> Result<Option<(Approval, String)>, CallError> {
+        let found = self.store.approval(id).await.map_err(store_error)?;
+        Ok(found.and_then(|asked| asked.elsewhere().map(str::to_owned).map(|host| (asked, host))))
+    }
+
+    /// Says yes to a call that another machine has to run, and waits for a while until it has.
+    async fn consent(
+        &self,
+        asked: Approval,
+        by: &str,
+        resolution: &Resolution,
+        host: &str,
+    ) -> Result<Outcome, CallError> {
+        let id = &asked.id;
+        if *resolution != Resolution::Once {
+            return Err(CallError::conflict(format!(
+                "{id} is about files of {host}; from here it can be allowed once"
+            ))
+            .hint(format!("say `once`, or decide it on {host}")));
+        }
+        let mut changed = self.store.changed_elsewhere(Topic::Approvals);
+        if !self.store.consent(id, by, &asked.basis).await.map_err(store_error)? {
+            return Err(CallError::conflict(format!("{id} has been decided already, or is another question now")));
+        }
+        let until = tokio::time::Instant::now() + ELSEWHERE;
+        while tokio::time::Instant::now() < until {
+            let found = self.store.approval(id).await.map_err(store_error)?;
+            let ended = found.filter(|found| !matches!(found.state, ApprovalState::Pending | ApprovalState::Approved));
+            if let Some(outcome) = ended.and_then(|found| found.outcome) {
+                return serde_json::from_value(outcome)
+                    .map_err(|_| CallError::conflict(format!("{id} was decided otherwise on {host}")));
+            }
+            let _ = tokio::time::timeout(LOOK_AGAIN, changed.changed()).await;
+        }
+        Err(CallError::new(ErrorKind::Timeout, format!("{id} is allowed, and nobody on {host} has run it yet")).hint(
+            format!("`haft serve` on {host} runs what is allowed; `haft approvals show {id}` says what came of it"),
+        ))
+    }
+
     /// A call runs in the project it was made in.
     async fn belongs_here(&self, id: &str) -> Result<Approval, CallError> {
         let found = self.store.approval(id).await.map_err(store_error)?;
@@ -250,6 +302,10 @@ impl Haft {
             CallError::not_found(format!("there is no approval `{}`", haft_core::preview::inert(id)))
                 .hint("`haft approvals` lists what waits")
         })?;
+        if let Some(host) = approval.elsewhere() {
+            return Err(CallError::conflict(format!("{id} is about files of {host}, which are not here"))
+                .hint("it can be allowed or rejected as it is; whatever needs its files is done there"));
+        }
         if Path::new(&approval.root) == self.workspace.root() {
             return Ok(approval);
         }
@@ -260,6 +316,8 @@ impl Haft {
     /// Clears away what a process left half-made when it died in this call.
     pub async fn sweep(&self, call: &CallId) -> Result<(), CallError> {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
+        // What another machine's process left is not here.
+        let found = found.filter(|(undo, _)| undo.host.as_ref().is_none_or(|host| *host == haft_store::host_name()));
         for step in found.into_iter().flat_map(|(_, steps)| steps) {
             crate::files::sweep(&step.path);
         }
@@ -310,6 +368,15 @@ impl Haft {
         if Path::new(&found.root) != self.workspace.root() {
             return Err(CallError::conflict(format!("{call} belongs to the project {}", found.root))
                 .hint(format!("undo it there: cd {}", found.root)));
+        }
+        // A store can be shared; files and what was in them cannot.
+        if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
+            let here = haft_store::host_name();
+            if *host != here {
+                let message =
+                    format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
+                return Err(CallError::conflict(message).hint(format!("run `haft undo {call}` on {host}")));
+            }
         }
         let shown = |path: &Path| self.workspace.shown(path);
         let changes = self.vault.inverse(&found, &steps, &shown)?;

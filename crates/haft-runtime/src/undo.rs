@@ -105,7 +105,7 @@ impl Vault {
     }
 
     /// Where a call's images are, free of links if it is there.
-    fn of(&self, call: &CallId) -> PathBuf {
+    pub(crate) fn of(&self, call: &CallId) -> PathBuf {
         let dir = self.dir.join(call.as_str());
         dir.canonicalize().unwrap_or(dir)
     }
@@ -215,6 +215,7 @@ impl Vault {
             gap: kept.gap.clone(),
             undoes: undoes.map(ToString::to_string),
             undone_by: None,
+            host: None,
         };
         store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)?;
         Ok(kept)

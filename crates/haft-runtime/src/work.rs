@@ -12,6 +12,7 @@
 
 pub(crate) mod begin;
 pub mod drawn;
+mod foreseen;
 mod step;
 mod terms;
 mod worker;
@@ -19,6 +20,7 @@ mod worker;
 pub use crate::tools::pipeline::{Filed, filed};
 pub(crate) use begin::unfit;
 pub use begin::{Begun, Wanted};
+pub use foreseen::{foreseen, plan};
 pub(crate) use step::GATE;
 pub use terms::Terms;
 pub use worker::{Over, Until, Worker};

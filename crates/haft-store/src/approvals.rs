@@ -1,9 +1,10 @@
 //! Calls that wait for a person. Each is decided once, by whoever comes first, in whatever process.
 
 use crate::cells;
-use crate::db::{Db, DbError, DbResult, Row};
+use crate::db::{Db, DbError, DbResult, Kind as Database, Row};
+use crate::host::machine;
 use crate::journal::append;
-use crate::{Entry, Mode, Store, StoreError, now_ms};
+use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
 use haft_core::record::Kind;
 use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
@@ -75,10 +76,23 @@ pub struct Approval {
     pub caller: Option<String>,
     /// What the conversation has heard that might have put the idea there: where from, and by which tool.
     pub sources: Vec<String>,
+    /// The machine that it is about, of a store that many share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Who said yes on another machine. It runs where it was asked, or not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<String>,
 }
 
-const COLUMNS: &str =
-    "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources";
+impl Approval {
+    /// The name of the machine that it is about, if that is another one: what it says of files is not true here.
+    pub fn elsewhere(&self) -> Option<&str> {
+        let host = self.host.as_deref().filter(|host| *host != machine())?;
+        host.split('/').next()
+    }
+}
+
+const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources, host, consent";
 /// How long the outcome of a decided call can be fetched: a week.
 const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 /// How much text of an outcome is kept.
@@ -103,6 +117,8 @@ fn read(row: &Row<'_>) -> DbResult<Approval> {
         origin: row.get(11)?,
         caller: row.get(12)?,
         sources: sources.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        host: row.get(14)?,
+        consent: row.get(15)?,
     })
 }
 
@@ -111,6 +127,7 @@ fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
     if let Some(by) = by {
         entry = entry.with("by", by);
     }
+    db.notify(Topic::Approvals);
     append(db, &entry).map(drop)
 }
 
@@ -122,10 +139,11 @@ impl Store {
         self.run(Mode::Durable, move |db| {
             let asked = db.execute(
                 "INSERT INTO approvals
-                 (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources)
-                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                 (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources, host)
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
                  ON CONFLICT (id) DO UPDATE SET call = excluded.call, tool = excluded.tool, preview = excluded.preview,
-                 reason = excluded.reason, basis = excluded.basis, sources = excluded.sources
+                 reason = excluded.reason, basis = excluded.basis, sources = excluded.sources, host = excluded.host,
+                 consent = NULL
                  WHERE approvals.state = 'pending'",
                 cells![
                     approval.id,
@@ -140,6 +158,7 @@ impl Store {
                     approval.origin,
                     approval.caller,
                     serde_json::to_string(&approval.sources).unwrap_or_default(),
+                    (db.kind() == Database::Post).then(machine),
                 ],
             )?;
             let old = now_ms() - OUTCOME_KEPT_MS;
@@ -183,7 +202,8 @@ impl Store {
     pub async fn rebase(&self, id: &str, basis: &str, reason: &str) -> Result<(), StoreError> {
         let (id, basis, reason) = (id.to_owned(), basis.to_owned(), reason.to_owned());
         self.run(Mode::Durable, move |db| {
-            let sql = "UPDATE approvals SET basis = ?2, reason = ?3 WHERE id = ?1 AND state = 'pending'";
+            let sql =
+                "UPDATE approvals SET basis = ?2, reason = ?3, consent = NULL WHERE id = ?1 AND state = 'pending'";
             db.execute(sql, cells![id, basis, reason])?;
             record(db, &id, "changed", None)
         })
@@ -195,7 +215,7 @@ impl Store {
         self.note_erased();
         let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.to_owned());
         self.run(Mode::Durable, move |db| {
-            let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6
+            let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6, consent = NULL
                        WHERE id = ?1 AND state = 'pending'";
             let Approval { id, preview, reason, basis, tool, .. } = approval;
             if db.execute(sql, cells![id, call, preview, reason, basis, tool])? == 0 {
@@ -220,6 +240,20 @@ impl Store {
             decide(db, &id, ApprovalState::Approved, &by)?;
             record(db, &id, "approved", Some(&by))?;
             Ok(Some(call))
+        })
+        .await
+    }
+
+    /// Says yes to a question on this basis from another machine than the one it is about: whoever is there runs it. Returns
+    /// whether it was still undecided.
+    pub async fn consent(&self, id: &str, by: &str, basis: &str) -> Result<bool, StoreError> {
+        let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
+        self.insist(Mode::Durable, move |db| {
+            let sql = "UPDATE approvals SET consent = ?2 WHERE id = ?1 AND state = 'pending' AND basis = ?3";
+            if db.execute(sql, cells![id, by, basis])? == 0 {
+                return Ok(false);
+            }
+            record(db, &id, "allowed", Some(&by)).map(|()| true)
         })
         .await
     }
@@ -260,6 +294,7 @@ impl Store {
         self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
+            db.notify(Topic::Approvals);
             db.execute(sql, cells![id, by, outcome]).map(drop)
         })
         .await

@@ -1,9 +1,12 @@
 //! The database that a store has: a file of its own, or a server that it shares with others.
 
-use crate::db::{Db, Server};
+use crate::db::{Db, DbResult};
+use crate::post::{Address, Fate, Line};
+use crate::pulse::Pulse;
 use crate::{Mode, StoreError, lite, post};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An open database.
 pub(crate) enum Base {
@@ -15,33 +18,47 @@ pub(crate) enum Base {
         care: Cell<Mode>,
     },
     /// A server.
-    Post { server: RefCell<Server>, address: post::Address },
+    Post(Box<Line>),
 }
 
 impl Base {
-    /// Opens what `place` names, brings it up to date, and says whether calls are open in it.
-    pub(crate) fn open(place: &Path) -> Result<(Self, bool), StoreError> {
-        if let Some(address) = post::Address::read(place)? {
-            let (server, found_open) = post::connect(&address)?;
-            return Ok((Self::Post { server: RefCell::new(server), address }, found_open));
-        }
-        let (connection, found_open) = lite::connect(place)?;
-        Ok((Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) }, found_open))
+    /// Opens a file, brings it up to date, and says whether calls are open in it.
+    pub(crate) fn file(path: &Path) -> Result<(Self, bool), StoreError> {
+        let (connection, found_open) = lite::connect(path)?;
+        Ok((Self::Lite { connection, path: path.to_owned(), care: Cell::new(Mode::Read) }, found_open))
     }
 
-    /// Where it is, as people may see it.
-    pub(crate) fn shown(&self) -> PathBuf {
-        match self {
-            Self::Lite { path, .. } => path.clone(),
-            Self::Post { address, .. } => address.shown(),
-        }
+    /// The same for a server.
+    pub(crate) fn server(address: Address, pulse: Arc<Pulse>) -> Result<(Self, bool), StoreError> {
+        let (server, found_open) = post::connect(&address)?;
+        let line = Line { server: RefCell::new(server), address, pulse, mark: Cell::new(0) };
+        Ok((Self::Post(Box::new(line)), found_open))
+    }
+
+    /// Either, as its name says.
+    pub(crate) fn open(place: &Path) -> Result<Self, StoreError> {
+        let base = match Address::read(place)? {
+            Some(address) => Self::server(address, Arc::default())?,
+            None => Self::file(place)?,
+        };
+        Ok(base.0)
+    }
+
+    /// Either, if it is there, without bringing it up to date.
+    pub(crate) fn unchanged(place: &Path) -> Result<Self, StoreError> {
+        let Some(address) = Address::read(place)? else {
+            let connection = lite::connect_as_it_is(place)?;
+            return Ok(Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) });
+        };
+        let server = RefCell::new(address.dial()?);
+        Ok(Self::Post(Box::new(Line { server, address, pulse: Arc::default(), mark: Cell::new(0) })))
     }
 
     /// For jobs.
     pub(crate) fn db(&self) -> Db<'_> {
         match self {
             Self::Lite { connection, .. } => Db::lite(connection),
-            Self::Post { server, .. } => Db::post(server),
+            Self::Post(line) => Db::post(&line.server),
         }
     }
 
@@ -51,7 +68,15 @@ impl Base {
             Self::Lite { path, care, .. } => {
                 lite::begin(&self.db(), care, mode).map_err(|error| StoreError::told(path, &error))
             }
-            Self::Post { server, address } => post::begin(server, address, mode),
+            Self::Post(line) => line.begin(mode),
+        }
+    }
+
+    /// Ends one.
+    pub(crate) fn commit(&self, db: &Db<'_>) -> DbResult<()> {
+        match self {
+            Self::Lite { .. } => db.execute("COMMIT", &[]).map(drop),
+            Self::Post(line) => line.commit(db.told()),
         }
     }
 
@@ -63,10 +88,21 @@ impl Base {
         }
     }
 
+    /// What became of a transaction that failed because the connection was lost. None if it failed otherwise: then
+    /// nothing of it was done.
+    pub(crate) fn fate(&self, mode: Mode) -> Option<Result<Fate, StoreError>> {
+        match self {
+            Self::Post(line) if line.is_lost() && mode == Mode::Read => Some(Ok(Fate::Undone)),
+            Self::Post(line) if line.is_lost() => Some(line.fate()),
+            _ => None,
+        }
+    }
+
     /// Before it is closed.
     pub(crate) fn tidy(&self, erased: bool) {
-        if let Self::Lite { connection, path, .. } = self {
-            lite::shorten(connection, path, erased);
+        match self {
+            Self::Lite { connection, path, .. } => lite::shorten(connection, path, erased),
+            Self::Post(line) => line.leave(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::cells;
 use crate::db::{Db, DbResult, Kind};
 use crate::journal::{head, read_record};
-use crate::{ApprovalState, Head, Mode, Record, Store, StoreError, is_alive};
+use crate::{ApprovalState, Head, Mode, Record, Store, StoreError, host};
 use haft_core::CallId;
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ pub struct News {
     pub head: i64,
     /// A mark that changes whenever another process has written.
     pub mark: i64,
-    /// The records, if another process has written; else none, whatever this one did.
+    /// The records, if another process has written; else none, whatever this one did. A file's own are among them.
     pub records: Vec<Record>,
 }
 
@@ -81,7 +81,8 @@ impl Store {
         .await
     }
 
-    /// What other processes have added after `after`: at most `limit` records, with this process's own among them.
+    /// What other processes have added after `after`: at most `limit` records. A file does not know whose they are, so
+    /// this process's own are among them; a server does.
     /// Costs next to nothing while none of them writes.
     pub async fn news(&self, after: i64, mark: i64, limit: u32) -> Result<News, StoreError> {
         self.run(Mode::Read, move |db| {
@@ -97,13 +98,20 @@ impl Store {
             if now == mark {
                 return Ok(News { head, mark, records: Vec::new() });
             }
-            let records: Vec<Record> = db.all(
-                "SELECT seq, hash, text FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-                cells![after, limit],
-                read_record,
-            )?;
+            let records: Vec<Record> = match db.kind() {
+                Kind::Lite => {
+                    let sql = "SELECT seq, hash, text FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+                    db.all(sql, cells![after, limit], read_record)?
+                }
+                Kind::Post => {
+                    let sql =
+                        "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
+                    db.all(sql, cells![after, limit, db.writer()], read_record)?
+                }
+            };
             // Whoever has not got all of it comes again with the old mark.
-            let all = records.last().is_none_or(|last| last.seq >= head);
+            let all = records.len() < usize::try_from(limit).unwrap_or(usize::MAX)
+                || records.last().is_none_or(|last| last.seq >= head);
             let (head, mark) = if all { (head, now) } else { (records.last().map_or(head, |last| last.seq), mark) };
             Ok(News { head, mark, records })
         })
@@ -170,10 +178,10 @@ fn trace(db: &Db<'_>, call_id: CallId) -> DbResult<Traced> {
         })?;
     let undone_by =
         db.first("SELECT undone_by FROM undo_calls WHERE call_id = ?1", cells![id], |row| row.get(0))?.flatten();
-    let open: Option<(i64, String)> =
-        db.first("SELECT pid, born FROM open_calls WHERE call_id = ?1", cells![id], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+    let sql = "SELECT process, pid, born FROM open_calls WHERE call_id = ?1";
+    let open: Option<(String, i64, String)> =
+        db.first(sql, cells![id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let open = open.map(|(process, pid, born)| host::lives(db, &process, pid, &born)).transpose()?;
     let question = question.and_then(|(word, preview)| Some((ApprovalState::parse(&word)?, preview)));
-    Ok(Traced { call_id, records, question, undone_by, open: open.is_some_and(|(pid, born)| is_alive(pid, &born)) })
+    Ok(Traced { call_id, records, question, undone_by, open: open.unwrap_or(false) })
 }

@@ -3,6 +3,8 @@
 //! What is not the same in both is asked for by [`Db::kind`], and that in a handful of places: how the log's columns are
 //! filled, how a transaction begins, and how somebody learns what others have written.
 
+use crate::host::Me;
+use crate::topic::{Topic, Topics};
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -20,6 +22,16 @@ pub enum DbError {
     /// What it holds is not what anybody here wrote.
     #[error("{0}")]
     Odd(String),
+}
+
+/// Whether an error means that the connection is no more: what was not committed is undone, and what was being committed
+/// may or may not be.
+pub(crate) fn is_loss(error: &postgres::Error) -> bool {
+    let code = error.code().map(postgres::error::SqlState::code);
+    let broken = || {
+        error.is_closed() || std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+    };
+    code.map_or_else(broken, |code| code.starts_with("57P") || code.starts_with("08") || code == "25P03")
 }
 
 impl DbError {
@@ -43,7 +55,11 @@ pub enum Kind {
 }
 
 /// A transaction on one of them.
-pub struct Db<'d>(Side<'d>);
+pub struct Db<'d> {
+    side: Side<'d>,
+    /// What those who wait are to hear of once it is committed.
+    told: std::cell::Cell<Topics>,
+}
 
 enum Side<'d> {
     Lite(&'d rusqlite::Connection),
@@ -55,12 +71,30 @@ pub(crate) struct Server {
     pub(crate) client: postgres::Client,
     /// Whose connection it is: told from everybody else's by this number.
     writer: i64,
+    /// The same, as others know it.
+    pub(crate) me: Me,
+    /// The connection is no more.
+    pub(crate) lost: bool,
     prepared: HashMap<String, postgres::Statement>,
 }
 
 impl Server {
-    pub(crate) fn new(client: postgres::Client, writer: i64) -> Self {
-        Self { client, writer, prepared: HashMap::new() }
+    pub(crate) fn new(client: postgres::Client, writer: i64, me: Me) -> Self {
+        Self { client, writer, me, lost: false, prepared: HashMap::new() }
+    }
+
+    /// Notes whether an error is the end of the connection.
+    fn noting<T>(&mut self, done: Result<T, postgres::Error>) -> DbResult<T> {
+        done.map_err(|error| {
+            self.lost |= is_loss(&error);
+            DbError::Post(error)
+        })
+    }
+
+    /// Several statements without parameters.
+    pub(crate) fn batch(&mut self, sql: &str) -> DbResult<()> {
+        let done = self.client.batch_execute(sql);
+        self.noting(done)
     }
 
     /// A statement, prepared once for each text. Texts are written here, so there are not many.
@@ -76,16 +110,34 @@ impl Server {
 
 impl<'d> Db<'d> {
     pub(crate) fn lite(connection: &'d rusqlite::Connection) -> Self {
-        Self(Side::Lite(connection))
+        Self { side: Side::Lite(connection), told: std::cell::Cell::default() }
     }
 
     pub(crate) fn post(server: &'d RefCell<Server>) -> Self {
-        Self(Side::Post(server))
+        Self { side: Side::Post(server), told: std::cell::Cell::default() }
+    }
+
+    /// Says that something changes: whoever waits for it is woken when this is committed, in this process and, on a
+    /// server, in all others.
+    pub fn notify(&self, topic: Topic) {
+        self.told.set(self.told.get().with(topic));
+    }
+
+    pub(crate) fn told(&self) -> Topics {
+        self.told.get()
+    }
+
+    /// What this store is known by on a server; of a file nothing, because there a process is known by its number.
+    pub(crate) fn process(&self) -> String {
+        match self.side {
+            Side::Lite(_) => String::new(),
+            Side::Post(server) => server.borrow().me.id.clone(),
+        }
     }
 
     /// Which it is.
     pub fn kind(&self) -> Kind {
-        match self.0 {
+        match self.side {
             Side::Lite(_) => Kind::Lite,
             Side::Post(_) => Kind::Post,
         }
@@ -93,7 +145,7 @@ impl<'d> Db<'d> {
 
     /// What tells this store's records from those of others on the same server. A file needs none: it tells by itself.
     pub(crate) fn writer(&self) -> i64 {
-        match self.0 {
+        match self.side {
             Side::Lite(_) => 0,
             Side::Post(server) => server.borrow().writer,
         }
@@ -112,12 +164,14 @@ impl<'d> Db<'d> {
 
     /// Runs a statement, and says how many rows it touched.
     pub fn execute(&self, sql: &str, cells: &[Cell<'_>]) -> DbResult<usize> {
-        match self.0 {
+        match self.side {
             Side::Lite(connection) => Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(cells))?),
             Side::Post(server) => {
                 let mut server = server.borrow_mut();
-                let statement = server.prepared(sql)?;
-                let touched = server.client.execute(&statement, &refs(cells))?;
+                let statement = server.prepared(sql);
+                let statement = server.noting(statement)?;
+                let touched = server.client.execute(&statement, &refs(cells));
+                let touched = server.noting(touched)?;
                 Ok(usize::try_from(touched).unwrap_or(usize::MAX))
             }
         }
@@ -130,7 +184,7 @@ impl<'d> Db<'d> {
         cells: &[Cell<'_>],
         mut look: impl FnMut(&Row<'_>) -> DbResult<bool>,
     ) -> DbResult<()> {
-        match self.0 {
+        match self.side {
             Side::Lite(connection) => {
                 let mut statement = connection.prepare_cached(sql)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(cells))?;
@@ -142,17 +196,12 @@ impl<'d> Db<'d> {
                 Ok(())
             }
             Side::Post(server) => {
-                use postgres::fallible_iterator::FallibleIterator;
                 let mut server = server.borrow_mut();
-                let statement = server.prepared(sql)?;
-                let cells: Vec<&(dyn postgres::types::ToSql + Sync)> = refs(cells);
-                let mut rows = server.client.query_raw(&statement, cells.iter().copied())?;
-                while let Some(row) = rows.next()? {
-                    if !look(&Row(Line::Post(&row)))? {
-                        break;
-                    }
-                }
-                Ok(())
+                let statement = server.prepared(sql);
+                let statement = server.noting(statement)?;
+                let done = walk(&mut server.client, &statement, cells, &mut look);
+                server.lost |= matches!(&done, Err(DbError::Post(error)) if is_loss(error));
+                done
             }
         }
     }
@@ -194,11 +243,28 @@ impl<'d> Db<'d> {
 
     /// Several statements without parameters.
     pub fn batch(&self, sql: &str) -> DbResult<()> {
-        match self.0 {
+        match self.side {
             Side::Lite(connection) => Ok(connection.execute_batch(sql)?),
-            Side::Post(server) => Ok(server.borrow_mut().client.batch_execute(sql)?),
+            Side::Post(server) => server.borrow_mut().batch(sql),
         }
     }
+}
+
+/// Goes through the rows of an answer as they come.
+fn walk(
+    client: &mut postgres::Client,
+    statement: &postgres::Statement,
+    cells: &[Cell<'_>],
+    look: &mut dyn FnMut(&Row<'_>) -> DbResult<bool>,
+) -> DbResult<()> {
+    use postgres::fallible_iterator::FallibleIterator;
+    let mut rows = client.query_raw(statement, refs(cells))?;
+    while let Some(row) = rows.next()? {
+        if !look(&Row(Line::Post(&row)))? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn refs<'c>(cells: &'c [Cell<'_>]) -> Vec<&'c (dyn postgres::types::ToSql + Sync)> {
@@ -323,6 +389,40 @@ impl Row<'_> {
             Line::Lite(row) => Ok(row.get::<_, T::Lite>(column).map(T::from_lite)?),
             Line::Post(row) => T::from_post(row, column),
         }
+    }
+}
+
+impl Row<'_> {
+    /// Whatever is in a column, to be a parameter elsewhere.
+    pub(crate) fn cell(&self, column: usize) -> DbResult<Cell<'static>> {
+        use postgres::types::Type;
+        let row = match self.0 {
+            Line::Lite(row) => {
+                return Ok(match row.get_ref(column)? {
+                    ValueRef::Null => Cell::Null,
+                    ValueRef::Integer(value) => Cell::Int(value),
+                    ValueRef::Real(value) => Cell::Real(value),
+                    ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned().into()),
+                    ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec().into()),
+                });
+            }
+            Line::Post(row) => row,
+        };
+        let kind = row.columns().get(column).map_or(&Type::UNKNOWN, postgres::Column::type_);
+        let cell = if *kind == Type::INT8 {
+            row.try_get::<_, Option<i64>>(column)?.map(Cell::Int)
+        } else if *kind == Type::INT4 {
+            row.try_get::<_, Option<i32>>(column)?.map(|value| Cell::Int(value.into()))
+        } else if *kind == Type::BOOL {
+            row.try_get::<_, Option<bool>>(column)?.map(|value| Cell::Int(value.into()))
+        } else if *kind == Type::FLOAT8 {
+            row.try_get::<_, Option<f64>>(column)?.map(Cell::Real)
+        } else if *kind == Type::BYTEA {
+            row.try_get::<_, Option<Vec<u8>>>(column)?.map(|bytes| Cell::Bytes(bytes.into()))
+        } else {
+            row.try_get::<_, Option<String>>(column)?.map(|text| Cell::Text(text.into()))
+        };
+        Ok(cell.unwrap_or(Cell::Null))
     }
 }
 

@@ -44,6 +44,20 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
     },
+    /// The connection to a server was lost, and nothing of this was done.
+    #[error("the connection to the store {path} was lost")]
+    Lost {
+        /// The server.
+        path: PathBuf,
+    },
+    /// The connection was lost while this was being committed, and the server did not come back to say.
+    #[error("the connection to the store {path} was lost, and whether this was written is not known: {why}")]
+    Uncertain {
+        /// The server.
+        path: PathBuf,
+        /// Why it cannot be found out.
+        why: String,
+    },
     /// Anything else.
     #[error("the store {path} failed: {why}")]
     Failed {
@@ -59,12 +73,14 @@ impl StoreError {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => {
-                "check that the directory can be written, or choose another with --store or HAFT_STORE"
+                "check that the directory can be written, or that the server answers; --store or HAFT_STORE choose another"
             }
             Self::Locked { .. } => "wait for the other process to finish, and call again; nothing was run",
             Self::Newer { .. } => "upgrade haft, or choose another store with --store or HAFT_STORE",
             Self::Damaged { .. } => "move the file aside (keep it: it is your audit log) and let haft make a new one",
             Self::Full { .. } => "free some space; a call that cannot be recorded is not run",
+            Self::Lost { .. } => "nothing was written; call again",
+            Self::Uncertain { .. } => "look at `haft log` before calling again",
             Self::Failed { .. } => "`haft doctor` checks the store",
         }
     }

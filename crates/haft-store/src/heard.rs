@@ -38,7 +38,7 @@ impl Store {
         self.later(move |db| {
             let now = now_ms();
             db.execute("DELETE FROM heard WHERE at_ms <= ?1", cells![now - HOLDS_MS])?;
-            for source in sources {
+            for source in &sources {
                 db.execute(
                     "INSERT INTO heard (session, label, tool, at_ms) VALUES (?1, ?2, ?3, ?4)
                      ON CONFLICT (session, label, tool) DO UPDATE SET at_ms = excluded.at_ms",

@@ -2,7 +2,7 @@
 
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Kind, Row};
-use crate::{Mode, Store, StoreError, now_ms};
+use crate::{Mode, Store, StoreError, Topic, host, now_ms};
 use haft_core::CallId;
 use haft_core::record::{self, Digest, link};
 use serde::Serialize;
@@ -98,6 +98,12 @@ pub struct Unclosed {
     pub tool: String,
     /// When it began.
     pub at_ms: i64,
+    /// The machine that it ran on, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// What its process was known by.
+    #[serde(skip)]
+    process: String,
 }
 
 /// Adds a record inside a transaction.
@@ -118,6 +124,7 @@ pub(crate) fn append(db: &Db<'_>, entry: &Entry) -> DbResult<Head> {
             db.execute(sql, cells![seq, &text, hash.as_bytes(), call, entry.kind.as_str(), session, db.writer()])
         }
     }?;
+    db.notify(Topic::Records);
     Ok(Head { seq, hash })
 }
 
@@ -139,7 +146,7 @@ pub(crate) fn head(db: &Db<'_>) -> DbResult<Head> {
 impl Store {
     /// Adds a record and waits for its commit.
     pub async fn record(&self, entry: Entry, mode: Mode) -> Result<Head, StoreError> {
-        self.run(mode, move |db| append(db, &entry)).await
+        self.insist(mode, move |db| append(db, &entry)).await
     }
 
     /// Adds a record without waiting.
@@ -150,13 +157,13 @@ impl Store {
     /// Records an intent durably and marks its call as open, for this process.
     pub async fn open_call(&self, id: &CallId, tool: &str, entry: Entry) -> Result<(), StoreError> {
         let (id, tool) = (id.clone(), tool.to_owned());
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             crate::work::still_mine(db, &id)?;
             append(db, &entry)?;
             let (pid, born) = myself();
             db.execute(
-                "INSERT INTO open_calls (call_id, tool, at_ms, pid, born) VALUES (?1, ?2, ?3, ?4, ?5)",
-                cells![id.as_str(), tool, now_ms(), pid, born],
+                "INSERT INTO open_calls (call_id, tool, at_ms, pid, born, process) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                cells![id.as_str(), tool, now_ms(), pid, born, db.process()],
             )?;
             Ok(())
         })
@@ -168,8 +175,8 @@ impl Store {
         let id = id.clone();
         self.run_blocking(Mode::Write, move |db| {
             let (pid, born) = myself();
-            db.execute("UPDATE open_calls SET pid = ?2, born = ?3 WHERE call_id = ?1", cells![id.as_str(), pid, born])
-                .map(drop)
+            let sql = "UPDATE open_calls SET pid = ?2, born = ?3, process = ?4 WHERE call_id = ?1";
+            db.execute(sql, cells![id.as_str(), pid, born, db.process()]).map(drop)
         })
     }
 
@@ -185,22 +192,24 @@ impl Store {
 
     /// Finds calls whose process is gone, records each as interrupted (once), and returns them.
     pub async fn take_interrupted(&self) -> Result<Vec<Unclosed>, StoreError> {
-        let open = self.run(Mode::Read, open_calls).await?;
-        let dead: Vec<Unclosed> =
-            open.into_iter().filter(|(_, pid, born)| !is_alive(*pid, born)).map(|(call, _, _)| call).collect();
+        let dead = self.insist(Mode::Read, dead_calls).await?;
         if dead.is_empty() {
             return Ok(dead);
         }
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let mut taken = Vec::new();
-            for call in dead {
-                let gone = db.execute("DELETE FROM open_calls WHERE call_id = ?1", cells![call.call_id.as_str()])?;
+            for call in &dead {
+                // Whoever took it over meanwhile, or came back, goes on with it.
+                let sql = "DELETE FROM open_calls WHERE call_id = ?1 AND process = ?2";
+                let gone = db.execute(sql, cells![call.call_id.as_str(), call.process])?;
                 if gone == 1 {
-                    append(
-                        db,
-                        &Entry::new(record::Kind::Interrupted).call(&call.call_id).with("tool", call.tool.as_str()),
-                    )?;
-                    taken.push(call);
+                    let mut entry = Entry::new(record::Kind::Interrupted).call(&call.call_id);
+                    entry = entry.with("tool", call.tool.as_str());
+                    if let Some(host) = &call.host {
+                        entry = entry.with("host", host.as_str());
+                    }
+                    append(db, &entry)?;
+                    taken.push(call.clone());
                 }
             }
             Ok(taken)
@@ -228,7 +237,7 @@ impl Store {
     }
 }
 
-fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
+pub(crate) fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
     let (mut last, mut broken) = (Head { seq: 0, hash: Digest::ZERO }, None);
     db.each("SELECT seq, text, hash, call_id, kind, session FROM journal ORDER BY seq", &[], |row| {
         match follows(last, row)? {
@@ -271,12 +280,21 @@ fn follows(last: Head, row: &Row<'_>) -> DbResult<Result<Head, Broken>> {
     Ok(Ok(Head { seq, hash: computed }))
 }
 
-fn open_calls(db: &Db<'_>) -> DbResult<Vec<(Unclosed, i64, String)>> {
-    db.all("SELECT call_id, tool, at_ms, pid, born FROM open_calls ORDER BY at_ms", &[], |row| {
-        let id: String = row.get(0)?;
+fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {
+    let sql = "SELECT call_id, tool, at_ms, process, pid, born FROM open_calls ORDER BY at_ms";
+    let open: Vec<(Unclosed, i64, String)> = db.all(sql, &[], |row| {
+        let (id, process): (String, String) = (row.get(0)?, row.get(3)?);
         let call_id = CallId::parse(&id).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?;
-        Ok((Unclosed { call_id, tool: row.get(1)?, at_ms: row.get(2)? }, row.get(3)?, row.get(4)?))
-    })
+        let (tool, at_ms, host) = (row.get(1)?, row.get(2)?, host::name_of(&process));
+        Ok((Unclosed { call_id, tool, at_ms, host, process }, row.get(4)?, row.get(5)?))
+    })?;
+    let mut dead = Vec::new();
+    for (call, pid, born) in open {
+        if !host::lives(db, &call.process, pid, &born)? {
+            dead.push(call);
+        }
+    }
+    Ok(dead)
 }
 
 /// This process, told apart from any later one that gets the same number.

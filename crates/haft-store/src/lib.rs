@@ -9,20 +9,29 @@
 mod approvals;
 mod base;
 mod calls;
+mod check;
+mod copy;
 mod db;
 mod error;
 mod grants;
 mod heard;
+mod host;
+mod job;
 mod journal;
+mod listen;
 mod lite;
 mod memory;
 mod migrate;
 mod pins;
 mod post;
 mod proposals;
+mod pulse;
 mod requests;
+mod schema;
 mod sessions;
 pub mod tasks;
+mod tls;
+mod topic;
 mod trust;
 mod undo;
 pub mod work;
@@ -30,16 +39,20 @@ mod worker;
 
 pub use approvals::{Approval, ApprovalState};
 pub use calls::{News, Traced, Wanted};
+pub use check::{About, Checked, bring_up_to_date, format_of};
+pub use copy::{Copied, CopyError, Progress, copy};
 pub use db::{Cell, Db, DbError, DbResult, Held, Kind, Param, Row};
 pub use error::StoreError;
 pub use heard::HOLDS_MS;
+pub use host::host_name;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
 pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
+pub use topic::Topic;
 pub use undo::{UndoCall, UndoStep};
-pub use worker::{Mode, Store};
+pub use worker::{Mode, Store, shown};
 
 /// Milliseconds of the Unix epoch.
 pub(crate) fn now_ms() -> i64 {

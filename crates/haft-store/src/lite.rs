@@ -45,6 +45,15 @@ fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
     Ok((connection, found_open))
 }
 
+/// Opens a file that is there, and leaves it as it is.
+pub(crate) fn connect_as_it_is(path: &Path) -> Result<Connection, StoreError> {
+    let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+    connection.busy_timeout(BUSY).map_err(fail)?;
+    Ok(connection)
+}
+
 /// Makes the file before the database does, so that it is never readable by others.
 fn prepare_file(path: &Path) -> std::io::Result<()> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.exists()) {

@@ -1,7 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells, memory, tasks, work};
+use crate::{StoreError, cells, host, memory, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -105,10 +105,12 @@ const STEPS: &[Step] = &[
     tasks::TABLES,
     // 10: pipelines under way, and who works on them.
     work::TABLES,
+    // 11: who lives where, so that a process on another machine can be missed.
+    host::TABLES,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 10;
+pub(crate) const KNOWN: i64 = 11;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -159,12 +161,28 @@ fn for_server(step: Step) -> String {
     words.iter().fold(sql, |sql, (ours, theirs)| sql.replace(ours, theirs))
 }
 
+/// The format that a database has; 0 where there is none.
+pub(crate) fn format(db: &Db<'_>) -> DbResult<i64> {
+    if db.kind() == crate::Kind::Lite {
+        return db.one("PRAGMA user_version", &[], |row| row.get(0));
+    }
+    let there = db.one("SELECT to_regclass('haft_format') IS NOT NULL", &[], |row| row.get::<bool>(0))?;
+    if !there {
+        return Ok(0);
+    }
+    db.one("SELECT coalesce(max(version), 0) FROM haft_format", &[], |row| row.get(0))
+}
+
 /// The lock of whoever changes a server's format.
 const FORMAT: i64 = 0x6861_6675;
 
 /// The same for a server: all that is missing, in one transaction, by whoever comes first.
 pub(crate) fn server(db: &Db<'_>, place: &Path) -> Result<(), StoreError> {
     let fail = |error: DbError| StoreError::told(place, &error);
+    // Most find nothing to do, and need not wait for one another to find that out.
+    if format(db).map_err(fail)? == KNOWN {
+        return Ok(());
+    }
     let steps = || -> DbResult<Option<i64>> {
         db.batch("BEGIN")?;
         db.one("SELECT pg_advisory_xact_lock(?1)", cells![FORMAT], |_| Ok(()))?;

@@ -12,9 +12,9 @@ pub use find::{Asking, TaskFilter};
 pub use runs::TaskRun;
 pub use standing::{BACKOFF_MAX_MS, Claim, Ended, LEASE_MS, backoff_ms};
 
-use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::migrate::Step;
+use crate::{Topic, cells};
 use haft_core::Caller;
 use haft_core::policy::Autonomy;
 use haft_core::schedule::Missed;
@@ -294,6 +294,7 @@ fn json(value: &impl Serialize) -> String {
 
 fn write(db: &Db<'_>, task: &Task) -> DbResult<usize> {
     let Task { about, promise, standing: now, .. } = task;
+    db.notify(Topic::Tasks);
     db.execute(
         "INSERT INTO tasks (id, place, root, title, description, tags, kind, status, priority, due_ms, parent, promise, made_ms,
          changed_ms, closed_ms, next_ms, then_ms, at_ms, run, attempt, missed, waits_for, ran_ms, ok, result)

@@ -1,8 +1,8 @@
 //! What it takes to undo a call: written before the call changes anything.
 
 use crate::cells;
-use crate::db::{Db, DbError, DbResult, Row};
-use crate::{Mode, Store, StoreError, now_ms};
+use crate::db::{Db, DbError, DbResult, Kind, Row};
+use crate::{Mode, Store, StoreError, host_name, now_ms};
 use haft_core::CallId;
 use haft_core::change::State;
 use std::ffi::OsString;
@@ -28,6 +28,8 @@ pub struct UndoCall {
     pub undoes: Option<String>,
     /// The call that took it back.
     pub undone_by: Option<String>,
+    /// The machine that has its before-images, of a store that many share.
+    pub host: Option<String>,
 }
 
 /// One step of it.
@@ -62,6 +64,7 @@ fn read_call(row: &Row<'_>) -> DbResult<UndoCall> {
         gap: row.get(5)?,
         undoes: row.get(6)?,
         undone_by: row.get(7)?,
+        host: row.get(8)?,
     })
 }
 
@@ -99,13 +102,14 @@ fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> Db
     .map(drop)
 }
 
-const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by";
+const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by, host";
 
 impl Store {
     /// Keeps what it takes to undo a call, durably, before the call acts. For threads that may block.
     pub fn keep_undo_blocking(&self, call: UndoCall, steps: Vec<UndoStep>) -> Result<(), StoreError> {
         self.run_blocking(Mode::Durable, move |db| {
-            db.execute("INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", cells![
+            let host = (db.kind() == Kind::Post).then(host_name);
+            db.execute("INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes, host) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", cells![
                     call.call_id.as_str(),
                     now_ms(),
                     call.root,
@@ -113,6 +117,7 @@ impl Store {
                     serde_json::to_string(&call.dirs).unwrap_or_default(),
                     call.gap,
                     call.undoes,
+                    host,
                 ])?;
             steps.iter().enumerate().try_for_each(|(number, step)| insert_step(db, &call.call_id, number, step))
         })
@@ -177,10 +182,12 @@ impl Store {
     /// than `max_bytes`. Returns the calls that can no longer be undone. For threads that may block.
     pub fn forget_undo_blocking(&self, since_ms: i64, max_bytes: i64) -> Result<Vec<CallId>, StoreError> {
         self.run_blocking(Mode::Write, move |db| {
+            // Of a store that many share, each machine forgets what it keeps itself.
+            let mine = (db.kind() == Kind::Post).then(host_name);
+            let sql = "SELECT call_id, at_ms, bytes FROM undo_calls WHERE CAST(?1 AS TEXT) IS NULL OR host = ?1
+                       ORDER BY at_ms DESC, call_id DESC";
             let all: Vec<(String, i64, i64)> =
-                db.all("SELECT call_id, at_ms, bytes FROM undo_calls ORDER BY at_ms DESC, call_id DESC", &[], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                })?;
+                db.all(sql, cells![mine], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             let mut total = 0_i64;
             let mut gone = Vec::new();
             for (id, at_ms, bytes) in all {

@@ -1,19 +1,28 @@
 //! The thread that owns the connection: jobs queue up and are committed together.
 
-use crate::StoreError;
 use crate::base::Base;
-use crate::db::{Db, DbError, DbResult};
+use crate::job::{Deed, Job};
+use crate::listen::Listener;
+use crate::post::{self, Address, Fate};
+use crate::pulse::Pulse;
+use crate::topic::{Bell, Topic};
+use crate::{Db, DbError, DbResult, Kind, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use tokio::sync::oneshot;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
 
 /// How many jobs may wait; then callers do.
 const QUEUE: usize = 512;
 /// How many jobs share one commit at the most.
 const TOGETHER: usize = 256;
+/// How often a process that has nothing to write says that it lives.
+const RENEW: Duration = Duration::from_secs(5);
+/// How often what a lost connection undid is tried once more.
+const TRIES: usize = 8;
 
 /// What a job needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,19 +35,8 @@ pub enum Mode {
     Durable,
 }
 
-/// Does the work inside the transaction (or hears why there is none), and returns how to tell the caller
-/// once the commit is known. An error rolls this job back and leaves the others alone.
-type Work = Box<dyn FnOnce(Result<&Db<'_>, StoreError>) -> Result<Tell, StoreError> + Send>;
-type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// A failure of a write that nobody waited for.
 type Unheard = Arc<Mutex<Option<StoreError>>>;
-
-struct Job {
-    mode: Mode,
-    /// Whether somebody waits for it.
-    awaited: bool,
-    work: Work,
-}
 
 /// The store. Cheap to clone; the last clone to go waits until everything is written.
 #[derive(Clone)]
@@ -47,12 +45,24 @@ pub struct Store {
 }
 
 struct Inner {
-    path: PathBuf,
+    place: Place,
     hands: Hands,
     unheard: Unheard,
     found_open: bool,
     /// Something was erased that the write-ahead log still holds.
     erased: Arc<AtomicBool>,
+    bell: Arc<Bell>,
+    pulse: Arc<Pulse>,
+    listener: OnceLock<Option<Listener>>,
+}
+
+/// Where it is.
+struct Place {
+    /// As whoever opened it said.
+    said: PathBuf,
+    /// As people may see it.
+    shown: PathBuf,
+    address: Option<Address>,
 }
 
 /// Who does the work.
@@ -61,7 +71,15 @@ enum Hands {
     Thread { queue: Option<SyncSender<Job>>, thread: Option<JoinHandle<()>> },
     /// Whoever comes: for a process that makes one call and ends, handing over costs more than the work.
     /// Writes that nobody waits for are kept until somebody does, and share that commit.
-    Caller(Box<Mutex<(Base, Vec<Job>)>>),
+    Caller(Box<Mutex<(Desk, Vec<Job>)>>),
+}
+
+/// A database, and who hears of what is done with it.
+struct Desk {
+    base: Base,
+    path: PathBuf,
+    bell: Arc<Bell>,
+    pulse: Arc<Pulse>,
 }
 
 impl Drop for Inner {
@@ -74,49 +92,96 @@ impl Drop for Inner {
                 }
             }
             Hands::Caller(held) => {
-                let (base, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
-                commit(base, &self.path, std::mem::take(waiting));
-                base.tidy(self.erased.load(Ordering::Relaxed));
+                let (desk, waiting) = held.get_mut().unwrap_or_else(PoisonError::into_inner);
+                desk.commit(std::mem::take(waiting));
+                desk.base.tidy(self.erased.load(Ordering::Relaxed));
             }
         }
     }
 }
 
 impl Store {
-    /// Opens the store at `path`, making it (private to the user) and bringing it up to date if needed.
+    /// Opens the store at `path`, making it (private to the user) and bringing it up to date if needed. An address
+    /// (`postgres://…`) names a server.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let (base, found_open) = Base::open(path)?;
-        let path = base.shown();
-        let (queue, jobs) = sync_channel(QUEUE);
-        let (file, erased) = (path.clone(), Arc::new(AtomicBool::new(false)));
-        let flag = Arc::clone(&erased);
-        let thread = std::thread::Builder::new()
-            .name("haft-store".to_owned())
-            .spawn(move || {
-                serve(&base, &file, &jobs);
-                base.tidy(flag.load(Ordering::Relaxed));
-            })
-            .map_err(|error| StoreError::Open { path: path.clone(), why: error.to_string() })?;
-        Ok(Self::new(path, Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open, erased))
+        Self::open_by(path, false)
     }
 
     /// The same for a process that makes one call and ends: without a thread, in as few commits as
-    /// durability allows.
+    /// durability allows. A server always has one: whoever waits elsewhere has to hear that this process lives.
     pub fn open_for_one_call(path: &Path) -> Result<Self, StoreError> {
-        let (base, found_open) = Base::open(path)?;
-        let path = base.shown();
-        let hands = Hands::Caller(Box::new(Mutex::new((base, Vec::new()))));
-        Ok(Self::new(path, hands, found_open, Arc::default()))
+        Self::open_by(path, true)
     }
 
-    fn new(path: PathBuf, hands: Hands, found_open: bool, erased: Arc<AtomicBool>) -> Self {
-        let inner = Inner { path, hands, unheard: Unheard::default(), found_open, erased };
-        Self { inner: Arc::new(inner) }
+    fn open_by(path: &Path, one_call: bool) -> Result<Self, StoreError> {
+        let address = Address::read(path)?;
+        let shown = address.as_ref().map_or_else(|| path.to_owned(), Address::shown);
+        let (bell, pulse, erased) = (Bell::new(), Arc::<Pulse>::default(), Arc::<AtomicBool>::default());
+        let (seen, heart, rung) = (shown.clone(), Arc::clone(&pulse), Arc::clone(&bell));
+        let at = address.clone();
+        let open = move || {
+            let (base, found_open) = match at {
+                Some(address) => Base::server(address, Arc::clone(&heart))?,
+                None => Base::file(&seen)?,
+            };
+            Ok((Desk { base, path: seen, bell: rung, pulse: heart }, found_open))
+        };
+        let (hands, found_open) = if one_call && address.is_none() {
+            let (desk, found_open) = open()?;
+            (Hands::Caller(Box::new(Mutex::new((desk, Vec::new())))), found_open)
+        } else {
+            in_a_thread(open, &shown, Arc::clone(&erased))?
+        };
+        let (unheard, listener) = (Unheard::default(), OnceLock::new());
+        let place = Place { said: path.to_owned(), shown, address };
+        let inner = Inner { place, hands, unheard, found_open, erased, bell, pulse, listener };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The database file.
+    /// The database file, or the server's address without a password.
     pub fn path(&self) -> &Path {
-        &self.inner.path
+        &self.inner.place.shown
+    }
+
+    /// What it takes to open the same store in another process. It may hold a password: it is never shown, and never
+    /// given as an argument.
+    pub fn address(&self) -> &Path {
+        &self.inner.place.said
+    }
+
+    /// Which database it is.
+    pub fn kind(&self) -> Kind {
+        if self.inner.place.address.is_some() { Kind::Post } else { Kind::Lite }
+    }
+
+    /// How the way to it is kept private.
+    pub fn privacy(&self) -> &'static str {
+        self.inner.place.address.as_ref().map_or("a file of this user's", Address::privacy)
+    }
+
+    /// What is wrong with it just now, if something is: a server that is away. Asks nobody, so it answers at once.
+    pub fn ails(&self) -> Option<String> {
+        self.inner.pulse.ails()
+    }
+
+    /// Wakes when something of this topic changes: here at once, elsewhere as soon as a server says so. A file does not
+    /// tell what other processes do with it.
+    pub fn changed(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.listen();
+        self.inner.bell.anyone(topic)
+    }
+
+    /// The same for changes that others make, alone.
+    pub fn changed_elsewhere(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.listen();
+        self.inner.bell.others(topic)
+    }
+
+    fn listen(&self) {
+        let Inner { place, listener, bell, .. } = &*self.inner;
+        if let Some(address) = &place.address {
+            listener.get_or_init(|| Listener::start(address.clone(), Arc::clone(bell)));
+        }
     }
 
     /// Notes that something was erased: at the end, the write-ahead log must not hold it any longer.
@@ -135,63 +200,48 @@ impl Store {
         mode: Mode,
         job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.submit(mode, job).await.unwrap_or_else(|_| Err(self.gone()))
+        self.submit(mode, Deed::once(job)).await.unwrap_or_else(|_| Err(self.gone()))
     }
 
-    /// The same for threads that may block. Panics inside an async context.
+    /// The same for a job that can be done anew: what a lost connection undid is done again once there is another.
+    pub async fn insist<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        job: impl FnMut(&Db<'_>) -> DbResult<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.submit(mode, Deed::again(job)).await.unwrap_or_else(|_| Err(self.gone()))
+    }
+
+    /// The same as [`Self::run`] for threads that may block. Panics inside an async context.
     pub fn run_blocking<T: Send + 'static>(
         &self,
         mode: Mode,
         job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.submit(mode, job).blocking_recv().unwrap_or_else(|_| Err(self.gone()))
+        self.submit(mode, Deed::once(job)).blocking_recv().unwrap_or_else(|_| Err(self.gone()))
     }
 
-    /// Queues a write and goes on. A failure shows at the next [`Self::flush`].
-    pub fn later(&self, job: impl FnOnce(&Db<'_>) -> DbResult<()> + Send + 'static) {
-        let (path, unheard) = (self.inner.path.clone(), Arc::clone(&self.inner.unheard));
-        let note = move |error: &StoreError| {
-            if let Ok(mut slot) = unheard.lock() {
-                slot.get_or_insert_with(|| error.clone());
+    /// Queues a write and goes on; what a lost connection undid is done again. A failure shows at the next
+    /// [`Self::flush`].
+    pub fn later(&self, job: impl FnMut(&Db<'_>) -> DbResult<()> + Send + 'static) {
+        let unheard = Arc::clone(&self.inner.unheard);
+        let tell = move |done: Result<(), StoreError>| {
+            if let (Err(error), Ok(mut slot)) = (done, unheard.lock()) {
+                slot.get_or_insert(error);
             }
         };
-        let work: Work = Box::new(move |db| {
-            let done = db.and_then(|open| job(open).map_err(|error| StoreError::told(&path, &error)));
-            match done {
-                Ok(()) => Ok(Box::new(move |commit| commit.as_ref().err().into_iter().for_each(note))),
-                Err(error) => {
-                    note(&error);
-                    Err(error)
-                }
-            }
-        });
-        self.send(Job { mode: Mode::Write, awaited: false, work });
+        self.send(Job::new(Mode::Write, false, Deed::again(job), tell));
     }
 
     /// Waits until everything queued before is committed, and reports what failed unheard.
     pub async fn flush(&self) -> Result<(), StoreError> {
-        self.run(Mode::Read, |_| Ok(())).await?;
+        self.insist(Mode::Read, |_| Ok(())).await?;
         self.inner.unheard.lock().ok().and_then(|mut slot| slot.take()).map_or(Ok(()), Err)
     }
 
-    fn submit<T: Send + 'static>(
-        &self,
-        mode: Mode,
-        job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
-    ) -> oneshot::Receiver<Result<T, StoreError>> {
+    fn submit<T: Send + 'static>(&self, mode: Mode, deed: Deed<T>) -> oneshot::Receiver<Result<T, StoreError>> {
         let (sender, receiver) = oneshot::channel();
-        let path = self.inner.path.clone();
-        let work: Work = Box::new(move |db| {
-            let done = db.and_then(|open| job(open).map_err(|error| StoreError::told(&path, &error)));
-            match done {
-                Ok(value) => Ok(Box::new(move |commit| drop(sender.send(commit.map(|()| value))))),
-                Err(error) => {
-                    let _ = sender.send(Err(error.clone()));
-                    Err(error)
-                }
-            }
-        });
-        self.send(Job { mode, awaited: true, work });
+        self.send(Job::new(mode, true, deed, move |done| drop(sender.send(done))));
         receiver
     }
 
@@ -205,66 +255,131 @@ impl Store {
                 held.1.push(job);
                 if now {
                     let batch = std::mem::take(&mut held.1);
-                    commit(&held.0, &self.inner.path, batch);
+                    held.0.commit(batch);
                 }
             }
         }
     }
 
     fn gone(&self) -> StoreError {
-        StoreError::Failed { path: self.inner.path.clone(), why: "its thread has ended".to_owned() }
+        StoreError::Failed { path: self.path().to_owned(), why: "its thread has ended".to_owned() }
     }
 }
 
-fn serve(base: &Base, path: &Path, jobs: &Receiver<Job>) {
-    while let Ok(first) = jobs.recv() {
-        let mut batch = vec![first];
-        while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {
-            batch.push(job);
+/// An address as people may see it: without its password. A path is itself.
+pub fn shown(place: &Path) -> PathBuf {
+    let text = place.to_str().filter(|_| post::is_address(place));
+    text.map_or_else(|| place.to_owned(), |text| post::without_password(text).into())
+}
+
+/// Opens a database in a thread of its own, which does the work from then on.
+fn in_a_thread(
+    open: impl FnOnce() -> Result<(Desk, bool), StoreError> + Send + 'static,
+    path: &Path,
+    erased: Arc<AtomicBool>,
+) -> Result<(Hands, bool), StoreError> {
+    let (queue, jobs) = sync_channel(QUEUE);
+    let (tell, opened) = sync_channel(1);
+    let life = move || match open() {
+        Ok((desk, found_open)) => {
+            let _ = tell.send(Ok(found_open));
+            desk.serve(&jobs);
+            desk.base.tidy(erased.load(Ordering::Relaxed));
         }
-        commit(base, path, batch);
+        Err(error) => drop(tell.send(Err(error))),
+    };
+    let fail = |why: String| StoreError::Open { path: path.to_owned(), why };
+    let thread = std::thread::Builder::new().name("haft-store".to_owned()).spawn(life);
+    let thread = thread.map_err(|error| fail(error.to_string()))?;
+    let found_open = opened.recv().map_err(|_| fail("its thread has ended".to_owned()))??;
+    Ok((Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open))
+}
+
+impl Desk {
+    fn serve(&self, jobs: &Receiver<Job>) {
+        loop {
+            let first = match (&self.base, jobs.recv_timeout(RENEW)) {
+                (_, Ok(job)) => job,
+                (_, Err(RecvTimeoutError::Disconnected)) => return,
+                (Base::Post(line), Err(RecvTimeoutError::Timeout)) => {
+                    line.renew();
+                    continue;
+                }
+                (Base::Lite { .. }, Err(RecvTimeoutError::Timeout)) => continue,
+            };
+            let mut batch = vec![first];
+            while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {
+                batch.push(job);
+            }
+            self.commit(batch);
+        }
+    }
+
+    /// Does a batch, and tells everyone what became of it.
+    fn commit(&self, mut batch: Vec<Job>) {
+        self.pulse.begins();
+        for _ in 0..TRIES {
+            batch = self.attempt(batch);
+            if batch.is_empty() {
+                break;
+            }
+        }
+        self.pulse.ends();
+        tell(batch, &Err(StoreError::Lost { path: self.path.clone() }));
+    }
+
+    /// Runs a batch in one transaction, each job in its own savepoint. Returns what has to be done again.
+    fn attempt(&self, mut batch: Vec<Job>) -> Vec<Job> {
+        if batch.is_empty() {
+            return batch;
+        }
+        let fail = |error: DbError| StoreError::told(&self.path, &error);
+        let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
+        if let Err(error) = self.base.begin(mode) {
+            tell(batch, &Err(error));
+            return Vec::new();
+        }
+        let db = self.base.db();
+        let done = batch.iter_mut().try_for_each(|job| self.in_savepoint(&db, job));
+        let done = done.and_then(|()| self.base.commit(&db)).map_err(fail);
+        let Err(error) = done else {
+            self.bell.ring(db.told());
+            tell(batch, &Ok(()));
+            return Vec::new();
+        };
+        match self.base.fate(mode) {
+            None => {
+                self.base.give_up();
+                tell(batch, &Err(error));
+            }
+            Some(Ok(Fate::Committed)) => {
+                self.bell.ring(db.told());
+                tell(batch, &Ok(()));
+            }
+            Some(Ok(Fate::Undone)) => {
+                let (again, once): (Vec<Job>, Vec<Job>) = batch.into_iter().partition(Job::can_be_done_again);
+                tell(once, &Err(StoreError::Lost { path: self.path.clone() }));
+                return again;
+            }
+            Some(Err(why)) => {
+                tell(batch, &Err(StoreError::Uncertain { path: self.path.clone(), why: why.to_string() }));
+            }
+        }
+        Vec::new()
+    }
+
+    /// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.
+    fn in_savepoint(&self, db: &Db<'_>, job: &mut Job) -> DbResult<()> {
+        db.execute("SAVEPOINT job", &[])?;
+        if !job.attempt(db, &self.path) {
+            db.execute("ROLLBACK TO job", &[])?;
+        }
+        db.execute("RELEASE job", &[]).map(drop)
     }
 }
 
-/// Runs a batch in one transaction, each job in its own savepoint, and tells everyone what became of it.
-fn commit(base: &Base, path: &Path, batch: Vec<Job>) {
-    if batch.is_empty() {
-        return;
-    }
-    let fail = |error: DbError| StoreError::told(path, &error);
-    let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
-    let db = base.db();
-    let mut broken = base.begin(mode).err();
-    let mut tells: Vec<Tell> = Vec::with_capacity(batch.len());
+fn tell(batch: Vec<Job>, done: &Result<(), StoreError>) {
     for job in batch {
-        let open = broken.clone().map_or(Ok(&db), Err);
-        match in_savepoint(open, job.work) {
-            Ok(tell) => tells.extend(tell),
-            Err(error) => broken = Some(broken.unwrap_or_else(|| fail(error))),
-        }
+        job.tell(done.clone());
     }
-    let done = match broken {
-        None => db.execute("COMMIT", &[]).map(drop).map_err(fail),
-        Some(error) => Err(error),
-    };
-    if done.is_err() {
-        base.give_up();
-    }
-    for tell in tells {
-        tell(done.clone());
-    }
-}
-
-/// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.
-fn in_savepoint(db: Result<&Db<'_>, StoreError>, work: Work) -> DbResult<Option<Tell>> {
-    let Ok(open) = db else {
-        return Ok(work(db).ok());
-    };
-    open.execute("SAVEPOINT job", &[])?;
-    let tell = work(Ok(open)).ok();
-    if tell.is_none() {
-        open.execute("ROLLBACK TO job", &[])?;
-    }
-    open.execute("RELEASE job", &[])?;
-    Ok(tell)
 }

@@ -10,8 +10,9 @@ use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::secrets::{Secrets, Vault};
 use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
-use haft_store::{Store, StoreError};
+use haft_store::{Kind, Store, StoreError};
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,6 +31,11 @@ impl Failure {
     /// What happened.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
     }
 
     /// The exit code that the command line promises.
@@ -124,7 +130,17 @@ impl Ground {
 
     /// Opens the store.
     pub fn store(&self) -> Result<Store, Failure> {
-        Ok(Store::open_for_one_call(&self.layers.store()?)?)
+        self.opened(Store::open_for_one_call(&self.layers.store()?)?)
+    }
+
+    /// A file's directory is made along with it. What a server's store leaves on this machine needs one, too.
+    fn opened(&self, store: Store) -> Result<Store, Failure> {
+        if store.kind() == Kind::Post {
+            let dir = self.paths.data_dir();
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+            made.map_err(|error| CallError::internal(format!("{}: {error}", dir.display())))?;
+        }
+        Ok(store)
     }
 
     /// Joins the layers, looking up in the store whether the project's counts.
@@ -156,12 +172,13 @@ impl Ground {
         Vault::new(data.join("secrets.json"), config.join("secret.key"), passphrase)
     }
 
-    /// Where undo and outputs are kept: beside the store they belong to.
-    fn data_dir(&self, store: &Path) -> PathBuf {
-        if store == self.paths.default_store() {
+    /// Where undo and outputs are kept: beside the store they belong to. Those of a server's store are on this machine,
+    /// as the files are that they are about.
+    fn data_dir(&self, store: &Store) -> PathBuf {
+        if store.kind() == Kind::Post || store.path() == self.paths.default_store() {
             return self.paths.data_dir().to_owned();
         }
-        let mut dir = store.as_os_str().to_owned();
+        let mut dir = store.path().as_os_str().to_owned();
         dir.push(".d");
         PathBuf::from(dir)
     }
@@ -265,7 +282,7 @@ impl App {
     fn on(common: &Common, ground: &Ground, life: Life) -> Result<Self, Failure> {
         let store = match life {
             Life::OneCall => ground.store()?,
-            Life::Stays(_) => Store::open(&ground.layers.store()?)?,
+            Life::Stays(_) => ground.opened(Store::open(&ground.layers.store()?)?)?,
         };
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));
@@ -409,6 +426,7 @@ impl App {
             caller: self.caller.clone(),
             origin: Origin::Cli,
             parents: Vec::new(),
+            autonomy: None,
         })
     }
 
@@ -419,6 +437,15 @@ impl App {
         }
         for call in self.block_on(self.store().take_interrupted())? {
             self.block_on(self.haft.sweep(&call.call_id))?;
+            if let Some(host) = &call.host {
+                style::warn(&format!(
+                    "call {} ({}) was interrupted at {}: {host}, which made it, has not been heard of since. What it changed is on {host}, and can be taken back there",
+                    call.call_id,
+                    call.tool,
+                    crate::time::shown(call.at_ms),
+                ));
+                continue;
+            }
             style::warn(&format!(
                 "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
                 call.call_id,
@@ -437,14 +464,15 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         loaded.settings;
     let vault = ground.vault();
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir()).own(vault.file());
-    for suffix in ["", "-wal", "-shm"] {
+    let suffixes: &[&str] = if store.kind() == Kind::Lite { &["", "-wal", "-shm"] } else { &[] };
+    for suffix in suffixes {
         let mut file = store.path().as_os_str().to_owned();
         file.push(suffix);
         workspace = workspace.own(Path::new(&file));
     }
     workspace = roots.read.iter().fold(workspace, |workspace, root| workspace.readable(root));
     workspace = roots.write.iter().fold(workspace, |workspace, root| workspace.writable(root));
-    let mut settings = Settings::with_policy(ground.data_dir(store.path()), loaded.policy);
+    let mut settings = Settings::with_policy(ground.data_dir(&store), loaded.policy);
     settings.chain = loaded.chain;
     settings.undo = undo;
     settings.grant_uses = grant_uses;

@@ -6,7 +6,9 @@ mod doors;
 mod import;
 mod secret;
 mod shelf;
+mod store;
 mod task;
+mod work;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
@@ -14,7 +16,9 @@ pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use store::{StoreAction, StoreArgs};
 pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
+pub use work::{Became, PipelineAction, PipelineArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -44,8 +48,9 @@ pub struct Common {
     /// Project directory [default: found from the working directory].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
     pub root: Option<PathBuf>,
-    /// Where the log and everything else is kept [default: haft.db in the data directory].
-    #[arg(long, global = true, value_name = "PATH", help_heading = "Common")]
+    /// Where the log and everything else is kept: a file, or a server that many share, postgres://… (HAFT_STORE
+    /// keeps a password out of sight) [default: haft.db in the data directory].
+    #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
     /// Session that calls belong to.
     #[arg(long, global = true, env = "HAFT_SESSION", default_value = "default", help_heading = "Common")]
@@ -106,6 +111,10 @@ pub enum Command {
     Mcp(McpArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
+    /// Run, watch and mend pipelines.
+    Pipeline(PipelineArgs),
+    /// Do the steps of pipelines and tasks, until told to stop.
+    Worker(WorkerArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
     /// Check tools that are files, and mend what is mechanical.
@@ -126,6 +135,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Run the examples of tools that are files, and compare what comes out.
     Test(TestArgs),
+    /// Say where the store is, check it, bring it up to date, or copy it to another one.
+    Store(StoreArgs),
     /// Check the machine, the store and the configuration.
     Doctor,
     /// Print a completion script.

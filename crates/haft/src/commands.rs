@@ -13,16 +13,19 @@ mod lint;
 mod log;
 mod mcp;
 mod new;
+mod pipeline;
 mod policy;
 mod recall;
 mod reference;
 mod secret;
 mod serve;
 mod setup;
+mod store;
 mod task;
 mod test;
 mod tools;
 mod trust;
+mod worker;
 
 use crate::app::{App, Failure};
 use crate::cli::{Cli, Command};
@@ -61,6 +64,8 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Confine(args) => Ok(confine::run(&args)),
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
+        Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),
+        Command::Worker(args) => worker::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Lint(args) => lint::run(common, &args),
         Command::New(args) => new::run(common, &args),
@@ -71,6 +76,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),
         Command::Test(args) => test::run(&App::open(common)?, &args),
+        Command::Store(args) => store::run(common, args.action),
         Command::Doctor => Ok(doctor::run(common)),
         Command::Completions { shell } => Ok(reference::completions(shell)),
         Command::Man { command } => reference::man(command.as_deref()),

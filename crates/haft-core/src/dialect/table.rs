@@ -208,6 +208,10 @@ const NODYN: &[Row] = &[
     },
     row("task_list", "task.list"),
     row("web_research", "web.research"),
+    row("run_pipeline", "pipeline.run"),
+    row("plan_task", "pipeline.plan"),
+    row("capture_process", "pipeline.capture"),
+    row("promote_process", "pipeline.promote"),
 ];
 
 /// Glee's own tools run, make and list manifests.

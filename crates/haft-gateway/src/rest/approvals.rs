@@ -70,7 +70,7 @@ pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Whic
 /// `GET /v1/approvals/ID`.
 pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
     let approval = gateway.approval(&id).await?;
-    let open = approval.state == ApprovalState::Pending && gateway.is_here(&approval);
+    let open = approval.state == ApprovalState::Pending && gateway.is_here(&approval) && approval.elsewhere().is_none();
     let question = if open { gateway.haft.look_at(&id).await? } else { None };
     Ok(Json(shown(&approval, question.as_ref())))
 }

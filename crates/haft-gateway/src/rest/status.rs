@@ -5,15 +5,18 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::header;
+use http::{StatusCode, header};
 use serde_json::{Value, json};
 
 /// What there is, for programs that read such documents.
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.json");
 
 /// `GET /health`.
-pub(crate) async fn health(State(gateway): State<Shared>) -> Json<Value> {
-    Json(gateway.health())
+pub(crate) async fn health(State(gateway): State<Shared>) -> Response {
+    let health = gateway.health();
+    // Whoever sends requests here by how healthy this is goes by the number.
+    let status = if health["status"] == "degraded" { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    (status, Json(health)).into_response()
 }
 
 /// `GET /openapi.json`.
@@ -50,9 +53,19 @@ pub(crate) async fn sessions(State(gateway): State<Shared>) -> Result<Json<Value
 }
 
 impl Gateway {
-    /// That it is there, and whether it is about to go. Nothing that is not public.
+    /// That it is there, whether it is about to go, and whether its store answers. Nothing that is not public, and nothing
+    /// that has to be asked for: a store that is away must not keep anybody waiting here.
     pub(crate) fn health(&self) -> Value {
-        let state = if self.work.closing.is_cancelled() { "closing" } else { "ok" };
-        json!({ "status": state, "version": env!("CARGO_PKG_VERSION") })
+        let version = env!("CARGO_PKG_VERSION");
+        if self.work.closing.is_cancelled() {
+            return json!({ "status": "closing", "version": version });
+        }
+        match self.haft.store().ails() {
+            None => json!({ "status": "ok", "version": version }),
+            // Where it is and what it said is the operator's to know.
+            Some(_) => {
+                json!({ "status": "degraded", "version": version, "store": "does not answer; calls wait for it" })
+            }
+        }
     }
 }

@@ -90,6 +90,7 @@ impl Gateway {
             caller: self.options.caller.clone(),
             origin: visitor.origin,
             parents: Vec::new(),
+            autonomy: None,
         })
     }
 

@@ -246,6 +246,7 @@ mod tests {
             caller: Caller::default(),
             origin: haft_core::Origin::Mcp,
             parents: Vec::new(),
+            autonomy: None,
         }
     }
 

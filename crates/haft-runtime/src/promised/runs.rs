@@ -1,7 +1,7 @@
 //! Tasks become runs: one step for a call, a stored pipeline's steps, and workers do the rest.
 
 use super::step::{Does, does, run_id, told};
-use super::{Starter, said};
+use super::{Scheduler, Starter, said};
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::tools::pipeline;
@@ -11,6 +11,7 @@ use haft_core::work::{Plan, Step};
 use haft_core::{CallError, SessionId};
 use haft_store::tasks::{Ended, Task};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The one step of a task that is no pipeline.
 const STEP: &str = "task";
@@ -90,14 +91,9 @@ fn plain(args: &Map<String, Value>, inputs: &mut Map<String, Value>) -> Map<Stri
 }
 
 impl Haft {
-    /// Whoever looks after this project's tasks.
-    pub fn scheduler(self: &std::sync::Arc<Self>) -> super::Scheduler {
-        let starter: std::sync::Arc<dyn Starter> = self.clone();
-        super::Scheduler::new(self.store().clone(), self.workspace().root().to_string_lossy(), starter)
-    }
-
-    /// Looks once after this project's tasks: hears what has ended, and starts what is due. Says how many were started.
-    pub async fn look_after_tasks(self: &std::sync::Arc<Self>) -> Result<usize, CallError> {
-        self.scheduler().tick(crate::now_ms()).await
+    /// Whoever looks after the tasks of a project: this one, as it is called where they were made.
+    pub fn scheduler(self: &Arc<Self>, root: &str) -> Scheduler {
+        let starter: Arc<dyn Starter> = self.clone();
+        Scheduler::new(self.store().clone(), root, starter)
     }
 }

@@ -52,8 +52,8 @@ pub(crate) struct Ground {
     pub(crate) terms: Arc<Terms>,
 }
 
-/// The same, for a keeper in another process. What is secret is not in it: that process has the same
-/// environment.
+/// The same, for a keeper in another process. It is handed over through a pipe that nobody else reads, because the store's
+/// address may hold a password. Other secrets are not in it: that process has the same environment.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) task: Task,
@@ -76,7 +76,7 @@ impl Order {
             task,
             command,
             dir: dir.to_owned(),
-            store: ground.maker.store.path().to_owned(),
+            store: ground.maker.store.address().to_owned(),
             workspace: Workspace::clone(&ground.maker.workspace),
             terms: Terms::clone(&ground.terms),
             undo,

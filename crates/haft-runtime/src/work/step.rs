@@ -26,7 +26,7 @@ pub(super) struct Loaded {
     pub(super) seen: RunSeen,
     plan: Plan,
     inputs: Map<String, Value>,
-    terms: Terms,
+    pub(super) terms: Terms,
 }
 
 impl Loaded {

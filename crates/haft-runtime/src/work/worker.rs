@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// For how long claimed steps are a worker's without a word from it.
+/// For how long claimed steps are a worker's without a word from it, unless something else is said.
 const LEASE: Duration = Duration::from_secs(20);
-/// How often it says that it is there.
-const BEAT: Duration = Duration::from_secs(4);
+/// How often it says that it is there in that time.
+const BEATS: u32 = 5;
 /// How long it waits before it looks again if there was nothing to do: from the first time to the longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
 /// How long it waits for a store that fails before it tries again.
@@ -41,6 +41,14 @@ pub struct Worker {
     pub labels: Vec<String>,
     /// How many steps it does at once.
     pub slots: u32,
+    /// For how long claimed steps are its own without a word from it. As long may pass before others take them over.
+    pub lease: Duration,
+}
+
+impl Worker {
+    fn lease_ms(&self) -> i64 {
+        i64::try_from(self.lease.as_millis()).unwrap_or(i64::MAX)
+    }
 }
 
 /// For how long a worker works.
@@ -68,7 +76,8 @@ impl Haft {
     pub fn worker(&self, slots: u32) -> Worker {
         let id = format!("w-{}", crate::new_call_id());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Worker { id, host, root: self.workspace.root().to_string_lossy().into_owned(), labels: Vec::new(), slots }
+        let root = self.workspace.root().to_string_lossy().into_owned();
+        Worker { id, host, root, labels: Vec::new(), slots, lease: LEASE }
     }
 
     /// Works. What needs a person is put to the approver.
@@ -96,7 +105,7 @@ struct Shift<'s> {
 impl Shift<'_> {
     async fn work(mut self) -> Result<Over, CallError> {
         let mut running = FuturesUnordered::new();
-        let mut beat = tokio::time::interval(BEAT);
+        let mut beat = tokio::time::interval(self.worker.lease / BEATS);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut pause = LOOK.0;
         let mut again = Instant::now();
@@ -145,7 +154,7 @@ impl Shift<'_> {
             root: self.worker.root.clone(),
             labels: self.worker.labels.clone(),
             most,
-            lease_ms: i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX),
+            lease_ms: self.worker.lease_ms(),
             only,
         };
         match self.haft.store.claim(claim).await {
@@ -178,8 +187,7 @@ impl Shift<'_> {
     /// Says that it is there, keeps what it has, ends what is not wanted any more, and looks after what others left.
     async fn beat(&mut self, told: bool) {
         let store = &self.haft.store;
-        let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
-        let _ = store.renew(&self.worker.id, lease).await;
+        let _ = store.renew(&self.worker.id, self.worker.lease_ms()).await;
         for run in store.stopped_under(&self.worker.id).await.unwrap_or_default() {
             if let Some((_, halt)) = self.runs.get(&run) {
                 halt.cancel();
@@ -209,7 +217,7 @@ impl Shift<'_> {
     }
 
     async fn seen(&self, state: &str) {
-        let Worker { id, host, root, labels, slots } = self.worker.clone();
+        let Worker { id, host, root, labels, slots, .. } = self.worker.clone();
         let pid = i64::from(std::process::id());
         let state = state.to_owned();
         let seen = WorkerSeen { id, host, pid, root, labels, slots, state, begun_ms: 0, seen_ms: 0, busy: 0 };
@@ -229,7 +237,7 @@ impl Shift<'_> {
             return Ok(Some(Over::Waits(Box::new(run))));
         }
         // A moment is no wait: what is tried again, or done by somebody else, comes soon.
-        let soon = crate::now_ms() + 2 * i64::try_from(LEASE.as_millis()).unwrap_or(0);
+        let soon = crate::now_ms().saturating_add(self.worker.lease_ms().saturating_mul(2));
         let moves = self.haft.store.moves(id, soon).await.map_err(store_error)?;
         Ok((!moves).then(|| Over::Waits(Box::new(run))))
     }
@@ -238,7 +246,12 @@ impl Shift<'_> {
 /// Does a step and notes its end.
 async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed, halt: &Halt) {
     let id = step.id.clone();
-    let said = |state: &str| Event::Step { run: run.seen.id.clone(), step: id.clone(), state: state.to_owned() };
+    let said = |state: &str| Event::Step {
+        session: run.terms.session.clone(),
+        run: run.seen.id.clone(),
+        step: id.clone(),
+        state: state.to_owned(),
+    };
     haft.events.send_with(|| said("running"));
     match step::carry(haft, run, &step, (approver, halt)).await {
         Ok(end) => {
@@ -252,20 +265,19 @@ async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed,
             };
             let then = note(haft, step, end).await;
             haft.events.send_with(|| said(if then == Some(Then::Again) { "ready" } else { word }));
+            if then == Some(Then::Tell) {
+                haft.events.send_with(|| said("told"));
+            }
         }
         // The store did not answer: the lease runs out, and whoever finds it looks what is known of its call.
         Err(error) => tracing::warn!(%error, run = run.seen.id, step = id, "a step was left"),
     }
 }
 
-/// Notes an end, and tells who is to be told.
+/// Notes an end.
 async fn note(haft: &Haft, step: Claimed, end: End) -> Option<Then> {
     let (run, id) = (step.run.clone(), step.id.clone());
     match haft.store.end_step(step, end).await {
-        Ok(Then::Tell) => {
-            haft.events.send_with(|| Event::Step { run, step: id, state: "told".to_owned() });
-            Some(Then::Tell)
-        }
         Ok(then) => Some(then),
         Err(error) => {
             tracing::warn!(%error, run, step = id, "a step's end could not be noted");

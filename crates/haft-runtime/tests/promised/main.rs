@@ -6,6 +6,8 @@
 
 mod making;
 mod many;
+#[path = "../../../../tests/real/postgres.rs"]
+mod real;
 mod running;
 mod times;
 
@@ -16,8 +18,8 @@ use haft_store::Store;
 use haft_store::tasks::{Ended, Task};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use real::Database;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// When stories begin.
@@ -53,7 +55,7 @@ impl Starter for Ledger {
 /// Where a story takes place.
 enum Ground {
     File(tempfile::TempDir),
-    Server(String),
+    Server(Database),
 }
 
 impl Ground {
@@ -61,36 +63,17 @@ impl Ground {
         Self::File(tempfile::tempdir().unwrap())
     }
 
-    fn server() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("promised_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        admin(&format!("CREATE DATABASE {name}"));
-        Self::Server(name)
+    /// None where there is no server, and that is no failure.
+    fn server() -> Option<Self> {
+        Database::new().map(Self::Server)
     }
 
     fn path(&self) -> PathBuf {
         match self {
             Self::File(dir) => dir.path().join("haft.db"),
-            Self::Server(name) => address(name).into(),
+            Self::Server(database) => database.address().into(),
         }
     }
-}
-
-impl Drop for Ground {
-    fn drop(&mut self) {
-        if let Self::Server(name) = self {
-            admin(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
-        }
-    }
-}
-
-fn address(database: &str) -> String {
-    let server = std::env::var("HAFT_TEST_POSTGRES").expect("`cargo xtask test` starts a server and says where it is");
-    format!("{server}&dbname={database}")
-}
-
-fn admin(sql: &str) {
-    postgres::Client::connect(&address("postgres"), postgres::NoTls).unwrap().batch_execute(sql).unwrap();
 }
 
 /// A store, somebody who looks after its tasks, and what they started.

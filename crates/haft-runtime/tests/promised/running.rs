@@ -30,7 +30,7 @@ impl Stage {
         let root = workspace.root().to_string_lossy().into_owned();
         let store = Store::open(&dir.path().join("haft.db")).unwrap();
         let haft = Arc::new(Haft::new(workspace, store, Settings::new(dir.path().join("data"))));
-        Self { dir, scheduler: haft.scheduler(), haft, root }
+        Self { dir, scheduler: haft.scheduler(&root), haft, root }
     }
 
     fn store(&self) -> &Store {

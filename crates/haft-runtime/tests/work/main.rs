@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
+mod chaos;
 mod lasting;
 mod learned;
 mod running;

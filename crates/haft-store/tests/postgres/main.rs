@@ -3,7 +3,8 @@
 //! The server is the one that `HAFT_TEST_POSTGRES` names (`cargo xtask test` starts one); each test has a database of its
 //! own there.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that cannot prove anything here says so")]
 
 #[path = "../store/calls.rs"]
 mod calls;
@@ -16,38 +17,34 @@ mod tasks;
 #[path = "../store/work.rs"]
 mod work;
 
+mod copying;
+mod losing;
+#[path = "../../../../tests/real/postgres.rs"]
+mod real;
+mod sharing;
+mod tls;
+
 use haft_store::Store;
-use postgres::{Client, NoTls};
+use real::Database;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A store in a database of its own.
 struct Scene {
     store: Store,
-    name: String,
-}
-
-/// The address of a database on the server.
-fn address(database: &str) -> String {
-    let server = std::env::var("HAFT_TEST_POSTGRES").expect("`cargo xtask test` starts a server and says where it is");
-    format!("{server}&dbname={database}")
-}
-
-fn admin() -> Client {
-    Client::connect(&address("postgres"), NoTls).unwrap()
+    database: Database,
 }
 
 impl Scene {
+    #[expect(clippy::disallowed_methods, reason = "stories that are told of files, too, cannot be left out one by one")]
     fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("haft_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        admin().batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
-        let store = Store::open(&PathBuf::from(address(&name))).unwrap();
-        Self { store, name }
+        // All tests of this program are of a server: who does without runs none of them.
+        let Some(database) = Database::new() else { std::process::exit(0) };
+        let store = Store::open(&PathBuf::from(database.address())).unwrap();
+        Self { store, database }
     }
 
     fn path(&self) -> PathBuf {
-        address(&self.name).into()
+        self.database.address().into()
     }
 
     /// The same after its process has ended and another has begun.
@@ -58,24 +55,16 @@ impl Scene {
 
     /// What somebody does to it behind everybody's back. Says how many rows that touched.
     fn tamper(&self, sql: &str) -> usize {
-        let touched = Client::connect(&address(&self.name), NoTls).unwrap().execute(sql, &[]).unwrap();
-        usize::try_from(touched).unwrap()
+        let client = postgres::Client::connect(&self.database.address(), postgres::NoTls);
+        usize::try_from(client.unwrap().execute(sql, &[]).unwrap()).unwrap()
     }
-}
 
-impl Scene {
     /// How the database goes about a question.
     fn plan(&self, sql: &str) -> String {
-        let mut client = Client::connect(&address(&self.name), NoTls).unwrap();
+        let mut client = postgres::Client::connect(&self.database.address(), postgres::NoTls).unwrap();
         client.batch_execute("ANALYZE tasks").unwrap();
         let rows = client.query(&format!("EXPLAIN {sql}"), &[]).unwrap();
         rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = admin().batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
     }
 }
 

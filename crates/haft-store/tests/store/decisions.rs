@@ -25,6 +25,8 @@ fn ask(scene: &Scene) -> String {
         origin: None,
         caller: None,
         sources: Vec::new(),
+        host: None,
+        consent: None,
     };
     wait(scene.store.ask(approval, &call)).unwrap();
     call.id.to_string()

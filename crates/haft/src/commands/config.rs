@@ -36,7 +36,7 @@ fn show(common: &Common) -> Result<(), Failure> {
 
 fn paths(common: &Common) -> Result<(), Failure> {
     let ground = Ground::find(common)?;
-    let store = ground.layers.store()?;
+    let store = haft_store::shown(&ground.layers.store()?);
     let (user, project) = (ground.paths.user_config(), ground.paths.project_config());
     if common.json() {
         style::json(
@@ -44,7 +44,10 @@ fn paths(common: &Common) -> Result<(), Failure> {
         );
         return Ok(());
     }
-    let missing = |path: &std::path::Path| if path.exists() { "" } else { " (not there)" };
+    let missing = |path: &std::path::Path| {
+        // Whether a server is there is the doctor's business.
+        if path.is_relative() || path.exists() { "" } else { " (not there)" }
+    };
     for (name, path) in [("user", &user), ("project", &project), ("store", &store)] {
         style::out(&format!("{name:<8} {}{}", style::inert(&path.display().to_string()), paint(FAINT, missing(path))));
     }

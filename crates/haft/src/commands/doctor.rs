@@ -7,7 +7,7 @@ use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Require;
 use haft_sandbox::{Level, Machine};
-use haft_store::Store;
+use haft_store::{Kind, Store};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -85,12 +85,17 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     let store = match ground.store() {
         Ok(store) => store,
         Err(failure) => {
-            findings.push(finding("store", Health::Bad, failure.message(), "`haft log` says what to do"));
+            findings.push(finding(
+                "store",
+                Health::Bad,
+                failure.message(),
+                failure.hint().unwrap_or("`haft log` says more"),
+            ));
             return (findings, false);
         }
     };
     findings.push(chain(&store));
-    findings.push(private(store.path()));
+    findings.push(where_kept(&store));
     findings.extend(tools(ground, &store));
     let loaded = ground.resolve(&store);
     let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
@@ -148,6 +153,27 @@ fn tools(ground: &Ground, store: &Store) -> Option<Finding> {
             "look at them with `haft trust`",
         )
     })
+}
+
+/// Which store it is, whether it answers, and who else might read it.
+fn where_kept(store: &Store) -> Finding {
+    if store.kind() == Kind::Lite {
+        return private(store.path());
+    }
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
+        return finding("store", Health::Bad, "the async runtime cannot start", "check the limits of this process");
+    };
+    match runtime.block_on(store.about()) {
+        Ok(about) => {
+            let (path, way) = (store.path().display(), store.privacy());
+            let text = format!("{path} ({}, format {}; {way})", about.database, about.format);
+            if way.contains("verified") || way.contains("this machine") {
+                return good("store", text);
+            }
+            finding("store", Health::Care, text, "sslmode=verify-full in its address, with sslrootcert=FILE if need be")
+        }
+        Err(error) => finding("store", Health::Bad, error.to_string(), error.hint()),
+    }
 }
 
 fn private(path: &Path) -> Finding {

@@ -9,6 +9,8 @@ use crate::config::{self, OnDisconnect};
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::{CallError, SessionId, preview};
 use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
+use haft_runtime::work::Until;
+use haft_runtime::{Halt, Nobody};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
@@ -23,6 +25,8 @@ use veil::veiled;
 const CONNECTIONS: u64 = 2048;
 /// How many files are left for everything else.
 const RESERVED: u64 = 256;
+/// How many steps of pipelines it does at once.
+const SLOTS: u32 = 8;
 /// The file of the token that may do everything.
 const TOKEN: &str = "gateway-token";
 /// The file of the token that makes calls and decides nothing.
@@ -79,6 +83,22 @@ async fn serve(app: &App, mut options: Options, tell: Telling, halt: Cancellatio
         std::future::pending::<()>().await;
     };
     let served = haft_gateway::serve(Arc::clone(&app.haft), options, listener, closing.notified());
+    let (worker, enough) = (app.haft.worker(SLOTS), Halt::new());
+    // Who serves also works and looks after tasks, as long as it serves: what has begun comes to its end before this process does.
+    let served = async {
+        let tasks = app.haft.scheduler(&worker.root);
+        let work = app.haft.work(&worker, &Until::Told, &Nobody, &enough);
+        let served = async {
+            let served = served.await;
+            enough.cancel();
+            served
+        };
+        let (worked, (), served) = tokio::join!(work, tasks.run(&enough), served);
+        if let Err(error) = worked {
+            style::warn(&format!("the worker ended: {}", error.message));
+        }
+        served
+    };
     tokio::select! {
         served = served => served.map_err(refused)?,
         // Whoever says it twice does not want to wait. What runs is recorded as interrupted by the next start.

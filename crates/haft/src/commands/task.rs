@@ -191,7 +191,7 @@ fn run_now(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     app.load_tools();
     let (halt, approver, now) = (Halt::new(), call::approver(app, asking), now_ms());
     let work = async {
-        let scheduler = app.haft.scheduler();
+        let scheduler = app.haft.scheduler(&root);
         let edit = Edit { run_now: true, ..Edit::default() };
         promised::edit(app.store(), &task.id, edit, (&[], &TimeZone::system()), now).await?;
         if let Some(run) = scheduler.tick_one(&task.id, now).await? {
@@ -208,7 +208,9 @@ fn run_now(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
         style::json(&promised::data(&task));
     } else {
         tell(app, "now", &task);
-        style::out_foreign(task.standing.result.as_deref().filter(|_| task.standing.at_ms.is_none()).unwrap_or_default());
+        style::out_foreign(
+            task.standing.result.as_deref().filter(|_| task.standing.at_ms.is_none()).unwrap_or_default(),
+        );
     }
     Ok(match task.status {
         TaskStatus::Waiting => ErrorKind::ApprovalRequired.exit_code(),

@@ -85,7 +85,7 @@ pub enum ConfigError {
         known: Vec<String>,
     },
     /// A kind of store that this build cannot open.
-    #[error("{spot}: not supported by this build yet: {what}")]
+    #[error("{spot}: haft knows files and PostgreSQL servers, and not {what}")]
     Store {
         /// Where.
         spot: Spot,
@@ -123,7 +123,7 @@ impl ConfigError {
             Self::Profile { known, .. } => Some(format!("profiles: {}", known.join(", "))),
             Self::Name { source: BadList::Tool { .. }, .. } => Some("`haft tools` lists all tools".to_owned()),
             Self::Store { default, .. } => {
-                Some(format!("give a path, or nothing at all for {}", default.to_string_lossy()))
+                Some(format!("give a path, a postgres:// address, or nothing at all for {}", default.to_string_lossy()))
             }
             Self::Name { .. } | Self::Unreadable { .. } | Self::TooLarge { .. } | Self::Malformed { .. } => None,
         }

@@ -106,7 +106,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "dialect_schema")]
     pub dialect: Option<Dialect>,
-    /// Where the log, grants and approvals are kept: a path. Not for projects.
+    /// Where the log, grants and approvals are kept: a path, or a server's address, postgres://… Not for projects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<Text>,
 }

@@ -112,7 +112,12 @@ impl Layers {
         self.project.as_ref().map(|layer| layer.text.as_str())
     }
 
-    /// The file of the store: the user's to say, never a project's.
+    /// A store that is named at the command line, beside the one that is used.
+    pub fn place(&self, said: &str, argument: &'static str) -> Result<PathBuf, ConfigError> {
+        settings::store(&Text::new(said, Spot::Flag(argument)), &self.paths)
+    }
+
+    /// The store, a file or a server's address: the user's to say, never a project's.
     pub fn store(&self) -> Result<PathBuf, ConfigError> {
         let user = self.user.as_ref().and_then(|layer| layer.config.store.as_ref());
         let said = self.flags.store.as_ref().or(self.environment.store.as_ref()).or(user);

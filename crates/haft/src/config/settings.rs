@@ -38,7 +38,7 @@ pub struct Settings {
     pub terms: Terms,
     /// The vocabulary of tools.
     pub dialect: Dialect,
-    /// The file of the store.
+    /// The file of the store, or the address of its server.
     pub store: PathBuf,
     /// How often a remembered grant holds.
     pub grant_uses: u32,
@@ -174,13 +174,16 @@ fn root(text: &Text, paths: &Paths, is_project: bool) -> Result<PathBuf, ConfigE
     Ok(paths.root().join(path))
 }
 
-/// The file that a person named as the store.
+/// What a person named as the store: a file, or a server's address.
 pub(super) fn store(text: &Text, paths: &Paths) -> Result<PathBuf, ConfigError> {
-    // The rest of a URL may hold a password, so it is not repeated.
-    if let Some((scheme, _)) = text.value.split_once("://") {
-        let postgres = matches!(scheme, "postgres" | "postgresql");
-        let what = if postgres { "a PostgreSQL store".to_owned() } else { format!("a store at a `{scheme}` URL") };
-        return Err(ConfigError::Store { spot: text.spot.clone(), what, default: paths.default_store() });
+    match text.value.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => return Ok(PathBuf::from(&text.value)),
+        // The rest of a URL may hold a password, so it is not repeated.
+        Some((scheme, _)) => {
+            let what = format!("a store at a `{scheme}` URL");
+            return Err(ConfigError::Store { spot: text.spot.clone(), what, default: paths.default_store() });
+        }
+        None => {}
     }
     let path = expanded(text, paths)?;
     match text.spot {

@@ -3,6 +3,7 @@
 use super::file::Config;
 use super::resolve::{Loaded, Source};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// The JSON Schema of a configuration file.
 pub fn schema() -> Value {
@@ -39,6 +40,10 @@ fn entries(loaded: &Loaded) -> impl Iterator<Item = (String, Value, &[String])> 
         _ => Map::new(),
     };
     settings.into_iter().map(|(key, value)| {
+        let value = match value.as_str() {
+            Some(place) if key == "store" => json!(haft_store::shown(Path::new(place))),
+            _ => value,
+        };
         let from = loaded.origins.get(&key).map(Vec::as_slice).unwrap_or_default();
         (key, value, from)
     })

@@ -132,9 +132,16 @@ fn names_and_patterns_are_checked_where_they_stand() {
 }
 
 #[test]
-fn a_store_url_is_refused_without_repeating_its_password() {
-    let said = error("store: postgres://me:secret@host/db\n");
-    assert!(said.starts_with("~/.config/haft/config.yml:1:8: not supported by this build yet: a PostgreSQL store"));
+fn a_store_can_be_a_server_and_its_password_is_not_shown() {
+    let scene = Scene::new().user("store: postgres://me:secret@host/db\n");
+    let loaded = scene.loaded(Trust::Absent);
+    assert_eq!(loaded.settings.store, std::path::Path::new("postgres://me:secret@host/db"));
+    let shown = format!("{} {}", show(&loaded), show_text(&loaded));
+    assert!(shown.contains("postgres://me@host/db") && !shown.contains("secret"), "{shown}");
+    let said = error("store: mysql://me:secret@host/db\n");
+    assert!(said.starts_with(
+        "~/.config/haft/config.yml:1:8: haft knows files and PostgreSQL servers, and not a store at a `mysql` URL"
+    ));
     assert!(!said.contains("secret"));
 }
 

@@ -61,7 +61,8 @@ fn what_makes_no_sense_is_said_with_what_would() {
 #[test]
 fn a_task_is_run_on_demand_and_keeps_what_came_of_it() {
     let env = Env::new();
-    let id = add(&env, &["Sums", "--schedule", "weekdays at 9:00 Europe/Vienna", "--tool", "calc.eval", "expression=6*7"]);
+    let id =
+        add(&env, &["Sums", "--schedule", "weekdays at 9:00 Europe/Vienna", "--tool", "calc.eval", "expression=6*7"]);
     let next = task(&env, &id)["next"].clone();
     let ran = env.run(&["task", "run", &id]);
     assert_eq!((ran.code, ran.stdout.trim()), (0, "42"), "{}", ran.stderr);
@@ -100,6 +101,10 @@ fn every_dialects_words_mean_the_same_tasks() {
     assert_eq!(listed["data"]["tasks"][0]["id"], id.as_str());
     let done = said("nodyn", "task_update", json!({"task_id": id, "status": "completed"}));
     assert_eq!(done["data"]["task"]["status"], "done");
-    let watch = said("nodyn", "task_create", json!({"title": "b", "watch_url": "https://example.com/", "watch_interval_minutes": 1}));
+    let watch = said(
+        "nodyn",
+        "task_create",
+        json!({"title": "b", "watch_url": "https://example.com/", "watch_interval_minutes": 1}),
+    );
     assert_eq!(watch["data"]["task"]["schedule"], "5m", "{watch:#}");
 }

@@ -1,0 +1,97 @@
+//! A job on its way through the store: tried, perhaps more than once, and told what became of it.
+
+use crate::{Db, DbResult, Mode, StoreError};
+use std::path::Path;
+
+/// What is to be done.
+pub(crate) enum Deed<T> {
+    /// Once: it gives away what it brought.
+    Once(Option<Once<T>>),
+    /// As often as it takes.
+    Again(Again<T>),
+}
+
+type Once<T> = Box<dyn FnOnce(&Db<'_>) -> DbResult<T> + Send>;
+type Again<T> = Box<dyn FnMut(&Db<'_>) -> DbResult<T> + Send>;
+
+impl<T> Deed<T> {
+    pub(crate) fn once(job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static) -> Self {
+        Self::Once(Some(Box::new(job)))
+    }
+
+    pub(crate) fn again(job: impl FnMut(&Db<'_>) -> DbResult<T> + Send + 'static) -> Self {
+        Self::Again(Box::new(job))
+    }
+}
+
+/// What is to be done, for somebody who hears what came of it once its commit is known.
+pub(crate) struct Job {
+    pub(crate) mode: Mode,
+    /// Whether somebody waits for it.
+    pub(crate) awaited: bool,
+    work: Box<dyn Work>,
+}
+
+impl Job {
+    pub(crate) fn new<T: Send + 'static>(
+        mode: Mode,
+        awaited: bool,
+        deed: Deed<T>,
+        tell: impl FnOnce(Result<T, StoreError>) + Send + 'static,
+    ) -> Self {
+        Self { mode, awaited, work: Box::new(Errand { deed, came: None, tell }) }
+    }
+
+    /// Does it inside a transaction. False rolls this one back and leaves the others alone.
+    pub(crate) fn attempt(&mut self, db: &Db<'_>, path: &Path) -> bool {
+        self.work.attempt(db, path)
+    }
+
+    pub(crate) fn can_be_done_again(&self) -> bool {
+        self.work.can_be_done_again()
+    }
+
+    /// Says what became of it.
+    pub(crate) fn tell(self, done: Result<(), StoreError>) {
+        self.work.tell(done);
+    }
+}
+
+trait Work: Send {
+    fn attempt(&mut self, db: &Db<'_>, path: &Path) -> bool;
+    fn can_be_done_again(&self) -> bool;
+    fn tell(self: Box<Self>, done: Result<(), StoreError>);
+}
+
+struct Errand<T, F> {
+    deed: Deed<T>,
+    came: Option<Result<T, StoreError>>,
+    tell: F,
+}
+
+impl<T: Send, F: FnOnce(Result<T, StoreError>) + Send> Work for Errand<T, F> {
+    fn attempt(&mut self, db: &Db<'_>, path: &Path) -> bool {
+        let came = match &mut self.deed {
+            Deed::Once(job) => job.take().map(|job| job(db)),
+            Deed::Again(job) => Some(job(db)),
+        };
+        self.came = came.map(|came| came.map_err(|error| StoreError::told(path, &error)));
+        matches!(self.came, Some(Ok(_)))
+    }
+
+    fn can_be_done_again(&self) -> bool {
+        matches!(self.deed, Deed::Again(_) | Deed::Once(Some(_)))
+    }
+
+    fn tell(self: Box<Self>, done: Result<(), StoreError>) {
+        let Self { came, tell, .. } = *self;
+        // A connection that was lost is why a job failed, whatever it says itself.
+        let lost = matches!(done, Err(StoreError::Lost { .. } | StoreError::Uncertain { .. }));
+        tell(match (came.filter(|_| !lost), done) {
+            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            // Nobody tried it, and yet it was committed: never.
+            (None, Ok(())) => return,
+        });
+    }
+}

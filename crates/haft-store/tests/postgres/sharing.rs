@@ -1,0 +1,101 @@
+//! Many processes and machines on one server: they hear of one another, and miss whoever is gone.
+
+use crate::{Scene, wait};
+use haft_core::CallId;
+use haft_core::record::Kind;
+use haft_store::{Entry, Mode, Store, Topic};
+use std::time::{Duration, Instant};
+
+/// What is heard at all is heard in no time; this is for a machine that has much else to do.
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn who_waits_hears_what_others_write() {
+    let scene = Scene::new();
+    let other = Store::open(&scene.path()).unwrap();
+    wait(async {
+        let mut heard = scene.store.changed_elsewhere(Topic::Records);
+        let mut any = scene.store.changed(Topic::Records);
+        let mut work = scene.store.changed(Topic::Work);
+        // Whoever begins to listen looks once.
+        tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+        scene.store.record(Entry::new(Kind::Intent), Mode::Durable).await.unwrap();
+        any.mark_unchanged();
+        work.mark_unchanged();
+        assert!(!heard.has_changed().unwrap(), "its own is no news from elsewhere");
+        let begun = Instant::now();
+        other.record(Entry::new(Kind::Intent), Mode::Durable).await.unwrap();
+        tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+        assert!(any.has_changed().unwrap(), "heard after {:?}", begun.elapsed());
+        assert!(!work.has_changed().unwrap(), "nothing of the kind was written");
+        other
+            .run(Mode::Write, |db| {
+                db.notify(Topic::Work);
+                Ok(())
+            })
+            .await
+            .unwrap();
+        tokio::time::timeout(SOON, work.changed()).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_listener_whose_connection_was_cut_listens_again() {
+    let scene = Scene::new();
+    let other = Store::open(&scene.path()).unwrap();
+    wait(async {
+        let mut heard = scene.store.changed_elsewhere(Topic::Approvals);
+        tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+        let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE query LIKE 'LISTEN%' AND datname = current_database()";
+        std::thread::scope(|scope| scope.spawn(|| scene.database.tamper(cut)).join().unwrap());
+        // It looks once more, because something may have been missed, and then hears as before.
+        tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+        other
+            .run(Mode::Write, |db| {
+                db.notify(Topic::Approvals);
+                Ok(())
+            })
+            .await
+            .unwrap();
+        tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_call_of_a_machine_that_is_gone_is_reported_once() {
+    let scene = Scene::new();
+    let id = CallId::parse("01K00000000000000000000001").unwrap();
+    wait(scene.store.open_call(&id, "shell.exec", Entry::new(Kind::Intent).call(&id))).unwrap();
+    // As if it had been opened elsewhere.
+    scene.tamper("UPDATE open_calls SET pid = 1, born = 'x', process = 'faraway/00/1/1'");
+    let now = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
+    scene.tamper(&format!("INSERT INTO processes VALUES ('faraway/00/1/1', 'faraway/00', 1, 'x', {now}, 1)"));
+    assert_eq!(wait(scene.store.take_interrupted()).unwrap(), [], "it was heard of just now");
+    assert!(wait(scene.store.traced(id.clone())).unwrap().is_some_and(|traced| traced.records.len() == 1));
+    scene.tamper("UPDATE processes SET seen_ms = seen_ms - 21000 WHERE host = 'faraway/00'");
+    let server_is_young =
+        scene.tamper("SELECT 1 WHERE clock_timestamp() - pg_postmaster_start_time() < interval '31 seconds'");
+    if server_is_young == 1 {
+        eprintln!("left out: the server was started just now, and nobody can be missed yet");
+        return;
+    }
+    let missed = wait(scene.store.take_interrupted()).unwrap();
+    assert_eq!((missed.len(), missed[0].host.as_deref()), (1, Some("faraway")));
+    assert_eq!(wait(scene.store.take_interrupted()).unwrap(), [], "once");
+    let records = wait(scene.store.records(0, 10, Some(id))).unwrap();
+    assert_eq!(
+        (records.last().unwrap().body["kind"].as_str(), records.last().unwrap().body["host"].as_str()),
+        (Some("interrupted"), Some("faraway"))
+    );
+}
+
+#[test]
+fn who_leaves_is_not_missed() {
+    let scene = Scene::new();
+    let other = Store::open(&scene.path()).unwrap();
+    wait(other.record(Entry::new(Kind::Intent), Mode::Durable)).unwrap();
+    assert_eq!(scene.tamper("SELECT 1 FROM processes"), 1);
+    drop(other);
+    assert_eq!(scene.tamper("SELECT 1 FROM processes"), 0);
+}

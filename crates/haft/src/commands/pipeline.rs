@@ -1,0 +1,370 @@
+//! `haft pipeline`: pipelines and their runs, for people.
+
+use super::call::{approver, show, watched};
+use crate::app::{App, Failure};
+use crate::cli::{Asking, Became, PipelineAction};
+use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
+use crate::time;
+use haft_core::preview::inert;
+use haft_core::work::{Does, Plan, file};
+use haft_core::{CallError, Outcome};
+use haft_runtime::work::{Until, drawn, filed};
+use haft_runtime::{Event, Halt};
+use haft_store::work::{RunSeen, Settle, StepSeen};
+use serde_json::{Map, Value, json};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+/// How often a run is looked at that is followed.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Does one thing with pipelines.
+pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failure> {
+    match action.unwrap_or(PipelineAction::List) {
+        PipelineAction::List => list(app),
+        PipelineAction::Runs { limit } => runs(app, limit),
+        PipelineAction::Show { id, follow } => shown(app, &id, follow),
+        PipelineAction::Run { name, inputs, background, dry_run, asking } => {
+            begin(app, &name, (&inputs, background, dry_run), &asking)
+        }
+        PipelineAction::Resume { id, asking } => resume(app, &id, &asking),
+        PipelineAction::Retry { id, asking } => called(app, json!({"pipeline_id": id, "retry": true}), &asking),
+        PipelineAction::Cancel { id } => cancel(app, &id),
+        PipelineAction::Settle { id, step, how } => settle(app, &id, &step, how),
+        PipelineAction::Remove { name } => remove(app, &name),
+    }
+}
+
+fn root(app: &App) -> String {
+    app.haft.workspace().root().to_string_lossy().into_owned()
+}
+
+/// The run whose id begins so.
+fn find(app: &App, prefix: &str) -> Result<RunSeen, Failure> {
+    let mut found = app.block_on(app.store().runs_beginning(&root(app), prefix))?;
+    if found.len() > 1 && !found.iter().any(|run| run.id == prefix) {
+        found.retain(|run| run.above.is_none());
+    }
+    if let Some(exact) = found.iter().position(|run| run.id == prefix) {
+        return Ok(found.swap_remove(exact));
+    }
+    match (found.pop(), found.len()) {
+        (Some(run), 0) => Ok(run),
+        (Some(run), _) => {
+            let ids: Vec<&str> = found.iter().chain([&run]).map(|run| run.id.as_str()).collect();
+            Err(CallError::invalid(format!("`{}` could be any of {}", inert(prefix), ids.join(", "))).into())
+        }
+        (None, _) => Err(CallError::not_found(format!("there is no run `{}` in this project", inert(prefix)))
+            .hint("`haft pipeline runs` shows them")
+            .into()),
+    }
+}
+
+fn list(app: &App) -> Result<u8, Failure> {
+    let kept = app.block_on(app.store().pipelines(&root(app)))?;
+    let files = filed(app.haft.workspace());
+    if app.json {
+        let files: Vec<Value> = files
+            .iter()
+            .map(|file| {
+                let problems: Vec<String> = file.plan.as_ref().err().into_iter().flatten().map(told).collect();
+                json!({"name": file.name, "file": file.path, "ok": file.plan.is_ok(), "problems": problems})
+            })
+            .collect();
+        style::json(&json!({"stored": kept, "files": files}));
+        return Ok(0);
+    }
+    if kept.is_empty() && files.is_empty() {
+        style::note("there are no pipelines; .haft/workflows/NAME.yml makes one, and so does pipeline.plan");
+    }
+    for file in &files {
+        let says = match &file.plan {
+            Ok(plan) => format!("{} steps", plan.steps.len()),
+            Err(misfits) => paint(BAD, misfits.first().map(told).unwrap_or_default()),
+        };
+        style::out(&format!("{}  {says}  {}", paint(NAME, &file.name), paint(FAINT, file.path.display())));
+    }
+    for one in &kept {
+        let steps = one.plan["steps"].as_array().map_or(0, Vec::len);
+        let about = paint(FAINT, format!("{} {}", one.origin, time::shown(one.at_ms)));
+        style::out(&format!("{}  {steps} steps  {}  {about}", paint(NAME, inert(&one.name)), one.id));
+    }
+    Ok(0)
+}
+
+/// What is wrong with a file, and where.
+fn told(misfit: &file::Misfit) -> String {
+    format!("{}:{}: {}", misfit.line, misfit.column, misfit.fault)
+}
+
+fn runs(app: &App, limit: u32) -> Result<u8, Failure> {
+    let runs = app.block_on(app.store().runs(&root(app), limit))?;
+    if app.json {
+        let told: Vec<Value> = runs.iter().map(|run| summary(run, &[])).collect();
+        style::json(&told);
+        return Ok(0);
+    }
+    if runs.is_empty() {
+        style::note("nothing was run yet; `haft pipeline run NAME` runs one");
+    }
+    for run in runs {
+        let done = run.count - run.unsettled;
+        let at = paint(FAINT, time::shown(run.begun_ms));
+        let state = painted(&run.state);
+        style::out(&format!("{}  {state}  {done}/{}  {}  {at}", paint(NAME, &run.id), run.count, inert(&run.name)));
+    }
+    Ok(0)
+}
+
+fn painted(state: &str) -> String {
+    match state {
+        "done" => paint(GOOD, state),
+        "failed" | "cancelled" => paint(BAD, state),
+        _ => paint(CARE, state),
+    }
+}
+
+fn summary(run: &RunSeen, steps: &[StepSeen]) -> Value {
+    json!({
+        "run": run.id, "name": run.name, "state": run.state, "why": run.why, "count": run.count, "unsettled": run.unsettled,
+        "task": run.task, "begun_ms": run.begun_ms, "ended_ms": run.ended_ms, "steps": steps,
+    })
+}
+
+fn shown(app: &App, id: &str, follow: bool) -> Result<u8, Failure> {
+    let found = find(app, id);
+    if found.is_err() && !id.starts_with(haft_store::work::RUN_PREFIX) {
+        return planned(app, id);
+    }
+    let run = found?;
+    let mut last = String::new();
+    loop {
+        let (seen, steps) = app.block_on(async {
+            let seen = app.store().run_seen(&run.id).await?;
+            let steps = app.store().steps(&run.id).await?;
+            Ok::<_, Failure>((seen.unwrap_or_else(|| run.clone()), steps))
+        })?;
+        let plan: Plan = serde_json::from_value(seen.plan.clone()).unwrap_or_default();
+        let text = format!("{}\n{}", paint(BOLD, drawn::line(&seen, &steps)), drawn::graph(&plan, &steps));
+        if app.json {
+            if !follow || seen.state != "running" || text != last {
+                style::json(&summary(&seen, &steps));
+            }
+        } else if text != last {
+            style::out(&text);
+            notes(&steps);
+        }
+        last = text;
+        if !follow || seen.state != "running" {
+            return Ok(0);
+        }
+        app.block_on(tokio::time::sleep(LOOK));
+    }
+}
+
+/// What there is to say about steps beside where they stand.
+fn notes(steps: &[StepSeen]) {
+    let odd = ["failed", "asking", "uncertain"];
+    let told: Vec<StepSeen> = steps.iter().filter(|step| odd.contains(&step.state.as_str())).cloned().collect();
+    if !told.is_empty() {
+        style::out(&drawn::list(&told));
+    }
+}
+
+/// A pipeline that is not under way.
+fn planned(app: &App, name: &str) -> Result<u8, Failure> {
+    let plan = app.block_on(haft_runtime::work::plan(&app.haft, name))?;
+    if app.json {
+        style::json(&plan);
+        return Ok(0);
+    }
+    style::out(&paint(BOLD, plan.name.as_deref().map(inert).unwrap_or_default()));
+    if let Some(about) = &plan.description {
+        style::out(&inert(about));
+    }
+    style::out(&drawn::graph(&plan, &[]));
+    if !plan.inputs.is_empty() {
+        let names: Vec<&str> = plan.inputs.keys().map(String::as_str).collect();
+        style::note(&format!("inputs: {}", names.join(", ")));
+    }
+    Ok(0)
+}
+
+fn inputs(given: &[String]) -> Result<Map<String, Value>, CallError> {
+    given
+        .iter()
+        .map(|text| {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                CallError::invalid(format!("`{}` is not NAME=VALUE", inert(text))).hint("for example --input n=3")
+            })?;
+            Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+        })
+        .collect()
+}
+
+fn begin(
+    app: &App,
+    name: &str,
+    (given, background, dry_run): (&[String], bool, bool),
+    asking: &Asking,
+) -> Result<u8, Failure> {
+    let context = inputs(given)?;
+    // A file that is named is run as it is, without being kept.
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+    if matches!(ending, Some("yml" | "yaml")) {
+        return Err(CallError::invalid("a workflow is run by its name")
+            .hint("put the file into .haft/workflows, and give its name without .yml")
+            .into());
+    }
+    if dry_run {
+        return dry(app, name, &context);
+    }
+    let args = json!({"pipeline_id": name, "context": context, "background": background});
+    called(app, args, asking)
+}
+
+/// Says what each step would do, and who would decide. Nothing is run.
+fn dry(app: &App, name: &str, given: &Map<String, Value>) -> Result<u8, Failure> {
+    let plan = app.block_on(haft_runtime::work::plan(&app.haft, name))?;
+    let told = app.block_on(haft_runtime::work::foreseen(&app.haft, &plan, given, &app.caller))?;
+    if app.json {
+        style::json(&told);
+        return Ok(0);
+    }
+    style::out(&drawn::graph(&plan, &[]));
+    for (step, foreseen) in plan.steps.iter().zip(&told) {
+        let what = match step.does() {
+            Some(Does::Tool(tool, _)) => tool.to_owned(),
+            Some(Does::Prompt(_)) => "an agent".to_owned(),
+            Some(Does::Pipeline(named, _)) => format!("the pipeline {named}"),
+            Some(Does::Ask(_)) => "asks a person".to_owned(),
+            Some(Does::Wait(_)) => "waits".to_owned(),
+            None => String::new(),
+        };
+        let says =
+            format!("{}: {}", foreseen["decision"].as_str().unwrap_or("?"), foreseen["reason"].as_str().unwrap_or(""));
+        style::out(&format!("{}  {what}  {}", paint(NAME, &step.id), paint(FAINT, inert(&says))));
+    }
+    style::note("nothing was run");
+    Ok(0)
+}
+
+/// Calls pipeline.run, showing how far it is.
+fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
+    let call = app.call("pipeline.run", args, Some("haft"))?;
+    let (halt, approver) = (Halt::new(), approver(app, asking));
+    let outcome = app.block_on(async {
+        let work = app.haft.call(call, approver.as_ref(), &halt);
+        let outcome = progress(app, Box::pin(watched(app, work, &halt))).await;
+        app.haft.flush().await.map(|()| outcome)
+    })?;
+    Ok(report(app, &outcome))
+}
+
+fn report(app: &App, outcome: &Outcome) -> u8 {
+    if app.json {
+        style::json(outcome);
+    } else {
+        show(outcome);
+    }
+    // What waits for a person is not done.
+    let waits = outcome.success && outcome.data.as_ref().is_some_and(|data| data["state"] == "running");
+    let asks = || outcome.data.as_ref().is_some_and(|data| data["steps"].to_string().contains("\"asking\""));
+    if waits && asks() { 4 } else { outcome.exit_code() }
+}
+
+/// Shows each step as it changes, where somebody looks.
+async fn progress<T>(app: &App, work: impl Future<Output = T>) -> T {
+    let mut events = app.haft.events().listen();
+    let chatty = !app.json && std::io::stderr().is_terminal();
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Ok(event) = events.recv(), if chatty => {
+                if let Event::Step { step, state, .. } = event {
+                    style::note(&paint(FAINT, format!("{} {} {state}", drawn::sign(&state), inert(&step))));
+                }
+            }
+        }
+    }
+}
+
+fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
+    let run = find(app, id)?;
+    let (halt, approver) = (Halt::new(), approver(app, asking));
+    let worker = app.haft.worker(16);
+    app.block_on(async {
+        let until = Until::Over(run.id.clone());
+        let work = app.haft.work(&worker, &until, approver.as_ref(), &halt);
+        let over = progress(app, Box::pin(watched(app, work, &halt))).await;
+        app.haft.flush().await?;
+        over.map(drop).map_err(Failure::from)
+    })?;
+    let seen = find(app, &run.id)?;
+    shown(app, &run.id, false)?;
+    Ok(match seen.state.as_str() {
+        "done" => 0,
+        "running" => 4,
+        _ => 1,
+    })
+}
+
+fn cancel(app: &App, id: &str) -> Result<u8, Failure> {
+    let run = find(app, id)?;
+    let ended = app.block_on(app.store().cancel_run(&run.id, "a person"))?;
+    if !ended {
+        return Err(CallError::conflict(format!("{} is over already: {}", run.id, run.state)).into());
+    }
+    if app.json {
+        style::json(&json!({"cancelled": run.id}));
+    } else {
+        style::out(&format!("{} {}; what runs just now is told to stop", paint(GOOD, "cancelled"), run.id));
+    }
+    Ok(0)
+}
+
+fn settle(app: &App, id: &str, step: &str, how: Became) -> Result<u8, Failure> {
+    let run = find(app, id)?;
+    let settle = match how {
+        Became::Done => Settle::Done,
+        Became::Failed => Settle::Failed,
+        Became::Again => Settle::Again,
+    };
+    if !app.block_on(app.store().settle_step(&run.id, step, settle, "a person"))? {
+        return Err(CallError::conflict(format!(
+            "nothing is uncertain about the step `{}` of {}",
+            inert(step),
+            run.id
+        ))
+        .hint(format!("`haft pipeline show {}` says where each stands", run.id))
+        .into());
+    }
+    if app.json {
+        style::json(&json!({"run": run.id, "step": step, "settled": format!("{how:?}").to_lowercase()}));
+    } else {
+        style::out(&format!("{} {step} of {}", paint(GOOD, "settled"), run.id));
+        style::note(&format!("`haft pipeline resume {}` goes on with it, and so does a worker", run.id));
+    }
+    Ok(0)
+}
+
+fn remove(app: &App, name: &str) -> Result<u8, Failure> {
+    let found = app.block_on(app.store().pipeline(&root(app), name))?;
+    let [one] = found.as_slice() else {
+        let error = if found.is_empty() {
+            CallError::not_found(format!("no pipeline `{}` is stored", inert(name)))
+        } else {
+            CallError::invalid(format!("`{}` could be any of several", inert(name)))
+        };
+        return Err(error.hint("`haft pipeline list` shows those that are").into());
+    };
+    app.block_on(app.store().forget_pipeline(&root(app), &one.id))?;
+    if app.json {
+        style::json(&json!({"removed": one.id}));
+    } else {
+        style::out(&format!("{} {} ({})", paint(GOOD, "removed"), inert(&one.name), one.id));
+    }
+    Ok(0)
+}
