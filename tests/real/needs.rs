@@ -9,6 +9,7 @@ pub(crate) fn need(variable: &str) -> Option<PathBuf> {
         "HAFT_TEST_CHROMIUM" => "HAFT_TEST_WITHOUT_CHROMIUM",
         "HAFT_TEST_SPEECH" => "HAFT_TEST_WITHOUT_SPEECH",
         "HAFT_TEST_PDFTOTEXT" => "HAFT_TEST_WITHOUT_PDFTOTEXT",
+        "HAFT_TEST_WORDLLAMA" => "HAFT_TEST_WITHOUT_WORDLLAMA",
         _ => "HAFT_TEST_WITHOUT_MCP",
     };
     if std::env::var_os(without).is_some_and(|value| value == "1") {

@@ -5,6 +5,7 @@
 mod doors;
 mod haft;
 mod manifests;
+mod memory;
 mod overhead;
 mod pages;
 mod peers;
@@ -30,10 +31,11 @@ const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
 const WEB: &str = "The web";
 const TOOLS: &str = "Tools as files";
+const MEMORY: &str = "Memory";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?];
+    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?, remembering()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -60,6 +62,11 @@ pub(crate) fn web() -> Result<()> {
 /// Only what tools as files cost.
 pub(crate) fn tools() -> Result<()> {
     renew(&as_files()?)
+}
+
+/// Only what memory costs, and how well it finds.
+pub(crate) fn memory() -> Result<()> {
+    renew(&remembering()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -116,6 +123,12 @@ fn as_files() -> Result<Section> {
     let body = format!("{}\n{}", manifests::body()?, tools::body()?);
     print!("{body}");
     Ok(Section { title: TOOLS, body })
+}
+
+fn remembering() -> Result<Section> {
+    let body = memory::body()?;
+    print!("{body}");
+    Ok(Section { title: MEMORY, body })
 }
 
 fn path() -> PathBuf {

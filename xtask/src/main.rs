@@ -28,6 +28,7 @@ cargo xtask bench web                     the same for reading pages and looking
 cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
 cargo xtask bench tools                   the same for tools as files alone
+cargo xtask bench memory                  the same for memory alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
@@ -56,6 +57,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "web"] => bench::web(),
         ["bench", "tools"] => bench::tools(),
         ["bench", "doors"] => bench::doors(),
+        ["bench", "memory"] => bench::memory(),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

@@ -56,6 +56,7 @@ pub(crate) struct Real {
 /// Who does without what says so by these.
 const WITHOUT_MCP: &str = "HAFT_TEST_WITHOUT_MCP";
 const WITHOUT_CHROMIUM: &str = "HAFT_TEST_WITHOUT_CHROMIUM";
+const WITHOUT_WORDLLAMA: &str = "HAFT_TEST_WITHOUT_WORDLLAMA";
 
 /// Brings everything that is not there yet.
 pub(crate) fn meet() -> Real {
@@ -70,6 +71,12 @@ pub(crate) fn meet() -> Real {
     } else {
         let tests = "the tests of the page fail (HAFT_TEST_WITHOUT_CHROMIUM=1 leaves them out)";
         real.take(chromium::bring(), tests);
+    }
+    if without(WITHOUT_WORDLLAMA) {
+        real.missing.push(format!("{WITHOUT_WORDLLAMA} is set: no test meets the real word vectors"));
+    } else {
+        let tests = "the test of the real word vectors fails (HAFT_TEST_WITHOUT_WORDLLAMA=1 leaves it out)";
+        real.take(python::word_vectors(), tests);
     }
     packaged(&mut real);
     if let Err(error) = remember(&real.exports) {

@@ -14,6 +14,7 @@ pub mod error;
 pub mod grant;
 pub mod host;
 pub mod manifest;
+pub mod memory;
 pub mod name;
 pub mod orchestrate;
 pub mod outcome;

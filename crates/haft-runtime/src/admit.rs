@@ -402,6 +402,7 @@ impl Haft {
             web: Arc::clone(&self.web),
             browsers: Arc::clone(&self.browsers),
             media: Arc::clone(&self.media),
+            memory: Arc::clone(&self.memory),
             shelf: Arc::clone(&self.shelf),
             secrets: Arc::clone(&self.settings.secrets),
             interpreters: Arc::clone(&self.interpreters),

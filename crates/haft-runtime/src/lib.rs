@@ -20,6 +20,7 @@ mod kept;
 mod maker;
 pub mod making;
 pub mod media;
+pub mod memory;
 mod orchestrate;
 pub mod output;
 pub mod pipeline;

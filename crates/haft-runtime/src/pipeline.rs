@@ -13,6 +13,7 @@ use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::making::Making;
 use crate::media::MediaSettings;
+use crate::memory::{Memory, MemorySettings};
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
 use crate::shelf::{Folder, Interpreters, Shelf};
@@ -65,6 +66,8 @@ pub struct Settings {
     pub browser: BrowserSettings,
     /// What media tools go by.
     pub media: MediaSettings,
+    /// What memory goes by.
+    pub memory: MemorySettings,
     /// Where tools that are files are found.
     pub folders: Vec<Folder>,
     /// Where secrets come from.
@@ -100,6 +103,7 @@ impl Settings {
             web,
             browser,
             media,
+            memory: MemorySettings::default(),
             folders: Vec::new(),
             secrets: Arc::default(),
             making: Arc::default(),
@@ -135,6 +139,7 @@ pub struct Haft {
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) interpreters: Arc<Interpreters>,
 }
@@ -202,6 +207,7 @@ impl Haft {
         let (running, claimed, heard) = (Mutex::default(), Mutex::default(), Mutex::default());
         let browsers = Arc::new(Browsers::new(settings.browser.clone()));
         let media = Arc::new(settings.media.clone());
+        let memory = Arc::new(Memory::new(settings.memory.clone(), &settings.data_dir));
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
         let shelf = Shelf::new(settings.folders.clone(), workspace.root(), Arc::clone(&registry), store.clone());
         let shelf = Arc::new(shelf);
@@ -223,6 +229,7 @@ impl Haft {
             web,
             browsers,
             media,
+            memory,
             shelf,
             interpreters: Arc::default(),
         }

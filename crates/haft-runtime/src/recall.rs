@@ -10,7 +10,7 @@ use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
 use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling};
-use haft_store::{Approval, ApprovalState, Entry, Topic, UndoCall, UndoStep};
+use haft_store::{Approval, ApprovalState, Entry, Restored, Topic, UndoCall, UndoStep};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -364,6 +364,9 @@ impl Haft {
     /// Takes a call back, exactly, or refuses and says why. Taking back is itself a call that can be
     /// taken back.
     pub async fn undo(&self, call: &CallId) -> Result<(CallId, Undo), CallError> {
+        if let Some(done) = self.undo_memory(call).await? {
+            return Ok(done);
+        }
         let (found, steps) = self.undo_data(call).await?;
         if Path::new(&found.root) != self.workspace.root() {
             return Err(CallError::conflict(format!("{call} belongs to the project {}", found.root))
@@ -388,6 +391,30 @@ impl Haft {
         let undo = done?;
         self.store.mark_undone(call, &id).await.map_err(store_error)?;
         Ok((id, undo))
+    }
+
+    /// Takes back what a call changed in memory; nothing if it changed nothing there.
+    async fn undo_memory(&self, call: &CallId) -> Result<Option<(CallId, Undo)>, CallError> {
+        if !self.store.memory_can_undo(call).await.map_err(store_error)? {
+            return Ok(None);
+        }
+        let id = new_call_id();
+        let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
+        self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
+        let done = self.store.memory_undo(call, &id).await.map_err(store_error);
+        let restored = matches!(done, Ok(Some(Restored::Done { .. })));
+        self.store.close_call(&id, about(if restored { "done" } else { "failed" }));
+        match done? {
+            Some(Restored::Done { namespace }) => {
+                let available = self.store.memory_can_undo(&id).await.map_err(store_error)?;
+                Ok(Some((id, Undo { available, files: vec![format!("memory {namespace}")], reason: None })))
+            }
+            Some(Restored::ChangedSince { namespace }) => {
+                let why = format!("{call} cannot be undone: changed since: memory {namespace}");
+                Err(CallError::conflict(why).hint("memory.read shows what it says now"))
+            }
+            None => Ok(None),
+        }
     }
 
     async fn take_back(

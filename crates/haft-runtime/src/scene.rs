@@ -8,6 +8,7 @@ use crate::events::{Event, Events, Share};
 use crate::halt::Halt;
 use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
+use crate::memory::Memory;
 use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
 use crate::seen::Seen;
@@ -83,6 +84,7 @@ pub(crate) struct Outfit {
     pub(crate) web: Arc<Web>,
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) interpreters: Arc<Interpreters>,
@@ -279,6 +281,11 @@ impl Scene {
     /// What media tools go by.
     pub fn media(&self) -> &Arc<MediaSettings> {
         &self.outward.media
+    }
+
+    /// What agents know.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.outward.memory
     }
 
     /// The tools that are files.

@@ -4,6 +4,7 @@ use crate::confined::Terms;
 use crate::events::Events;
 use crate::halt::Halt;
 use crate::maker::Maker;
+use crate::memory::{Memory, MemorySettings};
 use crate::registry::Catalogue;
 use crate::scene::{Basis, Outfit, Scene};
 use crate::shelf::Shelf;
@@ -61,12 +62,24 @@ impl Stage {
             web: Arc::new(Web::new(WebSettings::default(), &terms.data_dir)),
             browsers: Arc::default(),
             media: Arc::default(),
+            memory: Arc::new(Memory::new(MemorySettings::default(), &terms.data_dir)),
             shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
             secrets: Arc::default(),
             interpreters: Arc::default(),
             making: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
+    }
+
+    /// The same with other settings of memory.
+    pub(crate) fn remembering(mut self, settings: MemorySettings) -> Self {
+        self.outfit.memory = Arc::new(Memory::new(settings, &self.terms.data_dir));
+        self
+    }
+
+    /// Where haft keeps its own files.
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.terms.data_dir
     }
 
     /// The project's directory.

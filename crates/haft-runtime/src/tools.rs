@@ -7,6 +7,7 @@ pub mod catalogue;
 mod create;
 pub mod file;
 pub mod media;
+pub mod memory;
 pub(crate) mod pipeline;
 pub mod process;
 pub(crate) mod running;
@@ -36,6 +37,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(browser::all());
     tools.extend(media::all());
     tools.extend(pipeline::all());
+    tools.extend(memory::all());
     tools
 });
 

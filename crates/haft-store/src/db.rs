@@ -153,7 +153,7 @@ impl<'d> Db<'d> {
 
     /// The time by which everybody goes who uses this database: a server's own clock, whatever those of its users say.
     pub fn now_ms(&self) -> DbResult<i64> {
-        match self.0 {
+        match self.side {
             Side::Lite(_) => Ok(crate::now_ms()),
             Side::Post(_) => {
                 let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";

@@ -46,6 +46,7 @@ pub use error::StoreError;
 pub use heard::HOLDS_MS;
 pub use host::host_name;
 pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, myself};
+pub use memory::{Added, By, Document, Edit, HeldPiece, MemoryNews, Remembered, Restored, ShownPiece};
 pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
 pub use requests::{Asked, Portion, Wish};

@@ -460,8 +460,21 @@ impl App {
 }
 
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
-    let config::Settings { roots, undo, grant_uses, terms, table, rules, web, browser, media, making, secrets, .. } =
-        loaded.settings;
+    let config::Settings {
+        roots,
+        undo,
+        grant_uses,
+        terms,
+        table,
+        rules,
+        web,
+        browser,
+        media,
+        memory,
+        making,
+        secrets,
+        ..
+    } = loaded.settings;
     let vault = ground.vault();
     let mut workspace = ground.workspace.clone().own(ground.paths.config_dir()).own(vault.file());
     let suffixes: &[&str] = if store.kind() == Kind::Lite { &["", "-wal", "-shm"] } else { &[] };
@@ -482,6 +495,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.web = web;
     settings.browser = browser;
     settings.media = media;
+    settings.memory = memory;
     settings.folders = ground.paths.tool_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));

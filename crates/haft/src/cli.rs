@@ -4,6 +4,7 @@ mod api;
 mod author;
 mod doors;
 mod import;
+mod memory;
 mod secret;
 mod shelf;
 mod store;
@@ -14,6 +15,7 @@ pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
+pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
@@ -123,6 +125,8 @@ pub enum Command {
     New(NewArgs),
     /// Make tools that are files from an OpenAPI document, an MCP server or Claude skills.
     Import(ImportArgs),
+    /// Keep what agents know, and find it again.
+    Memory(MemoryArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
     /// Keep what is to be done: by somebody, at a time, again and again, or when a page changes.

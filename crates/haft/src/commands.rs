@@ -12,6 +12,7 @@ mod import;
 mod lint;
 mod log;
 mod mcp;
+mod memory;
 mod new;
 mod pipeline;
 mod policy;
@@ -70,6 +71,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Lint(args) => lint::run(common, &args),
         Command::New(args) => new::run(common, &args),
         Command::Import(args) => import::run(&App::open(common)?, args.from),
+        Command::Memory(args) => memory::run(&App::open(common)?, args.action),
         Command::Secret(args) => secret::run(common, args.action),
         Command::Task(args) => task::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, &args),

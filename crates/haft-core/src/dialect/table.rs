@@ -146,6 +146,9 @@ const FLYNN: &[Row] = &[
     row("process.list", "process.list"),
     Row { params: &[TIMEOUT], usual: TEN_SECONDS, ..row("web.fetch", "web.request") },
     Row { params: &[param("limit", "max_results", Unit::Same)], ..row("web.search", "web.search") },
+    row("memory.read", "memory.read"),
+    row("memory.write", "memory.write"),
+    Row { params: &[param("keywordOnly", "keyword_only", Unit::Same)], ..row("memory.search", "memory.search") },
     Row { params: MIME_TYPE, ..row("media.send", "media.send") },
     Row { params: MIME_TYPE, ..row("image.analyze", "image.analyze") },
     Row { params: MIME_TYPE, ..row("audio.transcribe", "audio.transcribe") },
@@ -192,6 +195,8 @@ const NODYN: &[Row] = &[
     Row { fixed: PLAIN, ..row("read_file", "file.read") },
     row("write_file", "file.write"),
     Row { params: &[param("directory", "path", Unit::Same)], ..row("batch_files", "file.batch") },
+    row("memory_store", "memory.store"),
+    row("memory_recall", "memory.recall"),
     row("http_request", "web.request"),
     row("api_setup", "api.setup"),
     Row {

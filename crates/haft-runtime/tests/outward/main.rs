@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod consent;
+mod memory;
 mod profiles;
 mod search;
 mod secrets;

@@ -19,6 +19,8 @@ mod work;
 
 mod copying;
 mod losing;
+#[path = "../store/memory.rs"]
+mod memory;
 #[path = "../../../../tests/real/postgres.rs"]
 mod real;
 mod sharing;

@@ -5,6 +5,7 @@
 mod calls;
 mod decisions;
 mod journal;
+mod memory;
 mod one_call;
 mod opening;
 mod tasks;

@@ -6,6 +6,7 @@ use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
 use super::media::Media;
+use super::memory::Memory;
 use super::placed::{Placed, Text};
 use super::security::{SecretSaid, Security};
 use super::shell::Shell;
@@ -96,6 +97,9 @@ pub struct Config {
     /// Who looks at pictures and listens to sounds.
     #[serde(skip_serializing_if = "is_default")]
     pub media: Media,
+    /// What agents know, and how it is found.
+    #[serde(skip_serializing_if = "is_default")]
+    pub memory: Memory,
     /// What agents may make.
     #[serde(skip_serializing_if = "is_default")]
     pub security: Security,

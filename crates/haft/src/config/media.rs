@@ -59,13 +59,13 @@ pub struct Command {
 }
 
 impl Model {
-    fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
+    pub(super) fn each_spot(&mut self, visit: &mut dyn FnMut(&mut Spot)) {
         for text in [&mut self.url, &mut self.model].into_iter().chain(&mut self.key_env) {
             visit(&mut text.spot);
         }
     }
 
-    fn wanted(&self) -> Result<Endpoint, ConfigError> {
+    pub(super) fn wanted(&self) -> Result<Endpoint, ConfigError> {
         Target::read(&self.url.value).map_err(|error| ConfigError::malformed(&self.url.spot, error.to_string()))?;
         let key_env = self.key_env.as_ref().map(|text| text.value.clone());
         Ok(Endpoint { url: self.url.value.clone(), model: self.model.value.clone(), key_env })

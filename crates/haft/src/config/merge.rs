@@ -48,6 +48,7 @@ impl Config {
             web,
             browser,
             media,
+            memory,
             security,
             secrets,
             dialect,
@@ -84,6 +85,7 @@ impl Config {
         self.web.add(web);
         self.browser.add(browser);
         self.media.add(media);
+        self.memory.add(memory);
         self.security.add(security);
         // The farther entry stays, as with profiles.
         for (name, entry) in secrets {
@@ -103,6 +105,7 @@ impl Config {
         self.web.each_spot(visit);
         self.browser.each_spot(visit);
         self.media.each_spot(visit);
+        self.memory.each_spot(visit);
         self.security.each_spot(visit);
         each_entry(&mut self.secrets, visit, |said, visit| {
             said.command.iter_mut().for_each(|words| each_in(words, visit));

@@ -19,6 +19,7 @@ use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
 use haft_runtime::making::Making;
 use haft_runtime::media::MediaSettings;
+use haft_runtime::memory::MemorySettings;
 use haft_runtime::secrets::SecretSource;
 use haft_runtime::web::WebSettings;
 use haft_runtime::{KeptLimits, UndoLimits};
@@ -56,6 +57,8 @@ pub struct Settings {
     pub browser: BrowserSettings,
     /// What media tools go by.
     pub media: MediaSettings,
+    /// What memory goes by.
+    pub memory: MemorySettings,
     /// What agents may make.
     pub making: Making,
     /// Where secrets come from.
@@ -106,6 +109,7 @@ pub(super) fn build(
         browser: merged.browser.wanted(&web)?,
         web,
         media: merged.media.wanted()?,
+        memory: merged.memory.wanted()?,
         making: security::making(&stack.user.security, &lowered(layers, stack))?,
         secrets: security::secrets(&merged.secrets)?,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,

@@ -7,6 +7,7 @@ use super::browser::Browser;
 use super::doors::{Gateway, Mcp, Tools};
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Kept, Level, Preset, Undo};
 use super::media::Media;
+use super::memory::Memory;
 use super::shell::Shell;
 
 /// A project's file with everything taken out that could loosen, and the keys that were.
@@ -44,6 +45,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         web,
         browser,
         media,
+        memory,
         security,
         secrets,
         dialect,
@@ -73,6 +75,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("web", may_ask != web);
     note("browser", browser != Browser::default());
     note("media", media != Media::default());
+    note("memory", memory != Memory::default());
     // It would start a program, and say where secrets go.
     note("secrets", !secrets.is_empty());
     note("dialect", dialect.is_some());

@@ -19,6 +19,7 @@ mod log;
 mod made_tools;
 mod many;
 mod media;
+mod memory;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod policy;

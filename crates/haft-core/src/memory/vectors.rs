@@ -1,0 +1,113 @@
+//! Vectors of small numbers, one for each piece, all in one place: how like a question each is.
+
+/// A vector as small numbers: its direction, not its length.
+#[expect(clippy::cast_possible_truncation, reason = "a float that is too large becomes the largest number")]
+pub fn narrowed(vector: &[f32]) -> Vec<i8> {
+    let most = vector.iter().fold(0.0_f32, |most, x| if x.is_finite() { most.max(x.abs()) } else { most });
+    let scale = if most > 0.0 { 127.0 / most } else { 0.0 };
+    vector.iter().map(|x| if x.is_finite() { (x * scale).round() as i8 } else { 0 }).collect()
+}
+
+/// Vectors by place. A place may be empty.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Vectors {
+    dims: usize,
+    data: Vec<i8>,
+    /// One over each vector's length; zero where there is none, or one without a direction.
+    inverse: Vec<f32>,
+    filled: Vec<bool>,
+}
+
+impl Vectors {
+    /// Room for one more, empty.
+    pub(super) fn grow(&mut self) {
+        self.inverse.push(0.0);
+        self.filled.push(false);
+        self.data.resize(self.inverse.len() * self.dims, 0);
+    }
+
+    /// Fills a place. What has another length than the first belongs to another model, and is not taken.
+    pub(super) fn set(&mut self, place: usize, vector: &[i8]) -> bool {
+        if self.dims == 0 {
+            self.dims = vector.len();
+            self.data.resize(self.inverse.len() * self.dims, 0);
+        }
+        let length = length(vector);
+        let (Some(inverse), true) = (self.inverse.get_mut(place), vector.len() == self.dims) else {
+            return false;
+        };
+        *inverse = if length > 0.0 { length.recip() } else { 0.0 };
+        self.filled[place] = true;
+        self.data[place * self.dims..(place + 1) * self.dims].copy_from_slice(vector);
+        true
+    }
+
+    pub(super) fn clear(&mut self, place: usize) {
+        if let (Some(inverse), Some(filled)) = (self.inverse.get_mut(place), self.filled.get_mut(place)) {
+            (*inverse, *filled) = (0.0, false);
+        }
+    }
+
+    pub(super) fn has(&self, place: usize) -> bool {
+        self.filled.get(place).is_some_and(|filled| *filled)
+    }
+
+    /// The cosine between a question and the vector of each place; zero where there is none.
+    #[expect(clippy::cast_precision_loss, reason = "a sum of so few small products is exact")]
+    pub(super) fn cosines(&self, question: &[i8]) -> Vec<f32> {
+        let own = length(question);
+        if self.dims == 0 || question.len() != self.dims || own == 0.0 {
+            return vec![0.0; self.inverse.len()];
+        }
+        let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
+        let all = self.data.chunks_exact(self.dims).zip(&self.inverse);
+        all.map(|(vector, inverse)| dot(vector, &wide) as f32 * inverse / own).collect()
+    }
+}
+
+/// Written so that a compiler makes one instruction of many products.
+fn dot(vector: &[i8], question: &[i16]) -> i32 {
+    let mut sums = [0_i32; 8];
+    let (parts, rest) = vector.as_chunks::<8>();
+    let (others, left) = question.as_chunks::<8>();
+    for (part, other) in parts.iter().zip(others) {
+        for ((sum, x), y) in sums.iter_mut().zip(part).zip(other) {
+            *sum += i32::from(i16::from(*x) * *y);
+        }
+    }
+    let tail: i32 = rest.iter().zip(left).map(|(x, y)| i32::from(*x) * i32::from(*y)).sum();
+    sums.iter().sum::<i32>() + tail
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a sum of so few small products is exact")]
+fn length(vector: &[i8]) -> f32 {
+    let squares: i64 = vector.iter().map(|x| i64::from(*x) * i64::from(*x)).sum();
+    (squares as f32).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn likeness_is_that_of_the_directions() {
+        let mut vectors = Vectors::default();
+        (0..4).for_each(|_| vectors.grow());
+        let turn: Vec<f32> = (0_u8..20).map(|n| f32::from(n) - 10.0).collect();
+        let back: Vec<f32> = turn.iter().map(|x| x * -3.0).collect();
+        assert!(vectors.set(0, &narrowed(&turn)) && vectors.set(2, &narrowed(&back)));
+        assert!(!vectors.set(1, &[1, 2, 3]), "of another model");
+        assert!(vectors.set(3, &[0; 20]) && vectors.has(3), "without a direction it is like nothing");
+        let cosines = vectors.cosines(&narrowed(&turn));
+        assert!((cosines[0] - 1.0).abs() < 0.01 && (cosines[2] + 1.0).abs() < 0.01);
+        assert!(cosines[1].abs() < f32::EPSILON && cosines[3].abs() < f32::EPSILON);
+        assert_eq!(vectors.cosines(&[1, 2]), [0.0; 4]);
+    }
+
+    #[test]
+    fn odd_numbers_are_small_numbers() {
+        assert_eq!(narrowed(&[f32::NAN, f32::INFINITY, 2.0, -1.0]), [0, 0, 127, -64]);
+        assert_eq!(narrowed(&[0.0, -0.0]), [0, 0]);
+        assert!(narrowed(&[]).is_empty());
+    }
+}

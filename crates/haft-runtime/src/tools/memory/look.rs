@@ -1,0 +1,65 @@
+//! memory.read and memory.list.
+
+use super::{labels, namespace, namespace_schema};
+use crate::scene::Scene;
+use crate::store_error;
+use crate::tool::Reply;
+use crate::tools::declare;
+use haft_core::memory::stamp;
+use haft_core::{CallError, ToolSpec};
+use serde::Deserialize;
+use serde_json::json;
+
+pub(super) fn read_spec() -> ToolSpec {
+    declare("memory.read", "Read all that is kept in a namespace, as markdown. One that nobody wrote to is empty.")
+        .hint("remember knowledge notes document")
+        .input(json!({
+            "type": "object",
+            "properties": {"namespace": namespace_schema("Which, such as `user` or `sessions/abc`")},
+            "required": ["namespace"],
+            "additionalProperties": false
+        }))
+        .output(json!({
+            "type": "object",
+            "properties": {"namespace": {"type": "string"}, "bytes": {"type": "integer"}, "at_ms": {"type": "integer"}},
+            "required": ["namespace", "bytes"]
+        }))
+}
+
+#[derive(Deserialize)]
+struct Args {
+    namespace: String,
+}
+
+pub(super) async fn read(scene: &Scene) -> Result<Reply, CallError> {
+    let name = namespace(&scene.parse::<Args>()?.namespace)?;
+    let found = scene.store().memory_document(name.clone()).await.map_err(store_error)?;
+    let mut data = json!({"namespace": name, "bytes": found.text.len()});
+    if found.at_ms > 0 {
+        data["at_ms"] = found.at_ms.into();
+    }
+    let labels = labels(found.labels.iter().map(String::as_str));
+    Ok(Reply { labels, ..Reply::text(found.text).data(data) })
+}
+
+pub(super) fn list_spec() -> ToolSpec {
+    declare("memory.list", "List the namespaces of memory that have something in them.")
+        .hint("remember knowledge namespaces")
+        .output(json!({
+            "type": "object",
+            "properties": {"namespaces": {"type": "array", "items": {"type": "object"}}},
+            "required": ["namespaces"]
+        }))
+}
+
+pub(super) async fn list(scene: &Scene) -> Result<Reply, CallError> {
+    let all = scene.store().memory_namespaces().await.map_err(store_error)?;
+    let line =
+        |found: &haft_store::Remembered| format!("{}  {} bytes  {}", found.namespace, found.bytes, stamp(found.at_ms));
+    let text = if all.is_empty() {
+        "nothing is kept yet".to_owned()
+    } else {
+        all.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    Ok(Reply::text(text).data(json!({"namespaces": all})))
+}
