@@ -2,11 +2,13 @@
 //!
 //! The server is the one that `HAFT_TEST_POSTGRES` names (`cargo xtask test` starts one).
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that cannot prove anything here says so")]
 
 mod making;
 mod many;
 #[path = "../../../../tests/real/postgres.rs"]
+#[expect(dead_code, reason = "a database is enough here, and nobody stops its server")]
 mod real;
 mod running;
 mod times;
