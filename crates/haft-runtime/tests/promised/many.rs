@@ -29,8 +29,8 @@ fn live(ground: &Ground, count: usize) -> Vec<(String, i64)> {
                             runtime.block_on(store.task_ran_at(&id, &run, Ended::Well, "", *hour)).unwrap();
                         }
                     }
-                    let started = std::mem::take(&mut *ledger.started.lock().unwrap());
-                    started
+                    let mut all = ledger.started.lock().unwrap();
+                    std::mem::take(&mut *all)
                 })
             })
             .collect();

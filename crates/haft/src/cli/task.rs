@@ -161,7 +161,7 @@ pub struct TaskList {
     /// Only what is due: today, week or overdue.
     #[arg(long, value_name = "today|week|overdue")]
     pub due: Option<String>,
-    /// Only those that stand so: pending, in_progress, waiting, done, failed, cancelled; or all.
+    /// Only those that stand so: pending, `in_progress`, waiting, done, failed, cancelled; or all.
     #[arg(long, short = 's', value_name = "STATUS")]
     pub status: Option<String>,
     /// Only with this tag.
@@ -189,7 +189,7 @@ pub struct TaskList {
 pub struct TaskUpdate {
     /// Which; the beginning of its id is enough.
     pub id: String,
-    /// Where it stands: pending, in_progress, waiting, done, failed, cancelled.
+    /// Where it stands: pending, `in_progress`, waiting, done, failed, cancelled.
     #[arg(long, short = 's', value_name = "STATUS")]
     pub status: Option<String>,
     /// How much it matters.

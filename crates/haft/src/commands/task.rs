@@ -89,7 +89,9 @@ fn add(app: &App, args: TaskAdd) -> Result<u8, Failure> {
     };
     let who = Who { root: root(app), caller: app.caller.clone(), zone: TimeZone::system(), wary: false };
     let (task, notes) = app.block_on(promised::make(app.store(), wanted, &who, now_ms()))?;
-    notes.iter().for_each(|note| style::warn(note));
+    for note in &notes {
+        style::warn(note);
+    }
     tell(app, "added", &task);
     Ok(0)
 }
@@ -253,6 +255,8 @@ fn logs(app: &App, id: &str, last: u32) -> Result<u8, Failure> {
     if runs.is_empty() {
         style::note("it has not been run");
     }
-    runs.iter().for_each(|run| style::out(&show::run(run)));
+    for run in &runs {
+        style::out(&show::run(run));
+    }
     Ok(0)
 }
