@@ -393,6 +393,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_promised_is_translated() {
+        let meant = |dialect: Dialect, name: &str, args: Value| {
+            let entry = dialect.entry(name).unwrap();
+            (entry.canonical(), entry.to_canonical(args).unwrap().args)
+        };
+        let said = json!({"title": "a", "due_date": "2030-01-31", "parent_task_id": "ab", "pipeline_id": "p"});
+        let canonical = json!({"title": "a", "due": "2030-01-31", "parent": "ab", "pipeline": "p"});
+        assert_eq!(meant(Dialect::Nodyn, "task_create", said), ("task.create", canonical));
+        let said = json!({"task_id": "ab", "status": "completed"});
+        let canonical = json!({"id": "ab", "status": "completed"});
+        assert_eq!(meant(Dialect::Nodyn, "task_update", said), ("task.update", canonical));
+        let said = json!({"id": "ab", "status": "in_progress"});
+        assert_eq!(meant(Dialect::Flyto, "TaskUpdate", said.clone()), ("task.update", said));
+        assert_eq!(meant(Dialect::Flyto, "TaskList", json!({})), ("task.list", json!({})));
+    }
+
+    #[test]
     fn a_foreign_name_is_understood_when_all_agree() {
         assert_eq!(elsewhere("Read")[0].canonical(), "file.read");
         assert_eq!(elsewhere("read_file")[0].canonical(), "file.read");

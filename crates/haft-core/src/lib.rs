@@ -25,6 +25,7 @@ pub mod preview;
 pub mod provider;
 pub mod record;
 pub mod scan;
+pub mod schedule;
 pub mod schema;
 pub mod secret;
 pub mod shape;

@@ -24,6 +24,7 @@ pub mod memory;
 mod orchestrate;
 pub mod output;
 pub mod pipeline;
+pub mod promised;
 mod recall;
 pub mod registry;
 mod run;

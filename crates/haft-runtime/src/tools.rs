@@ -14,6 +14,7 @@ pub(crate) mod running;
 pub mod session;
 pub mod shell;
 pub mod system;
+pub mod task;
 pub mod web;
 
 use crate::tool::Tool;
@@ -28,6 +29,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(session::delete());
     tools.push(shell::exec());
     tools.push(system::tool());
+    tools.extend(task::all());
     tools.extend(catalogue::all());
     tools.extend(create::all());
     tools.extend(web::all());

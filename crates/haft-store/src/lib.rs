@@ -29,7 +29,7 @@ mod pulse;
 mod requests;
 mod schema;
 mod sessions;
-mod tasks;
+pub mod tasks;
 mod tls;
 mod topic;
 mod trust;

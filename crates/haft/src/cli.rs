@@ -8,6 +8,7 @@ mod memory;
 mod secret;
 mod shelf;
 mod store;
+mod task;
 mod work;
 
 pub use api::{ApiAction, ApiArgs, ApiImport};
@@ -18,6 +19,7 @@ pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
+pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
 pub use work::{Became, PipelineAction, PipelineArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -127,6 +129,8 @@ pub enum Command {
     Memory(MemoryArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
+    /// Keep what is to be done: by somebody, at a time, again and again, or when a page changes.
+    Task(TaskArgs),
     /// Show the configuration, its schema or its files.
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.

@@ -22,6 +22,7 @@ mod secret;
 mod serve;
 mod setup;
 mod store;
+mod task;
 mod test;
 mod tools;
 mod trust;
@@ -72,6 +73,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Import(args) => import::run(&App::open(common)?, args.from),
         Command::Memory(args) => memory::run(&App::open(common)?, args.action),
         Command::Secret(args) => secret::run(common, args.action),
+        Command::Task(args) => task::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, &args),
         Command::Init => setup::init(common),
         Command::Trust(args) => trust::run(common, &args),

@@ -168,6 +168,9 @@ const FLYTO: &[Row] = &[
     row("Grep", "file.grep"),
     Row { params: &[param("timeout", "timeout_ms", Unit::Seconds)], ..row("WebFetch", "web.fetch") },
     row("WebSearch", "web.search"),
+    row("TaskCreate", "task.create"),
+    row("TaskUpdate", "task.update"),
+    row("TaskList", "task.list"),
     row("Gitignore", "file.ignore"),
 ];
 
@@ -196,6 +199,19 @@ const NODYN: &[Row] = &[
     row("memory_recall", "memory.recall"),
     row("http_request", "web.request"),
     row("api_setup", "api.setup"),
+    Row {
+        params: &[
+            param("due_date", "due", Unit::Same),
+            param("parent_task_id", "parent", Unit::Same),
+            param("pipeline_id", "pipeline", Unit::Same),
+        ],
+        ..row("task_create", "task.create")
+    },
+    Row {
+        params: &[param("task_id", "id", Unit::Same), param("due_date", "due", Unit::Same)],
+        ..row("task_update", "task.update")
+    },
+    row("task_list", "task.list"),
     row("web_research", "web.research"),
     row("run_pipeline", "pipeline.run"),
     row("plan_task", "pipeline.plan"),

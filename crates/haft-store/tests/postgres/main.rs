@@ -12,6 +12,8 @@ mod calls;
 mod decisions;
 #[path = "../store/journal.rs"]
 mod journal;
+#[path = "../store/tasks.rs"]
+mod tasks;
 #[path = "../store/work.rs"]
 mod work;
 
@@ -57,6 +59,14 @@ impl Scene {
     fn tamper(&self, sql: &str) -> usize {
         let client = postgres::Client::connect(&self.database.address(), postgres::NoTls);
         usize::try_from(client.unwrap().execute(sql, &[]).unwrap()).unwrap()
+    }
+
+    /// How the database goes about a question.
+    fn plan(&self, sql: &str) -> String {
+        let mut client = postgres::Client::connect(&self.database.address(), postgres::NoTls).unwrap();
+        client.batch_execute("ANALYZE tasks").unwrap();
+        let rows = client.query(&format!("EXPLAIN {sql}"), &[]).unwrap();
+        rows.iter().map(|row| row.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
     }
 }
 

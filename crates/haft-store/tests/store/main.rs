@@ -8,6 +8,7 @@ mod journal;
 mod memory;
 mod one_call;
 mod opening;
+mod tasks;
 mod work;
 
 use haft_store::Store;
@@ -41,6 +42,14 @@ impl Scene {
     /// What somebody does to it behind everybody's back. Says how many rows that touched.
     fn tamper(&self, sql: &str) -> usize {
         self.raw().execute(sql, []).unwrap()
+    }
+
+    /// How the database goes about a question.
+    fn plan(&self, sql: &str) -> String {
+        let raw = self.raw();
+        let mut statement = raw.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let lines = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
     }
 
     /// The file as somebody else would open it.

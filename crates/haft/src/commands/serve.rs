@@ -84,15 +84,16 @@ async fn serve(app: &App, mut options: Options, tell: Telling, halt: Cancellatio
     };
     let served = haft_gateway::serve(Arc::clone(&app.haft), options, listener, closing.notified());
     let (worker, enough) = (app.haft.worker(SLOTS), Halt::new());
-    // Who serves also works, as long as it serves: what has begun comes to its end before this process does.
+    // Who serves also works and looks after tasks, as long as it serves: what has begun comes to its end before this process does.
     let served = async {
+        let tasks = app.haft.scheduler(&worker.root);
         let work = app.haft.work(&worker, &Until::Told, &Nobody, &enough);
         let served = async {
             let served = served.await;
             enough.cancel();
             served
         };
-        let (worked, served) = tokio::join!(work, served);
+        let (worked, (), served) = tokio::join!(work, tasks.run(&enough), served);
         if let Err(error) = worked {
             style::warn(&format!("the worker ended: {}", error.message));
         }

@@ -37,7 +37,9 @@ pub(super) fn run(common: &Common, args: &WorkerArgs) -> Result<u8, Failure> {
     }
     app.block_on(async {
         let halt = Halt::new();
-        let work = app.haft.work(&worker, &Until::Told, &Nobody, &halt);
+        let tasks = app.haft.scheduler(&worker.root);
+        // Whoever works also starts what is due.
+        let work = async { tokio::join!(app.haft.work(&worker, &Until::Told, &Nobody, &halt), tasks.run(&halt)).0 };
         tokio::pin!(work);
         let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
         let (mut end, mut int) =

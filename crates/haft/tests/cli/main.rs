@@ -29,6 +29,7 @@ mod secrets;
 mod shelf;
 mod shell;
 mod shell_run;
+mod task;
 mod telemetry;
 mod terminal;
 mod tools;

@@ -1,0 +1,296 @@
+//! task.create, task.list and task.update: what is to be done, by somebody or by itself.
+
+use crate::now_ms;
+use crate::promised::{self, Edit, Query, Wanted, Who};
+use crate::scene::Scene;
+use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tools::declare;
+use haft_core::outcome::Label;
+use haft_core::suggest::did_you_mean;
+use haft_core::{CallError, ToolSpec};
+use haft_store::tasks::Task;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a task's status may be, for whoever reads the schema.
+const STATUS: &str = "pending, in_progress, waiting, done, failed or cancelled";
+const DUE: &str = "today, tomorrow, friday, in 3 days, 2030-01-31 or 2030-01-31T09:00";
+const SCHEDULE: &str = "A cron expression of five fields (0 9 * * 1-5), a period (30s, 5m, every 2 hours), days with a time \
+     (weekdays at 9:00, every monday at 8:30), or once (in 2 hours, at 2030-01-31T09:00)";
+
+type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
+
+/// The tools about tasks.
+pub(super) fn all() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(Tasks { spec: Arc::new(create()), work: |scene| Box::pin(run_create(scene)) }),
+        Arc::new(Tasks { spec: Arc::new(list()), work: |scene| Box::pin(run_list(scene)) }),
+        Arc::new(Tasks { spec: Arc::new(update()), work: |scene| Box::pin(run_update(scene)) }),
+    ]
+}
+
+struct Tasks {
+    spec: Arc<ToolSpec>,
+    work: Work,
+}
+
+impl Tool for Tasks {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        (self.work)(scene)
+    }
+}
+
+fn words(long: u32, about: &str) -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": long, "description": about})
+}
+
+/// A text that may be empty, to take something away.
+fn erasable(long: u32, about: &str) -> Value {
+    json!({"type": "string", "maxLength": long, "description": about})
+}
+
+fn one_of(values: &[&str], about: &str) -> Value {
+    json!({"type": "string", "enum": values, "description": about})
+}
+
+fn tags() -> Value {
+    json!({
+        "type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 40},
+        "description": "Words by which it is found"
+    })
+}
+
+fn create() -> ToolSpec {
+    let properties = json!({
+        "title": words(200, "What is to be done, in a few words"),
+        "description": words(16_000, "The same in more words"),
+        "priority": one_of(&["low", "medium", "high", "urgent"], "How much it matters; medium if not given"),
+        "due": words(80, &format!("When it should be done: {DUE}")),
+        "scope": words(20, "project (if not given), or user: wherever the user is"),
+        "tags": tags(),
+        "parent": words(40, "The task that it is a part of; the beginning of its id is enough"),
+        "assignee": words(64, "Whose it is to do; haft: what it does is run at once"),
+        "schedule": words(200, &format!("When it is run. {SCHEDULE}")),
+        "zone": words(64, "The time zone of the schedule, like Europe/Vienna; UTC if not given"),
+        "missed": one_of(
+            &["skip", "once", "all"],
+            "What is done about times that were missed: nothing, one run for all (if not given), or one for each"
+        ),
+        "watch_url": words(8_000, "A page to look at: what changes on it is told"),
+        "watch_interval_minutes": {
+            "type": "number", "minimum": 0, "maximum": 44_640,
+            "description": "How often; 60 if not given, not more often than every 5"
+        },
+        "pipeline": words(200, "A stored pipeline to run, by id or name"),
+        "inputs": {"type": "object", "description": "What the pipeline is given"},
+        "tool": words(200, "A tool to call"),
+        "args": {"type": "object", "description": "Its arguments"},
+        "prompt": words(16_000, "What to tell an agent"),
+        "retries": {
+            "type": "integer", "minimum": 0, "maximum": 10,
+            "description": "How often something that is run once is tried again; 3 if not given"
+        },
+        "autonomy": one_of(
+            &["conservative", "standard", "autonomous"],
+            "Less than usual: conservative asks a person about all that writes or runs, autonomous refuses what would be asked"
+        )
+    });
+    declare(
+        "task.create",
+        "Keep something that is to be done: by somebody, at a time, again and again, or when a page changes. Without \
+         schedule, watch_url or pipeline it is a note. Each call that a task makes is decided on its own.",
+    )
+    .hint("todo reminder schedule cron watch plan later")
+    .input(json!({
+        "type": "object", "properties": properties, "required": ["title"], "additionalProperties": false
+    }))
+    .body("args")
+    .body("inputs")
+    .acts()
+    .on_own_tasks()
+    .by_parts()
+}
+
+fn list() -> ToolSpec {
+    declare("task.list", "List tasks: what matters most first, then what is due first. Closed ones only on request.")
+        .hint("todo agenda overdue")
+        .input(json!({
+            "type": "object",
+            "properties": {
+                "scope": words(20, "project or user; both if not given"),
+                "status": words(40, &format!("{STATUS}; all for closed ones, too")),
+                "due": one_of(&["today", "week", "overdue"], "Only what is due then"),
+                "tag": words(40, "Only with this tag"),
+                "text": words(200, "Only with these words in title or description"),
+                "parent": words(40, "Only parts of this task"),
+                "priority": one_of(&["low", "medium", "high", "urgent"], "Only these"),
+                "limit": {
+                    "type": "integer", "minimum": 1, "maximum": 200, "default": 20,
+                    "description": "How many at the most"
+                }
+            },
+            "additionalProperties": false
+        }))
+}
+
+fn update() -> ToolSpec {
+    declare(
+        "task.update",
+        "Change a task. Completing or cancelling it does the same to its parts; pending opens it again.",
+    )
+    .hint("todo complete done cancel reschedule")
+    .input(json!({
+        "type": "object",
+        "properties": {
+            "id": words(40, "The task; the beginning of its id is enough"),
+            "status": words(40, STATUS),
+            "priority": one_of(&["low", "medium", "high", "urgent"], "How much it matters"),
+            "due": erasable(80, &format!("When it should be done: {DUE}; none takes it away")),
+            "title": words(200, "In a few words"),
+            "description": erasable(16_000, "In more words"),
+            "tags": tags(),
+            "schedule": erasable(200, &format!("When it is run; none takes it away. {SCHEDULE}")),
+            "zone": erasable(64, "The time zone of the schedule, like Europe/Vienna"),
+            "missed": one_of(&["skip", "once", "all"], "What is done about times that were missed"),
+            "assignee": erasable(64, "Whose it is to do; none takes it away")
+        },
+        "required": ["id"],
+        "additionalProperties": false
+    }))
+    .acts()
+    .on_own_tasks()
+    .by_parts()
+}
+
+/// The project in which a call is made.
+fn root(scene: &Scene) -> String {
+    scene.workspace().root().to_string_lossy().into_owned()
+}
+
+async fn run_create(scene: &Scene) -> Result<Reply, CallError> {
+    let wanted: Wanted = scene.parse()?;
+    if let Some(tool) = &wanted.tool {
+        known(scene, tool)?;
+    }
+    let heard = scene.store().heard(&scene.call().session).await.map_err(crate::store_error)?;
+    let who = Who {
+        root: root(scene),
+        caller: scene.call().caller.clone(),
+        zone: TimeZone::system(),
+        wary: heard.iter().any(|(source, _)| source.label == Label::Flagged),
+    };
+    let (task, notes) = promised::make(scene.store(), wanted, &who, now_ms()).await?;
+    let mut reply = reply("Created", &task, &who.zone);
+    reply.warnings = notes;
+    Ok(reply)
+}
+
+/// A task that could never run is refused while somebody listens.
+fn known(scene: &Scene, tool: &str) -> Result<(), CallError> {
+    let visible = scene.catalogue().visible(&scene.call().caller);
+    if visible.iter().any(|entry| entry.spec().name.as_str() == tool) {
+        return Ok(());
+    }
+    let hint = did_you_mean(tool, visible.iter().map(|entry| entry.spec().name.as_str()));
+    let error = CallError::invalid(format!("there is no tool `{}`", haft_core::preview::inert(tool)));
+    Err(error.hint(hint.unwrap_or_else(|| "tool.list names them all".to_owned())))
+}
+
+async fn run_list(scene: &Scene) -> Result<Reply, CallError> {
+    let (query, zone, now): (Query, _, _) = (scene.parse()?, TimeZone::system(), now_ms());
+    let tasks = promised::list(scene.store(), query, Some(&root(scene)), &zone, now).await?;
+    let text = if tasks.is_empty() { "No tasks".to_owned() } else { promised::table(&tasks, now, &zone) };
+    let data: Vec<Value> = tasks.iter().map(promised::data).collect();
+    Ok(Reply { labels: labels(&tasks), ..Reply::text(text).data(json!({ "tasks": data })) })
+}
+
+#[derive(Deserialize)]
+struct UpdateArgs {
+    id: String,
+    #[serde(flatten)]
+    edit: Edit,
+}
+
+async fn run_update(scene: &Scene) -> Result<Reply, CallError> {
+    let UpdateArgs { id, edit } = scene.parse()?;
+    let (places, zone) = ([root(scene), String::new()], TimeZone::system());
+    let (task, parts) = promised::edit(scene.store(), &id, edit, (&places, &zone), now_ms()).await?;
+    let mut reply = reply("Updated", &task, &zone);
+    if parts > 0 {
+        reply.text.push_str(&format!("\nand {parts} below it"));
+    }
+    Ok(reply)
+}
+
+fn reply(done: &str, task: &Task, zone: &TimeZone) -> Reply {
+    let line = promised::table(std::slice::from_ref(task), now_ms(), zone);
+    let labels = labels(std::slice::from_ref(task));
+    Reply { labels, ..Reply::text(format!("{done} {line}")).data(json!({ "task": promised::data(task) })) }
+}
+
+/// What came of a task may be words of a page.
+fn labels(tasks: &[Task]) -> Vec<Label> {
+    if tasks.iter().any(|task| task.standing.result.is_some()) { vec![Label::Untrusted] } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Stage;
+    use haft_core::ErrorKind;
+
+    fn tool(name: &str) -> Arc<dyn Tool> {
+        all().into_iter().find(|tool| tool.spec().name.as_str() == name).unwrap()
+    }
+
+    fn created(stage: &Stage, args: Value) -> String {
+        let reply = stage.act(&tool("task.create"), args).unwrap();
+        reply.data.unwrap()["task"]["id"].as_str().unwrap().to_owned()
+    }
+
+    fn listed(stage: &Stage, args: Value) -> Vec<String> {
+        let reply = stage.act(&tool("task.list"), args).unwrap();
+        let data = reply.data.unwrap();
+        data["tasks"].as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_task_is_listed_until_it_is_done_with_its_parts() {
+        let stage = Stage::new();
+        let whole = created(&stage, json!({"title": "Release", "priority": "high", "due": "tomorrow", "tags": ["v1"]}));
+        created(&stage, json!({"title": "Write the notes", "parent": whole[..6]}));
+        assert_eq!(listed(&stage, json!({})), ["Release", "Write the notes"]);
+        assert_eq!(listed(&stage, json!({"tag": "v1", "due": "week"})), ["Release"]);
+        let done = stage.act(&tool("task.update"), json!({"id": whole[..6], "status": "completed"})).unwrap();
+        assert!(done.text.ends_with("and 1 below it"), "{}", done.text);
+        assert_eq!(stage.act(&tool("task.list"), json!({})).unwrap().text, "No tasks");
+        assert_eq!(listed(&stage, json!({"status": "done"})).len(), 2);
+    }
+
+    #[test]
+    fn what_is_said_of_a_task_fits_a_line() {
+        let stage = Stage::new();
+        let args = json!({"title": "Look\u{202e} up", "schedule": "0 9 * * 1-5", "prompt": "go"});
+        let text = stage.act(&tool("task.create"), args).unwrap().text;
+        let (head, tail) = text.split_once("  ").unwrap();
+        assert!(head.starts_with("Created ") && head.len() == "Created ".len() + 8, "{text}");
+        assert!(tail.starts_with("pending") && tail.ends_with("Look\\u{202e} up") && tail.contains("next "), "{text}");
+    }
+
+    #[test]
+    fn what_could_never_run_is_refused() {
+        let stage = Stage::new();
+        let refused = |args: Value| stage.act(&tool("task.create"), args).unwrap_err();
+        let error = refused(json!({"title": "a", "schedule": "0 0 31 2 *"}));
+        assert_eq!(error.kind, ErrorKind::InvalidInput);
+        assert!(refused(json!({"title": "a", "tool": "no.such"})).message.contains("there is no tool `no.such`"));
+        let error = stage.act(&tool("task.update"), json!({"id": "abc", "status": "done"})).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+    }
+}
