@@ -172,12 +172,13 @@ impl Index {
     /// Places that may be among the best: those nearest in meaning, and those with the best words.
     fn promising(&self, vector: &[i8], places: &[usize], scores: &[f32]) -> Vec<usize> {
         let mut chosen = self.vectors.near(vector, places, PROMISING.0);
-        let mut with: Vec<usize> = places.iter().copied().filter(|place| scores[*place] > 0.0).collect();
-        if with.len() > PROMISING.1 {
-            with.select_nth_unstable_by(PROMISING.1, |a, b| scores[*b].total_cmp(&scores[*a]));
-            with.truncate(PROMISING.1);
-        }
-        chosen.extend(with);
+        let mut with: Vec<f32> = places.iter().map(|place| scores[*place]).filter(|score| *score > 0.0).collect();
+        let least = if with.len() > PROMISING.1 {
+            *with.select_nth_unstable_by(PROMISING.1, |a, b| b.total_cmp(a)).1
+        } else {
+            0.0
+        };
+        chosen.extend(places.iter().copied().filter(|place| scores[*place] > least));
         chosen
     }
 }
