@@ -1,5 +1,5 @@
-//! All pieces, held so that the best for a question are found in milliseconds: every piece is looked at, by its words and
-//! by its meaning, so nothing is missed.
+//! All pieces, held so that the best for a question are found in milliseconds. Every piece is looked at by its words. By
+//! its meaning, too, where there are not many; otherwise those that a quick look at all of them finds promising.
 
 use super::postings::Postings;
 use super::rank::{Source, Weights};
@@ -9,6 +9,11 @@ use std::collections::HashMap;
 
 /// So many places may be empty before everything is packed.
 const EMPTY_MAX: usize = 1024;
+
+/// Of more pieces than this, the meaning is looked at closely only where a quick look is promising.
+const CLOSELY: usize = 8192;
+/// How many are promising by their meaning, and how many by their words.
+const PROMISING: (usize, usize) = (2048, 1024);
 
 /// A piece, as far as finding it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,16 +137,22 @@ impl Index {
     /// The best answers, best first; of equals, the newer.
     pub fn search(&self, asked: &Asked<'_>) -> Vec<Hit> {
         let (scores, most) = self.postings.scores(asked.words, &asked.weights);
-        let cosines = asked.vector.map(|vector| self.vectors.cosines(vector));
+        let there = |place: &usize| self.postings.is_alive(*place) && (asked.wanted)(&self.places[*place]);
+        let places: Vec<usize> = (0..self.places.len()).filter(there).collect();
+        let cosines = asked.vector.map(|vector| {
+            let chosen = (places.len() > CLOSELY).then(|| self.promising(vector, &places, &scores));
+            self.vectors.cosines(vector, chosen.as_ref().unwrap_or(&places))
+        });
         let mut best: Vec<(f32, i64, usize, Source)> = Vec::with_capacity(asked.limit * 2 + 1);
         let mut least = f32::MIN;
-        for (number, score) in scores.iter().enumerate() {
+        for number in places {
+            let score = &scores[number];
             let cosine = cosines.as_ref().map_or(0.0, |all| all[number]);
             let Some(source) = Source::of(*score, cosine, asked.weights.like) else { continue };
             let keyword = if most > 0.0 { score / most } else { 0.0 };
             let score = asked.weights.score(keyword, cosine, cosines.is_some());
             let entry = &self.places[number];
-            if score < least || !self.postings.is_alive(number) || !(asked.wanted)(entry) {
+            if score < least {
                 continue;
             }
             best.push((score, entry.at_ms, number, source));
@@ -154,6 +165,21 @@ impl Index {
         let hit =
             |(score, _, number, source): (f32, i64, usize, Source)| Hit { id: self.places[number].id, score, source };
         best.into_iter().map(hit).collect()
+    }
+}
+
+impl Index {
+    /// Places that may be among the best: those nearest in meaning, and those with the best words.
+    fn promising(&self, vector: &[i8], places: &[usize], scores: &[f32]) -> Vec<usize> {
+        let mut chosen = self.vectors.near(vector, places, PROMISING.0);
+        let mut with: Vec<f32> = places.iter().map(|place| scores[*place]).filter(|score| *score > 0.0).collect();
+        let least = if with.len() > PROMISING.1 {
+            *with.select_nth_unstable_by(PROMISING.1, |a, b| b.total_cmp(a)).1
+        } else {
+            0.0
+        };
+        chosen.extend(places.iter().copied().filter(|place| scores[*place] > least));
+        chosen
     }
 }
 
@@ -200,6 +226,25 @@ mod tests {
         assert_eq!(found(&index, "dog", None), [(5, Source::Keyword)]);
         assert_eq!((index.len(), index.missing(9)), (4, vec![1, 3, 5, 2]));
         assert!(found(&index, "", None).is_empty() && found(&index, "unheard", None).is_empty());
+    }
+
+    #[test]
+    fn among_many_the_same_is_found() {
+        let mut index = Index::default();
+        let mut seed = 7_u32;
+        let mut any = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from(u8::try_from(seed >> 24).unwrap()) - 127.5
+        };
+        let mut vectors: Vec<Vec<f32>> = (0..CLOSELY + 500).map(|_| (0..64).map(|_| any()).collect()).collect();
+        // One is nearly what is asked for, in other words; and one has the word.
+        let wanted = vectors[77].clone();
+        vectors[4000] = wanted.iter().map(|x| x * 2.0 + 1.0).collect();
+        for (id, vector) in (0..).zip(&vectors) {
+            index.insert(entry(id, if id == 5000 { "zebra" } else { "horse" }, Some(vector)));
+        }
+        let ids: Vec<i64> = found(&index, "zebra", Some(&wanted)).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, [5000, 77, 4000]);
     }
 
     #[test]

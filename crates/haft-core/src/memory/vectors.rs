@@ -16,6 +16,8 @@ pub(super) struct Vectors {
     /// One over each vector's length; zero where there is none, or one without a direction.
     inverse: Vec<f32>,
     filled: Vec<bool>,
+    /// The sign of each number, 64 in one.
+    signs: Vec<u64>,
 }
 
 impl Vectors {
@@ -23,14 +25,19 @@ impl Vectors {
     pub(super) fn grow(&mut self) {
         self.inverse.push(0.0);
         self.filled.push(false);
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
         self.data.resize(self.inverse.len() * self.dims, 0);
+        self.signs.resize(self.inverse.len() * self.dims.div_ceil(64), 0);
     }
 
     /// Fills a place. What has another length than the first belongs to another model, and is not taken.
     pub(super) fn set(&mut self, place: usize, vector: &[i8]) -> bool {
         if self.dims == 0 {
             self.dims = vector.len();
-            self.data.resize(self.inverse.len() * self.dims, 0);
+            self.make_room();
         }
         let length = length(vector);
         let (Some(inverse), true) = (self.inverse.get_mut(place), vector.len() == self.dims) else {
@@ -39,6 +46,8 @@ impl Vectors {
         *inverse = if length > 0.0 { length.recip() } else { 0.0 };
         self.filled[place] = true;
         self.data[place * self.dims..(place + 1) * self.dims].copy_from_slice(vector);
+        let wide = self.dims.div_ceil(64);
+        self.signs[place * wide..(place + 1) * wide].copy_from_slice(&signs(vector));
         true
     }
 
@@ -52,17 +61,60 @@ impl Vectors {
         self.filled.get(place).is_some_and(|filled| *filled)
     }
 
-    /// The cosine between a question and the vector of each place; zero where there is none.
+    /// Of these places, about so many whose vectors have the most signs in common with a question: a quick look, to
+    /// choose where to look closely.
+    pub(super) fn near(&self, question: &[i8], places: &[usize], most: usize) -> Vec<usize> {
+        let wide = self.dims.div_ceil(64);
+        if wide == 0 || question.len() != self.dims {
+            return Vec::new();
+        }
+        let own = signs(question);
+        let (mut distances, mut counts) = (Vec::with_capacity(places.len()), vec![0_usize; self.dims + 1]);
+        for place in places {
+            let theirs = &self.signs[place * wide..(place + 1) * wide];
+            let distance = if self.filled[*place] { distance(&own, theirs).min(self.dims) } else { self.dims };
+            counts[distance] += 1;
+            distances.push(distance);
+        }
+        let mut all = 0;
+        let within = counts.iter().position(|count| {
+            all += count;
+            all >= most
+        });
+        let within = within.unwrap_or(self.dims);
+        places.iter().zip(distances).filter(|(_, distance)| *distance <= within).map(|(place, _)| *place).collect()
+    }
+
+    /// The cosine between a question and the vectors of these places, by place; zero elsewhere.
     #[expect(clippy::cast_precision_loss, reason = "a sum of so few small products is exact")]
-    pub(super) fn cosines(&self, question: &[i8]) -> Vec<f32> {
-        let own = length(question);
+    pub(super) fn cosines(&self, question: &[i8], places: &[usize]) -> Vec<f32> {
+        let (own, mut cosines) = (length(question), vec![0.0; self.inverse.len()]);
         if self.dims == 0 || question.len() != self.dims || own == 0.0 {
-            return vec![0.0; self.inverse.len()];
+            return cosines;
         }
         let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
-        let all = self.data.chunks_exact(self.dims).zip(&self.inverse);
-        all.map(|(vector, inverse)| dot(vector, &wide) as f32 * inverse / own).collect()
+        for place in places {
+            let vector = &self.data[place * self.dims..(place + 1) * self.dims];
+            cosines[*place] = dot(vector, &wide) as f32 * self.inverse[*place] / own;
+        }
+        cosines
     }
+}
+
+/// Which numbers are below zero.
+fn signs(vector: &[i8]) -> Vec<u64> {
+    vector.chunks(64).map(|part| part.iter().fold(0, |bits, x| (bits << 1) | u64::from(*x < 0))).collect()
+}
+
+/// How many signs differ. Four by four, so that a compiler makes one instruction of many.
+fn distance(one: &[u64], other: &[u64]) -> usize {
+    let ((ones, left), (others, right)) = (one.as_chunks::<4>(), other.as_chunks::<4>());
+    let mut all = 0;
+    for (a, b) in ones.iter().zip(others) {
+        all += (0..4).map(|at| (a[at] ^ b[at]).count_ones()).sum::<u32>();
+    }
+    all += left.iter().zip(right).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
+    all as usize
 }
 
 /// Written so that a compiler makes one instruction of many products.
@@ -98,10 +150,12 @@ mod tests {
         assert!(vectors.set(0, &narrowed(&turn)) && vectors.set(2, &narrowed(&back)));
         assert!(!vectors.set(1, &[1, 2, 3]), "of another model");
         assert!(vectors.set(3, &[0; 20]) && vectors.has(3), "without a direction it is like nothing");
-        let cosines = vectors.cosines(&narrowed(&turn));
+        let cosines = vectors.cosines(&narrowed(&turn), &[0, 1, 2, 3]);
         assert!((cosines[0] - 1.0).abs() < 0.01 && (cosines[2] + 1.0).abs() < 0.01);
         assert!(cosines[1].abs() < f32::EPSILON && cosines[3].abs() < f32::EPSILON);
-        assert_eq!(vectors.cosines(&[1, 2]), [0.0; 4]);
+        assert_eq!(vectors.cosines(&[1, 2], &[0, 1]), [0.0; 4]);
+        assert_eq!(vectors.near(&narrowed(&turn), &[0, 1, 2, 3], 1), [0]);
+        assert_eq!(vectors.near(&narrowed(&back), &[0, 2], 1), [2]);
     }
 
     #[test]
