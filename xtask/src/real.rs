@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 /// Who does without a server says so by this.
 const WITHOUT_POSTGRES: &str = "HAFT_TEST_WITHOUT_POSTGRES";
 
-/// A server for the tests, unless whoever runs them does without. Only the superuser may install one; everybody else is
-/// told that its tests are left out.
+/// A server for the tests, unless whoever runs them does without. Only the superuser may install Debian's; everybody else
+/// gets the one from npm, or is told that its tests are left out.
 pub(crate) fn server(real: &mut Real) -> Option<postgres::Postgres> {
     if without(WITHOUT_POSTGRES) {
         real.missing.push(format!("{WITHOUT_POSTGRES} is set: no test meets a real PostgreSQL"));

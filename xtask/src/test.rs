@@ -2,7 +2,7 @@
 //! failed, so that one run tells all.
 
 use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
-use crate::real::postgres::{self, Postgres};
+use crate::real::postgres::Postgres;
 use crate::real::{self, Real};
 use crate::{fuzz, sh, soak, tidy};
 use anyhow::{Result, bail};
@@ -64,7 +64,7 @@ fn runner(real: &Real, server: Option<&Postgres>) -> Result<()> {
             .args(options)
             .envs(real.exports.iter().cloned())
             .envs(real.settings.iter().copied())
-            .envs(server.map(|server| (postgres::VARIABLE, server.address()))),
+            .envs(server.map(Postgres::told).into_iter().flatten()),
     )
 }
 

@@ -150,8 +150,8 @@ async fn carry_out(gateway: &Shared, call: &CallId, by: &str) {
     if !open || !here || std::path::Path::new(&asked.root) != gateway.haft.workspace().root() {
         return;
     }
-    let (haft, halt, by) = (gateway.haft.clone(), gateway.work.halt.narrowed(), by.to_owned());
-    gateway.work.tasks.spawn(async move { haft.decide(&asked.id, &by, Resolution::Once, &halt).await });
+    let (haft, end, by) = (gateway.haft.clone(), gateway.work.halt.narrowed(), by.to_owned());
+    gateway.work.tasks.spawn(async move { haft.decide(&asked.id, &by, Resolution::Once, &end).await });
 }
 
 /// Says that a stored question waits, or is another one now.

@@ -136,7 +136,7 @@ impl Store {
     /// decided stays decided, and then this is false.
     pub async fn ask(&self, approval: Approval, call: &Call) -> Result<bool, StoreError> {
         let call = serde_json::to_string(call).unwrap_or_default();
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let asked = db.execute(
                 "INSERT INTO approvals
                  (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources, host)
@@ -174,7 +174,7 @@ impl Store {
 
     /// All questions, or only the undecided ones, oldest first.
     pub async fn approvals(&self, only_pending: bool) -> Result<Vec<Approval>, StoreError> {
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let only = if only_pending { "WHERE state = 'pending'" } else { "" };
             let sql = format!("SELECT {COLUMNS} FROM approvals {only} ORDER BY asked_ms, id");
             db.all(&sql, &[], read)
@@ -185,7 +185,7 @@ impl Store {
     /// One question.
     pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let sql = format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1");
             db.first(&sql, cells![id], read)
         })
@@ -195,13 +195,13 @@ impl Store {
     /// The call that waits under this id, to look at.
     pub async fn waiting_call(&self, id: &str) -> Result<Option<Call>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| waiting(db, &id)).await
+        self.insist(Mode::Read, move |db| waiting(db, &id)).await
     }
 
     /// Notes what a question is about now, after somebody has looked at it.
     pub async fn rebase(&self, id: &str, basis: &str, reason: &str) -> Result<(), StoreError> {
         let (id, basis, reason) = (id.to_owned(), basis.to_owned(), reason.to_owned());
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let sql =
                 "UPDATE approvals SET basis = ?2, reason = ?3, consent = NULL WHERE id = ?1 AND state = 'pending'";
             db.execute(sql, cells![id, basis, reason])?;
@@ -231,7 +231,7 @@ impl Store {
     pub async fn approve(&self, id: &str, by: &str, basis: &str) -> Result<Option<Call>, StoreError> {
         self.note_erased();
         let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let same = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND basis = ?2)";
             if !db.one(same, cells![id, basis], |row| row.get::<bool>(0))? {
                 return Ok(None);
@@ -262,7 +262,7 @@ impl Store {
     pub async fn unask(&self, id: &str) -> Result<bool, StoreError> {
         self.note_erased();
         let id = id.to_owned();
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             if db.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'pending'", cells![&id])? == 0 {
                 return Ok(false);
             }
@@ -275,7 +275,7 @@ impl Store {
     pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<bool, StoreError> {
         self.note_erased();
         let (id, by, message) = (id.to_owned(), by.to_owned(), message.to_owned());
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             if decide(db, &id, ApprovalState::Rejected, &by)? == 0 {
                 return Ok(false);
             }
@@ -291,7 +291,7 @@ impl Store {
     pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
         let outcome = serde_json::to_string(&kept(outcome)).unwrap_or_default();
         let (id, by) = (id.to_owned(), by.to_owned());
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
             db.notify(Topic::Approvals);

@@ -59,7 +59,7 @@ pub struct News {
 impl Store {
     /// The latest calls (of a session, if one is named), latest first.
     pub async fn latest_calls(&self, limit: u32, session: Option<String>) -> Result<Vec<Traced>, StoreError> {
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let ids = latest_ids(db, limit, session.as_deref())?;
             ids.into_iter().map(|id| trace(db, id)).collect()
         })
@@ -68,13 +68,13 @@ impl Store {
 
     /// One call. None if the log does not know it.
     pub async fn traced(&self, call: CallId) -> Result<Option<Traced>, StoreError> {
-        let traced = self.run(Mode::Read, move |db| trace(db, call)).await?;
+        let traced = self.insist(Mode::Read, move |db| trace(db, call.clone())).await?;
         Ok(Some(traced).filter(|found| !found.records.is_empty()))
     }
 
     /// The records that fit.
     pub async fn search(&self, wanted: Wanted) -> Result<(Vec<Record>, Head), StoreError> {
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let end = head(db)?;
             search(db, &wanted, end.seq).map(|records| (records, end))
         })
@@ -85,7 +85,7 @@ impl Store {
     /// this process's own are among them; a server does.
     /// Costs next to nothing while none of them writes.
     pub async fn news(&self, after: i64, mark: i64, limit: u32) -> Result<News, StoreError> {
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let head = head(db)?.seq;
             let now = match db.kind() {
                 // SQLite changes this number for us when somebody else commits, and never for what we commit.
@@ -120,7 +120,7 @@ impl Store {
 
     /// How many questions nobody has decided.
     pub async fn pending_count(&self) -> Result<i64, StoreError> {
-        self.run(Mode::Read, |db| {
+        self.insist(Mode::Read, |db| {
             let sql = "SELECT count(*) FROM approvals WHERE state = 'pending'";
             db.one(sql, &[], |row| row.get(0))
         })

@@ -26,7 +26,7 @@ impl Store {
     /// Remembers a grant for a project.
     pub async fn grant(&self, root: &Path, grant: Grant) -> Result<(), StoreError> {
         let root = root.to_string_lossy().into_owned();
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", cells![
                     grant.id, root, grant.tool.as_str(), grant.pattern, grant.session.as_ref().map(SessionId::as_str),
                     grant.uses_left, grant.expires_ms
@@ -44,7 +44,7 @@ impl Store {
     /// The grants of a project, for one tool or for all.
     pub async fn grants(&self, root: &Path, tool: Option<&ToolName>) -> Result<Vec<Grant>, StoreError> {
         let (root, tool) = (root.to_string_lossy().into_owned(), tool.map(ToString::to_string));
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.all(
                 "SELECT id, tool, pattern, session, uses_left, expires_ms FROM grants
                      WHERE root = ?1 AND (CAST(?2 AS TEXT) IS NULL OR tool = ?2) ORDER BY id",
@@ -59,7 +59,7 @@ impl Store {
     /// meantime; that, too, is recorded.
     pub async fn use_grant(&self, id: &str, call: &CallId) -> Result<bool, StoreError> {
         let (id, call) = (id.to_owned(), call.clone());
-        self.run(Mode::Write, move |db| {
+        self.insist(Mode::Write, move |db| {
             let found: Option<(Option<u32>, Option<i64>)> =
                 db.first("SELECT uses_left, expires_ms FROM grants WHERE id = ?1", cells![&id], |row| {
                     Ok((row.get(0)?, row.get(1)?))
@@ -83,7 +83,7 @@ impl Store {
     /// Withdraws a grant. Returns whether there was one.
     pub async fn revoke(&self, id: &str) -> Result<bool, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let gone = db.execute("DELETE FROM grants WHERE id = ?1", cells![&id])? > 0;
             if gone {
                 append(db, &Entry::new(Kind::Grant).with("grant", id.as_str()).with("said", "withdrawn"))?;

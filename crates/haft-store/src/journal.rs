@@ -219,7 +219,7 @@ impl Store {
 
     /// Records after `after`, oldest first, at most `limit`; of one call only, if named.
     pub async fn records(&self, after: i64, limit: u32, call: Option<CallId>) -> Result<Vec<Record>, StoreError> {
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let call = call.as_ref().map(CallId::as_str);
             db.all("SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
         })
@@ -228,12 +228,12 @@ impl Store {
 
     /// The end of the chain.
     pub async fn head(&self) -> Result<Head, StoreError> {
-        self.run(Mode::Read, head).await
+        self.insist(Mode::Read, head).await
     }
 
     /// Recomputes the whole chain. `expected` is a head that was written down earlier.
     pub async fn verify(&self, expected: Option<Head>) -> Result<Result<Verified, Broken>, StoreError> {
-        self.run(Mode::Read, move |db| verify(db, expected)).await
+        self.insist(Mode::Read, move |db| verify(db, expected)).await
     }
 }
 

@@ -31,7 +31,10 @@ impl Pulse {
     }
 
     pub(crate) fn back(&self) {
-        self.state().away = None;
+        let mut state = self.state();
+        state.away = None;
+        // What it works on has had no time of its own until now.
+        state.busy = state.busy.map(|_| Instant::now());
     }
 
     pub(crate) fn begins(&self) {

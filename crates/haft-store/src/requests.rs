@@ -51,7 +51,7 @@ impl Store {
         limits: Portion,
     ) -> Result<Asked, StoreError> {
         let session = session.clone();
-        self.run(Mode::Write, move |db| {
+        self.insist(Mode::Write, move |db| {
             let minute = now_ms / MINUTE_MS;
             db.execute("DELETE FROM requests WHERE minute <= ?1", cells![minute - DAY])?;
             if wish.back.0 > 0 {

@@ -51,7 +51,7 @@ impl Store {
 
     /// Makes a session known before its first call. Returns whether it is new.
     pub async fn create_session(&self, session: SessionId) -> Result<bool, StoreError> {
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let sql =
                 "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0) ON CONFLICT DO NOTHING";
             db.execute(sql, cells![session.as_str(), now_ms()]).map(|made| made > 0)
@@ -61,7 +61,7 @@ impl Store {
 
     /// All sessions, latest first.
     pub async fn sessions(&self) -> Result<Vec<Session>, StoreError> {
-        self.run(Mode::Read, |db| {
+        self.insist(Mode::Read, |db| {
             db.all("SELECT id, created_ms, used_ms, calls FROM sessions ORDER BY used_ms DESC, id", &[], |row| {
                 Ok(Session { id: row.get(0)?, created_ms: row.get(1)?, used_ms: row.get(2)?, calls: row.get(3)? })
             })
@@ -72,7 +72,7 @@ impl Store {
     /// Forgets a session: what it has seen and what it was granted. Its records stay. Returns whether
     /// there was one.
     pub async fn delete_session(&self, session: SessionId) -> Result<bool, StoreError> {
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             let gone = db.execute("DELETE FROM sessions WHERE id = ?1", cells![session.as_str()])? > 0;
             db.execute("DELETE FROM sightings WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;

@@ -20,7 +20,7 @@ impl Store {
     /// Trusts exactly this content for a project; none withdraws trust.
     pub async fn trust(&self, root: &Path, digest: Option<Digest>) -> Result<(), StoreError> {
         let root = root.to_string_lossy().into_owned();
-        self.run(Mode::Durable, move |db| {
+        self.insist(Mode::Durable, move |db| {
             db.execute("DELETE FROM trust WHERE root = ?1", cells![&root])?;
             if let Some(digest) = digest {
                 let sql = "INSERT INTO trust (root, digest, at_ms) VALUES (?1, ?2, ?3)";

