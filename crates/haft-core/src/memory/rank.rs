@@ -2,7 +2,7 @@
 //!
 //! Plain fusion of ranks loses to words alone on many collections, because a weak list counts as much as a strong one.
 //! Here scores are added, each on a scale of its own from 0 to 1, with weights that were tuned on one half of a labelled
-//! set and reported on the other (`BENCHMARKS.md`, Memory).
+//! set and reported on the other (`docs/memory.md`).
 
 use serde::Serialize;
 
