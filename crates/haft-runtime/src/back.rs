@@ -63,7 +63,7 @@ pub(crate) enum Wish {
 /// A run that a tool wishes to have begun or gone on with.
 pub(crate) enum Job {
     /// A new one. It is waited for, or left to workers.
-    Begin { wanted: Wanted, wait: bool },
+    Begin { wanted: Box<Wanted>, wait: bool },
     /// One that is over, with what failed or was skipped.
     Again { run: String, wait: bool },
 }

@@ -51,7 +51,7 @@ impl Haft {
         halt: &Halt,
     ) -> Result<Worked, CallError> {
         let (id, wait) = match job {
-            Job::Begin { wanted, wait } => (self.begin(wanted).await?.id, wait),
+            Job::Begin { wanted, wait } => (self.begin(*wanted).await?.id, wait),
             Job::Again { run, wait } => (self.again(&run).await?, wait),
         };
         if wait {

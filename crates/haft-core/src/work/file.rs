@@ -34,24 +34,21 @@ pub fn read(text: &str, name: &str) -> Result<Plan, Vec<Misfit>> {
         |line, column, at: &str, what: String| vec![Misfit { line, column, fault: Fault { at: at.to_owned(), what } }];
     let mut value = written::parse(text).map_err(|flaw| whole(flaw.line, flaw.column, "", flaw.message))?;
     let written = Written::new(text);
-    let placed = |fault: Fault| {
+    let misfit = |fault: Fault| {
         let pointer: String =
             fault.at.split('.').filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
         let (line, column) = written.place(&pointer);
         Misfit { line, column, fault }
     };
-    let mode = value.as_object_mut().and_then(|map| map.remove("mode"));
-    let mode: Mode = match mode.map(serde_json::from_value).transpose() {
-        Ok(mode) => mode.unwrap_or_default(),
-        Err(_) => {
-            let what = "a workflow is sequential, parallel or dag".to_owned();
-            return Err(vec![placed(Fault { at: "mode".to_owned(), what })]);
-        }
+    let said = value.as_object_mut().and_then(|map| map.remove("mode"));
+    let Ok(chosen) = said.map(serde_json::from_value::<Mode>).transpose() else {
+        let what = "a workflow is sequential, parallel or dag".to_owned();
+        return Err(vec![misfit(Fault { at: "mode".to_owned(), what })]);
     };
-    let mut plan: Plan = plan_of(&value).map_err(|fault| vec![placed(fault)])?;
+    let mut plan: Plan = plan_of(&value).map_err(|fault| vec![misfit(fault)])?;
     let mut faults = Vec::new();
     for at in 0..plan.steps.len() {
-        match mode {
+        match chosen.unwrap_or_default() {
             Mode::Sequential if at > 0 && plan.steps[at].needs.is_empty() => {
                 let before = plan.steps[at - 1].id.clone();
                 plan.steps[at].needs.push(before);
@@ -66,8 +63,8 @@ pub fn read(text: &str, name: &str) -> Result<Plan, Vec<Misfit>> {
     plan.name.get_or_insert_with(|| name.to_owned());
     match plan.order() {
         Ok(_) if faults.is_empty() => Ok(plan),
-        Ok(_) => Err(faults.into_iter().map(placed).collect()),
-        Err(more) => Err(faults.into_iter().chain(more).map(placed).collect()),
+        Ok(_) => Err(faults.into_iter().map(misfit).collect()),
+        Err(more) => Err(faults.into_iter().chain(more).map(misfit).collect()),
     }
 }
 

@@ -274,8 +274,11 @@ mod tests {
         assert_eq!(again.ready(), [1, 3]);
     }
 
+    /// What a step needs, its rule, and its retries.
+    type Drawn = (Vec<usize>, u8, u32);
+
     /// Graphs of steps that need only earlier ones, an order of ends, and how each ends.
-    fn stories() -> impl Strategy<Value = (Vec<(Vec<usize>, u8, u32)>, Vec<(u16, u8)>)> {
+    fn stories() -> impl Strategy<Value = (Vec<Drawn>, Vec<(u16, u8)>)> {
         let steps = prop::collection::vec((prop::collection::vec(0_usize..40, 0..4), 0_u8..3, 0_u32..3), 1..40);
         (steps, prop::collection::vec((any::<u16>(), 0_u8..4), 400))
     }

@@ -133,8 +133,7 @@ impl Gave {
     fn part(&self, rest: Option<&str>) -> Option<Cow<'_, Value>> {
         let text = || Some(Cow::Owned(Value::from(self.output.as_str())));
         match rest {
-            None => text(),
-            Some("output") => text(),
+            None | Some("output") => text(),
             Some("success") => Some(Cow::Owned(Value::from(self.success))),
             Some("data") => Some(Cow::Borrowed(&self.data)),
             Some(rest) => {

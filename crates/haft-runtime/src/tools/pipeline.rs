@@ -100,9 +100,9 @@ pub(crate) async fn find(store: &Store, workspace: &Workspace, named: &str) -> R
     let files = filed(workspace);
     let Some(found) = files.iter().find(|file| file.name == named) else {
         let all = store.pipelines(&root).await.map_err(store_error)?;
-        let names: Vec<&str> =
+        let known: Vec<&str> =
             all.iter().map(|kept| kept.name.as_str()).chain(files.iter().map(|file| file.name.as_str())).collect();
-        let near = haft_core::suggest::did_you_mean(named, names.iter().copied());
+        let near = haft_core::suggest::did_you_mean(named, known.iter().copied());
         return Err(CallError::not_found(format!("there is no pipeline `{shown}`{}", near.unwrap_or_default()))
             .hint("`haft pipeline list` shows those there are"));
     };

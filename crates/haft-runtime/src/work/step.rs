@@ -40,20 +40,20 @@ impl Loaded {
 
 /// Does a step, and says how it ended.
 pub(super) async fn carry(
-    haft: &Haft,
+    layer: &Haft,
     run: &Loaded,
     step: &Claimed,
     (approver, halt): (&dyn Approver, &Halt),
 ) -> Result<End, CallError> {
     let nr = usize::try_from(step.nr).unwrap_or(usize::MAX);
     let planned = run.plan.steps.get(nr).ok_or_else(|| CallError::internal("there is no such step in its plan"))?;
-    let before = haft.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?;
+    let before = layer.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?;
     let steps: BTreeMap<String, Gave> = before.iter().map(|step| (step.id.clone(), gave(step))).collect();
     let known = Known { inputs: &run.inputs, steps: &steps };
     if !planned.when.iter().all(|when| when.holds(known)) {
         return Ok(End::Unwanted(json!({"success": false, "output": "", "unwanted": true})));
     }
-    match begin(haft, run, (step, planned), known, (approver, halt)).await {
+    match begin(layer, run, (step, planned), known, (approver, halt)).await {
         Ok(end) => Ok(end),
         // What cannot even be begun has failed.
         Err(error) if error.kind == ErrorKind::Internal => Err(error),
@@ -62,7 +62,7 @@ pub(super) async fn carry(
 }
 
 async fn begin(
-    haft: &Haft,
+    layer: &Haft,
     run: &Loaded,
     (step, planned): (&Claimed, &Step),
     known: Known<'_>,
@@ -71,16 +71,16 @@ async fn begin(
     let filled = |value: &Value| known.fill(value).map_err(|error| CallError::invalid(error.to_string()));
     let filled_map = |map: &Map<String, Value>| filled(&Value::Object(map.clone()));
     match planned.does() {
-        Some(Does::Tool(tool, args)) => call(haft, run, (step, planned), tool, filled_map(args)?, asked).await,
+        Some(Does::Tool(tool, args)) => call(layer, run, (step, planned), tool, filled_map(args)?, asked).await,
         Some(Does::Ask(question)) => {
             let args = json!({"question": filled(&Value::from(question))?});
-            call(haft, run, (step, planned), GATE, args, asked).await
+            call(layer, run, (step, planned), GATE, args, asked).await
         }
         // The time has passed: it was not to be claimed before.
         Some(Does::Wait(_)) => Ok(End::Done(json!({"success": true, "output": ""}))),
         Some(Does::Pipeline(named, inputs)) => {
             let inputs = filled_map(inputs)?.as_object().cloned().unwrap_or_default();
-            nested(haft, run, step, named, inputs).await
+            nested(layer, run, step, named, inputs).await
         }
         Some(Does::Prompt(_)) => Err(CallError::failed("there is no agent here that could do this step")
             .hint("steps that call tools run; give the prompt to an agent, or write it as calls")),
@@ -90,7 +90,7 @@ async fn begin(
 
 /// Makes the call of a step.
 async fn call(
-    haft: &Haft,
+    layer: &Haft,
     run: &Loaded,
     (step, planned): (&Claimed, &Step),
     tool: &str,
@@ -110,7 +110,7 @@ async fn call(
     };
     let limit = planned.timeout.as_deref().and_then(span_ms).map(Duration::from_millis);
     let halt = limit.map_or_else(|| halt.clone(), |limit| halt.within(limit));
-    let outcome = haft.call(call, approver, &halt).await;
+    let outcome = layer.call(call, approver, &halt).await;
     match outcome.error {
         // The store did not answer, or gave the step to somebody else: what is known of the call is in the log.
         Some(error) if error.kind == ErrorKind::Internal => Err(error),
@@ -170,7 +170,7 @@ fn gave(step: &StepSeen) -> Gave {
 
 /// A step that is a pipeline: it is begun as a run of its own, and ends when that does.
 async fn nested(
-    haft: &Haft,
+    layer: &Haft,
     run: &Loaded,
     step: &Claimed,
     named: &str,
@@ -178,11 +178,11 @@ async fn nested(
 ) -> Result<End, CallError> {
     // One run for the step, however often it is taken up.
     let id = format!("{}-{}", run.seen.id, step.nr);
-    if let Some(inner) = haft.store.run_seen(&id).await.map_err(store_error)? {
+    if let Some(inner) = layer.store.run_seen(&id).await.map_err(store_error)? {
         return match inner.state.as_str() {
             "running" => Ok(End::Nested),
             state => {
-                let gave = result(haft, &inner).await?;
+                let gave = result(layer, &inner).await?;
                 Ok(if state == "done" { End::Done(gave) } else { End::Failed(gave) })
             }
         };
@@ -190,17 +190,17 @@ async fn nested(
     if run.seen.deep >= DEPTH_MAX {
         return Err(CallError::invalid(format!("pipelines may be at most {DEPTH_MAX} deep in one another")));
     }
-    let plan = crate::tools::pipeline::find(&haft.store, &haft.workspace, named).await?;
+    let plan = crate::tools::pipeline::find(&layer.store, &layer.workspace, named).await?;
     let id = CallId::parse(&id).ok_or_else(|| CallError::internal("its run has no id"))?;
     let above = Above { run: run.seen.id.clone(), nr: step.nr };
     let wanted = Wanted { plan, inputs, terms: run.terms.clone(), task: None, id: Some(id), above: Some(above) };
-    begin::begin(&haft.store, &haft.registry, &run.seen.root, wanted).await?;
+    begin::begin(&layer.store, &layer.registry, &run.seen.root, wanted).await?;
     Ok(End::Nested)
 }
 
 /// What a run gave that is over: what its output says; or what those of its steps said that nothing waited for.
-pub(crate) async fn result(haft: &Haft, run: &RunSeen) -> Result<Value, CallError> {
-    let steps = haft.store.steps(&run.id).await.map_err(store_error)?;
+pub(crate) async fn result(layer: &Haft, run: &RunSeen) -> Result<Value, CallError> {
+    let steps = layer.store.steps(&run.id).await.map_err(store_error)?;
     let loaded = Loaded::new(run.clone())?;
     let all: BTreeMap<String, Gave> = steps.iter().map(|step| (step.id.clone(), gave(step))).collect();
     let success = run.state == "done";

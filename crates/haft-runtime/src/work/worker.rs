@@ -121,19 +121,17 @@ impl Shift<'_> {
                     Instant::now()
                 };
                 for step in claimed {
-                    let (loaded, halt) = match self.loaded(&step.run).await {
-                        Ok(found) => found,
-                        Err(_) => continue,
-                    };
-                    let (haft, approver) = (self.haft, self.approver);
-                    running.push(Box::pin(async move { done(haft, approver, &loaded, step, &halt).await }));
+                    // What cannot be read now is read by whoever finds that its lease is over.
+                    let Ok((loaded, halt)) = self.loaded(&step.run).await else { continue };
+                    let (layer, approver) = (self.haft, self.approver);
+                    running.push(Box::pin(async move { done(layer, approver, &loaded, step, &halt).await }));
                 }
             }
-            if running.is_empty() {
-                if let Some(over) = self.over(told).await? {
-                    self.seen("gone").await;
-                    return Ok(over);
-                }
+            if running.is_empty()
+                && let Some(over) = self.over(told).await?
+            {
+                self.seen("gone").await;
+                return Ok(over);
             }
             tokio::select! {
                 Some(()) = running.next() => again = Instant::now(),
@@ -203,13 +201,11 @@ impl Shift<'_> {
     async fn hear(&self) {
         for (step, outcome) in self.haft.store.answered(&self.worker.root).await.unwrap_or_default() {
             let outcome: Option<Outcome> = outcome.and_then(|value| serde_json::from_value(value).ok());
-            let end = match &outcome {
-                Some(outcome) => step::ended(outcome),
-                None => {
-                    let error = json!({"kind": "rejected", "message": "a person said no"});
-                    End::Failed(json!({"success": false, "output": "", "error": error}))
-                }
+            let rejected = || {
+                let error = json!({"kind": "rejected", "message": "a person said no"});
+                End::Failed(json!({"success": false, "output": "", "error": error}))
             };
+            let end = outcome.as_ref().map_or_else(rejected, step::ended);
             // What ran and asks again would ask for ever.
             let end = if end == End::Asking { End::Failed(json!({"success": false, "output": ""})) } else { end };
             note(self.haft, step, end).await;
@@ -244,7 +240,7 @@ impl Shift<'_> {
 }
 
 /// Does a step and notes its end.
-async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed, halt: &Halt) {
+async fn done(layer: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed, halt: &Halt) {
     let id = step.id.clone();
     let said = |state: &str| Event::Step {
         session: run.terms.session.clone(),
@@ -252,8 +248,8 @@ async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed,
         step: id.clone(),
         state: state.to_owned(),
     };
-    haft.events.send_with(|| said("running"));
-    match step::carry(haft, run, &step, (approver, halt)).await {
+    layer.events.send_with(|| said("running"));
+    match step::carry(layer, run, &step, (approver, halt)).await {
         Ok(end) => {
             let word = match &end {
                 End::Done(_) => "done",
@@ -263,10 +259,10 @@ async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed,
                 End::Nested => "nested",
                 End::Again { .. } => "ready",
             };
-            let then = note(haft, step, end).await;
-            haft.events.send_with(|| said(if then == Some(Then::Again) { "ready" } else { word }));
+            let then = note(layer, step, end).await;
+            layer.events.send_with(|| said(if then == Some(Then::Again) { "ready" } else { word }));
             if then == Some(Then::Tell) {
-                haft.events.send_with(|| said("told"));
+                layer.events.send_with(|| said("told"));
             }
         }
         // The store did not answer: the lease runs out, and whoever finds it looks what is known of its call.
@@ -275,9 +271,9 @@ async fn done(haft: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed,
 }
 
 /// Notes an end.
-async fn note(haft: &Haft, step: Claimed, end: End) -> Option<Then> {
+async fn note(layer: &Haft, step: Claimed, end: End) -> Option<Then> {
     let (run, id) = (step.run.clone(), step.id.clone());
-    match haft.store.end_step(step, end).await {
+    match layer.store.end_step(step, end).await {
         Ok(then) => Some(then),
         Err(error) => {
             tracing::warn!(%error, run, step = id, "a step's end could not be noted");

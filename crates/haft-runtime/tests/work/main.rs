@@ -72,7 +72,8 @@ fn states(outcome: &Outcome) -> Vec<(String, String)> {
 }
 
 fn data(outcome: &Outcome) -> &Value {
-    outcome.data.as_ref().unwrap_or_else(|| panic!("{outcome:?}"))
+    assert!(outcome.data.is_some(), "{outcome:?}");
+    outcome.data.as_ref().unwrap()
 }
 
 fn block<T>(work: impl Future<Output = T>) -> T {

@@ -82,8 +82,8 @@ fn conditions_failures_and_what_follows_from_them() {
         let run = data(&outcome)["run"].as_str().unwrap().to_owned();
         stage.file("no-such-file", "now there\n");
         let again = stage.call("pipeline.run", json!({"pipeline_id": run, "retry": true}), &Yes).await;
-        let state = |id: &str| crate::states(&again).into_iter().find(|(known, _)| known == id).unwrap().1;
-        assert_eq!((state("three").as_str(), state("bad").as_str()), ("done", "done"));
+        let stands = |id: &str| crate::states(&again).into_iter().find(|(known, _)| known == id).unwrap().1;
+        assert_eq!((stands("three").as_str(), stands("bad").as_str()), ("done", "done"));
         let calls = data(&again)["steps"].as_array().unwrap().clone();
         assert_eq!(calls[0]["attempt"], 1, "what had ended well is not done again");
     });

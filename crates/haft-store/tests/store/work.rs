@@ -2,7 +2,7 @@
 
 use crate::{Scene, wait};
 use haft_core::CallId;
-use haft_core::work::run::{Ended, Run, State};
+use haft_core::work::run::{Ended, Run, State, Then as Means};
 use haft_core::work::{Graph, Node, OnFailure};
 use haft_store::work::{Above, Claim, Claimed, End, NewRun, NewStep, Room, Settle, Then};
 use haft_store::{Entry, Store};
@@ -344,7 +344,6 @@ fn the_store_keeps_the_order_that_is_decided_elsewhere() {
                 1 => (Ended::Unwanted, End::Unwanted(json!({}))),
                 _ => (Ended::Done, good()),
             };
-            use haft_core::work::run::Then as Means;
             let expected = match model.end(usize::try_from(step.nr).unwrap(), ended) {
                 Means::On => Then::On,
                 Means::Again(_) => Then::Again,

@@ -93,8 +93,8 @@ async fn serve(app: &App, mut options: Options, tell: Telling, halt: Cancellatio
             enough.cancel();
             served
         };
-        let (worked, (), served) = tokio::join!(work, tasks.run(&enough), served);
-        if let Err(error) = worked {
+        let (done, (), served) = tokio::join!(work, tasks.run(&enough), served);
+        if let Err(error) = done {
             style::warn(&format!("the worker ended: {}", error.message));
         }
         served

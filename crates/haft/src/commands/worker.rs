@@ -50,7 +50,7 @@ pub(super) fn run(common: &Common, args: &WorkerArgs) -> Result<u8, Failure> {
             tokio::select! {
                 over = &mut work => break over.map(drop).map_err(Failure::from),
                 Ok(event) = events.recv() => say(&app, &event),
-                _ = async { tokio::select! { _ = end.recv() => {}, _ = int.recv() => {} } } => {
+                () = async { tokio::select! { _ = end.recv() => {}, _ = int.recv() => {} } } => {
                     told += 1;
                     halt.cancel();
                     if told > 1 {

@@ -115,7 +115,8 @@ async fn job(scene: &Scene, args: Args) -> Result<Job, CallError> {
         plan.budget = Some(read);
     }
     let inputs = if plan.inputs.is_empty() { Map::new() } else { args.context };
-    Ok(Job::Begin { wanted: Wanted { plan, inputs, terms: Terms::of(scene.call()), ..Wanted::default() }, wait })
+    let wanted = Wanted { plan, inputs, terms: Terms::of(scene.call()), ..Wanted::default() };
+    Ok(Job::Begin { wanted: Box::new(wanted), wait })
 }
 
 /// A plan of the steps that a call says. What it is given are its inputs.
