@@ -23,7 +23,7 @@ pub use workers::WorkerSeen;
 use crate::cells;
 use crate::db::{Db, DbError, DbResult};
 use crate::migrate::Step as Format;
-use crate::{Mode, Store, StoreError};
+use crate::{Mode, Store, StoreError, Topic};
 use haft_core::CallId;
 use haft_core::work::{Graph, OnFailure};
 use serde_json::Value;
@@ -177,6 +177,7 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     if new == 0 {
         return Ok(());
     }
+    db.notify(Topic::Work);
     let bounded = "SELECT (width IS NOT NULL OR room IS NOT NULL) FROM runs WHERE id = ?1";
     let narrow: bool = db.one(bounded, cells![outermost], |row| row.get(0))?;
     for (nr, (node, step)) in run.graph.nodes().iter().zip(&run.steps).enumerate() {

@@ -10,6 +10,7 @@ use crate::store_error;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use haft_core::{CallError, Outcome};
+use haft_store::Topic;
 use haft_store::work::{Claim, Claimed, End, RunSeen, Then, WorkerSeen};
 use serde_json::json;
 use std::collections::HashMap;
@@ -107,6 +108,7 @@ impl Shift<'_> {
         let mut running = FuturesUnordered::new();
         let mut beat = tokio::time::interval(self.worker.lease / BEATS);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut news = self.haft.store.changed(Topic::Work);
         let mut pause = LOOK.0;
         let mut again = Instant::now();
         loop {
@@ -137,6 +139,7 @@ impl Shift<'_> {
                 Some(()) = running.next() => again = Instant::now(),
                 _ = beat.tick() => self.beat(told).await,
                 () = tokio::time::sleep_until(again), if !told && free > 0 => {}
+                Ok(()) = news.changed() => again = Instant::now(),
                 _ = self.halt.stopped(), if !told => self.seen("draining").await,
             }
         }

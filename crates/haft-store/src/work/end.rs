@@ -4,7 +4,7 @@ use super::claim::Claimed;
 use crate::cells;
 use crate::db::{Db, DbResult};
 use crate::journal::append;
-use crate::{Entry, Mode, Store, StoreError};
+use crate::{Entry, Mode, Store, StoreError, Topic};
 use haft_core::record::Kind;
 use serde_json::Value;
 
@@ -121,6 +121,7 @@ impl Store {
             };
             let entry = Entry::new(Kind::Work).with("run", run).with("step", step).with("settled", word);
             append(db, &entry.with("by", by))?;
+            db.notify(Topic::Work);
             note(db, &found, &end).map(|_| true)
         })
         .await
@@ -143,6 +144,7 @@ impl Store {
             if again == 0 {
                 return Ok(0);
             }
+            db.notify(Topic::Work);
             db.execute(
                 "UPDATE steps SET missing = (SELECT count(*) FROM edges JOIN steps AS before
                      ON before.run = edges.run AND before.nr = edges.nr
@@ -256,6 +258,7 @@ fn finish(db: &Db<'_>, run: &str, now: i64) -> DbResult<()> {
     )?;
     let Some((above, nr, name, state)) = above else { return Ok(()) };
     append(db, &Entry::new(Kind::Work).with("run", run).with("name", name).with("ended", state))?;
+    db.notify(Topic::Work);
     if let (Some(above), Some(nr)) = (above, nr) {
         let sql = "UPDATE steps SET state = 'ready', from_ms = ?3, retries = retries + 1
              WHERE run = ?1 AND nr = ?2 AND state = 'nested'";

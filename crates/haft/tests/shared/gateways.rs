@@ -59,8 +59,8 @@ fn a_yes_from_another_machine_is_carried_out_where_it_was_asked() {
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| asks.call("file.write", json!({"path": "a.txt", "content": "near"}), 30_000));
         let id = until(|| asks.waiting());
-        let decided = decides.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
-        assert_eq!((decided.0, &decided.1["success"]), (200, &json!(true)), "{decided:?}");
+        let said = decides.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+        assert_eq!((said.0, &said.1["success"]), (200, &json!(true)), "{said:?}");
         assert_eq!(waits.join().unwrap().0, 200);
     });
     assert_eq!(near.read("a.txt"), "near");

@@ -118,7 +118,7 @@ impl Gateway {
             self.token,
             body.len()
         );
-        let answer = if self.inside.is_empty() { self.over_tcp(&text) } else { self.from_inside(&text) };
+        let answer = if self.inside.is_empty() { self.over_tcp(&text) } else { self.inside_out(&text) };
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let body = body.trim();
@@ -136,7 +136,7 @@ impl Gateway {
     }
 
     /// From where it runs: nobody else can reach it.
-    fn from_inside(&self, text: &str) -> String {
+    fn inside_out(&self, text: &str) -> String {
         let (host, port) = self.host.rsplit_once(':').unwrap();
         let speak = format!("exec 3<>/dev/tcp/{host}/{port}; cat >&3; cat <&3");
         let mut client = Command::new(&self.inside[0])
@@ -182,7 +182,7 @@ impl Drop for Gateway {
 
 /// Waits until something holds that another process brings about.
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     loop {
         if let Some(found) = look() {
             return found;
