@@ -51,8 +51,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         dialect,
         store,
     } = project.clone();
-    let may_reach = permissions.clone().tightened();
-    let may_ask = web.clone().tightened();
+    let (may_reach, may_ask) = (permissions.clone().tightened(), web.clone().tightened());
     let held = confinement.clone().tightened(base.confinement.require);
     let stricter_autonomy = autonomy.filter(|said| autonomy_is_stricter(*said, base.autonomy));
     let mut ignored = Vec::new();
@@ -80,7 +79,6 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("secrets", !secrets.is_empty());
     note("dialect", dialect.is_some());
     note("store", store.is_some());
-    let approval = tighten_approval(approval, base.approval.level, &mut ignored);
     let config = Config {
         profile,
         profiles,
@@ -90,7 +88,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         hooks: Hooks { confirm, ..Hooks::default() },
         autonomy: stricter_autonomy,
         floor,
-        approval,
+        approval: tighten_approval(approval, base.approval.level, &mut ignored),
         rules: rules.into_iter().filter(|rule| rule.allow.is_none()).collect(),
         permissions: may_reach,
         confinement: held,
