@@ -161,7 +161,8 @@ impl Gateway {
     /// A run of this project. Those of others are looked at where they are.
     async fn run_here(&self, id: &str) -> Result<RunSeen, Problem> {
         let found = self.haft.store().run_seen(id).await?.filter(|run| run.root == self.root());
-        found.ok_or_else(|| Problem::not_found("there is no such run in this project").hint("/v1/runs lists the latest"))
+        found
+            .ok_or_else(|| Problem::not_found("there is no such run in this project").hint("/v1/runs lists the latest"))
     }
 }
 
