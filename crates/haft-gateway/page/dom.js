@@ -32,6 +32,24 @@ export function h(spec, attributes, ...children) {
   return node;
 }
 
+const SVG = 'http://www.w3.org/2000/svg';
+/* Sizes and places are attributes here: the page's policy allows no style in the markup. */
+const DRAWN = new Set(['class', 'd', 'height', 'role', 'rx', 'viewBox', 'width', 'x', 'y']);
+
+/** Makes a part of a picture, in the same way; it knows even less that could run. */
+export function drawn(spec, attributes, ...children) {
+  const [tag, ...classes] = spec.split('.');
+  const node = document.createElementNS(SVG, tag);
+  if (classes.length) node.setAttribute('class', classes.join(' '));
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === 'data') Object.entries(value).forEach(([key, text]) => { node.dataset[key] = visible(text); });
+    else if (DRAWN.has(name) || name.startsWith('aria-')) node.setAttribute(name, visible(value));
+    else throw new Error(`unknown attribute ${name}`);
+  }
+  node.append(...nodes(children));
+  return node;
+}
+
 /** Puts other children in place of those that are there. */
 export function fill(node, ...children) {
   node.replaceChildren(...nodes(children));

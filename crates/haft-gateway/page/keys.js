@@ -5,7 +5,7 @@ import { button, h } from './dom.js';
 
 const SHEET = [
   ['Everywhere', [
-    ['1 … 5', 'switch views'],
+    ['1 … 6', 'switch views'],
     ['j k', 'next, previous'],
     ['Enter', 'open'],
     ['/', 'search'],

@@ -16,9 +16,10 @@ import { Settings } from './settings.js';
 import { Single } from './single.js';
 import { plural } from './text.js';
 import { Tools } from './tools.js';
+import { Work } from './work.js';
 
 /* In the order of their keys. */
-const VIEWS = { Inbox, Activity, Tools, Log, Settings };
+const VIEWS = { Inbox, Activity, Tools, Log, Work, Settings };
 const NAMES = Object.keys(VIEWS).map((title) => title.toLowerCase());
 const CONNECTION = { connecting: ['connecting', 'quiet'], open: ['live', 'ok'], waiting: ['offline', 'bad'], closed: ['closed', 'bad'] };
 

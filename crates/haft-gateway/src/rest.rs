@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod log;
 pub(crate) mod status;
 pub(crate) mod tools;
+pub(crate) mod work;
 
 use crate::problem::Problem;
 use haft_core::CallId;

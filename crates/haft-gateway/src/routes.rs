@@ -2,7 +2,7 @@
 
 use crate::gateway::Shared;
 use crate::problem::Problem;
-use crate::rest::{approvals, calls, log, status, tools};
+use crate::rest::{approvals, calls, log, status, tools, work};
 use crate::{body, guard, page, rpc, socket, sse};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -59,6 +59,13 @@ fn table() -> Vec<Route> {
         route("/v1/log", Owner, get(log::records)),
         route("/v1/log/verify", Owner, get(log::verify)),
         route("/v1/log/export", Owner, get(log::export)),
+        route("/v1/runs", Owner, get(work::runs)),
+        route("/v1/runs/{id}", Owner, get(work::run)),
+        route("/v1/runs/{id}/cancel", Owner, post(work::cancel)),
+        route("/v1/runs/{id}/settle", Owner, post(work::settle)),
+        route("/v1/tasks", Owner, get(work::tasks)),
+        route("/v1/workers", Owner, get(work::workers)),
+        route("/v1/memory/search", Owner, get(work::search)),
         route("/v1/events", Token, get(sse::events)),
         route("/rpc", Token, post(rpc::post)),
         route("/ws", Token, get(socket::upgrade)),

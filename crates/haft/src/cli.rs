@@ -20,7 +20,7 @@ pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
 pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
-pub use work::{Became, PipelineAction, PipelineArgs, WorkerAction, WorkerArgs};
+pub use work::{Became, PipelineAction, PipelineArgs, SessionAction, SessionArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -115,11 +115,13 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run, watch and mend pipelines.
     Pipeline(PipelineArgs),
+    /// Look at the sessions that haft remembers, or forget one.
+    Session(SessionArgs),
     /// Do the steps of pipelines and tasks, until told to stop.
     Worker(WorkerArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
-    /// Check tools that are files, and mend what is mechanical.
+    /// Check tools and workflows that are files, and mend what is mechanical.
     Lint(LintArgs),
     /// Make a tool that is a file, ready to run.
     New(NewArgs),

@@ -20,6 +20,7 @@ mod recall;
 mod reference;
 mod secret;
 mod serve;
+mod session;
 mod setup;
 mod store;
 mod task;
@@ -66,6 +67,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
         Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),
+        Command::Session(args) => session::run(&App::open(common)?, args.action),
         Command::Worker(args) => worker::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
         Command::Lint(args) => lint::run(common, &args),

@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-/// Check tools that are files.
+/// Check tools and workflows that are files.
 ///
-/// Looks at .haft/tools/*/tool.yml and .glee/tools/*/tool.yml, and says of each flaw where it is: file, line, column and
+/// Looks at .haft/tools/*/tool.yml, .glee/tools/*/tool.yml and the *.yml in .haft/workflows and .glee/workflows, and says of each flaw where it is: file, line, column and
 /// path. Exits with 0 if there are no errors, with 1 if there are.
 #[derive(Debug, Args)]
 pub struct LintArgs {
-    /// Only these.
+    /// Only these tools.
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
     /// Mend what is mechanical, in place; comments stay.

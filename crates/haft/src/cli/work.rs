@@ -1,4 +1,4 @@
-//! What can be typed about work that lasts: `haft pipeline` and `haft worker`.
+//! What can be typed about work that lasts: `haft pipeline`, `haft session` and `haft worker`.
 
 use super::Asking;
 use clap::{Args, Subcommand, ValueEnum};
@@ -118,4 +118,32 @@ pub struct WorkerArgs {
 pub enum WorkerAction {
     /// List the workers that were seen lately.
     List,
+}
+
+/// Look at the sessions that haft remembers, or forget one.
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// What to do [default: list].
+    #[command(subcommand)]
+    pub action: Option<SessionAction>,
+}
+
+/// What to do with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionAction {
+    /// List them: how many calls each made, and when it was last used.
+    List,
+    /// Show the latest calls of one.
+    Show {
+        /// The session.
+        id: String,
+        /// How many calls.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Forget which files it has read and what it was allowed. The record of its calls stays.
+    Delete {
+        /// The session.
+        id: String,
+    },
 }

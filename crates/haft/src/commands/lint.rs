@@ -1,8 +1,9 @@
-//! `haft lint`: tools that are files, checked where they lie.
+//! `haft lint`: tools and workflows that are files, checked where they lie.
 
 mod files;
 mod look;
 mod sarif;
+mod workflows;
 
 use crate::app::Failure;
 use crate::cli::{Common, LintArgs, LintFormat};
@@ -27,6 +28,8 @@ struct Report {
     checked: Vec<Checked>,
     /// How many of them are tools.
     tools: usize,
+    /// How many are workflows.
+    workflows: usize,
     mended: usize,
 }
 
@@ -37,7 +40,7 @@ struct Checked {
     flaws: Vec<Flaw>,
 }
 
-/// Checks the tools.
+/// Checks the tools and the workflows.
 pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
     let workspace = workspace(common)?;
     let paths = Paths::from_env(workspace.root())?;
@@ -53,12 +56,17 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
         strays.clear();
     }
     let (checked, mended) = checked(&around, &files, args.fix);
-    let mut report = Report { checked, tools: files.len(), mended };
+    let mut report = Report { checked, tools: files.len(), workflows: 0, mended };
     report.name_twins(&files, &everything);
     report.checked.extend(strays.iter().map(|stray| {
         let message = "is no tool: a tool is a directory with a tool.yml in it";
         Checked { shown: stray.shown.clone(), flaws: vec![Flaw::warning("file", "", message)] }
     }));
+    if args.tools.is_empty() {
+        let workflows = workflows::checked(&workspace, &around);
+        report.workflows = workflows.len();
+        report.checked.extend(workflows);
+    }
     let errors = report.count(Severity::Error) + if args.strict { report.count(Severity::Warning) } else { 0 };
     match (args.format, common.json()) {
         (Some(LintFormat::Sarif), _) => style::pretty(&sarif::of(&report)),
@@ -162,13 +170,17 @@ impl Report {
     }
 
     fn sentence(&self, root: &Path) -> String {
-        let (errors, warnings, files) = (self.count(Severity::Error), self.count(Severity::Warning), self.tools);
+        let (errors, warnings) = (self.count(Severity::Error), self.count(Severity::Warning));
         let mended = if self.mended > 0 { format!("{} mended; ", counted(self.mended, "flaw")) } else { String::new() };
         if self.checked.is_empty() {
             let root = style::inert(&root.display().to_string());
             return format!("There are no tools in .haft/tools or .glee/tools of {root}; `haft new` makes one.");
         }
-        let of = counted(files, "tool");
+        let of = match (self.tools, self.workflows) {
+            (tools, 0) => counted(tools, "tool"),
+            (0, workflows) => counted(workflows, "workflow"),
+            (tools, workflows) => format!("{} and {}", counted(tools, "tool"), counted(workflows, "workflow")),
+        };
         match (errors, warnings) {
             (0, 0) => format!("{mended}{}", paint(GOOD, format!("Nothing is wrong with {of}."))),
             (0, warnings) => format!("{mended}{} in {of}, no errors.", counted(warnings, "warning")),
@@ -188,7 +200,7 @@ impl Report {
             })
         });
         let flaws: Vec<Value> = flaws.collect();
-        json!({"tools": self.tools, "errors": self.count(Severity::Error),
+        json!({"tools": self.tools, "workflows": self.workflows, "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning), "mended": self.mended, "flaws": flaws})
     }
 }

@@ -1,18 +1,20 @@
 //! `haft pipeline`: pipelines and their runs, for people.
 
-use super::call::{approver, show, watched};
+mod bar;
+
+use super::call::{approver, show};
 use crate::app::{App, Failure};
 use crate::cli::{Asking, Became, PipelineAction};
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use crate::time;
+use bar::{Aside, Bar};
 use haft_core::preview::inert;
 use haft_core::work::{Does, Plan, file};
 use haft_core::{CallError, Outcome};
+use haft_runtime::Halt;
 use haft_runtime::work::{Until, drawn, filed};
-use haft_runtime::{Event, Halt};
 use haft_store::work::{RunSeen, Settle, StepSeen};
 use serde_json::{Map, Value, json};
-use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
@@ -253,10 +255,10 @@ fn dry(app: &App, name: &str, given: &Map<String, Value>) -> Result<u8, Failure>
 /// Calls pipeline.run, showing how far it is.
 fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
     let call = app.call("pipeline.run", args, Some("haft"))?;
-    let (halt, approver) = (Halt::new(), approver(app, asking));
+    let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
+    let aside = Aside { bar: &bar, approver: approver.as_ref() };
     let outcome = app.block_on(async {
-        let work = app.haft.call(call, approver.as_ref(), &halt);
-        let outcome = progress(app, Box::pin(watched(app, work, &halt))).await;
+        let outcome = Box::pin(bar.over(app, app.haft.call(call, &aside, &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
     Ok(report(app, &outcome))
@@ -274,31 +276,14 @@ fn report(app: &App, outcome: &Outcome) -> u8 {
     if waits && asks() { 4 } else { outcome.exit_code() }
 }
 
-/// Shows each step as it changes, where somebody looks.
-async fn progress<T>(app: &App, work: impl Future<Output = T>) -> T {
-    let mut events = app.haft.events().listen();
-    let chatty = !app.json && std::io::stderr().is_terminal();
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            done = &mut work => return done,
-            Ok(event) = events.recv(), if chatty => {
-                if let Event::Step { step, state, .. } = event {
-                    style::note(&paint(FAINT, format!("{} {} {state}", drawn::sign(&state), inert(&step))));
-                }
-            }
-        }
-    }
-}
-
 fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     let run = find(app, id)?;
-    let (halt, approver) = (Halt::new(), approver(app, asking));
+    let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
+    let aside = Aside { bar: &bar, approver: approver.as_ref() };
     let worker = app.haft.worker(16);
     app.block_on(async {
         let until = Until::Over(run.id.clone());
-        let work = app.haft.work(&worker, &until, approver.as_ref(), &halt);
-        let over = progress(app, Box::pin(watched(app, work, &halt))).await;
+        let over = Box::pin(bar.over(app, app.haft.work(&worker, &until, &aside, &halt), &halt)).await;
         app.haft.flush().await?;
         over.map(drop).map_err(Failure::from)
     })?;

@@ -97,7 +97,9 @@ fn the_keyboard_alone_walks_the_inbox_and_the_views() {
     visit.key("a");
     visit.key("Escape");
     assert_eq!(gateway.approval(&ids[2])["state"], "pending");
-    for (key, view) in [("2", "activity"), ("3", "tools"), ("4", "log"), ("5", "settings"), ("1", "inbox")] {
+    for (key, view) in
+        [("2", "activity"), ("3", "tools"), ("4", "log"), ("5", "work"), ("6", "settings"), ("1", "inbox")]
+    {
         visit.key(key);
         visit.until("the view changes", &format!("findShown('[data-test=tab-{view}]').matches('[aria-current]')"));
     }

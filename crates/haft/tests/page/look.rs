@@ -67,23 +67,35 @@ fn lived_in(env: &Env) -> Gateway {
         "shell.exec",
         json!({"command": "git log --oneline | head -5 && cargo test --quiet 2>&1 | tee test.log"}),
     );
+    call(
+        "pipeline.run",
+        json!({"name": "sum", "steps": [
+            {"id": "one", "tool": "calc.eval", "args": {"expression": "1 + 1"}},
+            {"id": "two", "tool": "calc.eval", "args": {"expression": "{{one}} * 2"}},
+            {"id": "three", "tool": "calc.eval", "args": {"expression": "{{one}} +"}, "on_failure": "continue"},
+        ]}),
+    );
     gateway.asks_to_write("CHANGELOG.md", "# Changes\n\n- Greets by name.\n");
     gateway
 }
 
 fn views(visit: &Visit<'_>, mut look: impl FnMut(&str)) {
-    for view in ["inbox", "activity", "tools", "log", "settings"] {
+    for view in ["inbox", "activity", "tools", "log", "work", "settings"] {
         visit.click(&named(&format!("tab-{view}")));
         let sign = match view {
             "inbox" => ("[data-test=approval][data-state=ready]", ""),
             "activity" => ("[data-test=activity-row]", "docs/guide.md ("),
             "tools" => ("[data-test=tool-item]", "calc.eval"),
             "log" => ("[data-test=log-verify-state]", "chain holds"),
+            "work" => ("[data-test=run-steps]", "calc.eval"),
             _ => ("[data-test=settings-config]", "autonomy"),
         };
         if view == "activity" || view == "tools" {
             visit.click_on(sign.0, sign.1);
             visit.see(&format!("section.{view} article"), "");
+        }
+        if view == "work" && visit.eval("findShown('[data-test=run]') === undefined") == true {
+            visit.click_on("[data-test=run-open]", "sum");
         }
         visit.see(sign.0, sign.1);
         if view == "inbox" {
@@ -175,7 +187,7 @@ fn on_a_phone_nothing_is_cut_and_a_finger_approves() {
     visit.screen(390, 844);
     visit.go(&gateway.url("#/inbox"));
     let fits = "document.documentElement.scrollWidth <= innerWidth && innerWidth === 390";
-    for view in ["settings", "log", "tools", "activity", "inbox"] {
+    for view in ["settings", "work", "log", "tools", "activity", "inbox"] {
         visit.tap(&named(&format!("tab-{view}")));
         visit.until("the view changes", &format!("findShown('section.{view}') !== undefined"));
         assert_eq!(visit.eval(fits), true, "{view}");

@@ -20,6 +20,7 @@ mod needs;
 mod stale;
 mod views;
 mod visit;
+mod work;
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -30,13 +30,20 @@ impl<'r> Around<'r> {
     }
 
     /// The tools that a step may call, in every spelling.
-    fn tools(&self) -> Arc<BTreeSet<String>> {
+    pub(super) fn tools(&self) -> Arc<BTreeSet<String>> {
         let all = || {
             let shipped = haft_runtime::tools::all().iter().map(|tool| &tool.spec().name);
             let spoken = shipped.flat_map(|name| [name.to_string(), name.api_name()]);
             Arc::new(spoken.chain(self.names.iter().cloned()).collect())
         };
         Arc::clone(self.tools.get_or_init(all))
+    }
+
+    /// Whether a bridged server may have this tool: what it offers is known when it runs.
+    pub(super) fn may_serve(&self, tool: &str) -> bool {
+        let server = tool.strip_prefix("mcp:").and_then(|rest| rest.split(':').next());
+        let server = server.or_else(|| tool.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()));
+        server.is_some_and(|server| self.servers().is_none_or(|servers| servers.contains(server)))
     }
 
     /// The servers that the configuration bridges. A broken one says nothing, and then nothing is said of servers.

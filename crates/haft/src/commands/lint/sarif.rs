@@ -1,13 +1,16 @@
 //! Flaws for code scanning: SARIF 2.1.0.
 
-use super::Report;
+use super::{Report, workflows};
 use haft_core::manifest::lint::RULES;
 use serde_json::{Value, json};
 
 /// The whole report.
 pub(super) fn of(report: &Report) -> Value {
-    let rules: Vec<Value> =
-        RULES.iter().map(|rule| json!({"id": rule.id, "shortDescription": {"text": rule.asks}})).collect();
+    let rules: Vec<Value> = RULES
+        .iter()
+        .chain(&workflows::RULES)
+        .map(|rule| json!({"id": rule.id, "shortDescription": {"text": rule.asks}}))
+        .collect();
     let results = report.checked.iter().flat_map(|checked| {
         checked.flaws.iter().map(|flaw| {
             let mut place = json!({"artifactLocation": {"uri": uri(&checked.shown)}});
@@ -17,7 +20,7 @@ pub(super) fn of(report: &Report) -> Value {
             }
             let path = flaw.path();
             let text = if path.is_empty() { flaw.message.clone() } else { format!("{path}: {}", flaw.message) };
-            let index = RULES.iter().position(|rule| rule.id == flaw.rule);
+            let index = RULES.iter().chain(&workflows::RULES).position(|rule| rule.id == flaw.rule);
             let mut result = json!({"ruleId": flaw.rule, "level": flaw.severity.word(), "message": {"text": text},
                 "locations": [{"physicalLocation": place}]});
             if let Some(index) = index {

@@ -1,0 +1,159 @@
+//! One line about a run that is kept up to date, where somebody looks.
+
+use crate::app::App;
+use haft_core::preview::{cut, inert};
+use haft_runtime::{Approver, BoxFuture, Event, Halt, Question, Said};
+use haft_store::work::RunSeen;
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is drawn.
+const TICK: Duration = Duration::from_millis(250);
+/// How often the run itself is looked at: steps are also skipped, and done by others.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many running steps are named.
+const NAMED: usize = 4;
+/// How wide a terminal is that does not say it.
+const COLUMNS: usize = 80;
+
+/// The line. It is silent while somebody is asked something, and where nobody looks.
+pub(super) struct Bar {
+    seen: bool,
+    hushed: AtomicBool,
+}
+
+/// What is known of the run.
+struct Stand {
+    begun: Instant,
+    run: Option<RunSeen>,
+    looked: Option<Instant>,
+    running: BTreeSet<String>,
+}
+
+impl Bar {
+    pub(super) fn new(app: &App) -> Self {
+        Self { seen: !app.json && std::io::stderr().is_terminal(), hushed: AtomicBool::new(false) }
+    }
+
+    /// Does some work, showing how far it is. Ctrl-C stops it.
+    pub(super) async fn over<T>(&self, app: &App, work: impl Future<Output = T>, halt: &Halt) -> T {
+        let mut events = app.haft.events().listen();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut stand = Stand { begun: Instant::now(), run: None, looked: None, running: BTreeSet::new() };
+        let mut of = None;
+        tokio::pin!(work);
+        let done = loop {
+            tokio::select! {
+                done = &mut work => break done,
+                Ok(event) = events.recv(), if self.seen => {
+                    if let Event::Step { run, step, state, .. } = event {
+                        of.get_or_insert(run);
+                        stand.heard(step, &state);
+                    }
+                }
+                _ = tick.tick(), if self.seen => {
+                    if let Some(run) = &of {
+                        stand.look(app, run).await;
+                        self.draw(&stand.line());
+                    }
+                }
+                Ok(()) = tokio::signal::ctrl_c() => halt.cancel(),
+            }
+        };
+        self.draw("");
+        done
+    }
+
+    fn draw(&self, text: &str) {
+        if self.seen && !self.hushed.load(Ordering::Acquire) {
+            wipe(&cut(text, columns().saturating_sub(1)));
+        }
+    }
+}
+
+impl Stand {
+    fn heard(&mut self, step: String, state: &str) {
+        if state == "running" {
+            self.running.insert(step);
+        } else {
+            self.running.remove(&step);
+        }
+    }
+
+    async fn look(&mut self, app: &App, run: &str) {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.looked = Some(Instant::now());
+            // A store that does not answer just now leaves the line as it was.
+            self.run = app.store().run_seen(run).await.ok().flatten().or(self.run.take());
+        }
+    }
+
+    fn line(&self) -> String {
+        let (done, count) = self.run.as_ref().map_or((0, 0), |run| (run.count - run.unsettled, run.count));
+        let seconds = self.begun.elapsed().as_secs();
+        let mut line = format!("{done}/{count} steps, {}:{:02}", seconds / 60, seconds % 60);
+        if !self.running.is_empty() {
+            let named: Vec<String> = self.running.iter().take(NAMED).map(|step| inert(step)).collect();
+            let more = self.running.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            line.push_str(&format!(", running {}{more}", named.join(", ")));
+        }
+        line
+    }
+}
+
+/// Puts a text in the place of the last line.
+fn wipe(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = write!(stderr, "\r\x1b[2K{text}");
+    let _ = stderr.flush();
+}
+
+fn columns() -> usize {
+    let said = rustix::termios::tcgetwinsize(std::io::stderr()).map(|size| usize::from(size.ws_col));
+    said.ok().filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+/// Whoever answers, with the line out of the way while they are asked.
+pub(super) struct Aside<'a> {
+    pub(super) bar: &'a Bar,
+    pub(super) approver: &'a dyn Approver,
+}
+
+impl Approver for Aside<'_> {
+    fn name(&self) -> &str {
+        self.approver.name()
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(async move {
+            self.bar.draw("");
+            let before = self.bar.hushed.swap(true, Ordering::AcqRel);
+            let said = self.approver.ask(question).await;
+            self.bar.hushed.store(before, Ordering::Release);
+            said
+        })
+    }
+
+    fn patience(&self) -> Duration {
+        self.approver.patience()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_names_what_runs_and_counts_the_rest() {
+        let mut stand = Stand { begun: Instant::now(), run: None, looked: None, running: BTreeSet::new() };
+        for step in ["a", "b", "c", "d", "e", "f"] {
+            stand.heard(step.to_owned(), "running");
+        }
+        stand.heard("b".to_owned(), "done");
+        assert_eq!(stand.line(), "0/0 steps, 0:00, running a, c, d, e and 1 more");
+    }
+}
