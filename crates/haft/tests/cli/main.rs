@@ -22,6 +22,7 @@ mod media;
 mod memory;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod pipeline;
 mod policy;
 mod process;
 mod rules;

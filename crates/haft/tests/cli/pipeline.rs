@@ -1,0 +1,98 @@
+//! Pipelines from the command line, and workers as processes of their own.
+
+use crate::Env;
+use std::time::{Duration, Instant};
+
+const DEMO: &str = r#"
+description: A little of everything
+inputs:
+  n: {default: 20}
+steps:
+  - {id: sum, tool: calc.eval, args: {expression: "{{n}} + 1"}}
+  - {id: double, tool: calc.eval, args: {expression: "2 * {{sum}}"}}
+  - {id: write, tool: file.write, args: {path: out.txt, content: "it is {{double}}\n"}}
+  - {id: ship, ask: "Ship {{double}}?", needs: [write]}
+  - {id: read, tool: file.read, args: {path: out.txt}, needs: [ship]}
+output: "{{read.output}}"
+"#;
+
+fn run_of(env: &Env) -> String {
+    env.run(&["pipeline", "runs", "--json"]).json()[0]["run"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_workflow_is_listed_drawn_foreseen_and_run() {
+    let env = Env::new();
+    env.file(".haft/workflows/demo.yml", DEMO);
+    env.file(".haft/workflows/odd.yml", "steps:\n  - {id: a, tool: t, needs: [b]}\n");
+    let listed = env.run(&["pipeline", "list"]).stdout;
+    assert!(listed.contains("demo  5 steps") && listed.contains("waits for `b`, and there is none"), "{listed}");
+    let drawn = env.run(&["pipeline", "show", "demo"]).stdout;
+    assert!(drawn.contains("· sum\n    · double ◄─ sum\n"), "{drawn}");
+    let dry = env.run(&["pipeline", "run", "demo", "--dry-run"]);
+    assert!(dry.code == 0 && dry.stdout.contains("later: it depends on double"), "{}{}", dry.stdout, dry.stderr);
+    assert!(!env.root().join("out.txt").exists());
+    let ran = env.run(&["pipeline", "run", "demo", "--input", "n=20", "--yes"]);
+    assert!(ran.code == 0 && ran.stdout.contains("it is 42"), "{}{}", ran.stdout, ran.stderr);
+    let missing = env.run(&["pipeline", "run", "demos"]);
+    assert!(missing.code == 1 && missing.stderr.contains("there is no pipeline `demos`"), "{}", missing.stderr);
+    let wrong = env.run(&["pipeline", "run", "odd"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("odd.yml: "), "{}", wrong.stderr);
+}
+
+#[test]
+fn what_waits_for_a_person_is_gone_on_with() {
+    let env = Env::new();
+    env.file(".haft/workflows/demo.yml", DEMO);
+    let waits = env.run(&["pipeline", "run", "demo", "--no-input"]);
+    assert_eq!(waits.code, 4, "{}{}", waits.stdout, waits.stderr);
+    let run = run_of(&env);
+    for _ in ["write", "ship"] {
+        let asked = env.run(&["approvals", "list", "--json"]).json();
+        let id = asked[0]["id"].as_str().unwrap().to_owned();
+        assert!(id.starts_with(&run), "{id}");
+        assert_eq!(env.run(&["approvals", "approve", &id]).code, 0);
+        env.run(&["pipeline", "resume", &run[..12], "--no-input"]);
+    }
+    let seen = env.run(&["pipeline", "show", &run, "--json"]).json();
+    assert_eq!(seen["state"], "done", "{seen:#}");
+    assert_eq!(env.read("out.txt"), "it is 42\n");
+    let over = env.run(&["pipeline", "cancel", &run]);
+    assert!(over.code == 1 && over.stderr.contains("is over already"), "{}", over.stderr);
+}
+
+#[test]
+fn a_killed_workers_step_is_uncertain_until_somebody_says_what_became_of_it() {
+    let env = Env::new();
+    env.config("rules:\n  - {allow: 'sleep *'}\n");
+    env.file(".haft/workflows/slow.yml", "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 600}}\n  - {id: after, tool: calc.eval, args: {expression: '6*7'}, needs: [nap]}\n");
+    let begun = env.run(&["pipeline", "run", "slow", "--background", "--yes"]);
+    assert_eq!(begun.code, 0, "{}{}", begun.stdout, begun.stderr);
+    let run = run_of(&env);
+    let state = |step: usize| env.run(&["pipeline", "show", &run, "--json"]).json()["steps"][step]["state"].clone();
+    let until = |step: usize, wanted: &str| {
+        let patience = Instant::now() + Duration::from_mins(1);
+        while state(step) != wanted {
+            assert!(Instant::now() < patience, "{wanted}: {}", env.run(&["pipeline", "show", &run]).stdout);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let mut worker = env.command(&["worker"]).spawn().unwrap();
+    until(0, "running");
+    let begun = || env.records().iter().any(|record| record["kind"] == "intent" && record["tool"] == "shell.exec");
+    while !begun() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let mut other = env.command(&["worker"]).spawn().unwrap();
+    until(0, "uncertain");
+    let shown = env.run(&["pipeline", "show", &run]).stdout;
+    assert!(shown.contains("may or may not have happened"), "{shown}");
+    let settled = env.run(&["pipeline", "settle", &run, "nap", "done"]);
+    assert_eq!(settled.code, 0, "{}", settled.stderr);
+    until(1, "done");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(env.run(&["pipeline", "settle", &run, "nap", "again"]).code, 1, "there is nothing uncertain any more");
+}
