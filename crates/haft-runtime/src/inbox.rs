@@ -281,11 +281,16 @@ impl Haft {
 
     /// Notes what a call brought into its conversation, here and for processes to come.
     pub(crate) fn note_source(&self, session: &SessionId, outcome: &Outcome) {
-        if outcome.labels.is_empty() {
+        self.note_labels(session, &outcome.labels, &outcome.tool);
+    }
+
+    /// The same for what is known to come from somewhere.
+    pub(crate) fn note_labels(&self, session: &SessionId, labels: &[Label], tool: &str) {
+        if labels.is_empty() {
             return;
         }
-        let source = |label: &Label| Source { label: *label, tool: outcome.tool.clone() };
-        let sources: Vec<Source> = outcome.labels.iter().map(source).collect();
+        let source = |label: &Label| Source { label: *label, tool: tool.to_owned() };
+        let sources: Vec<Source> = labels.iter().map(source).collect();
         self.store.note_heard(session, sources.clone());
         // What was never asked about is learnt from the store, with this in it, when it is.
         if let Some(known) = self.heard().get_mut(session) {

@@ -30,7 +30,8 @@ use crate::back::{Job, Worked};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::store_error;
-use haft_core::{Call, CallError};
+use haft_core::{Call, CallError, ErrorKind, Origin};
+use haft_store::work::RUN_PREFIX;
 
 /// How many steps a call does at once for its own run.
 const OWN_SLOTS: u32 = 16;
@@ -50,9 +51,14 @@ impl Haft {
         approver: &dyn Approver,
         halt: &Halt,
     ) -> Result<Worked, CallError> {
+        // A run in a run is said as such in its plan: then its depth, its budget and its end are those of the run around it.
+        if call.parents.iter().any(|parent| parent.as_str().starts_with(RUN_PREFIX)) {
+            return Err(CallError::invalid("a step cannot begin a run by a call")
+                .hint("name the pipeline in the step itself: {id, pipeline, inputs}"));
+        }
         let (id, wait) = match job {
             Job::Begin { wanted, wait } => (self.begin(*wanted).await?.id, wait),
-            Job::Again { run, wait } => (self.again(&run).await?, wait),
+            Job::Again { run, wait } => (self.again(&run, call).await?, wait),
         };
         if wait {
             let worker = self.worker(OWN_SLOTS);
@@ -77,8 +83,9 @@ impl Haft {
         Ok(Worked { run, steps, gave })
     }
 
-    /// Takes up a run again. Returns its whole id.
-    async fn again(&self, run: &str) -> Result<String, CallError> {
+    /// Takes up a run again, on the terms it was begun on: only whoever those terms are for may do that, or a person at the
+    /// command line. Returns its whole id.
+    async fn again(&self, run: &str, call: &Call) -> Result<String, CallError> {
         let root = self.workspace.root().to_string_lossy();
         let mut found = self.store.runs_beginning(&root, run).await.map_err(store_error)?;
         found.retain(|run| run.above.is_none());
@@ -89,10 +96,18 @@ impl Haft {
         }
         let missing =
             || CallError::not_found(format!("there is no run `{shown}`")).hint("`haft pipeline runs` shows them");
-        let id = found.pop().ok_or_else(missing)?.id;
+        let found = found.pop().ok_or_else(missing)?;
+        let terms = Terms::read(&found.terms);
+        let own = terms.caller == call.caller && terms.session == call.session && terms.autonomy == call.autonomy;
+        let person = call.origin == Origin::Cli && call.caller.agent.is_none();
+        if !person && (!own || found.state == "cancelled") {
+            return Err(CallError::new(ErrorKind::Denied, format!("{} is not this session's to take up again", found.id))
+                .hint("whoever began it may, unless it was cancelled; a person may with `haft pipeline retry`"));
+        }
+        let id = found.id;
         let again = self.store.run_again(&id).await.map_err(store_error)?;
         if again == 0 {
-            return Err(CallError::conflict(format!("nothing of {id} failed or was skipped, or it is under way")));
+            return Err(CallError::conflict(format!("nothing of {id} failed or was skipped, or something of it is under way or uncertain")));
         }
         Ok(id)
     }

@@ -53,6 +53,11 @@ pub(crate) fn unfit(faults: &[Fault]) -> CallError {
 /// Makes the store's own form of a run. Tools that are not there are faults, too.
 pub(crate) fn made(registry: &Registry, root: &str, wanted: Wanted, now_ms: i64) -> Result<NewRun, CallError> {
     let Wanted { plan, inputs, terms, task, id, above } = wanted;
+    let said = format!("{} {}", json!(plan), Value::Object(inputs.clone()));
+    if haft_core::secret::contains_secret(&said) {
+        return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
+            .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
+    }
     let graph = plan.order().map_err(|faults| unfit(&faults))?;
     let inputs = plan.given(&inputs).map_err(|faults| unfit(&faults))?;
     let steps = plan.steps.iter().map(|step| {

@@ -7,6 +7,7 @@ use crate::halt::Halt;
 use crate::hygiene::unwrapped;
 use crate::pipeline::Haft;
 use crate::store_error;
+use haft_core::outcome::Label;
 use haft_core::work::plan::{RESULT_LIMIT, span_ms};
 use haft_core::work::words::{Gave, Known};
 use haft_core::work::{Does, Plan, Step};
@@ -50,10 +51,14 @@ pub(super) async fn carry(
     let before = layer.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?;
     let steps: BTreeMap<String, Gave> = before.iter().map(|step| (step.id.clone(), gave(step))).collect();
     let known = Known { inputs: &run.inputs, steps: &steps };
+    let labels = labels_of(&run.terms.labels, &before);
+    // What its words may hold is known to whoever decides, whichever process did the steps before and however long ago.
+    layer.note_labels(&run.terms.session, &labels, "pipeline.run");
     if !planned.when.iter().all(|when| when.holds(known)) {
         return Ok(End::Unwanted(json!({"success": false, "output": "", "unwanted": true})));
     }
-    match begin(layer, run, (step, planned), known, (approver, halt)).await {
+    match begin(layer, run, (step, planned), (known, &labels), (approver, halt)).await {
+        Ok(End::Done(gave)) => Ok(End::Done(labelled(gave, &labels))),
         Ok(end) => Ok(end),
         // What cannot even be begun has failed.
         Err(error) if error.kind == ErrorKind::Internal => Err(error),
@@ -65,7 +70,7 @@ async fn begin(
     layer: &Haft,
     run: &Loaded,
     (step, planned): (&Claimed, &Step),
-    known: Known<'_>,
+    (known, labels): (Known<'_>, &[Label]),
     asked: (&dyn Approver, &Halt),
 ) -> Result<End, CallError> {
     let filled = |value: &Value| known.fill(value).map_err(|error| CallError::invalid(error.to_string()));
@@ -80,7 +85,7 @@ async fn begin(
         Some(Does::Wait(_)) => Ok(End::Done(json!({"success": true, "output": ""}))),
         Some(Does::Pipeline(named, inputs)) => {
             let inputs = filled_map(inputs)?.as_object().cloned().unwrap_or_default();
-            nested(layer, run, step, named, inputs).await
+            nested(layer, run, step, named, (inputs, labels)).await
         }
         Some(Does::Prompt(_)) => Err(CallError::failed("there is no agent here that could do this step")
             .hint("steps that call tools run; give the prompt to an agent, or write it as calls")),
@@ -154,6 +159,27 @@ pub(super) fn kept(outcome: &Outcome) -> Value {
     kept
 }
 
+/// Where what some steps gave came from, and what they were given themselves.
+fn labels_of(given: &[Label], steps: &[StepSeen]) -> Vec<Label> {
+    let kept = |step: &StepSeen| step.outcome.as_ref().map(|outcome| outcome["labels"].clone()).unwrap_or_default();
+    let each = steps.iter().flat_map(|step| serde_json::from_value::<Vec<Label>>(kept(step)).unwrap_or_default());
+    let mut all = given.to_vec();
+    for label in each {
+        if !all.contains(&label) {
+            all.push(label);
+        }
+    }
+    all
+}
+
+/// What a step gave, with where that may have come from.
+fn labelled(mut gave: Value, labels: &[Label]) -> Value {
+    let own = serde_json::from_value::<Vec<Label>>(gave["labels"].clone()).unwrap_or_default();
+    let more: Vec<Label> = labels.iter().copied().filter(|label| !own.contains(label)).collect();
+    gave["labels"] = json!(own.into_iter().chain(more).collect::<Vec<_>>());
+    gave
+}
+
 /// As much of a text as is kept.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(RESULT_LIMIT)]
@@ -174,7 +200,7 @@ async fn nested(
     run: &Loaded,
     step: &Claimed,
     named: &str,
-    inputs: Map<String, Value>,
+    (inputs, labels): (Map<String, Value>, &[Label]),
 ) -> Result<End, CallError> {
     // One run for the step, however often it is taken up.
     let id = format!("{}-{}", run.seen.id, step.nr);
@@ -193,7 +219,8 @@ async fn nested(
     let plan = crate::tools::pipeline::find(&layer.store, &layer.workspace, named).await?;
     let id = CallId::parse(&id).ok_or_else(|| CallError::internal("its run has no id"))?;
     let above = Above { run: run.seen.id.clone(), nr: step.nr };
-    let wanted = Wanted { plan, inputs, terms: run.terms.clone(), task: None, id: Some(id), above: Some(above) };
+    let terms = Terms { labels: labels.to_vec(), ..run.terms.clone() };
+    let wanted = Wanted { plan, inputs, terms, task: None, id: Some(id), above: Some(above) };
     begin::begin(&layer.store, &layer.registry, &run.seen.root, wanted).await?;
     Ok(End::Nested)
 }
@@ -204,13 +231,14 @@ pub(crate) async fn result(layer: &Haft, run: &RunSeen) -> Result<Value, CallErr
     let loaded = Loaded::new(run.clone())?;
     let all: BTreeMap<String, Gave> = steps.iter().map(|step| (step.id.clone(), gave(step))).collect();
     let success = run.state == "done";
+    let labels = labels_of(&loaded.terms.labels, &steps);
     if let Some(template) = loaded.plan.output.as_ref().filter(|_| success) {
         let known = Known { inputs: &loaded.inputs, steps: &all };
         let value = known.fill(template).map_err(|error| CallError::failed(error.to_string()))?;
         let text = haft_core::manifest::template::rendered(&value);
         let output = cut(&text).to_owned();
         let data = if value.is_string() { Value::Null } else { value };
-        return Ok(json!({"success": success, "output": output, "data": data}));
+        return Ok(labelled(json!({"success": success, "output": output, "data": data}), &labels));
     }
     let graph = loaded.plan.order().map_err(|faults| begin::unfit(&faults))?;
     let last = (0..steps.len()).filter(|at| graph.feeds(*at).is_empty()).filter_map(|at| steps.get(at));
@@ -226,5 +254,5 @@ pub(crate) async fn result(layer: &Haft, run: &RunSeen) -> Result<Value, CallErr
     if let Some(why) = &run.why {
         gave["error"] = json!({"kind": "failed", "message": why});
     }
-    Ok(gave)
+    Ok(labelled(gave, &labels))
 }

@@ -1,5 +1,6 @@
 //! On whose behalf a run is made, and how much it may do by itself.
 
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::{Call, CallId, Caller, SessionId};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Terms {
     /// The calls that led to it, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<CallId>,
+    /// Where what it was given came from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
 }
 
 impl Terms {
@@ -30,6 +34,7 @@ impl Terms {
             caller: call.caller.clone(),
             autonomy: call.autonomy,
             parents: call.parents.iter().chain([&call.id]).cloned().collect(),
+            labels: Vec::new(),
         }
     }
 

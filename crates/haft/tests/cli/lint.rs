@@ -364,3 +364,39 @@ fn editors_get_the_schema_that_is_checked() {
     let wrong = env.run(&["config", "--tool"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("haft config schema --tool"), "{}", wrong.stderr);
 }
+
+#[test]
+fn workflows_are_checked_with_the_tools() {
+    let env = Env::new();
+    env.file(".haft/workflows/good.yml", "steps:\n  - {id: a, tool: calc.eval, args: {expression: '1'}}\n");
+    let ran = env.run(&["lint"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Nothing is wrong with 1 workflow.\n"));
+    tool(&env, "look", "", "");
+    env.file(".glee/workflows/named.yml", "steps:\n  - id: a\n    tool: calc.evl\n  - id: b\n    pipeline: god\n");
+    let ran = env.run(&["lint"]);
+    let warnings = "\
+.glee/workflows/named.yml:3:5: steps[0].tool: warning: there is no tool `calc.evl`; did you mean `calc.eval`?
+.glee/workflows/named.yml:5:5: steps[1].pipeline: warning: no workflow here is called `god`; did you mean `good`?
+2 warnings in 1 tool and 2 workflows, no errors.
+";
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, warnings));
+    assert_eq!(env.run(&["lint", "--strict"]).code, 1);
+    env.file(
+        ".haft/workflows/round.yml",
+        "steps:\n  - {id: a, wait: 1s, needs: [b]}\n  - {id: b, wait: 1s, needs: [a]}\n",
+    );
+    env.file(".haft/workflows/torn.yml", "steps: [\n");
+    let ran = env.run(&["lint"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("Dependency cycle detected: a → b → a"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(".haft/workflows/torn.yml:"), "{}", ran.stdout);
+    let json = env.run(&["lint", "--format", "json"]).json();
+    assert_eq!((&json["workflows"], &json["warnings"]), (&json!(4), &json!(2)), "{json:#}");
+    let sarif = env.run(&["lint", "--format", "sarif"]).json();
+    let run = &sarif["runs"][0];
+    for result in run["results"].as_array().unwrap() {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
+    }
+    assert_eq!(env.run(&["lint", "look"]).code, 0, "whoever names a tool asks about that one");
+}

@@ -27,6 +27,7 @@ mod policy;
 mod process;
 mod rules;
 mod secrets;
+mod session;
 mod shelf;
 mod shell;
 mod shell_run;

@@ -7,7 +7,12 @@ use std::process::{Command, Stdio};
 
 /// Types `keys` at the prompt of a call and returns the screen and the exit code.
 pub(crate) fn typed(env: &Env, call: &str, keys: &str) -> (String, i32) {
-    let command = format!("exec {} call {call} --color never", env!("CARGO_BIN_EXE_haft"));
+    shown(env, &format!("call {call}"), keys)
+}
+
+/// The same for any command.
+fn shown(env: &Env, command: &str, keys: &str) -> (String, i32) {
+    let command = format!("exec {} {command} --color never", env!("CARGO_BIN_EXE_haft"));
     let mut child = Command::new("script")
         .args(["-q", "-e", "-c", &command, "/dev/null"])
         .current_dir(env.root())
@@ -105,4 +110,24 @@ fn an_interrupt_at_the_prompt_ends_the_program() {
     let (screen, code) = typed(&env, WRITE, INTERRUPT);
     assert_eq!(code, 1, "{screen}");
     assert!(screen.contains("the call was cancelled"), "{screen}");
+}
+
+#[test]
+fn a_long_run_is_one_line_that_is_kept_up_to_date_and_out_of_the_way_of_questions() {
+    let env = Env::new();
+    env.file(".haft/workflows/nap.yml", "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 2}}\n");
+    let (screen, code) = shown(&env, "pipeline run nap --yes", "");
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("\u{1b}[2K0/1 steps, 0:01, running nap"), "{screen:?}");
+    let put = "  - {id: put, tool: file.write, args: {path: a.txt, content: hello}, needs: [nap]}\n";
+    env.file(".haft/workflows/put.yml", format!("{}{put}", env.read(".haft/workflows/nap.yml")));
+    let (screen, code) = shown(&env, "pipeline run put", "o\n");
+    assert_eq!(code, 0, "{screen}");
+    let (before, asked) = screen.split_once("haft: file.write").unwrap_or_else(|| panic!("{screen:?}"));
+    assert!(before.contains("running nap") && before.trim_end().ends_with("\u{1b}[2K"), "{screen:?}");
+    assert_eq!(env.read("a.txt"), "hello");
+    let question = asked.split_once("[o]nce").map_or("", |(question, _)| question);
+    assert!(!question.is_empty() && !question.contains("\u{1b}[2K"), "{screen:?}");
+    let ran = env.run(&["pipeline", "run", "nap", "--yes"]);
+    assert!(ran.code == 0 && !ran.stderr.contains("steps,"), "{}", ran.stderr);
 }

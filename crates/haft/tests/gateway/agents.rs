@@ -49,7 +49,20 @@ fn an_agent_makes_calls_and_decides_nothing() {
     let asked = agent.post("/v1/tools/file.write/call", write);
     assert_eq!(asked.status, 202, "{asked:?}");
     let id = asked.json()["call_id"].as_str().unwrap().to_owned();
-    for path in ["/v1/approvals", "/v1/log", "/v1/log/export", "/v1/config", "/v1/status", "/v1/sessions", "/metrics"] {
+    for path in [
+        "/v1/approvals",
+        "/v1/log",
+        "/v1/log/export",
+        "/v1/config",
+        "/v1/status",
+        "/v1/sessions",
+        "/metrics",
+        "/v1/runs",
+        "/v1/runs/run-1",
+        "/v1/tasks",
+        "/v1/workers",
+        "/v1/memory/search?q=key",
+    ] {
         assert_eq!(agent.get(path).status, 403, "{path}");
     }
     for path in ["", "/edit", "/try", "/link"] {
@@ -57,6 +70,8 @@ fn an_agent_makes_calls_and_decides_nothing() {
         assert_eq!(agent.post(&path, json!({"decision": "once"})).status, 403, "{path}");
     }
     assert_eq!(agent.post(&format!("/v1/calls/{id}/undo"), json!({})).status, 403);
+    assert_eq!(agent.post("/v1/runs/run-1/cancel", json!({})).status, 403);
+    assert_eq!(agent.post("/v1/runs/run-1/settle", json!({"step": "a", "how": "done"})).status, 403);
     for method in ["approvals.resolve", "approvals.list", "sessions.list", "sessions.delete"] {
         let said = agent.rpc(method, json!({"id": id, "decision": "once"}));
         assert_eq!(said["error"]["code"], -32003, "{method} {said:#}");

@@ -14,6 +14,7 @@ mod life;
 mod links;
 mod sessions;
 mod socket;
+mod work;
 
 use client::{Answer, Server};
 use serde_json::Value;

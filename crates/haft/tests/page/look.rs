@@ -43,6 +43,14 @@ const CONTRASTS: &str = r"(() => {
   return [...found].sort((one, other) => one[1] - other[1]);
 })()";
 
+const SUM: &str = "\
+name: sum
+steps:
+  - {id: one, tool: calc.eval, args: {expression: 1 + 1}}
+  - {id: two, tool: calc.eval, args: {expression: '{{one}} * 2'}}
+  - {id: three, tool: calc.eval, args: {expression: '{{one}} +'}, on_failure: continue}
+";
+
 /// A gateway at which something of everything has happened.
 fn lived_in(env: &Env) -> Gateway {
     env.file("src/greet.rs", "fn main() {\n    println!(\"Hello\");\n}\n");
@@ -67,14 +75,8 @@ fn lived_in(env: &Env) -> Gateway {
         "shell.exec",
         json!({"command": "git log --oneline | head -5 && cargo test --quiet 2>&1 | tee test.log"}),
     );
-    call(
-        "pipeline.run",
-        json!({"name": "sum", "steps": [
-            {"id": "one", "tool": "calc.eval", "args": {"expression": "1 + 1"}},
-            {"id": "two", "tool": "calc.eval", "args": {"expression": "{{one}} * 2"}},
-            {"id": "three", "tool": "calc.eval", "args": {"expression": "{{one}} +"}, "on_failure": "continue"},
-        ]}),
-    );
+    env.file(".haft/workflows/sum.yml", SUM);
+    call("pipeline.run", json!({"pipeline_id": "sum"}));
     gateway.asks_to_write("CHANGELOG.md", "# Changes\n\n- Greets by name.\n");
     gateway
 }

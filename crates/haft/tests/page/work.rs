@@ -2,18 +2,27 @@
 
 use crate::devtools::Browser;
 use crate::visit::{Visit, named};
-use crate::{Env, until};
+use crate::{Env, Gateway, until};
 use serde_json::{Value, json};
 
-/// A pipeline whose last step waits for a file that a test makes.
+/// A pipeline that asks a person on its way.
 const BUILD: &str = "\
 name: build
 steps:
   - {id: fetch, tool: calc.eval, args: {expression: '20 + 1'}}
   - {id: left, tool: calc.eval, args: {expression: '{{fetch}} * 2'}}
-  - {id: right, tool: shell.exec, args: {command: 'until test -e go; do sleep 0.1; done'}, needs: [fetch]}
+  - {id: right, ask: Go on?, needs: [fetch]}
   - {id: join, tool: calc.eval, args: {expression: '{{left}} + 1'}, needs: [right]}
 ";
+
+impl Gateway {
+    /// Begins a run that this gateway goes on with.
+    fn begins(&self, pipeline: &str) {
+        let args = json!({"pipeline_id": pipeline, "background": true});
+        let begun = self.post("/v1/tools/pipeline.run/call", json!({ "args": args }));
+        assert_eq!(begun.json["success"], true, "{begun:?}");
+    }
+}
 
 fn stands(visit: &Visit<'_>, step: &str, state: &str) {
     let script =
@@ -33,11 +42,11 @@ fn a_run_is_drawn_and_moves_as_its_steps_do() {
     visit.see(&named("work-tasks"), "Nothing is promised");
     visit.see(&named("work-workers"), "working");
     env.run(&["task", "add", "Water the plants", "--schedule", "1h", "--tool", "calc.eval", "expression=1"]);
-    let mut run = env.command(&["pipeline", "run", "build", "--yes"]).spawn().unwrap();
+    gateway.begins("build");
     visit.see(&named("work-tasks"), "Water the plants");
     visit.click_on(&named("run-open"), "build");
     stands(&visit, "left", "done");
-    stands(&visit, "right", "running");
+    stands(&visit, "right", "asking");
     stands(&visit, "join", "waiting");
     let columns = visit.eval(
         "[...document.querySelectorAll('.graph rect')].map((box) => Number(box.getAttribute('x')))
@@ -45,10 +54,13 @@ fn a_run_is_drawn_and_moves_as_its_steps_do() {
     );
     assert_eq!(columns, json!([0, 1, 1, 2]), "by depth, from left to right");
     assert_eq!(visit.eval("document.querySelectorAll('.graph .edge').length"), 4);
-    env.file("go", "");
+    visit.click(&named("step-decide"));
+    visit.click(&named("approve-once"));
+    visit.see(&named("decision"), "Approved once");
+    visit.click(&named("tab-work"));
+    visit.click_on(&named("run-open"), "build");
     stands(&visit, "join", "done");
     visit.see(&named("run-state"), "4 of 4 steps over");
-    assert!(run.wait().unwrap().success());
     visit.see(&named("run-steps"), "43");
     visit.key("Escape");
     visit.see(&named("work-runs"), "4 of 4");
@@ -56,17 +68,15 @@ fn a_run_is_drawn_and_moves_as_its_steps_do() {
 }
 
 #[test]
-fn a_run_is_cancelled_and_one_of_this_gateway_moves_by_its_events() {
+fn a_run_that_nobody_wants_any_more_is_cancelled() {
     let Some(browser) = Browser::start() else { return };
     let env = Env::new();
     let gateway = env.serve(&[]);
-    let steps = json!([
-        {"id": "first", "tool": "calc.eval", "args": {"expression": "1"}},
-        {"id": "rest", "wait": "1h", "needs": ["first"]},
-    ]);
-    let args = json!({"name": "<b>long</b>", "steps": steps, "background": true});
-    let begun = gateway.post("/v1/tools/pipeline.run/call", json!({ "args": args }));
-    assert_eq!(begun.json["success"], true, "{begun:?}");
+    env.file(
+        ".haft/workflows/long.yml",
+        "name: <b>long</b>\nsteps:\n  - {id: first, tool: calc.eval, args: {expression: '1'}}\n  - {id: rest, wait: 1h, needs: [first]}\n",
+    );
+    gateway.begins("long");
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-work"));
     visit.click_on(&named("run-open"), "<b>long</b>");
@@ -86,15 +96,15 @@ fn a_run_is_cancelled_and_one_of_this_gateway_moves_by_its_events() {
 fn a_step_that_nobody_knows_about_is_settled_by_a_person() {
     let Some(browser) = Browser::start() else { return };
     let env = Env::new();
-    env.file(".haft/workflows/build.yml", BUILD);
+    env.file(".haft/workflows/build.yml", &BUILD.replace("ask: Go on?", "tool: shell.exec, args: {command: sleep 60}"));
     let mut lost = env.command(&["pipeline", "run", "build", "--yes"]).spawn().unwrap();
     let db = env.dir.path().join("home/.local/share/haft/haft.db");
     until("the step runs", || {
         let db = rusqlite::Connection::open(&db).ok()?;
         let call = "SELECT call_id FROM steps WHERE id = 'right' AND state = 'running'";
         let call: String = db.query_row(call, [], |row| row.get(0)).ok()?;
-        let log: Value = serde_json::from_str(&env.run(&["log", &call, "--json"])).ok()?;
-        log.to_string().contains("intent").then_some(())
+        let log = env.command(&["log", &call, "--json"]).output().unwrap();
+        String::from_utf8_lossy(&log.stdout).contains("intent").then_some(())
     });
     lost.kill().unwrap();
     lost.wait().unwrap();
@@ -145,6 +155,9 @@ fn memory_is_searched_and_what_it_says_stays_text() {
     let gateway = env.serve(&[]);
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-work"));
+    // What stands above it is there: it does not move any more.
+    visit.see(&named("work-runs"), "Nothing was run yet");
+    visit.see(&named("work-workers"), "working");
     visit.fill(&named("memory-field"), "deploy key");
     visit.key("Enter");
     let hit = visit.see(&named("memory-hit"), "<img src=x");
