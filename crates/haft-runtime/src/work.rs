@@ -101,13 +101,18 @@ impl Haft {
         let own = terms.caller == call.caller && terms.session == call.session && terms.autonomy == call.autonomy;
         let person = call.origin == Origin::Cli && call.caller.agent.is_none();
         if !person && (!own || found.state == "cancelled") {
-            return Err(CallError::new(ErrorKind::Denied, format!("{} is not this session's to take up again", found.id))
-                .hint("whoever began it may, unless it was cancelled; a person may with `haft pipeline retry`"));
+            return Err(CallError::new(
+                ErrorKind::Denied,
+                format!("{} is not this session's to take up again", found.id),
+            )
+            .hint("whoever began it may, unless it was cancelled; a person may with `haft pipeline retry`"));
         }
         let id = found.id;
         let again = self.store.run_again(&id).await.map_err(store_error)?;
         if again == 0 {
-            return Err(CallError::conflict(format!("nothing of {id} failed or was skipped, or something of it is under way or uncertain")));
+            return Err(CallError::conflict(format!(
+                "nothing of {id} failed or was skipped, or something of it is under way or uncertain"
+            )));
         }
         Ok(id)
     }

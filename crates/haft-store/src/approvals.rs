@@ -287,6 +287,18 @@ impl Store {
         .await
     }
 
+    /// Takes back the questions of steps that are not wanted any more, in the transaction that ends them.
+    pub(crate) fn withdraw_all(db: &Db<'_>, ids: &[String], why: &str) -> DbResult<()> {
+        for id in ids {
+            if decide(db, id, ApprovalState::Rejected, "caller")? > 0 {
+                let outcome = serde_json::json!({ "rejected": why }).to_string();
+                db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
+                record(db, id, "rejected", Some("caller"))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps what came of a call that `by` approved.
     pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
         let outcome = serde_json::to_string(&kept(outcome)).unwrap_or_default();

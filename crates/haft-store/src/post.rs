@@ -118,11 +118,13 @@ fn chance() -> i64 {
 /// `postgres://user:secret@host/db` with nothing between the colon and the at sign.
 pub(crate) fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let host = match rest[..end].rsplit_once('@') {
-        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
-        None => rest[..end].to_owned(),
+    // A password may have any character in it, so all before the last at sign is kept back, but for a plain name.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (format!("{}@", user.split([':', '/', '?']).next().unwrap_or_default()), rest),
+        None => (String::new(), rest),
     };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let host = format!("{user}{}", &rest[..end]);
     let (path, query) = rest[end..].split_once('?').unwrap_or((&rest[end..], ""));
     // Of all that can be said there, this is where it is, and nothing to keep to oneself.
     let where_it_is = |pair: &&str| ["host=", "port=", "dbname="].iter().any(|name| pair.starts_with(name));
@@ -265,6 +267,8 @@ mod tests {
     #[test]
     fn a_password_is_never_shown() {
         for (text, shown) in [
+            ("postgres://me:sec/ret@db.example/haft", "postgres://me@db.example/haft"),
+            ("postgres://me:sec?ret@db.example/haft", "postgres://me@db.example/haft"),
             ("postgres://me:p@ss:word@db.example:5432/haft?sslmode=require", "postgres://me@db.example:5432/haft"),
             ("postgres:///haft?host=/run/postgresql&password=x", "postgres:///haft?host=/run/postgresql"),
             ("postgresql://db/haft", "postgresql://db/haft"),

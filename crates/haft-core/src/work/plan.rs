@@ -242,7 +242,9 @@ impl Plan {
                     faults.push(Fault { at: format!("steps.{at}"), what });
                 }
             }
-            let on_failure = step.on_failure.or(self.on_failure).unwrap_or_default();
+            // A no is a no, also where failures are let pass.
+            let rule = step.on_failure.or(self.on_failure).unwrap_or_default();
+            let on_failure = if step.ask.is_some() { OnFailure::Stop } else { rule };
             nodes.push(Node { id: step.id.clone(), needs, on_failure, retries: step.retries });
         }
         for path in self.output.iter().flat_map(paths) {

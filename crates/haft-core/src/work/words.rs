@@ -4,7 +4,11 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+/// The most that a step is given, filled in.
+const FILLED_MAX: usize = 4 << 20;
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,32 +104,61 @@ impl Known<'_> {
         Err(nothing("there is no input and no step of that name before it".to_owned()))
     }
 
-    /// Fills in a value.
+    /// Fills in a value. What comes out is bounded, however often something stands in it.
     pub fn fill(&self, template: &Value) -> Result<Value, Nothing> {
+        self.fill_within(template, &Cell::new(FILLED_MAX))
+    }
+
+    fn fill_within(&self, template: &Value, left: &Cell<usize>) -> Result<Value, Nothing> {
         Ok(match template {
-            Value::String(text) => self.fill_text(text)?,
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.fill(item)).collect::<Result<_, _>>()?),
+            Value::String(text) => self.fill_text(text, left)?,
+            Value::Array(items) => {
+                Value::Array(items.iter().map(|item| self.fill_within(item, left)).collect::<Result<_, _>>()?)
+            }
             Value::Object(map) => {
-                let each = map.iter().map(|(key, value)| Ok((key.clone(), self.fill(value)?)));
+                let each = map.iter().map(|(key, value)| Ok((key.clone(), self.fill_within(value, left)?)));
                 Value::Object(each.collect::<Result<_, _>>()?)
             }
             other => other.clone(),
         })
     }
 
-    fn fill_text(&self, text: &str) -> Result<Value, Nothing> {
+    fn fill_text(&self, text: &str, left: &Cell<usize>) -> Result<Value, Nothing> {
+        let take = |path: &str, bytes: usize| match left.get().checked_sub(bytes) {
+            Some(rest) => {
+                left.set(rest);
+                Ok(())
+            }
+            None => Err(Nothing(path.to_owned(), format!("filled in, it is more than {} MiB", FILLED_MAX >> 20))),
+        };
         let pieces = pieces(text);
         if let [Piece::Path(path)] = pieces.as_slice() {
-            return self.get(path).map(Cow::into_owned);
+            let found = self.get(path)?;
+            take(path, weight(&found))?;
+            return Ok(found.into_owned());
         }
         let mut filled = String::with_capacity(text.len());
         for piece in pieces {
             match piece {
                 Piece::Text(text) => filled.push_str(text),
-                Piece::Path(path) => filled.push_str(&crate::manifest::template::rendered(self.get(path)?.as_ref())),
+                Piece::Path(path) => {
+                    let found = self.get(path)?;
+                    take(path, weight(&found))?;
+                    filled.push_str(&crate::manifest::template::rendered(&found));
+                }
             }
         }
         Ok(Value::String(filled))
+    }
+}
+
+/// About how many bytes a value is.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + weight(value) + 4).sum(),
+        _ => 8,
     }
 }
 
@@ -192,6 +225,16 @@ mod tests {
             assert!(known.get("name.x").is_err());
             assert_eq!(known.fill(&json!("[{{failed}}{{failed.data.x.y}}]")).unwrap(), json!("[]"));
         });
+    }
+
+    #[test]
+    fn what_is_filled_in_is_bounded() {
+        let inputs = json!({"a": "x".repeat(50_000)});
+        let known = Known { inputs: inputs.as_object().unwrap(), steps: &BTreeMap::new() };
+        assert!(known.fill(&json!("{{a}}".repeat(80))).is_ok());
+        let said = known.fill(&json!("{{a}}".repeat(80_000))).unwrap_err().to_string();
+        assert!(said.contains("more than 4 MiB"), "{said}");
+        assert!(known.fill(&json!(vec!["{{a}}"; 1000])).is_err());
     }
 
     #[test]

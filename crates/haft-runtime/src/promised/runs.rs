@@ -27,6 +27,7 @@ impl Starter for Haft {
                 caller: owner.caller.clone(),
                 autonomy: owner.autonomy,
                 parents: Vec::new(),
+                labels: Vec::new(),
             };
             let (task, id) = (Some(task.id.clone()), Some(run_id(&task.id, at_ms)));
             self.begin(Wanted { plan, inputs, terms, task, id, above: None }).await.map(|begun| begun.id)

@@ -68,7 +68,7 @@ fn read(path: &std::path::Path, name: &str) -> Result<Plan, Vec<file::Misfit>> {
         let fault = haft_core::work::Fault { at: String::new(), what };
         vec![file::Misfit { line: 1, column: 1, fault }]
     };
-    let meta = std::fs::metadata(path).map_err(|error| odd(error.to_string()))?;
+    let meta = std::fs::symlink_metadata(path).map_err(|error| odd(error.to_string()))?;
     if !meta.is_file() || meta.len() > FILE_MAX {
         return Err(odd(format!("it is no file of at most {} KiB", FILE_MAX >> 10)));
     }
@@ -79,6 +79,16 @@ fn read(path: &std::path::Path, name: &str) -> Result<Plan, Vec<file::Misfit>> {
 /// A pipeline by its name or id: one that is kept, or a file.
 pub(crate) async fn find(store: &Store, workspace: &Workspace, named: &str) -> Result<Plan, CallError> {
     let shown = cut(&inert(named), 80);
+    // What a person wrote into the project is meant by its name, whatever somebody else has kept under it.
+    let files = filed(workspace);
+    if let Some(found) = files.iter().find(|file| file.name == named) {
+        return found.plan.clone().map_err(|misfits| {
+            let all: Vec<String> =
+                misfits.iter().take(8).map(|one| format!("{}:{}: {}", one.line, one.column, one.fault)).collect();
+            CallError::invalid(format!("{}: {}", found.path.display(), all.join("; ")))
+                .hint("`haft lint` checks workflows as well")
+        });
+    }
     let root = workspace.root().to_string_lossy();
     let mut kept = store.pipeline(&root, named).await.map_err(store_error)?;
     if kept.len() > 1 {
@@ -97,32 +107,34 @@ pub(crate) async fn find(store: &Store, workspace: &Workspace, named: &str) -> R
         return serde_json::from_value(kept.plan)
             .map_err(|error| CallError::failed(format!("the pipeline `{shown}` cannot be read: {error}")));
     }
-    let files = filed(workspace);
-    let Some(found) = files.iter().find(|file| file.name == named) else {
-        let all = store.pipelines(&root).await.map_err(store_error)?;
-        let known: Vec<&str> =
-            all.iter().map(|kept| kept.name.as_str()).chain(files.iter().map(|file| file.name.as_str())).collect();
-        let near = haft_core::suggest::did_you_mean(named, known.iter().copied());
-        return Err(CallError::not_found(format!("there is no pipeline `{shown}`{}", near.unwrap_or_default()))
-            .hint("`haft pipeline list` shows those there are"));
-    };
-    found.plan.clone().map_err(|misfits| {
-        let all: Vec<String> =
-            misfits.iter().take(8).map(|one| format!("{}:{}: {}", one.line, one.column, one.fault)).collect();
-        CallError::invalid(format!("{}: {}", found.path.display(), all.join("; ")))
-            .hint("`haft lint` checks workflows as well")
-    })
+    let all = store.pipelines(&root).await.map_err(store_error)?;
+    let known: Vec<&str> =
+        all.iter().map(|kept| kept.name.as_str()).chain(files.iter().map(|file| file.name.as_str())).collect();
+    let near = haft_core::suggest::did_you_mean(named, known.iter().copied());
+    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+    Err(CallError::not_found(format!("there is no pipeline `{shown}`{near}"))
+        .hint("`haft pipeline list` shows those there are"))
 }
 
 /// Keeps a pipeline. Returns its id.
-async fn keep(store: &Store, root: &str, origin: &str, plan: &Plan) -> Result<Stored, CallError> {
+async fn keep(store: &Store, workspace: &Workspace, origin: &str, plan: &Plan) -> Result<Stored, CallError> {
+    let name = plan.name.clone().unwrap_or_default();
+    if filed(workspace).iter().any(|file| file.name == name) {
+        return Err(CallError::conflict(format!("`{}` is a workflow file of this project", inert(&name)))
+            .hint("give it another name"));
+    }
+    if haft_core::secret::contains_secret(&json!(plan).to_string()) {
+        return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
+            .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
+    }
+    let root = workspace.root().to_string_lossy();
     let kept = Stored {
         id: new_call_id().to_string(),
-        name: plan.name.clone().unwrap_or_default(),
+        name,
         origin: origin.to_owned(),
         plan: json!(plan),
         at_ms: crate::now_ms(),
     };
-    store.keep_pipeline(root, kept.clone()).await.map_err(store_error)?;
+    store.keep_pipeline(&root, kept.clone()).await.map_err(store_error)?;
     Ok(kept)
 }

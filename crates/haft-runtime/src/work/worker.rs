@@ -124,7 +124,10 @@ impl Shift<'_> {
                 };
                 for step in claimed {
                     // What cannot be read now is read by whoever finds that its lease is over.
-                    let Ok((loaded, halt)) = self.loaded(&step.run).await else { continue };
+                    let Ok((loaded, halt)) = self.loaded(&step.run).await else {
+                        let _ = self.haft.store.leave_step(step).await;
+                        continue;
+                    };
                     let (layer, approver) = (self.haft, self.approver);
                     running.push(Box::pin(async move { done(layer, approver, &loaded, step, &halt).await }));
                 }
@@ -252,6 +255,7 @@ async fn done(layer: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed
         state: state.to_owned(),
     };
     layer.events.send_with(|| said("running"));
+    let left = step.clone();
     match step::carry(layer, run, &step, (approver, halt)).await {
         Ok(end) => {
             let word = match &end {
@@ -268,8 +272,11 @@ async fn done(layer: &Haft, approver: &dyn Approver, run: &Loaded, step: Claimed
                 layer.events.send_with(|| said("told"));
             }
         }
-        // The store did not answer: the lease runs out, and whoever finds it looks what is known of its call.
-        Err(error) => tracing::warn!(%error, run = run.seen.id, step = id, "a step was left"),
+        // The store did not answer, or something is broken: whoever comes next looks what is known of its call.
+        Err(error) => {
+            tracing::warn!(%error, run = run.seen.id, step = id, "a step was left");
+            let _ = layer.store.leave_step(left).await;
+        }
     }
 }
 

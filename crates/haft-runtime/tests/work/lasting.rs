@@ -67,7 +67,7 @@ fn a_careful_run_asks_about_what_others_may_do_unasked() {
     block(async {
         let stage = Stage::new();
         let careful = Terms { autonomy: Some(Autonomy::Conservative), ..Terms::default() };
-        let steps = json!([{"id": "inner", "tool": "pipeline.run", "args": {"steps": [{"id": "x", "wait": "0s"}]}}]);
+        let steps = json!([{"id": "note", "tool": "task.create", "args": {"title": "Look at it"}}]);
         let run = stage.haft.begin(Wanted { terms: careful, ..wanted(steps.clone()) }).await.unwrap().id;
         let worker = stage.haft.worker(2);
         stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();

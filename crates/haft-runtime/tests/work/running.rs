@@ -127,6 +127,11 @@ fn a_pipeline_in_a_pipeline_shares_its_budget() {
         let few = stage.call("pipeline.run", json!({"steps": steps, "budget": {"steps": 3}}), &Yes).await;
         let message = few.error.unwrap().message;
         assert!(message.contains("budget"), "{message}");
+        // Neither said as a step nor made as a call does a pipeline go on for ever.
+        let call = "steps: [{id: a, tool: pipeline.run, args: {pipeline_id: call, background: true}}]\n";
+        stage.file(".haft/workflows/call.yml", call);
+        let called = stage.call("pipeline.run", json!({"pipeline_id": "call"}), &Yes).await;
+        assert!(!called.success && called.output.contains("cannot begin a run by a call"), "{called:?}");
         stage.file(".haft/workflows/self.yml", "steps: [{id: again, pipeline: self}]\n");
         let deep = stage.call("pipeline.run", json!({"pipeline_id": "self"}), &Yes).await;
         assert!(!deep.success, "pipelines end somewhere");

@@ -6,6 +6,9 @@ use crate::db::{Db, DbResult, Kind, Row};
 use crate::{Mode, Store, StoreError};
 use haft_core::CallId;
 
+/// How many workers may be lost with a step before somebody looks at it.
+const LOST_MAX: u32 = 10;
+
 /// Who wants steps, and which.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -103,6 +106,18 @@ impl Store {
         .await
     }
 
+    /// Leaves a step of which its worker does not know what became: whoever comes next looks what is known of its call.
+    pub async fn leave_step(&self, step: Claimed) -> Result<(), StoreError> {
+        self.insist(Mode::Write, move |db| {
+            db.execute(
+                "UPDATE steps SET worker = NULL, lease_ms = 0 WHERE run = ?1 AND nr = ?2 AND attempt = ?3 AND state = 'running'",
+                cells![step.run, step.nr, step.attempt],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
     /// Gives steps back that were claimed and not begun.
     pub async fn give_back(&self, steps: Vec<Claimed>) -> Result<(), StoreError> {
         self.run(Mode::Write, move |db| {
@@ -145,9 +160,22 @@ fn take(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut TakenOver) ->
         taken.asking += 1;
         return end::leave(db, step, "asking", None);
     }
-    if !begun || repeatable {
+    if (!begun || repeatable) && step.attempt < LOST_MAX {
         taken.again += 1;
         return put_back(db, step);
+    }
+    if !begun || repeatable {
+        taken.uncertain += 1;
+        let why = format!("{LOST_MAX} workers were lost with it, one after the other");
+        return end::leave(db, step, "uncertain", Some(&why));
+    }
+    // A call that is known to have failed has failed, whoever was to note it.
+    let failed = "SELECT EXISTS (SELECT 1 FROM journal WHERE call_id = ?1 AND kind = 'outcome'
+         AND text LIKE '%\"success\":false%')";
+    if db.one(failed, cells![step.call_id], |row| row.get(0))? {
+        let error = serde_json::json!({"kind": "internal", "message": "it failed; `haft log` says how"});
+        let outcome = serde_json::json!({"success": false, "output": "", "error": error});
+        return end::note(db, step, &End::Failed(outcome)).map(drop);
     }
     taken.uncertain += 1;
     let ended = kinds.iter().any(|kind| kind == "outcome");
@@ -176,6 +204,10 @@ fn has_room(db: &Db<'_>, step: &Claimed) -> DbResult<bool> {
         |row| row.get(0),
     )?;
     if spent {
+        db.execute(
+            "UPDATE steps SET state = 'skipped', worker = NULL, lease_ms = NULL, call_id = NULL WHERE run = ?1 AND nr = ?2",
+            cells![step.run, step.nr],
+        )?;
         let id = end::outermost(db, &step.run)?;
         end::stop(db, &id, "failed", "it has begun as many steps as its budget allows")?;
     } else {

@@ -135,6 +135,11 @@ impl Store {
             if !db.one(over, cells![run], |row| row.get::<bool>(0))? {
                 return Ok(0);
             }
+            // What may have happened is settled by a person before anything goes on.
+            let open = "SELECT EXISTS (SELECT 1 FROM steps WHERE run = ?1 AND state IN ('uncertain', 'running'))";
+            if db.one(open, cells![run], |row| row.get::<bool>(0))? {
+                return Ok(0);
+            }
             let now = db.now_ms()?;
             let again = db.execute(
                 "UPDATE steps SET state = 'waiting', outcome = NULL, ended_ms = NULL, retries = retries + attempt, from_ms = ?2
@@ -165,12 +170,13 @@ impl Store {
 
 /// Notes an end. Only what is still this attempt's is touched.
 pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
-    let sql = "SELECT on_failure, retries, narrow, state FROM steps
+    let sql = "SELECT on_failure, retries, narrow, state, repeatable FROM steps
          WHERE run = ?1 AND nr = ?2 AND attempt = ?3 AND state IN ('running', 'asking', 'nested', 'uncertain')";
     let found = db.first(sql, cells![step.run, step.nr, step.attempt], |row| {
-        Ok((row.get::<String>(0)?, row.get::<i64>(1)?, row.get::<bool>(2)?, row.get::<String>(3)?))
+        let (on_failure, retries) = (row.get::<String>(0)?, row.get::<i64>(1)?);
+        Ok((on_failure, retries, row.get::<bool>(2)?, row.get::<String>(3)?, row.get::<bool>(4)?))
     })?;
-    let Some((on_failure, retries, narrow, was)) = found else { return Ok(Then::Lost) };
+    let Some((on_failure, retries, narrow, was, repeatable)) = found else { return Ok(Then::Lost) };
     if narrow && was == "running" {
         make_room(db, step, matches!(end, End::Again { counts: false, .. }))?;
     }
@@ -181,7 +187,7 @@ pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
         End::Nested => leave(db, step, "nested", None).map(|()| Then::On),
         End::Again { .. } if stopped => settle(db, step, "skipped", None).map(|()| Then::On),
         End::Again { from_ms, counts } => again(db, step, *from_ms, *counts).map(|()| Then::Again),
-        End::Failed(_) if !stopped && i64::from(step.attempt) <= retries => {
+        End::Failed(outcome) if !stopped && i64::from(step.attempt) <= retries && may_retry(outcome, repeatable) => {
             let pause = PAUSE_MS.0.saturating_mul(1 << step.attempt.saturating_sub(1).min(16)).min(PAUSE_MS.1);
             let from_ms = db.now_ms()? + pause;
             again(db, step, from_ms, true).map(|()| Then::Again)
@@ -207,6 +213,15 @@ pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
             })
         }
     }
+}
+
+/// Whether trying again makes sense: nobody's no becomes a yes by asking again, and what may have happened is not done twice
+/// unless that is as good as once.
+fn may_retry(outcome: &Value, repeatable: bool) -> bool {
+    const NEVER: [&str; 5] = ["rejected", "denied", "invalid_input", "unknown_tool", "approval_required"];
+    const PERHAPS: [&str; 4] = ["timeout", "cancelled", "upstream", "internal"];
+    let kind = outcome["error"]["kind"].as_str().unwrap_or_default();
+    !NEVER.contains(&kind) && (repeatable || !PERHAPS.contains(&kind))
 }
 
 /// The step is nobody's, and stays as it is until something else happens.
@@ -270,13 +285,21 @@ fn finish(db: &Db<'_>, run: &str, now: i64) -> DbResult<()> {
 /// Nothing of a run, or of what is in it, begins any more.
 pub(super) fn stop(db: &Db<'_>, run: &str, state: &str, why: &str) -> DbResult<()> {
     let now = db.now_ms()?;
+    let asked: Vec<String> = db.all(
+        "SELECT call_id FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?1) AND state = 'asking'
+         AND call_id IS NOT NULL",
+        cells![run],
+        |row| row.get(0),
+    )?;
+    Store::withdraw_all(db, &asked, why)?;
     db.execute(
         "UPDATE steps SET state = 'skipped', ended_ms = ?2 WHERE run IN (SELECT id FROM runs WHERE outermost = ?1)
-         AND state IN ('waiting', 'ready', 'held', 'asking', 'nested', 'uncertain')",
+         AND state IN ('waiting', 'ready', 'held', 'asking', 'nested')",
         cells![run, now],
     )?;
     db.execute(
-        "UPDATE runs SET why = ?2, unsettled = (SELECT count(*) FROM steps WHERE steps.run = runs.id AND steps.state = 'running')
+        "UPDATE runs SET why = ?2, unsettled = (SELECT count(*) FROM steps WHERE steps.run = runs.id
+             AND steps.state IN ('running', 'uncertain'))
          WHERE outermost = ?1 AND state = 'running'",
         cells![run, why],
     )?;

@@ -90,8 +90,7 @@ impl Tool for Capture {
             }
             let plan = template(&args.name, args.description, &done);
             plan.order().map_err(|faults| crate::work::unfit(&faults))?;
-            let root = scene.workspace().root().to_string_lossy();
-            let kept = keep(scene.store(), &root, "captured", &plan).await?;
+            let kept = keep(scene.store(), scene.workspace(), "captured", &plan).await?;
             let inputs: Vec<String> = plan.inputs.keys().cloned().collect();
             let mut text = format!("Captured {} steps as {} ({})", plan.steps.len(), inert(&args.name), kept.id);
             for step in &plan.steps {
@@ -251,7 +250,7 @@ impl Tool for Promote {
                 };
                 says["default"] = value;
             }
-            let kept = keep(scene.store(), &root, "promoted", &plan).await?;
+            let kept = keep(scene.store(), scene.workspace(), "promoted", &plan).await?;
             let open: Vec<&String> =
                 plan.inputs.iter().filter(|(_, says)| says.get("default").is_none()).map(|(name, _)| name).collect();
             let mut text = format!("{} is a pipeline now ({})", inert(&kept.name), kept.id);

@@ -114,8 +114,7 @@ impl Tool for Planned {
             }
             let plan = runnable(&args)?;
             plan.order().map_err(|faults| crate::work::unfit(&faults))?;
-            let root = scene.workspace().root().to_string_lossy();
-            let kept = keep(scene.store(), &root, "planned", &plan).await?;
+            let kept = keep(scene.store(), scene.workspace(), "planned", &plan).await?;
             let text =
                 format!("{shown}\n\nApproved as pipeline {}. pipeline.run with that pipeline_id runs it.", kept.id);
             let (agents, users): (Vec<&Phase>, Vec<&Phase>) = args.phases.iter().partition(|phase| !phase.is_users());

@@ -138,6 +138,10 @@ fn modify(plan: &mut Plan, change: &Value) -> Result<(), CallError> {
             .hint(format!("its steps are {}", known.join(", ")))
     })?;
     match change["action"].as_str().or(change["type"].as_str()) {
+        // Whoever is asked about would take the question away.
+        Some("remove") if plan.steps[at].ask.is_some() => {
+            Err(CallError::invalid(format!("`{named}` is a question to a person, and stays")))
+        }
         Some("remove") => {
             let gone = plan.steps.remove(at);
             // Whoever waited for it waits for what it waited for.
