@@ -1,7 +1,6 @@
-//! Pipelines from the command line, and workers as processes of their own.
+//! Pipelines from the command line.
 
 use crate::Env;
-use std::time::{Duration, Instant};
 
 const DEMO: &str = r#"
 description: A little of everything
@@ -59,40 +58,4 @@ fn what_waits_for_a_person_is_gone_on_with() {
     assert_eq!(env.read("out.txt"), "it is 42\n");
     let over = env.run(&["pipeline", "cancel", &run]);
     assert!(over.code == 1 && over.stderr.contains("is over already"), "{}", over.stderr);
-}
-
-#[test]
-fn a_killed_workers_step_is_uncertain_until_somebody_says_what_became_of_it() {
-    let env = Env::new();
-    env.config("rules:\n  - {allow: 'sleep *'}\n");
-    env.file(".haft/workflows/slow.yml", "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 600}}\n  - {id: after, tool: calc.eval, args: {expression: '6*7'}, needs: [nap]}\n");
-    let begun = env.run(&["pipeline", "run", "slow", "--background", "--yes"]);
-    assert_eq!(begun.code, 0, "{}{}", begun.stdout, begun.stderr);
-    let run = run_of(&env);
-    let state = |step: usize| env.run(&["pipeline", "show", &run, "--json"]).json()["steps"][step]["state"].clone();
-    let until = |step: usize, wanted: &str| {
-        let patience = Instant::now() + Duration::from_mins(1);
-        while state(step) != wanted {
-            assert!(Instant::now() < patience, "{wanted}: {}", env.run(&["pipeline", "show", &run]).stdout);
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    };
-    let mut worker = env.command(&["worker"]).spawn().unwrap();
-    until(0, "running");
-    let begun = || env.records().iter().any(|record| record["kind"] == "intent" && record["tool"] == "shell.exec");
-    while !begun() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    let mut other = env.command(&["worker"]).spawn().unwrap();
-    until(0, "uncertain");
-    let shown = env.run(&["pipeline", "show", &run]).stdout;
-    assert!(shown.contains("may or may not have happened"), "{shown}");
-    let settled = env.run(&["pipeline", "settle", &run, "nap", "done"]);
-    assert_eq!(settled.code, 0, "{}", settled.stderr);
-    until(1, "done");
-    other.kill().unwrap();
-    other.wait().unwrap();
-    assert_eq!(env.run(&["pipeline", "settle", &run, "nap", "again"]).code, 1, "there is nothing uncertain any more");
 }
