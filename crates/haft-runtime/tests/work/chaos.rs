@@ -4,8 +4,7 @@
 //! `HAFT_CHAOS_STEPS` and `HAFT_CHAOS_SEED` make it longer and other; the effects are lines in a file, written by a tool that
 //! does nothing else.
 
-#![expect(clippy::print_stderr, reason = "how much was survived is worth knowing")]
-
+use crate::real::Server;
 use haft_core::{CallError, ToolSpec};
 use haft_runtime::scene::Scene;
 use haft_runtime::tool::{BoxFuture, Reply, Tool};
@@ -193,76 +192,14 @@ fn killed_workers_lose_nothing_and_double_nothing_on_a_file() {
     survive(dir.path().join("haft.db").to_str().unwrap(), dir.path(), |_| {});
 }
 
-/// A server of its own, to be mistreated.
-struct Server {
-    dir: PathBuf,
-    bin: PathBuf,
-}
-
-impl Server {
-    /// None where there are no binaries; `cargo xtask test` brings them, and says so if it may not.
-    fn start() -> Option<Self> {
-        if std::env::var_os("HAFT_TEST_WITHOUT_POSTGRES").is_some_and(|value| value == "1") {
-            return None;
-        }
-        let kept = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-        let kept = kept.map(|entry| entry.path().join("bin")).filter(|bin| bin.join("initdb").is_file()).max();
-        let bin = std::env::var_os("HAFT_TEST_POSTGRES_BIN").map(PathBuf::from).or(kept)?;
-        let dir = std::env::temp_dir().join(format!("haft-chaos-{}", std::process::id()));
-        std::fs::create_dir(&dir).unwrap();
-        let server = Self { dir, bin };
-        if rustix::process::geteuid().is_root() {
-            assert!(Command::new("chown").arg("nobody").arg(&server.dir).status().unwrap().success());
-        }
-        server.run("initdb", &["-A", "trust", "-U", "haft", "-E", "UTF8"]);
-        server.control("start");
-        Some(server)
-    }
-
-    fn run(&self, program: &str, args: &[&str]) {
-        let program = self.bin.join(program);
-        let mut command = if rustix::process::geteuid().is_root() {
-            let mut other = Command::new("setpriv");
-            other.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"]).arg(program);
-            other
-        } else {
-            Command::new(program)
-        };
-        command.arg("-D").arg(self.dir.join("data")).args(args).current_dir(&self.dir);
-        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        assert!(status.success(), "{args:?}: {}", std::fs::read_to_string(self.dir.join("log")).unwrap_or_default());
-    }
-
-    fn control(&self, what: &str) {
-        let options = format!("-k {} -c listen_addresses= -c max_connections=100", self.dir.display());
-        let log = self.dir.join("log").display().to_string();
-        self.run("pg_ctl", &["-w", "-s", "-m", "immediate", "-o", &options, "-l", &log, what]);
-    }
-
-    fn address(&self) -> String {
-        format!("postgres://haft@/postgres?host={}", self.dir.display())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.control("stop");
-        }
-        let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
-
 #[test]
 fn killed_workers_and_a_killed_server_lose_nothing_and_double_nothing() {
-    let Some(server) = Server::start() else {
-        assert!(std::env::var_os("HAFT_TEST_WITHOUT_POSTGRES").is_some(), "there is no PostgreSQL here");
-        return;
-    };
+    let Some(server) = Server::start("-c max_connections=100", &[]) else { return };
     let dir = ground();
     survive(&server.address(), dir.path(), |round| {
         if round % 8 == 3 {
-            server.control("restart");
+            server.crash();
+            server.up();
         }
     });
 }

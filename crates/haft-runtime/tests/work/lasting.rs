@@ -154,3 +154,50 @@ fn whoever_stops_waiting_ends_the_run() {
         assert_eq!(stage.read("x"), None);
     });
 }
+
+#[test]
+fn a_run_is_taken_up_again_by_whoever_began_it_and_by_nobody_else() {
+    block(async {
+        let stage = Stage::new();
+        let outcome = stage.run(json!([{"id": "a", "tool": "file.read", "args": {"path": "missing"}}])).await;
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        stage.file("missing", "there now\n");
+        let mut call = Call::new(new_call_id(), "pipeline.run", json!({"pipeline_id": run, "retry": true}));
+        call.caller.agent = Some("bob".to_owned());
+        let refused = stage.haft.call(call, &Yes, &Halt::new()).await.error.unwrap();
+        assert_eq!(refused.kind.as_str(), "denied", "{}", refused.message);
+        let again = stage.call("pipeline.run", json!({"pipeline_id": run, "retry": true}), &Yes).await;
+        assert!(again.success, "{again:?}");
+    });
+}
+
+#[test]
+fn a_cancelled_runs_questions_are_taken_back_and_a_no_at_a_gate_stops_whatever_is_let_pass() {
+    block(async {
+        let stage = Stage::new();
+        let steps = json!([{"id": "gate", "ask": "Really?"}, {"id": "after", "wait": "0s", "needs": ["gate"]}]);
+        let args = json!({"steps": steps, "on_failure": "continue"});
+        let outcome = stage.call("pipeline.run", args.clone(), &Nobody).await;
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        assert!(stage.haft.store().cancel_run(&run, "me").await.unwrap());
+        assert!(stage.haft.store().approvals(true).await.unwrap().is_empty());
+        let outcome = stage.call("pipeline.run", args, &Nobody).await;
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        let waiting = stage.haft.store().approvals(true).await.unwrap();
+        stage.haft.store().reject(&waiting[0].id, "me", "no").await.unwrap();
+        let worker = stage.haft.worker(1);
+        stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
+        let steps = stage.haft.store().steps(&run).await.unwrap();
+        assert_eq!((steps[0].state.as_str(), steps[1].state.as_str()), ("failed", "skipped"));
+    });
+}
+
+#[test]
+fn a_plan_with_a_secret_is_not_stored() {
+    block(async {
+        let stage = Stage::new();
+        let key = ["ghp", "_0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
+        let outcome = stage.run(json!([{"id": "a", "tool": "calc.eval", "args": {"expression": key}}])).await;
+        assert!(outcome.error.unwrap().message.contains("has a secret in it"));
+    });
+}

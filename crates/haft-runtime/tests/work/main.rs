@@ -1,11 +1,15 @@
 //! Pipelines as a caller meets them: the whole tool layer, a real store, real effects.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "how much was survived, and what was left out, is worth knowing")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod chaos;
 mod lasting;
 mod learned;
+#[path = "../../../../tests/real/postgres.rs"]
+#[expect(dead_code, reason = "others need more of it")]
+mod real;
 mod running;
 
 use haft_core::{Call, Outcome};

@@ -297,6 +297,58 @@ fn a_cancelled_run_begins_nothing_more() {
     assert_eq!(states(&scene.store, "run-1")[1].1, "skipped");
 }
 
+#[test]
+fn a_no_is_not_asked_again_and_what_may_have_happened_is_not_done_again() {
+    let failed = |kind: &str| End::Failed(json!({"success": false, "error": {"kind": kind}}));
+    for (kind, repeatable, then) in [
+        ("rejected", true, Then::Stop),
+        ("denied", true, Then::Stop),
+        ("timeout", false, Then::Stop),
+        ("upstream", false, Then::Stop),
+        ("timeout", true, Then::Again),
+        ("failed", false, Then::Again),
+    ] {
+        let scene = Scene::new();
+        let mut run = planned("run-1", vec![Node { retries: 3, ..node("a", &[]) }]);
+        run.steps[0].repeatable = repeatable;
+        wait(scene.store.start_run(run)).unwrap();
+        let step = claim(&scene.store, "w").remove(0);
+        assert_eq!(end(&scene.store, &step, failed(kind)), then, "{kind} {repeatable}");
+    }
+}
+
+#[test]
+fn what_is_uncertain_survives_a_cancel_and_is_not_run_again_by_a_retry() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[]), node("b", &["a"])]))).unwrap();
+    let id = claim(&scene.store, "lost").remove(0).call().unwrap();
+    wait(scene.store.open_call(&id, "t", Entry::new(haft_core::record::Kind::Intent).call(&id))).unwrap();
+    scene.tamper("UPDATE steps SET lease_ms = 1 WHERE state = 'running'");
+    wait(scene.store.take_over()).unwrap();
+    assert!(wait(scene.store.cancel_run("run-1", "me")).unwrap());
+    assert_eq!(states(&scene.store, "run-1")[0].1, "uncertain");
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 0);
+    assert!(wait(scene.store.settle_step("run-1", "a", Settle::Done, "me")).unwrap());
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 1, "what was skipped, and that alone");
+    assert_eq!(ids(&claim(&scene.store, "w")), ["b"]);
+}
+
+#[test]
+fn a_step_that_its_worker_left_is_found_at_once_and_one_that_loses_them_all_asks() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[])]))).unwrap();
+    for round in 1.. {
+        let Some(step) = claim(&scene.store, "w").pop() else {
+            assert_eq!(round, 11);
+            break;
+        };
+        wait(scene.store.leave_step(step)).unwrap();
+        wait(scene.store.renew("w", 60_000)).unwrap();
+        wait(scene.store.take_over()).unwrap();
+    }
+    assert_eq!(states(&scene.store, "run-1")[0].1, "uncertain");
+}
+
 /// What the store does is what the pure order says, whatever happens.
 #[test]
 fn the_store_keeps_the_order_that_is_decided_elsewhere() {
