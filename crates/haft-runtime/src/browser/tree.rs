@@ -39,7 +39,7 @@ const USABLE: [&str; 22] = [
     "Date",
 ];
 /// Roles that say nothing by themselves.
-const SILENT: [&str; 16] = [
+const SILENT: [&str; 17] = [
     "none",
     "generic",
     "presentation",
@@ -49,6 +49,7 @@ const SILENT: [&str; 16] = [
     "WebArea",
     "Section",
     "group",
+    "form",
     "LayoutTable",
     "LayoutTableRow",
     "LayoutTableCell",
@@ -57,6 +58,8 @@ const SILENT: [&str; 16] = [
     "MenuListPopup",
     "ListMarker",
 ];
+/// Of these, those that say something once they have a name.
+const SILENT_UNNAMED: [&str; 2] = ["group", "form"];
 /// Of these, those between which a text does not go on.
 const APART: [&str; 3] = ["paragraph", "LabelText", "LayoutTableCell"];
 /// Where one is in the line of what is still to be drawn, one of those has ended.
@@ -146,7 +149,7 @@ impl<'t> Node<'t> {
     }
 
     fn is_silent(&self) -> bool {
-        let nameless = SILENT.contains(&self.role) && (self.name.is_empty() || self.role != "group");
+        let nameless = SILENT.contains(&self.role) && (self.name.is_empty() || !SILENT_UNNAMED.contains(&self.role));
         self.ignored || (nameless && !(self.is_usable() && self.role != "RootWebArea"))
     }
 

@@ -59,15 +59,14 @@ fn a_page_is_read_and_used_as_a_person_would() {
     heading "Welcome" level=1
     text "Buy apples here."
     link "More about apples" [ref=e1]
-    form
-      text "Your name"
-      textbox "Your name" [ref=e2] value="nobody"
-      text "Kind"
-      combobox "Kind" [ref=e3] value="Red"
-        option "Red" [ref=e4] selected
-        option "Green" [ref=e5]
-      checkbox "A gift" [ref=e6] checked=false
-      button "Order now" [ref=e7]
+    text "Your name"
+    textbox "Your name" [ref=e2] value="nobody"
+    text "Kind"
+    combobox "Kind" [ref=e3] value="Red"
+      option "Red" [ref=e4] selected
+      option "Green" [ref=e5]
+    checkbox "A gift" [ref=e6] checked=false
+    button "Order now" [ref=e7]
     link "The list" [ref=e8]
     button "Ask me" [ref=e9]
     button "Another window" [ref=e10]
