@@ -19,6 +19,7 @@ mod start;
 mod tools;
 mod tree;
 mod web;
+mod work;
 
 use crate::sh;
 use anyhow::{Context, Result};
@@ -32,10 +33,12 @@ const DOORS: &str = "Doors";
 const WEB: &str = "The web";
 const TOOLS: &str = "Tools as files";
 const MEMORY: &str = "Memory";
+const WORK: &str = "Work that lasts";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections = [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?, remembering()?];
+    let sections =
+        [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?, remembering()?, lasting()?];
     write(&report::document(&sections, &Machine::here()?))
 }
 
@@ -67,6 +70,11 @@ pub(crate) fn tools() -> Result<()> {
 /// Only what memory costs, and how well it finds.
 pub(crate) fn memory() -> Result<()> {
     renew(&remembering()?)
+}
+
+/// Only what steps and tasks cost.
+pub(crate) fn work() -> Result<()> {
+    renew(&lasting()?)
 }
 
 fn renew(section: &Section) -> Result<()> {
@@ -129,6 +137,12 @@ fn remembering() -> Result<Section> {
     let body = memory::body()?;
     print!("{body}");
     Ok(Section { title: MEMORY, body })
+}
+
+fn lasting() -> Result<Section> {
+    let body = work::body()?;
+    print!("{body}");
+    Ok(Section { title: WORK, body })
 }
 
 fn path() -> PathBuf {

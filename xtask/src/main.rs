@@ -3,6 +3,7 @@
 //! `cargo xtask help` lists them. What a chore could not do for want of a program it says, and goes on.
 
 mod bench;
+mod chaos;
 mod ci;
 mod docs;
 mod doors;
@@ -29,7 +30,9 @@ cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
 cargo xtask bench tools                   the same for tools as files alone
 cargo xtask bench memory                  the same for memory alone
+cargo xtask bench work                    the same for pipelines and tasks alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
+cargo xtask chaos [--steps N] [--seed N]  10 000 steps while workers and the database are killed
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
@@ -58,6 +61,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "tools"] => bench::tools(),
         ["bench", "doors"] => bench::doors(),
         ["bench", "memory"] => bench::memory(),
+        ["bench", "work"] => bench::work(),
+        ["chaos", rest @ ..] => chaos::command(rest),
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => fuzz::build(),
         ["fuzz", rest @ ..] => fuzz::run(rest),

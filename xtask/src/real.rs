@@ -92,6 +92,12 @@ pub(crate) fn found(variable: &str) -> Result<PathBuf> {
     export.map(|(_, path)| path).with_context(|| format!("{variable}: {}", real.missing.join("; ")))
 }
 
+/// A Python that sees the durable workflows which work is measured beside. Tests do not need it.
+pub(crate) fn durable_peer() -> Result<PathBuf> {
+    let found = python::DURABLE.bring()?.into_iter().next();
+    found.map(|(_, path)| path).context("nothing was brought")
+}
+
 /// What is there, as lines for a shell.
 pub(crate) fn print() -> Result<()> {
     let real = meet();

@@ -63,17 +63,19 @@ impl Base {
     }
 
     /// Begins a transaction. A server that went away is waited for.
-    pub(crate) fn begin(&self, mode: Mode) -> Result<(), StoreError> {
+    pub(crate) fn begin(&self, mode: Mode) -> Result<Db<'_>, StoreError> {
         match self {
             Self::Lite { path, care, .. } => {
-                lite::begin(&self.db(), care, mode).map_err(|error| StoreError::told(path, &error))
+                lite::begin(&self.db(), care, mode).map_err(|error| StoreError::told(path, &error))?;
+                Ok(self.db())
             }
-            Self::Post(line) => line.begin(mode),
+            Self::Post(line) => line.begin(mode).map(|at_ms| self.db().begun(at_ms)),
         }
     }
 
     /// Ends one.
     pub(crate) fn commit(&self, db: &Db<'_>) -> DbResult<()> {
+        db.write_out()?;
         match self {
             Self::Lite { .. } => db.execute("COMMIT", &[]).map(drop),
             Self::Post(line) => line.commit(db.told()),

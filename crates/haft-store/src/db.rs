@@ -4,10 +4,11 @@
 //! filled, how a transaction begins, and how somebody learns what others have written.
 
 use crate::host::Me;
+use crate::pending::Pending;
 use crate::topic::{Topic, Topics};
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{self, RefCell};
 use std::collections::HashMap;
 
 /// Why the database did not do what a job asked.
@@ -58,7 +59,13 @@ pub enum Kind {
 pub struct Db<'d> {
     side: Side<'d>,
     /// What those who wait are to hear of once it is committed.
-    told: std::cell::Cell<Topics>,
+    told: cell::Cell<Topics>,
+    /// When it began, by a server's clock.
+    began_ms: cell::Cell<Option<i64>>,
+    /// What it has still to write.
+    pending: RefCell<Pending>,
+    /// Whether it may be undone and done again more carefully, should something not be as it was thought.
+    hurried: cell::Cell<bool>,
 }
 
 enum Side<'d> {
@@ -97,6 +104,15 @@ impl Server {
         self.noting(done)
     }
 
+    /// The same; gives what the last of them says first.
+    pub(crate) fn ask(&mut self, sql: &str) -> DbResult<Option<String>> {
+        use postgres::SimpleQueryMessage::Row;
+        let said = self.client.simple_query(sql);
+        let said = self.noting(said)?;
+        let last = said.iter().rev().find_map(|one| if let Row(row) = one { row.get(0) } else { None });
+        Ok(last.map(str::to_owned))
+    }
+
     /// A statement, prepared once for each text. Texts are written here, so there are not many.
     fn prepared(&mut self, sql: &str) -> Result<postgres::Statement, postgres::Error> {
         if let Some(known) = self.prepared.get(sql) {
@@ -110,11 +126,50 @@ impl Server {
 
 impl<'d> Db<'d> {
     pub(crate) fn lite(connection: &'d rusqlite::Connection) -> Self {
-        Self { side: Side::Lite(connection), told: std::cell::Cell::default() }
+        Self::new(Side::Lite(connection))
     }
 
     pub(crate) fn post(server: &'d RefCell<Server>) -> Self {
-        Self { side: Side::Post(server), told: std::cell::Cell::default() }
+        Self::new(Side::Post(server))
+    }
+
+    fn new(side: Side<'d>) -> Self {
+        let (told, began_ms, hurried) = (cell::Cell::default(), cell::Cell::default(), cell::Cell::default());
+        Self { side, told, began_ms, pending: RefCell::default(), hurried }
+    }
+
+    /// The same, begun then.
+    pub(crate) fn begun(self, at_ms: Option<i64>) -> Self {
+        self.began_ms.set(at_ms);
+        self
+    }
+
+    /// From now on, whatever is not as it was thought may undo all of it.
+    pub(crate) fn hurry(&self) {
+        self.hurried.set(true);
+    }
+
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.hurried.get()
+    }
+
+    /// Keeps something to be written with more of its kind.
+    pub(crate) fn keep<T>(&self, put: impl FnOnce(&mut Pending) -> T) -> T {
+        put(&mut self.pending.borrow_mut())
+    }
+
+    /// Writes what was kept. What follows from it may be kept in its turn.
+    pub(crate) fn write_out(&self) -> DbResult<()> {
+        while !self.pending.borrow().is_empty() {
+            let pending = self.pending.borrow_mut().take();
+            pending.write(self)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what was kept: it is undone.
+    pub(crate) fn forget(&self) {
+        self.pending.replace(Pending::default());
     }
 
     /// Says that something changes: whoever waits for it is woken when this is committed, in this process and, on a
@@ -157,13 +212,16 @@ impl<'d> Db<'d> {
             Side::Lite(_) => Ok(crate::now_ms()),
             Side::Post(_) => {
                 let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
-                self.one(sql, &[], |row| row.get(0))
+                let now = self.began_ms.get().map_or_else(|| self.one(sql, &[], |row| row.get(0)), Ok)?;
+                self.began_ms.set(Some(now));
+                Ok(now)
             }
         }
     }
 
     /// Runs a statement, and says how many rows it touched.
     pub fn execute(&self, sql: &str, cells: &[Cell<'_>]) -> DbResult<usize> {
+        self.write_out()?;
         match self.side {
             Side::Lite(connection) => Ok(connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(cells))?),
             Side::Post(server) => {
@@ -184,6 +242,7 @@ impl<'d> Db<'d> {
         cells: &[Cell<'_>],
         mut look: impl FnMut(&Row<'_>) -> DbResult<bool>,
     ) -> DbResult<()> {
+        self.write_out()?;
         match self.side {
             Side::Lite(connection) => {
                 let mut statement = connection.prepare_cached(sql)?;
@@ -243,6 +302,7 @@ impl<'d> Db<'d> {
 
     /// Several statements without parameters.
     pub fn batch(&self, sql: &str) -> DbResult<()> {
+        self.write_out()?;
         match self.side {
             Side::Lite(connection) => Ok(connection.execute_batch(sql)?),
             Side::Post(server) => server.borrow_mut().batch(sql),

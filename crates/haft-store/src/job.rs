@@ -42,9 +42,14 @@ impl Job {
         Self { mode, awaited, work: Box::new(Errand { deed, came: None, tell }) }
     }
 
-    /// Does it inside a transaction. False rolls this one back and leaves the others alone.
+    /// Does it inside a transaction, and writes what it kept. False if it failed, and is to be undone.
     pub(crate) fn attempt(&mut self, db: &Db<'_>, path: &Path) -> bool {
         self.work.attempt(db, path)
+    }
+
+    /// Whether it can be done as often as it takes.
+    pub(crate) fn is_for_again(&self) -> bool {
+        self.work.is_for_again()
     }
 
     pub(crate) fn can_be_done_again(&self) -> bool {
@@ -60,6 +65,7 @@ impl Job {
 trait Work: Send {
     fn attempt(&mut self, db: &Db<'_>, path: &Path) -> bool;
     fn can_be_done_again(&self) -> bool;
+    fn is_for_again(&self) -> bool;
     fn tell(self: Box<Self>, done: Result<(), StoreError>);
 }
 
@@ -75,12 +81,22 @@ impl<T: Send, F: FnOnce(Result<T, StoreError>) + Send> Work for Errand<T, F> {
             Deed::Once(job) => job.take().map(|job| job(db)),
             Deed::Again(job) => Some(job(db)),
         };
+        // Where each stands for itself, so does what it kept to write.
+        let came = if db.is_hurried() {
+            came
+        } else {
+            came.map(|came| came.and_then(|value| db.write_out().map(|()| value)))
+        };
         self.came = came.map(|came| came.map_err(|error| StoreError::told(path, &error)));
         matches!(self.came, Some(Ok(_)))
     }
 
     fn can_be_done_again(&self) -> bool {
         matches!(self.deed, Deed::Again(_) | Deed::Once(Some(_)))
+    }
+
+    fn is_for_again(&self) -> bool {
+        matches!(self.deed, Deed::Again(_))
     }
 
     fn tell(self: Box<Self>, done: Result<(), StoreError>) {

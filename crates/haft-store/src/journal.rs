@@ -1,12 +1,14 @@
 //! The audit log: numbered records, each hashed over the one before, and the calls that are still open.
 
 use crate::cells;
-use crate::db::{Db, DbError, DbResult, Kind, Row};
+use crate::db::{Db, DbError, DbResult, Row};
+use crate::pending::{Linked, Opened};
 use crate::{Mode, Store, StoreError, Topic, host, now_ms};
 use haft_core::CallId;
 use haft_core::record::{self, Digest, link};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
 
 /// What is to be recorded.
 #[derive(Debug, Clone)]
@@ -108,24 +110,17 @@ pub struct Unclosed {
 
 /// Adds a record inside a transaction.
 pub(crate) fn append(db: &Db<'_>, entry: &Entry) -> DbResult<Head> {
-    let last = head(db)?;
+    let last = match db.keep(|pending| pending.end) {
+        Some(known) => known,
+        None => head(db)?,
+    };
     let (seq, text) = (last.seq + 1, entry.text());
-    let hash = link(&last.hash, seq, &text);
-    match db.kind() {
-        Kind::Lite => {
-            db.execute("INSERT INTO journal (seq, text, hash) VALUES (?1, ?2, ?3)", cells![seq, &text, hash.as_bytes()])
-        }
-        // A server has no computed columns that can be trusted with any text; [`verify`] compares them.
-        Kind::Post => {
-            let sql = "INSERT INTO journal (seq, text, hash, call_id, kind, session, writer)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-            let session = entry.fields.get("session").and_then(Value::as_str);
-            let call = entry.subject();
-            db.execute(sql, cells![seq, &text, hash.as_bytes(), call, entry.kind.as_str(), session, db.writer()])
-        }
-    }?;
+    let head = Head { seq, hash: link(&last.hash, seq, &text) };
+    let session = entry.fields.get("session").and_then(Value::as_str).map(str::to_owned);
+    let call = entry.subject().map(str::to_owned);
+    db.keep(|pending| pending.record(Linked { head, text, call, kind: entry.kind.as_str(), session }));
     db.notify(Topic::Records);
-    Ok(Head { seq, hash })
+    Ok(head)
 }
 
 /// A row of number, hash and text.
@@ -158,13 +153,10 @@ impl Store {
     pub async fn open_call(&self, id: &CallId, tool: &str, entry: Entry) -> Result<(), StoreError> {
         let (id, tool) = (id.clone(), tool.to_owned());
         self.insist(Mode::Durable, move |db| {
-            crate::work::still_mine(db, &id)?;
             append(db, &entry)?;
             let (pid, born) = myself();
-            db.execute(
-                "INSERT INTO open_calls (call_id, tool, at_ms, pid, born, process) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                cells![id.as_str(), tool, now_ms(), pid, born, db.process()],
-            )?;
+            let opened = Opened { call: id.clone(), tool: tool.clone(), at_ms: now_ms(), pid, born };
+            db.keep(|pending| pending.open(opened));
             Ok(())
         })
         .await
@@ -185,7 +177,7 @@ impl Store {
         let id = id.clone();
         self.later(move |db| {
             append(db, &entry)?;
-            db.execute("DELETE FROM open_calls WHERE call_id = ?1", cells![id.as_str()])?;
+            db.keep(|pending| pending.close(id.clone()));
             Ok(())
         });
     }
@@ -299,8 +291,11 @@ fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {
 
 /// This process, told apart from any later one that gets the same number.
 pub fn myself() -> (i64, String) {
+    static KNOWN: OnceLock<(i64, String)> = OnceLock::new();
     let pid = i64::from(std::process::id());
-    (pid, birth(pid).unwrap_or_default())
+    let look = || (pid, birth(pid).unwrap_or_default());
+    let known = KNOWN.get_or_init(look);
+    if known.0 == pid { known.clone() } else { look() }
 }
 
 /// Whether that process still lives.

@@ -22,6 +22,7 @@ mod listen;
 mod lite;
 mod memory;
 mod migrate;
+mod pending;
 mod pins;
 mod post;
 mod proposals;

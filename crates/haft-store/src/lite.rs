@@ -77,6 +77,7 @@ pub(crate) fn shorten(connection: &Connection, path: &Path, erased: bool) {
 
 /// Begins a transaction. `care` is how carefully the file is written just now: saying it again costs as much as a write.
 pub(crate) fn begin(db: &Db<'_>, care: &Cell<Mode>, mode: Mode) -> DbResult<()> {
+    let mode = if mode == Mode::Claim { Mode::Write } else { mode };
     if mode == Mode::Read {
         return db.execute("BEGIN", &[]).map(drop);
     }

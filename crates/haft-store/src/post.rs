@@ -160,12 +160,17 @@ pub(crate) enum Fate {
 }
 
 impl Line {
-    /// Begins a transaction, on a new connection if the old one is gone.
-    pub(crate) fn begin(&self, mode: Mode) -> Result<(), StoreError> {
+    /// Begins a transaction, on a new connection if the old one is gone. Says when that was, by the server's clock, if it
+    /// was asked.
+    pub(crate) fn begin(&self, mode: Mode) -> Result<Option<i64>, StoreError> {
         let begin = self.opening(mode);
         let until = Instant::now() + PATIENCE;
         loop {
-            let Err(error) = self.server.borrow_mut().batch(&begin) else { return Ok(()) };
+            let begun = self.server.borrow_mut().ask(&begin);
+            let error = match begun {
+                Ok(at_ms) => return Ok(at_ms.and_then(|text| text.parse().ok())),
+                Err(error) => error,
+            };
             if !self.is_lost() {
                 // Whatever was begun must not be gone on with.
                 let _ = self.server.borrow_mut().batch("ROLLBACK");
@@ -184,9 +189,10 @@ impl Line {
         }
         self.mark.set(self.mark.get() + 1);
         let alive = self.server.borrow().me.alive(self.mark.get());
-        // Every commit waits for the server's disk: what it has not written it forgets when it crashes, and others would
-        // have seen it.
-        format!("BEGIN; SELECT pg_advisory_xact_lock({WRITING}); {alive}")
+        // A commit waits for the server's disk: what it has not written it forgets when it crashes, and others would have
+        // seen it. A claim need not: what is done because of it is written after it, and so never without it.
+        let care = if mode == Mode::Claim { "SET LOCAL synchronous_commit = off; " } else { "" };
+        format!("BEGIN; {care}SELECT pg_advisory_xact_lock({WRITING}); {alive} RETURNING seen_ms")
     }
 
     /// Ends a transaction, and tells others what it changed.

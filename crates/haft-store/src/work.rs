@@ -9,21 +9,24 @@
 //! call whose worker died is in the log.
 
 mod claim;
+mod done;
 mod end;
 mod look;
 mod pipelines;
 mod workers;
 
 pub use claim::{Claim, Claimed, TakenOver};
+pub(crate) use done::{Done, finish_all};
 pub use end::{End, Settle, Then};
 pub use look::{RunSeen, StepSeen};
 pub use pipelines::Stored;
 pub use workers::WorkerSeen;
 
 use crate::cells;
-use crate::db::{Db, DbError, DbResult};
+use crate::db::{Cell, Db, DbError, DbResult};
 use crate::migrate::Step as Format;
-use crate::{Mode, Store, StoreError, Topic};
+use crate::pending::in_rows;
+use crate::{Mode, Param, Store, StoreError, Topic};
 use haft_core::CallId;
 use haft_core::work::{Graph, OnFailure};
 use serde_json::Value;
@@ -180,34 +183,41 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     db.notify(Topic::Work);
     let bounded = "SELECT (width IS NOT NULL OR room IS NOT NULL) FROM runs WHERE id = ?1";
     let narrow: bool = db.one(bounded, cells![outermost], |row| row.get(0))?;
-    for (nr, (node, step)) in run.graph.nodes().iter().zip(&run.steps).enumerate() {
-        let (number, waits) = (number(nr), number(run.graph.needs(nr).len()));
-        let wait = i64::try_from(step.wait_ms).unwrap_or(i64::MAX / 2);
-        db.execute(
+    let nodes = run.graph.nodes().iter().zip(&run.steps).enumerate();
+    let steps: Vec<Vec<Cell<'_>>> = nodes
+        .map(|(nr, (node, step))| {
+            let waits = number(run.graph.needs(nr).len());
+            let wait = i64::try_from(step.wait_ms).unwrap_or(i64::MAX / 2);
+            let state = if waits == 0 { "ready" } else { "waiting" };
+            vec![
+                Cell::Text(run.id.as_str().into()),
+                Cell::Int(number(nr)),
+                node.id.cell(),
+                Cell::Text(state.into()),
+                Cell::Int(waits),
+                run.root.cell(),
+                step.label.cell(),
+                Cell::Text(word(node.on_failure).into()),
+                node.retries.cell(),
+                step.repeatable.cell(),
+                Cell::Int(narrow.into()),
+                Cell::Int(wait),
+                Cell::Int(now + wait),
+                Cell::Int(0),
+            ]
+        })
+        .collect();
+    in_rows(db, &steps, &[], |values| {
+        format!(
             "INSERT INTO steps (run, nr, id, state, missing, root, label, on_failure, retries, repeatable, narrow, wait_ms,
-             from_ms, attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0)",
-            cells![
-                run.id.as_str(),
-                number,
-                node.id,
-                if waits == 0 { "ready" } else { "waiting" },
-                waits,
-                run.root,
-                step.label,
-                word(node.on_failure),
-                node.retries,
-                step.repeatable,
-                narrow,
-                wait,
-                now + wait
-            ],
-        )?;
-        for need in run.graph.needs(nr) {
-            let edge = "INSERT INTO edges (run, nr, feeds) VALUES (?1, ?2, ?3)";
-            db.execute(edge, cells![run.id.as_str(), self::number(*need), number])?;
-        }
-    }
-    Ok(())
+             from_ms, attempt) VALUES {values}"
+        )
+    })?;
+    let needs = (0..steps.len()).flat_map(|nr| run.graph.needs(nr).iter().map(move |need| (*need, nr)));
+    let edges: Vec<Vec<Cell<'_>>> = needs
+        .map(|(need, nr)| vec![Cell::Text(run.id.as_str().into()), Cell::Int(number(need)), Cell::Int(number(nr))])
+        .collect();
+    in_rows(db, &edges, &[], |values| format!("INSERT INTO edges (run, nr, feeds) VALUES {values}")).map(drop)
 }
 
 /// How long a lease has to last yet for something to be begun.
@@ -216,20 +226,30 @@ const MOMENT_MS: i64 = 250;
 /// How the ids of runs begin, and so those of their steps' calls.
 pub const RUN_PREFIX: &str = "run-";
 
-/// Fails if a call is that of a step which was taken from its worker: a worker that was held up must not do what somebody
-/// else does by now. Asked in the transaction that writes the intent, so that there is nothing between the two.
-pub(crate) fn still_mine(db: &Db<'_>, call: &CallId) -> DbResult<()> {
-    if !call.as_str().starts_with(RUN_PREFIX) {
-        return Ok(());
-    }
-    // A lease that is over may be taken over any moment, and what is about to happen takes a moment, too.
-    let until = db.now_ms()? + MOMENT_MS;
+/// Whether a call is made for a step.
+pub(crate) fn is_a_steps(call: &CallId) -> bool {
+    call.as_str().starts_with(RUN_PREFIX)
+}
+
+/// How long the lease of a step has to last for something to be begun. One that is over may be taken over any moment, and
+/// what is about to happen takes a moment, too.
+pub(crate) fn lease_needed(db: &Db<'_>) -> DbResult<i64> {
+    Ok(db.now_ms()? + MOMENT_MS)
+}
+
+/// The step of a call was taken from its worker: one that was held up must not do what somebody else does by now. Whether it
+/// was is asked in the transaction that writes the intent, so that there is nothing between the two.
+pub(crate) fn given_away(calls: &str) -> DbError {
+    DbError::Odd(format!("the step of {calls} is given to another worker, so nothing was done here"))
+}
+
+fn still_mine(db: &Db<'_>, call: &CallId) -> DbResult<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM steps WHERE call_id = ?1
          AND (state = 'asking' OR (state = 'running' AND lease_ms > ?2)))";
-    if db.one(sql, cells![call.as_str(), until], |row| row.get(0))? {
+    if !is_a_steps(call) || db.one(sql, cells![call.as_str(), lease_needed(db)?], |row| row.get(0))? {
         return Ok(());
     }
-    Err(DbError::Odd(format!("the step of {call} is given to another worker, so nothing was done here")))
+    Err(given_away(call.as_str()))
 }
 
 fn number(value: usize) -> i64 {

@@ -29,6 +29,8 @@ const TRIES: usize = 8;
 pub enum Mode {
     /// It only looks.
     Read,
+    /// It writes who works on what. A server's crash may lose it, too: whatever is done because of it is written after it.
+    Claim,
     /// It writes; a power cut may lose it, a crash of the process may not.
     Write,
     /// It writes, and is on disk when it is acknowledged.
@@ -331,29 +333,55 @@ impl Desk {
         tell(batch, &Err(StoreError::Lost { path: self.path.clone() }));
     }
 
-    /// Runs a batch in one transaction, each job in its own savepoint. Returns what has to be done again.
-    fn attempt(&self, mut batch: Vec<Job>) -> Vec<Job> {
+    /// Runs a batch in one transaction. Returns what has to be done again.
+    fn attempt(&self, batch: Vec<Job>) -> Vec<Job> {
         if batch.is_empty() {
             return batch;
         }
+        // Most go well: then nothing is said between them. Should one fail, all of them are done anew, each by itself.
+        let can_be_undone = batch.iter().all(Job::is_for_again);
+        let way = if batch.len() == 1 || can_be_undone { Way::Together } else { Way::Apart };
+        match self.attempt_so(batch, way) {
+            Attempt::Over(again) => again,
+            Attempt::Failed(batch, _) if can_be_undone && way == Way::Together => match self.attempt_so(batch, Way::Apart) {
+                Attempt::Over(again) => again,
+                Attempt::Failed(batch, error) => {
+                    tell(batch, &Err(error));
+                    Vec::new()
+                }
+            },
+            Attempt::Failed(batch, error) => {
+                tell(batch, &Err(error));
+                Vec::new()
+            }
+        }
+    }
+
+    fn attempt_so(&self, mut batch: Vec<Job>, way: Way) -> Attempt {
         let fail = |error: DbError| StoreError::told(&self.path, &error);
         let mode = batch.iter().map(|job| job.mode).max().unwrap_or(Mode::Read);
-        if let Err(error) = self.base.begin(mode) {
-            tell(batch, &Err(error));
-            return Vec::new();
-        }
-        let db = self.base.db();
-        let done = batch.iter_mut().try_for_each(|job| self.in_savepoint(&db, job));
+        let db = match self.base.begin(mode) {
+            Ok(db) => db,
+            Err(error) => {
+                tell(batch, &Err(error));
+                return Attempt::Over(Vec::new());
+            }
+        };
+        let done = match way {
+            Way::Together => self.together(&db, &mut batch),
+            Way::Apart => batch.iter_mut().try_for_each(|job| self.in_savepoint(&db, job)),
+        };
         let done = done.and_then(|()| self.base.commit(&db)).map_err(fail);
         let Err(error) = done else {
             self.bell.ring(db.told());
             tell(batch, &Ok(()));
-            return Vec::new();
+            return Attempt::Over(Vec::new());
         };
         match self.base.fate(mode) {
             None => {
+                db.forget();
                 self.base.give_up();
-                tell(batch, &Err(error));
+                return Attempt::Failed(batch, error);
             }
             Some(Ok(Fate::Committed)) => {
                 self.bell.ring(db.told());
@@ -362,23 +390,52 @@ impl Desk {
             Some(Ok(Fate::Undone)) => {
                 let (again, once): (Vec<Job>, Vec<Job>) = batch.into_iter().partition(Job::can_be_done_again);
                 tell(once, &Err(StoreError::Lost { path: self.path.clone() }));
-                return again;
+                return Attempt::Over(again);
             }
             Some(Err(why)) => {
                 tell(batch, &Err(StoreError::Uncertain { path: self.path.clone(), why: why.to_string() }));
             }
         }
-        Vec::new()
+        Attempt::Over(Vec::new())
+    }
+
+    /// Runs jobs one after the other. The failure of one is that of all.
+    fn together(&self, db: &Db<'_>, batch: &mut [Job]) -> DbResult<()> {
+        db.hurry();
+        for job in batch {
+            if !job.attempt(db, &self.path) {
+                return Err(DbError::Odd("a job failed".to_owned()));
+            }
+        }
+        Ok(())
     }
 
     /// Runs one job so that its failure undoes only itself. An error here means the transaction is unusable.
     fn in_savepoint(&self, db: &Db<'_>, job: &mut Job) -> DbResult<()> {
         db.execute("SAVEPOINT job", &[])?;
         if !job.attempt(db, &self.path) {
+            db.forget();
             db.execute("ROLLBACK TO job", &[])?;
         }
         db.execute("RELEASE job", &[]).map(drop)
     }
+}
+
+/// How jobs share a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Nothing is between them, and what they write is written together.
+    Together,
+    /// Each can be undone by itself.
+    Apart,
+}
+
+/// What came of a batch.
+enum Attempt {
+    /// Everybody was told, but those that have to be done again.
+    Over(Vec<Job>),
+    /// Nothing of it was done.
+    Failed(Vec<Job>, StoreError),
 }
 
 fn tell(batch: Vec<Job>, done: &Result<(), StoreError>) {

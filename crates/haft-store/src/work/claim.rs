@@ -3,11 +3,14 @@
 use super::end::{self, End};
 use crate::cells;
 use crate::db::{Db, DbResult, Kind, Row};
-use crate::{Mode, Store, StoreError};
+use crate::{Mode, Store, StoreError, host};
 use haft_core::CallId;
 
 /// How many workers may be lost with a step before somebody looks at it.
 const LOST_MAX: u32 = 10;
+
+/// How long after a yes its call has begun, unless whoever was to make it is gone.
+const GIVEN_UP_MS: i64 = 120_000;
 
 /// Who wants steps, and which.
 #[derive(Debug, Clone)]
@@ -39,6 +42,8 @@ pub struct Claimed {
     pub attempt: u32,
     /// Under which id its call is made.
     pub call_id: String,
+    /// Whether it is just claimed, and its run is not bounded: then nothing has to be looked up at its end.
+    pub plain: bool,
 }
 
 /// What became of steps whose workers are gone.
@@ -52,14 +57,16 @@ pub struct TakenOver {
     pub asking: u32,
 }
 
-fn claimed(row: &Row<'_>) -> DbResult<Claimed> {
-    Ok(Claimed { run: row.get(0)?, nr: row.get(1)?, id: row.get(2)?, attempt: row.get(3)?, call_id: row.get(4)? })
+/// A row of run, number, name, attempt and call.
+pub(super) fn claimed(row: &Row<'_>) -> DbResult<Claimed> {
+    let (run, nr, id, attempt, call_id) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+    Ok(Claimed { run, nr, id, attempt, call_id, plain: false })
 }
 
 impl Store {
     /// Claims steps that may begin, those first that have waited longest.
     pub async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, StoreError> {
-        self.run(Mode::Write, move |db| {
+        self.insist(Mode::Claim, move |db| {
             let now = db.now_ms()?;
             let labels = format!(",{},", claim.labels.join(","));
             let locked = if db.kind() == Kind::Post { "FOR UPDATE SKIP LOCKED" } else { "" };
@@ -88,7 +95,7 @@ impl Store {
             let mut mine = Vec::with_capacity(found.len());
             for (step, narrow) in found {
                 if !narrow || has_room(db, &step)? {
-                    mine.push(step);
+                    mine.push(Claimed { plain: !narrow, ..step });
                 }
             }
             Ok(mine)
@@ -99,7 +106,7 @@ impl Store {
     /// Keeps a worker's steps its own, and says how many there are.
     pub async fn renew(&self, worker: &str, lease_ms: i64) -> Result<usize, StoreError> {
         let worker = worker.to_owned();
-        self.run(Mode::Write, move |db| {
+        self.insist(Mode::Claim, move |db| {
             let until = db.now_ms()? + lease_ms;
             db.execute("UPDATE steps SET lease_ms = ?2 WHERE worker = ?1 AND state = 'running'", cells![worker, until])
         })
@@ -144,22 +151,59 @@ impl Store {
             for (step, repeatable) in lost {
                 take(db, &step, repeatable, &mut taken)?;
             }
+            for (step, repeatable) in given_up(db, now)? {
+                take_approved(db, &step, repeatable, &mut taken)?;
+            }
             Ok(taken)
         })
         .await
     }
 }
 
+/// Steps that somebody said yes to, and whoever was to do them is gone.
+fn given_up(db: &Db<'_>, now: i64) -> DbResult<Vec<(Claimed, bool)>> {
+    let approved = db.all(
+        "SELECT steps.run, steps.nr, steps.id, steps.attempt, steps.call_id, steps.repeatable, open_calls.process,
+         open_calls.pid, open_calls.born FROM steps JOIN approvals ON approvals.id = steps.call_id
+         LEFT JOIN open_calls ON open_calls.call_id = steps.call_id
+         WHERE steps.state = 'asking' AND approvals.state = 'approved' AND approvals.decided_ms < ?1 LIMIT 256",
+        cells![now - GIVEN_UP_MS],
+        |row| {
+            let step = (claimed(row)?, row.get::<bool>(5)?);
+            Ok((step, row.get::<Option<String>>(6)?, row.get::<Option<i64>>(7)?, row.get::<Option<String>>(8)?))
+        },
+    )?;
+    let mut gone = Vec::new();
+    for (step, process, pid, born) in approved {
+        let lives = match (process, pid, born) {
+            (Some(process), Some(pid), Some(born)) => host::lives(db, &process, pid, &born)?,
+            _ => false,
+        };
+        if !lives {
+            gone.push(step);
+        }
+    }
+    Ok(gone)
+}
+
+fn kinds(db: &Db<'_>, step: &Claimed) -> DbResult<Vec<String>> {
+    db.all("SELECT kind FROM journal WHERE call_id = ?1", cells![step.call_id], |row| row.get(0))
+}
+
 fn take(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut TakenOver) -> DbResult<()> {
-    let kinds: Vec<String> =
-        db.all("SELECT kind FROM journal WHERE call_id = ?1", cells![step.call_id], |row| row.get(0))?;
     let asked: bool =
         db.one("SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1)", cells![step.call_id], |row| row.get(0))?;
-    let begun = kinds.iter().any(|kind| kind == "intent");
-    if asked && !begun {
+    if asked && !kinds(db, step)?.iter().any(|kind| kind == "intent") {
         taken.asking += 1;
         return end::leave(db, step, "asking", None);
     }
+    take_approved(db, step, repeatable, taken)
+}
+
+/// A step that nobody has to be asked about any more.
+fn take_approved(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut TakenOver) -> DbResult<()> {
+    let kinds = kinds(db, step)?;
+    let begun = kinds.iter().any(|kind| kind == "intent");
     if (!begun || repeatable) && step.attempt < LOST_MAX {
         taken.again += 1;
         return put_back(db, step);

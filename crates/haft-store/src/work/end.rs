@@ -1,6 +1,7 @@
 //! What follows from a step's end: what may begin, what is skipped, whether the run is over. All of it happens with the end.
 
-use super::claim::Claimed;
+use super::claim::{Claimed, claimed};
+use super::done::Done;
 use crate::cells;
 use crate::db::{Db, DbResult};
 use crate::journal::append;
@@ -62,7 +63,14 @@ pub enum Settle {
 impl Store {
     /// Notes how an attempt ended, and everything that follows from it.
     pub async fn end_step(&self, step: Claimed, end: End) -> Result<Then, StoreError> {
-        self.insist(Mode::Write, move |db| note(db, &step, &end)).await
+        self.insist(Mode::Write, move |db| match &end {
+            End::Done(gave) if step.plain && db.is_hurried() => {
+                db.keep(|pending| pending.finish(Done::new(&step, gave)));
+                Ok(Then::On)
+            }
+            _ => note(db, &step, &end),
+        })
+        .await
     }
 
     /// Ends a run that somebody does not want any more, with all that is in it. Says whether it was under way.
@@ -100,15 +108,7 @@ impl Store {
         self.run(Mode::Durable, move |db| {
             let sql =
                 "SELECT run, nr, id, attempt, call_id FROM steps WHERE run = ?1 AND id = ?2 AND state = 'uncertain'";
-            let found = db.first(sql, cells![run, step], |row| {
-                Ok(Claimed {
-                    run: row.get(0)?,
-                    nr: row.get(1)?,
-                    id: row.get(2)?,
-                    attempt: row.get(3)?,
-                    call_id: row.get(4)?,
-                })
-            })?;
+            let found = db.first(sql, cells![run, step], claimed)?;
             let Some(found) = found else { return Ok(false) };
             let said = |success: bool| {
                 let words = format!("{by} said that it {}", if success { "happened" } else { "did not happen" });
@@ -127,45 +127,63 @@ impl Store {
         .await
     }
 
-    /// Takes up a run again that is over: what failed or was skipped, and nothing else. Says how many steps those are.
+    /// Takes up a run again that is over, with what is in it: what failed or was skipped, and nothing else. Says how many
+    /// steps those are.
     pub async fn run_again(&self, run: &str) -> Result<usize, StoreError> {
         let run = run.to_owned();
-        self.run(Mode::Durable, move |db| {
-            let over = "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND state <> 'running')";
-            if !db.one(over, cells![run], |row| row.get::<bool>(0))? {
-                return Ok(0);
-            }
+        self.insist(Mode::Durable, move |db| {
             // What may have happened is settled by a person before anything goes on.
-            let open = "SELECT EXISTS (SELECT 1 FROM steps WHERE run = ?1 AND state IN ('uncertain', 'running'))";
+            let open = "SELECT EXISTS (SELECT 1 FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?1)
+                 AND state IN ('uncertain', 'running'))";
             if db.one(open, cells![run], |row| row.get::<bool>(0))? {
                 return Ok(0);
             }
-            let now = db.now_ms()?;
-            let again = db.execute(
-                "UPDATE steps SET state = 'waiting', outcome = NULL, ended_ms = NULL, retries = retries + attempt, from_ms = ?2
-                 WHERE run = ?1 AND state IN ('failed', 'skipped')",
-                cells![run, now],
-            )?;
-            if again == 0 {
-                return Ok(0);
-            }
-            db.notify(Topic::Work);
-            db.execute(
-                "UPDATE steps SET missing = (SELECT count(*) FROM edges JOIN steps AS before
-                     ON before.run = edges.run AND before.nr = edges.nr
-                     WHERE edges.run = steps.run AND edges.feeds = steps.nr AND before.state <> 'done')
-                 WHERE run = ?1 AND state = 'waiting'",
-                cells![run],
-            )?;
-            db.execute("UPDATE steps SET state = 'ready' WHERE run = ?1 AND state = 'waiting' AND missing = 0", cells![run])?;
-            db.execute(
-                "UPDATE runs SET state = 'running', ended_ms = NULL, why = NULL, until_ms = NULL, unsettled = ?2 WHERE id = ?1",
-                cells![run, super::number(again)],
-            )?;
-            Ok(again)
+            take_up(db, &run)
         })
         .await
     }
+}
+
+/// Takes up a run that is over, and those in it that did not come to a good end.
+fn take_up(db: &Db<'_>, run: &str) -> DbResult<usize> {
+    let over = "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND state <> 'running')";
+    if !db.one(over, cells![run], |row| row.get::<bool>(0))? {
+        return Ok(0);
+    }
+    let again = db.execute(
+        "UPDATE steps SET state = 'waiting', outcome = NULL, ended_ms = NULL, retries = retries + attempt, from_ms = ?2
+         WHERE run = ?1 AND state IN ('failed', 'skipped')",
+        cells![run, db.now_ms()?],
+    )?;
+    if again == 0 {
+        return Ok(0);
+    }
+    db.notify(Topic::Work);
+    db.execute(
+        "UPDATE steps SET missing = (SELECT count(*) FROM edges JOIN steps AS before
+             ON before.run = edges.run AND before.nr = edges.nr
+             WHERE edges.run = steps.run AND edges.feeds = steps.nr AND before.state <> 'done')
+         WHERE run = ?1 AND state = 'waiting'",
+        cells![run],
+    )?;
+    db.execute("UPDATE steps SET state = 'ready' WHERE run = ?1 AND state = 'waiting' AND missing = 0", cells![run])?;
+    db.execute(
+        "UPDATE runs SET state = 'running', ended_ms = NULL, why = NULL, until_ms = NULL, unsettled = ?2 WHERE id = ?1",
+        cells![run, super::number(again)],
+    )?;
+    let inner: Vec<(String, i64)> = db.all(
+        "SELECT runs.id, runs.above_nr FROM runs JOIN steps ON steps.run = runs.above AND steps.nr = runs.above_nr
+         WHERE runs.above = ?1 AND steps.state = 'ready'",
+        cells![run],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    for (inner, nr) in inner {
+        if take_up(db, &inner)? > 0 {
+            let sql = "UPDATE steps SET state = 'nested' WHERE run = ?1 AND nr = ?2";
+            db.execute(sql, cells![run, nr])?;
+        }
+    }
+    Ok(again)
 }
 
 /// Notes an end. Only what is still this attempt's is touched.
@@ -188,6 +206,10 @@ pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
         End::Again { .. } if stopped => settle(db, step, "skipped", None).map(|()| Then::On),
         End::Again { from_ms, counts } => again(db, step, *from_ms, *counts).map(|()| Then::Again),
         End::Failed(outcome) if !stopped && i64::from(step.attempt) <= retries && may_retry(outcome, repeatable) => {
+            // A step that is a run of its own is tried again by taking that up.
+            if take_up(db, &format!("{}-{}", step.run, step.nr))? > 0 {
+                return leave(db, step, "nested", None).map(|()| Then::Again);
+            }
             let pause = PAUSE_MS.0.saturating_mul(1 << step.attempt.saturating_sub(1).min(16)).min(PAUSE_MS.1);
             let from_ms = db.now_ms()? + pause;
             again(db, step, from_ms, true).map(|()| Then::Again)
@@ -263,7 +285,7 @@ fn settle(db: &Db<'_>, step: &Claimed, state: &str, outcome: Option<&Value>) -> 
 }
 
 /// The run is over, and the step goes on that it is in another run.
-fn finish(db: &Db<'_>, run: &str, now: i64) -> DbResult<()> {
+pub(super) fn finish(db: &Db<'_>, run: &str, now: i64) -> DbResult<()> {
     let above = db.first(
         "UPDATE runs SET ended_ms = ?2, state = CASE WHEN EXISTS (
              SELECT 1 FROM steps WHERE run = ?1 AND state = 'failed' AND on_failure = 'stop') THEN 'failed' ELSE 'done' END

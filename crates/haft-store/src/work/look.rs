@@ -1,6 +1,6 @@
 //! What is known of runs and their steps.
 
-use super::claim::Claimed;
+use super::claim::{Claimed, claimed};
 use crate::cells;
 use crate::db::{DbResult, Row};
 use crate::{Mode, Store, StoreError};
@@ -171,14 +171,7 @@ impl Store {
                  WHERE steps.state = 'asking' AND steps.root = ?1 AND approvals.state IN ('done', 'rejected') LIMIT 256",
                 cells![root],
                 |row| {
-                    let step = Claimed {
-                        run: row.get(0)?,
-                        nr: row.get(1)?,
-                        id: row.get(2)?,
-                        attempt: row.get(3)?,
-                        call_id: row.get(4)?,
-                    };
-                    Ok((step, row.get::<Option<String>>(5)?.map(|text| json(&text))))
+                    Ok((claimed(row)?, row.get::<Option<String>>(5)?.map(|text| json(&text))))
                 },
             )
         })

@@ -5,7 +5,7 @@ use haft_core::CallId;
 use haft_core::work::run::{Ended, Run, State, Then as Means};
 use haft_core::work::{Graph, Node, OnFailure};
 use haft_store::work::{Above, Claim, Claimed, End, NewRun, NewStep, Room, Settle, Then};
-use haft_store::{Entry, Store};
+use haft_store::{Entry, Mode, Store, cells};
 use serde_json::json;
 
 const ROOT: &str = "/project";
@@ -415,4 +415,106 @@ fn the_store_keeps_the_order_that_is_decided_elsewhere() {
         assert_eq!(got, expected, "story {story}");
         assert_ne!(state(&scene.store, &id), "running");
     }
+}
+
+#[test]
+fn many_ends_at_once_are_as_good_as_one_after_the_other() {
+    let scene = Scene::new();
+    let mut nodes: Vec<Node> = (0..90).map(|at| node(&format!("s{at}"), &[])).collect();
+    let names: Vec<String> = nodes.iter().map(|node| node.id.clone()).collect();
+    nodes.push(node("last", &names.iter().map(String::as_str).collect::<Vec<_>>()));
+    wait(scene.store.start_run(planned("run-1", nodes))).unwrap();
+    let claimed = claim(&scene.store, "one");
+    assert_eq!(claimed.len(), 90);
+    // One of them is somebody else's by now: it alone is lost, whatever it came with.
+    let stale = Claimed { attempt: 7, ..claimed[5].clone() };
+    let ends = claimed.iter().enumerate().map(|(at, step)| {
+        let step = if at == 5 { stale.clone() } else { step.clone() };
+        scene.store.end_step(step, End::Done(json!({"success": true, "output": at})))
+    });
+    let came: Vec<Then> = wait(futures_util::future::join_all(ends)).into_iter().map(Result::unwrap).collect();
+    assert_eq!(came.iter().filter(|then| **then == Then::Lost).count(), 1);
+    assert_eq!(came[5], Then::Lost);
+    let seen = wait(scene.store.steps("run-1")).unwrap();
+    assert_eq!((seen[5].state.as_str(), seen[90].state.as_str()), ("running", "waiting"));
+    assert_eq!(seen[89].outcome.as_ref().unwrap()["output"], 89, "each has what it gave");
+    assert_eq!(wait(scene.store.run_seen("run-1")).unwrap().unwrap().unsettled, 2);
+    end(&scene.store, &claimed[5], good());
+    let last = claim(&scene.store, "two");
+    assert_eq!(ids(&last), ["last"]);
+    end(&scene.store, &last[0], good());
+    assert_eq!(state(&scene.store, "run-1"), "done");
+    assert!(wait(scene.store.verify(None)).unwrap().is_ok());
+}
+
+#[test]
+fn a_call_of_a_step_that_was_given_away_is_not_begun_and_harms_no_other() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[]), node("b", &[])]))).unwrap();
+    let claimed = claim(&scene.store, "one");
+    wait(scene.store.leave_step(claimed[0].clone())).unwrap();
+    let open = |step: &Claimed| {
+        let call = step.call().unwrap();
+        let entry = Entry::new(haft_core::record::Kind::Intent).call(&call);
+        let store = scene.store.clone();
+        async move { store.open_call(&call, "file.write", entry).await }
+    };
+    let (gone, kept) = wait(async { futures_util::join!(open(&claimed[0]), open(&claimed[1])) });
+    assert!(gone.unwrap_err().to_string().contains("given to another worker"));
+    kept.unwrap();
+    let intents = wait(scene.store.records(0, 100, None)).unwrap();
+    let calls: Vec<&str> = intents.iter().filter_map(|record| record.body["call"].as_str()).collect();
+    assert_eq!(calls, [claimed[1].call_id.as_str()], "and what was not begun is not in the log");
+    assert!(wait(scene.store.verify(None)).unwrap().is_ok());
+}
+
+#[test]
+fn a_yes_whose_process_is_gone_is_asked_again_or_is_uncertain() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[]), node("b", &[])]))).unwrap();
+    let claimed = claim(&scene.store, "one");
+    for step in &claimed {
+        end(&scene.store, step, End::Asking);
+        let call = step.call_id.clone();
+        let yes = "INSERT INTO approvals (id, state, tool, preview, reason, root, basis, asked_ms, decided_ms, decided_by)
+             VALUES (?1, 'approved', 'file.write', '', '', '/project', '', 0, 0, 'me')";
+        wait(scene.store.run(Mode::Write, move |db| db.execute(yes, cells![call]))).unwrap();
+    }
+    let call = claimed[1].call().unwrap();
+    let intent = Entry::new(haft_core::record::Kind::Intent).call(&call);
+    wait(scene.store.record(intent, Mode::Durable)).unwrap();
+    let taken = wait(scene.store.take_over()).unwrap();
+    assert_eq!((taken.again, taken.uncertain), (1, 1));
+    assert_eq!(states(&scene.store, "run-1"), [("a".into(), "ready".into()), ("b".into(), "uncertain".into())]);
+    // Whoever said yes and comes back after all does nothing.
+    let late = claimed[0].call().unwrap();
+    let entry = Entry::new(haft_core::record::Kind::Intent).call(&late);
+    assert!(wait(scene.store.open_call(&late, "file.write", entry)).is_err());
+}
+
+#[test]
+fn a_retry_takes_up_what_failed_inside() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("outer", &[])]))).unwrap();
+    let outer = claim(&scene.store, "one").remove(0);
+    let inner = NewRun {
+        above: Some(Above { run: "run-1".to_owned(), nr: 0 }),
+        ..planned("run-1-0", vec![node("good", &[]), node("bad", &["good"])])
+    };
+    wait(scene.store.start_run(inner)).unwrap();
+    end(&scene.store, &outer, End::Nested);
+    end(&scene.store, &claim(&scene.store, "one")[0], good());
+    end(&scene.store, &claim(&scene.store, "one")[0], bad());
+    end(&scene.store, &claim(&scene.store, "one")[0], bad());
+    assert_eq!((state(&scene.store, "run-1").as_str(), state(&scene.store, "run-1-0").as_str()), ("failed", "failed"));
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 1);
+    assert_eq!(states(&scene.store, "run-1"), [("outer".to_owned(), "nested".to_owned())]);
+    let again = claim(&scene.store, "two");
+    assert_eq!(ids(&again), ["bad"], "and nothing else");
+    end(&scene.store, &again[0], good());
+    assert_eq!(state(&scene.store, "run-1-0"), "done");
+    let outer = claim(&scene.store, "two");
+    assert_eq!(ids(&outer), ["outer"]);
+    end(&scene.store, &outer[0], good());
+    assert_eq!(state(&scene.store, "run-1"), "done");
 }
