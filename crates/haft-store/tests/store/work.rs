@@ -459,7 +459,7 @@ fn a_call_of_a_step_that_was_given_away_is_not_begun_and_harms_no_other() {
         let store = scene.store.clone();
         async move { store.open_call(&call, "file.write", entry).await }
     };
-    let (gone, kept) = wait(async { futures_util::join!(open(&claimed[0]), open(&claimed[1])) });
+    let (gone, kept) = wait(futures_util::future::join(open(&claimed[0]), open(&claimed[1])));
     assert!(gone.unwrap_err().to_string().contains("given to another worker"));
     kept.unwrap();
     let intents = wait(scene.store.records(0, 100, None)).unwrap();
