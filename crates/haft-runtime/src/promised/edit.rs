@@ -85,10 +85,13 @@ pub async fn edit(
 
 /// Where it stands from now on.
 fn stand(task: &mut Task, status: TaskStatus, now_ms: i64) {
+    if status == TaskStatus::Waiting {
+        return task.hold();
+    }
     task.status = status;
     task.standing.closed_ms = status.closed().then_some(now_ms);
     if status == TaskStatus::Failed {
-        (task.standing.next_ms, task.standing.then_ms) = (None, None);
+        (task.standing.next_ms, task.standing.then_ms, task.standing.waits_for) = (None, None, None);
     }
 }
 
@@ -125,7 +128,7 @@ fn changed(mut task: Task, wanted: &Edit, local: &TimeZone, now_ms: i64) -> Resu
         None => None,
     };
     replan(&mut task, wanted, now_ms)?;
-    if status == Some(TaskStatus::Pending) && task.status.closed() {
+    if status == Some(TaskStatus::Pending) && (task.status.closed() || task.is_held()) {
         task.standing.next_ms = schedule(&task)?.and_then(|schedule| schedule.next(now_ms));
     }
     if wanted.run_now {

@@ -142,7 +142,7 @@ fn list() -> ToolSpec {
 fn update() -> ToolSpec {
     declare(
         "task.update",
-        "Change a task. Completing or cancelling it does the same to its parts; pending opens it again.",
+        "Change a task. Completing or cancelling it does the same to its parts; waiting puts it off, pending opens it again.",
     )
     .hint("todo complete done cancel reschedule")
     .input(json!({
