@@ -2,10 +2,10 @@
 
 use super::find::find;
 use super::make::{clean, read, tags, title};
-use super::{schedule, zone};
+use super::{given, schedule};
 use crate::store_error;
 use haft_core::CallError;
-use haft_core::schedule::{Missed, Schedule, due};
+use haft_core::schedule::{Missed, due};
 use haft_store::Store;
 use haft_store::tasks::{Priority, Task, TaskKind, TaskStatus};
 use jiff::tz::TimeZone;
@@ -163,7 +163,7 @@ fn replan(task: &mut Task, wanted: &Edit, now_ms: i64) -> Result<(), CallError> 
     }
     task.promise.since_ms = now_ms;
     task.standing.next_ms = match &task.promise.schedule {
-        Some(text) => Schedule::read(text, task.promise.zone.as_deref(), now_ms, &zone)?.next(now_ms),
+        Some(text) => given(text, task.promise.zone.as_deref(), now_ms)?.next(now_ms),
         None => None,
     };
     task.kind = match (task.kind, &task.promise.schedule) {

@@ -183,6 +183,7 @@ async fn run_create(scene: &Scene) -> Result<Reply, CallError> {
         root: root(scene),
         caller: scene.call().caller.clone(),
         zone: TimeZone::system(),
+        person: false,
         wary: heard.iter().any(|(source, _)| source.label == Label::Flagged),
     };
     let (task, notes) = promised::make(scene.store(), wanted, &who, now_ms()).await?;

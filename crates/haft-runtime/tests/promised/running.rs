@@ -47,7 +47,8 @@ impl Stage {
     async fn hand(&self, edit: impl FnOnce(&mut Wanted)) -> Task {
         let mut wanted = Wanted { title: "A task".to_owned(), assignee: Some("haft".to_owned()), ..Wanted::default() };
         edit(&mut wanted);
-        let who = Who { root: self.root.clone(), caller: Caller::default(), zone: TimeZone::UTC, wary: false };
+        let (root, caller) = (self.root.clone(), Caller::default());
+        let who = Who { root, caller, zone: TimeZone::UTC, person: false, wary: false };
         make(self.store(), wanted, &who, at(NOW)).await.unwrap().0
     }
 
