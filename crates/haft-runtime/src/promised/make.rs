@@ -3,6 +3,7 @@
 use super::find::{find, places};
 use super::{given, step};
 use crate::{chance, store_error};
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
 use haft_core::schedule::{Missed, due};
@@ -93,8 +94,15 @@ pub struct Who {
     pub zone: TimeZone,
     /// Whether it is a person at the command line, and not an agent.
     pub person: bool,
+    /// Where what they have heard came from. The task's calls are decided as if they had heard it, too.
+    pub labels: Vec<Label>,
+}
+
+impl Who {
     /// Whether they have heard what looks like an attack. Then each call of the task is asked about.
-    pub wary: bool,
+    fn wary(&self) -> bool {
+        self.labels.contains(&Label::Flagged)
+    }
 }
 
 /// Makes a task and keeps it. What was understood differently than it was said is told beside it.
@@ -185,7 +193,7 @@ fn promised(
         }
         None => Missed::default(),
     };
-    let autonomy = match (who.wary, autonomy(wanted.autonomy.as_deref())?) {
+    let autonomy = match (who.wary(), autonomy(wanted.autonomy.as_deref())?) {
         (true, _) => {
             notes.push(
                 "this conversation has heard what looks like an attack: what its calls write or run is asked"
@@ -203,7 +211,7 @@ fn promised(
         missed,
         retries: wanted.retries.unwrap_or(RETRIES).min(10),
         assignee: wanted.assignee.clone(),
-        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), autonomy },
+        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), autonomy, labels: who.labels.clone() },
     })
 }
 

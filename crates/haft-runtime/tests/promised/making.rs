@@ -3,6 +3,7 @@
 use crate::{Ground, Scene, at, who};
 use haft_core::CallError;
 use haft_core::ErrorKind;
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_runtime::promised::{Does, Edit, Query, Wanted, Who, does, edit, find, list, make, told};
 use haft_store::tasks::{Ended, Task, TaskKind, TaskStatus};
@@ -138,10 +139,11 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
 #[tokio::test]
 async fn a_conversation_that_heard_an_attack_makes_tasks_that_ask() {
     let scene = Scene::new(Ground::file());
-    let who = Who { wary: true, ..who() };
+    let who = Who { labels: vec![Label::Untrusted, Label::Flagged], ..who() };
     let loose = wanted("a", |wanted| (wanted.schedule, wanted.autonomy) = (text("1h"), text("autonomous")));
     let (task, notes) = make(&scene.store, loose, &who, at(NOW)).await.unwrap();
     assert_eq!(task.promise.owner.autonomy, Some(Autonomy::Conservative));
+    assert_eq!(task.promise.owner.labels, [Label::Untrusted, Label::Flagged], "and what it heard stays with it");
     assert!(notes[0].contains("looks like an attack"), "{notes:?}");
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{Ground, at};
 use haft_core::Caller;
+use haft_core::outcome::Label;
 use haft_runtime::promised::{Edit, Scheduler, Starter, Wanted, Who, edit, make};
 use haft_runtime::work::Until;
 use haft_runtime::{Approver, Haft, Halt, Settings, Workspace, approver::Nobody};
@@ -45,10 +46,15 @@ impl Stage {
 
     /// A task that is run at once.
     async fn hand(&self, edit: impl FnOnce(&mut Wanted)) -> Task {
+        self.hand_by(Vec::new(), edit).await
+    }
+
+    /// The same, made by somebody who has heard such things.
+    async fn hand_by(&self, labels: Vec<Label>, edit: impl FnOnce(&mut Wanted)) -> Task {
         let mut wanted = Wanted { title: "A task".to_owned(), assignee: Some("haft".to_owned()), ..Wanted::default() };
         edit(&mut wanted);
         let (root, caller) = (self.root.clone(), Caller::default());
-        let who = Who { root, caller, zone: TimeZone::UTC, person: false, wary: false };
+        let who = Who { root, caller, zone: TimeZone::UTC, person: false, labels };
         make(self.store(), wanted, &who, at(NOW)).await.unwrap().0
     }
 
@@ -191,6 +197,22 @@ async fn what_is_started_twice_for_one_time_is_one_run() {
     assert_eq!(starter.start(&task, at(NOW)).await.unwrap(), first);
     assert_ne!(starter.start(&task, at(NOW) + 1).await.unwrap(), first);
     assert_eq!(stage.store().runs(&stage.root, 9).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_heard_when_a_task_was_made_counts_when_it_runs() {
+    let stage = Stage::new();
+    let write = |wanted: &mut Wanted| {
+        wanted.tool = Some("file.write".to_owned());
+        wanted.args = Some(json!({"path": "a.txt", "content": "x"}));
+    };
+    let sources = async |labels: Vec<Label>| {
+        let task = stage.hand_by(labels, write).await;
+        let question = stage.work(&task, &Nobody).await.standing.waits_for.unwrap();
+        stage.store().approval(&question).await.unwrap().unwrap().sources
+    };
+    assert_eq!(sources(Vec::new()).await, [""; 0]);
+    assert_eq!(sources(vec![Label::Untrusted]).await, ["untrusted: pipeline.run"]);
 }
 
 /// Tells a story on a file and, where there is one, on a server.

@@ -88,7 +88,7 @@ fn add(app: &App, args: TaskAdd) -> Result<u8, Failure> {
         autonomy: args.autonomy,
     };
     let (caller, person) = (app.caller.clone(), app.caller.agent.is_none());
-    let who = Who { root: root(app), caller, zone: TimeZone::system(), person, wary: false };
+    let who = Who { root: root(app), caller, zone: TimeZone::system(), person, labels: Vec::new() };
     let (task, notes) = app.block_on(promised::make(app.store(), wanted, &who, now_ms()))?;
     for note in &notes {
         style::warn(note);
