@@ -30,6 +30,8 @@ use jiff::tz::TimeZone;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// No task is run more often.
+const SHORTEST_MS: i64 = 10_000;
 /// How many due tasks are looked at together.
 const TOGETHER: u32 = 100;
 /// Processes that share a file add tasks, runs end, and clocks are set: so often is looked.
@@ -56,6 +58,19 @@ pub fn zone(name: &str) -> Option<TimeZone> {
 pub fn schedule(task: &Task) -> Result<Option<Schedule>, CallError> {
     let Some(text) = &task.promise.schedule else { return Ok(None) };
     Schedule::read(text, task.promise.zone.as_deref(), task.promise.since_ms, &zone).map(Some)
+}
+
+/// A schedule that somebody gives now. Each run is a call with its records, so there is a floor to how often.
+fn given(text: &str, zone_name: Option<&str>, now_ms: i64) -> Result<Schedule, CallError> {
+    let schedule = Schedule::read(text, zone_name, now_ms, &zone)?;
+    match schedule {
+        Schedule::Every { period_ms, .. } if period_ms < SHORTEST_MS => {
+            let shown = haft_core::preview::inert(text.trim());
+            Err(CallError::invalid(format!("`{shown}` is more often than every {} seconds", SHORTEST_MS / 1_000))
+                .hint("a task runs every 10 seconds at the most; what has to be quicker is a program of its own"))
+        }
+        schedule => Ok(schedule),
+    }
 }
 
 /// What is to be done now about a task whose time has come.

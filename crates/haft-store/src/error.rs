@@ -68,6 +68,10 @@ pub enum StoreError {
     },
 }
 
+/// What the address can say when no private way to a server can be made.
+const SAY_HOW: &str = "; sslrootcert=FILE in its address names whom to trust, and sslmode= asks for less (sslmode=require: \
+     encrypted, whoever answers; sslmode=disable: not encrypted)";
+
 impl StoreError {
     /// What to do about it.
     pub const fn hint(&self) -> &'static str {
@@ -95,7 +99,11 @@ impl StoreError {
     }
 
     fn from_server(path: &std::path::Path, error: &postgres::Error) -> Self {
-        let (path, why) = (path.to_owned(), DbError::words(error));
+        let (path, mut why) = (path.to_owned(), DbError::words(error));
+        // Whoever gives an address without a word about this is asked for more than they know of.
+        if why.contains("TLS handshake") {
+            why.push_str(SAY_HOW);
+        }
         match error.code().map(postgres::error::SqlState::code) {
             Some("53100") => Self::Full { path },
             Some("55P03" | "40P01" | "40001") => Self::Locked { path },

@@ -16,6 +16,7 @@ use crate::db::{Db, DbError, DbResult, Row};
 use crate::migrate::Step;
 use crate::{Topic, cells};
 use haft_core::Caller;
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::schedule::Missed;
 use serde::{Deserialize, Serialize};
@@ -181,6 +182,9 @@ pub struct Owner {
     /// How much they may do by themselves, where that is less than the user's configuration lets them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
+    /// Where what that agent had heard came from when it made the task: its words may be a stranger's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
 }
 
 /// How far it has come.

@@ -1,9 +1,9 @@
 //! The way to a server, encrypted: what `sslmode` and `sslrootcert` in its address say, as PostgreSQL's own programs
-//! understand them.
+//! understand them. Where nothing is said, a server on another machine has to prove who it is; theirs would believe anybody.
 
-use postgres::Socket;
 use postgres::config::{Host, SslMode};
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use postgres::{Config, Socket};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -42,23 +42,28 @@ pub(crate) struct Tls {
 impl Tls {
     /// Takes what an address says of this out of it.
     pub(crate) fn read(text: &str) -> Result<(String, Self), String> {
-        let mut tls = Self { wanted: Wanted::Prefer, roots: None };
-        let Some((front, query)) = text.split_once('?') else { return Ok((text.to_owned(), tls)) };
+        let (mut said, mut named, mut roots) = (None, false, None);
+        let (front, query) = text.split_once('?').map_or((text, None), |(front, query)| (front, Some(query)));
         let mut rest = Vec::new();
-        for pair in query.split('&') {
+        for pair in query.into_iter().flat_map(|query| query.split('&')) {
             match pair.split_once('=') {
-                Some(("sslmode", mode)) => tls.wanted = wanted(mode)?,
-                Some(("sslrootcert", "system")) => tls.roots = None,
-                Some(("sslrootcert", file)) => tls.roots = Some(PathBuf::from(file.replace("%2F", "/"))),
+                Some(("sslmode", mode)) => said = Some(wanted(mode)?),
+                Some(("sslrootcert", "system")) => (named, roots) = (true, None),
+                Some(("sslrootcert", file)) => {
+                    (named, roots) = (true, Some(PathBuf::from(file.replace("%2F", "/"))));
+                }
                 _ => rest.push(pair),
             }
         }
-        // Whoever names whom to trust wants it looked at.
-        if tls.roots.is_some() && tls.wanted == Wanted::Require {
-            tls.wanted = Wanted::VerifyCa;
-        }
         let query = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
-        Ok((format!("{front}{query}"), tls))
+        let text = format!("{front}{query}");
+        let wanted = match (said, named) {
+            // Whoever names whom to trust wants it looked at.
+            (Some(Wanted::Require), true) => Wanted::VerifyCa,
+            (Some(said), _) => said,
+            (None, named) => unsaid(&text, named),
+        };
+        Ok((text, Self { wanted, roots }))
     }
 
     /// What the connection has to begin with.
@@ -113,6 +118,27 @@ impl Tls {
         }
         Ok(Arc::new(Lenient { chain, provider }))
     }
+}
+
+/// What is asked of the way to a server of which nothing is said. An address that cannot be read is refused later.
+fn unsaid(address: &str, named: bool) -> Wanted {
+    let Ok(config) = address.parse::<Config>() else { return Wanted::VerifyFull };
+    let (hosts, addresses) = (config.get_hosts(), config.get_hostaddrs());
+    let on_socket = |host: &Host| matches!(host, Host::Unix(_));
+    let here = |host: &Host| match host {
+        Host::Tcp(name) => {
+            let loopback = name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+            loopback || name.eq_ignore_ascii_case("localhost")
+        }
+        Host::Unix(_) => true,
+    };
+    if !hosts.is_empty() && addresses.is_empty() && hosts.iter().all(on_socket) {
+        return Wanted::Prefer;
+    }
+    // A name is asked for its address only where none is given.
+    let stays =
+        if addresses.is_empty() { hosts.iter().all(here) } else { addresses.iter().all(std::net::IpAddr::is_loopback) };
+    if stays && !named { Wanted::Prefer } else { Wanted::VerifyFull }
 }
 
 fn wanted(mode: &str) -> Result<Wanted, String> {
@@ -259,7 +285,30 @@ mod tests {
         assert_eq!(tls.roots.unwrap(), PathBuf::from("/ca.pem"));
         let (_, named) = Tls::read("postgres://h/db?sslmode=require&sslrootcert=/ca.pem").unwrap();
         assert_eq!(named.wanted, Wanted::VerifyCa, "whom to trust is not named for nothing");
-        assert_eq!(Tls::read("postgres://h/db").unwrap().1.wanted, Wanted::Prefer);
         assert!(Tls::read("postgres://h/db?sslmode=verifyfull").unwrap_err().contains("none of"));
+    }
+
+    #[test]
+    fn another_machine_has_to_prove_who_it_is_unless_somebody_says_otherwise() {
+        for (address, wanted) in [
+            ("postgres://db.example/haft", Wanted::VerifyFull),
+            ("postgres://me:pw@10.0.0.7:5432/haft?connect_timeout=3", Wanted::VerifyFull),
+            ("postgres://localhost,db.example/haft", Wanted::VerifyFull),
+            ("postgres://localhost/haft?hostaddr=10.0.0.7", Wanted::VerifyFull),
+            ("postgres://localhost.example/haft", Wanted::VerifyFull),
+            ("postgres://db.example/haft?sslmode=prefer", Wanted::Prefer),
+            ("postgres://db.example/haft?sslmode=disable", Wanted::Disable),
+            ("postgres://db.example/haft?sslrootcert=system", Wanted::VerifyFull),
+            ("postgres://localhost/haft", Wanted::Prefer),
+            ("postgres://LOCALHOST:5433/haft", Wanted::Prefer),
+            ("postgres://127.0.0.1/haft", Wanted::Prefer),
+            ("postgres://[::1]/haft", Wanted::Prefer),
+            ("postgres://localhost/haft?sslrootcert=/ca.pem", Wanted::VerifyFull),
+            ("postgres:///haft?host=/run/postgresql", Wanted::Prefer),
+            ("postgres:///haft?host=/run/postgresql&sslrootcert=/ca.pem", Wanted::Prefer),
+            ("postgres://me@%2Frun%2Fpostgresql/haft", Wanted::Prefer),
+        ] {
+            assert_eq!(Tls::read(address).unwrap().1.wanted, wanted, "{address}");
+        }
     }
 }

@@ -220,6 +220,22 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     in_rows(db, &edges, &[], |values| format!("INSERT INTO edges (run, nr, feeds) VALUES {values}")).map(drop)
 }
 
+/// Ends a run that nobody wants any more as part of something else, with all that is in it: what it asked is taken back in
+/// the same transaction, so that no answer runs anything. Says whether it was under way.
+pub(crate) fn cancel(db: &Db<'_>, run: &str, why: &str) -> DbResult<bool> {
+    let running = "SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND state = 'running')";
+    if !db.one(running, cells![run], |row| row.get::<bool>(0))? {
+        return Ok(false);
+    }
+    db.notify(Topic::Work);
+    let whole = end::outermost(db, run)?;
+    // A call may have asked, and its step not know of it yet.
+    let sql = "SELECT call_id FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?1) AND state = 'running'
+         AND call_id IS NOT NULL";
+    Store::withdraw_all(db, &db.all(sql, cells![whole], |row| row.get(0))?, why)?;
+    end::stop(db, &whole, "cancelled", why).map(|()| true)
+}
+
 /// How long a lease has to last yet for something to be begun.
 const MOMENT_MS: i64 = 250;
 

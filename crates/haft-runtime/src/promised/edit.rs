@@ -2,10 +2,10 @@
 
 use super::find::find;
 use super::make::{clean, read, tags, title};
-use super::{schedule, zone};
+use super::{given, schedule};
 use crate::store_error;
 use haft_core::CallError;
-use haft_core::schedule::{Missed, Schedule, due};
+use haft_core::schedule::{Missed, due};
 use haft_store::Store;
 use haft_store::tasks::{Priority, Task, TaskKind, TaskStatus};
 use jiff::tz::TimeZone;
@@ -85,10 +85,13 @@ pub async fn edit(
 
 /// Where it stands from now on.
 fn stand(task: &mut Task, status: TaskStatus, now_ms: i64) {
+    if status == TaskStatus::Waiting {
+        return task.hold();
+    }
     task.status = status;
     task.standing.closed_ms = status.closed().then_some(now_ms);
     if status == TaskStatus::Failed {
-        (task.standing.next_ms, task.standing.then_ms) = (None, None);
+        (task.standing.next_ms, task.standing.then_ms, task.standing.waits_for) = (None, None, None);
     }
 }
 
@@ -125,7 +128,7 @@ fn changed(mut task: Task, wanted: &Edit, local: &TimeZone, now_ms: i64) -> Resu
         None => None,
     };
     replan(&mut task, wanted, now_ms)?;
-    if status == Some(TaskStatus::Pending) && task.status.closed() {
+    if status == Some(TaskStatus::Pending) && (task.status.closed() || task.is_held()) {
         task.standing.next_ms = schedule(&task)?.and_then(|schedule| schedule.next(now_ms));
     }
     if wanted.run_now {
@@ -160,7 +163,7 @@ fn replan(task: &mut Task, wanted: &Edit, now_ms: i64) -> Result<(), CallError> 
     }
     task.promise.since_ms = now_ms;
     task.standing.next_ms = match &task.promise.schedule {
-        Some(text) => Schedule::read(text, task.promise.zone.as_deref(), now_ms, &zone)?.next(now_ms),
+        Some(text) => given(text, task.promise.zone.as_deref(), now_ms)?.next(now_ms),
         None => None,
     };
     task.kind = match (task.kind, &task.promise.schedule) {

@@ -1,11 +1,12 @@
 //! Making a task: from what somebody said to what is kept.
 
 use super::find::{find, places};
-use super::{step, zone};
+use super::{given, step};
 use crate::{chance, store_error};
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
-use haft_core::schedule::{Missed, Schedule, due};
+use haft_core::schedule::{Missed, due};
 use haft_core::secret::mask;
 use haft_core::web::Target;
 use haft_core::{CallError, Caller, ErrorKind, ToolName};
@@ -25,6 +26,10 @@ const WATCH_MINUTES: f64 = 60.0;
 const RETRIES: u32 = 3;
 /// How many tasks of one place may do something by themselves.
 const LIVE_MAX: u32 = 1_000;
+/// How many tasks of one place may be open at once, before an agent makes another.
+const OPEN_MAX: u32 = 10_000;
+/// The same for a person.
+const OPEN_MAX_PERSON: u32 = 1_000_000;
 /// How deep tasks may be in one another.
 const DEPTH_MAX: usize = 8;
 /// How long what is done may be, as text.
@@ -87,8 +92,17 @@ pub struct Who {
     pub caller: Caller,
     /// Where they are: what `tomorrow` means.
     pub zone: TimeZone,
+    /// Whether it is a person at the command line, and not an agent.
+    pub person: bool,
+    /// Where what they have heard came from. The task's calls are decided as if they had heard it, too.
+    pub labels: Vec<Label>,
+}
+
+impl Who {
     /// Whether they have heard what looks like an attack. Then each call of the task is asked about.
-    pub wary: bool,
+    fn wary(&self) -> bool {
+        self.labels.contains(&Label::Flagged)
+    }
 }
 
 /// Makes a task and keeps it. What was understood differently than it was said is told beside it.
@@ -100,6 +114,13 @@ pub async fn make(store: &Store, wanted: Wanted, who: &Who, now_ms: i64) -> Resu
     };
     let task = drafted(&wanted, who, parent, now_ms, &mut notes)?;
     clean(&task)?;
+    let most = if who.person { OPEN_MAX_PERSON } else { OPEN_MAX };
+    if store.open_tasks(&task.place, most).await.map_err(store_error)? >= i64::from(most) {
+        let why = format!("{most} tasks are open here already, and there is no room for more");
+        return Err(
+            CallError::conflict(why).hint("complete, cancel or remove some of them first; `haft task list` shows them")
+        );
+    }
     if task.kind != TaskKind::Manual {
         let live = store.live_tasks(&task.place, LIVE_MAX).await.map_err(store_error)?;
         if live >= i64::from(LIVE_MAX) {
@@ -172,7 +193,7 @@ fn promised(
         }
         None => Missed::default(),
     };
-    let autonomy = match (who.wary, autonomy(wanted.autonomy.as_deref())?) {
+    let autonomy = match (who.wary(), autonomy(wanted.autonomy.as_deref())?) {
         (true, _) => {
             notes.push(
                 "this conversation has heard what looks like an attack: what its calls write or run is asked"
@@ -190,7 +211,7 @@ fn promised(
         missed,
         retries: wanted.retries.unwrap_or(RETRIES).min(10),
         assignee: wanted.assignee.clone(),
-        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), autonomy },
+        owner: Owner { root: who.root.clone(), caller: who.caller.clone(), autonomy, labels: who.labels.clone() },
     })
 }
 
@@ -241,7 +262,7 @@ fn planned(wanted: &Wanted, kind: TaskKind, promise: &mut Promise, now_ms: i64) 
         return Ok(Some(now_ms));
     }
     if let Some(text) = &promise.schedule {
-        return Ok(Schedule::read(text, promise.zone.as_deref(), now_ms, &zone)?.next(now_ms));
+        return Ok(given(text, promise.zone.as_deref(), now_ms)?.next(now_ms));
     }
     if promise.zone.is_some() {
         return Err(CallError::invalid("a time zone without a schedule says nothing").hint("give a schedule, too"));

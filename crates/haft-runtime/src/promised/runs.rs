@@ -27,7 +27,8 @@ impl Starter for Haft {
                 caller: owner.caller.clone(),
                 autonomy: owner.autonomy,
                 parents: Vec::new(),
-                labels: Vec::new(),
+                // Hours later it is decided as it would have been then.
+                labels: owner.labels.clone(),
             };
             let (task, id) = (Some(task.id.clone()), Some(run_id(&task.id, at_ms)));
             self.begin(Wanted { plan, inputs, terms, task, id, above: None }).await.map(|begun| begun.id)

@@ -12,6 +12,7 @@ use haft_store::tasks::Task;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a task's status may be, for whoever reads the schema.
@@ -142,7 +143,7 @@ fn list() -> ToolSpec {
 fn update() -> ToolSpec {
     declare(
         "task.update",
-        "Change a task. Completing or cancelling it does the same to its parts; pending opens it again.",
+        "Change a task. Completing or cancelling it does the same to its parts; waiting puts it off, pending opens it again.",
     )
     .hint("todo complete done cancel reschedule")
     .input(json!({
@@ -178,17 +179,24 @@ async fn run_create(scene: &Scene) -> Result<Reply, CallError> {
     if let Some(tool) = &wanted.tool {
         known(scene, tool)?;
     }
-    let heard = scene.store().heard(&scene.call().session).await.map_err(crate::store_error)?;
     let who = Who {
         root: root(scene),
         caller: scene.call().caller.clone(),
         zone: TimeZone::system(),
-        wary: heard.iter().any(|(source, _)| source.label == Label::Flagged),
+        person: false,
+        labels: heard(scene).await?,
     };
     let (task, notes) = promised::make(scene.store(), wanted, &who, now_ms()).await?;
     let mut reply = reply("Created", &task, &who.zone);
     reply.warnings = notes;
     Ok(reply)
+}
+
+/// Where what this conversation has heard came from, each once.
+async fn heard(scene: &Scene) -> Result<Vec<Label>, CallError> {
+    let heard = scene.store().heard(&scene.call().session).await.map_err(crate::store_error)?;
+    let labels: BTreeSet<Label> = heard.into_iter().map(|(source, _)| source.label).collect();
+    Ok(labels.into_iter().collect())
 }
 
 /// A task that could never run is refused while somebody listens.
@@ -234,9 +242,11 @@ fn reply(done: &str, task: &Task, zone: &TimeZone) -> Reply {
     Reply { labels, ..Reply::text(format!("{done} {line}")).data(json!({ "task": promised::data(task) })) }
 }
 
-/// What came of a task may be words of a page.
+/// What came of a task may be words of a page, and so may be its own.
 fn labels(tasks: &[Task]) -> Vec<Label> {
-    if tasks.iter().any(|task| task.standing.result.is_some()) { vec![Label::Untrusted] } else { Vec::new() }
+    let results = tasks.iter().filter(|task| task.standing.result.is_some()).map(|_| Label::Untrusted);
+    let words = tasks.iter().flat_map(|task| task.promise.owner.labels.iter().copied());
+    results.chain(words).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 #[cfg(test)]
@@ -281,6 +291,18 @@ mod tests {
         let (head, tail) = text.split_once("  ").unwrap();
         assert!(head.starts_with("Created ") && head.len() == "Created ".len() + 8, "{text}");
         assert!(tail.starts_with("pending") && tail.ends_with("Look\\u{202e} up") && tail.contains("next "), "{text}");
+    }
+
+    #[test]
+    fn what_a_conversation_heard_stays_with_its_tasks() {
+        let stage = Stage::new();
+        let heard = vec![haft_core::outcome::Source { label: Label::Untrusted, tool: "web.fetch".to_owned() }];
+        let scene = stage.scene(&tool("task.list"), json!({}), &crate::Halt::new()).unwrap();
+        scene.store().note_heard(&scene.call().session, heard);
+        let made = stage.act(&tool("task.create"), json!({"title": "a"})).unwrap();
+        assert_eq!(made.data.unwrap()["task"]["owner"]["labels"], json!(["untrusted"]));
+        // Whoever reads its words hears them, too.
+        assert_eq!(stage.act(&tool("task.list"), json!({})).unwrap().labels, [Label::Untrusted]);
     }
 
     #[test]

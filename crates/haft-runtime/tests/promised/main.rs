@@ -138,7 +138,7 @@ impl Scene {
 }
 
 fn who() -> Who {
-    Who { root: "/p".to_owned(), caller: Caller::default(), zone: TimeZone::UTC, wary: false }
+    Who { root: "/p".to_owned(), caller: Caller::default(), zone: TimeZone::UTC, person: false, labels: Vec::new() }
 }
 
 fn at(text: &str) -> i64 {

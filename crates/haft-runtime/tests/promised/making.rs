@@ -3,6 +3,7 @@
 use crate::{Ground, Scene, at, who};
 use haft_core::CallError;
 use haft_core::ErrorKind;
+use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_runtime::promised::{Does, Edit, Query, Wanted, Who, does, edit, find, list, make, told};
 use haft_store::tasks::{Ended, Task, TaskKind, TaskStatus};
@@ -96,6 +97,7 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
         wanted("  ", |_| {}),
         wanted("a", |wanted| wanted.schedule = text("0 0 31 2 *")),
         wanted("a", |wanted| wanted.schedule = text("sometimes")),
+        wanted("a", |wanted| wanted.schedule = text("every 9 seconds")),
         wanted("a", |wanted| wanted.zone = text("Europe/Vienna")),
         wanted("a", |wanted| wanted.priority = text("huge")),
         wanted("a", |wanted| wanted.due = text("someday")),
@@ -116,6 +118,7 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
     a title has between 1 and 200 characters
     `0 0 31 2 *` never happens: no such time is still to come
     `sometimes` is not a schedule
+    `every 9 seconds` is more often than every 10 seconds
     a time zone without a schedule says nothing
     `huge` is no priority
     `someday` is no date
@@ -136,11 +139,36 @@ async fn what_makes_no_sense_is_refused_with_what_would() {
 #[tokio::test]
 async fn a_conversation_that_heard_an_attack_makes_tasks_that_ask() {
     let scene = Scene::new(Ground::file());
-    let who = Who { wary: true, ..who() };
+    let who = Who { labels: vec![Label::Untrusted, Label::Flagged], ..who() };
     let loose = wanted("a", |wanted| (wanted.schedule, wanted.autonomy) = (text("1h"), text("autonomous")));
     let (task, notes) = make(&scene.store, loose, &who, at(NOW)).await.unwrap();
     assert_eq!(task.promise.owner.autonomy, Some(Autonomy::Conservative));
+    assert_eq!(task.promise.owner.labels, [Label::Untrusted, Label::Flagged], "and what it heard stays with it");
     assert!(notes[0].contains("looks like an attack"), "{notes:?}");
+}
+
+#[tokio::test]
+async fn an_agent_has_less_room_for_open_tasks_than_a_person() {
+    let scene = Scene::new(Ground::file());
+    let numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 9999)";
+    let fill = format!(
+        "{numbers} INSERT INTO tasks (id, place, root, title, tags, kind, status, priority, promise, made_ms, changed_ms,
+         attempt, missed) SELECT 'f' || x, '/p', '/p', 'Task', '[]', 'manual', 'pending', 1, '{{}}', 0, 0, 0, 0 FROM n"
+    );
+    scene.store.run(haft_store::Mode::Write, move |db| db.execute(&fill, &[]).map(drop)).await.unwrap();
+    let last = made(&scene, wanted("the last", |_| {})).await;
+    let full = refused(&scene, wanted("one more", |_| {})).await;
+    assert_eq!((full.kind, full.message.starts_with("10000 tasks are open")), (ErrorKind::Conflict, true));
+    assert!(full.hint.unwrap().contains("complete, cancel or remove"));
+    let person = Who { person: true, ..who() };
+    make(&scene.store, wanted("by a person", |_| {}), &person, at(NOW)).await.unwrap();
+    // What is over counts no more, and other projects never did.
+    for id in [last.id.as_str(), "f1"] {
+        scene.store.close_task(id, TaskStatus::Done, at(NOW)).await.unwrap();
+    }
+    made(&scene, wanted("one more", |_| {})).await;
+    let elsewhere = Who { root: "/q".to_owned(), ..who() };
+    make(&scene.store, wanted("elsewhere", |_| {}), &elsewhere, at(NOW)).await.unwrap();
 }
 
 #[tokio::test]
@@ -223,6 +251,8 @@ async fn a_task_is_planned_anew_and_run_on_demand() {
     assert_eq!(scene.task(&task.id).await.standing.next_ms, Some(at("2026-11-16T08:00")), "its times stay");
     let (task, _) = edited(&scene, &task.id, Edit { schedule: text("none"), ..Edit::default() }).await.unwrap();
     assert_eq!((task.kind, task.standing.next_ms), (TaskKind::Manual, None));
+    let often = Edit { schedule: text("every 1 second"), ..Edit::default() };
+    assert!(edited(&scene, &task.id, often).await.unwrap_err().hint.unwrap().contains("every 10 seconds"));
     let nothing = made(&scene, wanted("by hand", |_| {})).await;
     let error = edited(&scene, &nothing.id, Edit { run_now: true, ..Edit::default() }).await.unwrap_err();
     assert!(error.message.contains("for somebody to do"), "{}", error.message);

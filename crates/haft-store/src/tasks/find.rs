@@ -174,6 +174,14 @@ impl Store {
         .await
     }
 
+    /// How many tasks of a place are open. Counted up to `limit`.
+    pub async fn open_tasks(&self, place: &str, limit: u32) -> Result<i64, StoreError> {
+        let place = place.to_owned();
+        let sql = "SELECT count(*) FROM (SELECT 1 FROM tasks WHERE place = ?1
+                   AND status IN ('pending', 'in_progress', 'waiting') LIMIT ?2) AS open";
+        self.run(Mode::Read, move |db| db.one(sql, cells![place, limit], |row| row.get(0))).await
+    }
+
     /// How many tasks of a place may still do something by themselves. Counted up to `limit`.
     pub async fn live_tasks(&self, place: &str, limit: u32) -> Result<i64, StoreError> {
         let place = place.to_owned();

@@ -3,6 +3,7 @@
 use super::standing::{RESULT_MAX, Taken};
 use super::{COLUMNS, Claim, Ended, Task, TaskKind, TaskStatus, read, runs, write};
 use crate::db::{Db, DbResult, Kind};
+use crate::work::cancel;
 use crate::{Mode, Store, StoreError, cells, now_ms};
 use haft_core::record::Digest;
 use haft_core::schedule::{Due, Seen, watch_digest, watch_kept, watch_seen};
@@ -24,6 +25,19 @@ fn change<T>(
     let Some(value) = change(&mut task)? else { return Ok(None) };
     write(db, &task)?;
     Ok(Some((task, value)))
+}
+
+/// Ends what is under way for a task that is closed or put off. What it asked is not a question any more.
+fn let_go(db: &Db<'_>, task: &mut Task) -> DbResult<()> {
+    let (Some(why), Some(at_ms)) = (task.rests(), task.standing.at_ms) else { return Ok(()) };
+    if let Some(run) = &task.standing.run
+        && !cancel(db, run, why)?
+    {
+        // It is over already, and what came of it is still to be heard.
+        return Ok(());
+    }
+    (task.standing.at_ms, task.standing.run) = (None, None);
+    runs::note_left(db, (&task.id, at_ms), why, now_ms())
 }
 
 /// What is kept of a result: bounded, and without secrets.
@@ -58,7 +72,8 @@ impl Store {
         self.run(Mode::Durable, move |db| write(db, &task).map(drop)).await
     }
 
-    /// Changes a task as `edit` says, and gives it as it is then. Its name, place and parent stay.
+    /// Changes a task as `edit` says, and gives it as it is then. Its name, place and parent stay. If nothing more is to be
+    /// done for it, what is under way ends with that.
     pub async fn edit_task(
         &self,
         id: &str,
@@ -68,14 +83,14 @@ impl Store {
         self.run(Mode::Durable, move |db| {
             let edited = change(db, &id, |task| {
                 edit(task);
-                Ok(Some(()))
+                let_go(db, task).map(Some)
             });
             Ok(edited?.map(|(task, ())| task))
         })
         .await
     }
 
-    /// Closes a task and all that is below it and still open; says how many that were.
+    /// Closes a task and all that is below it and still open, with what is under way for them; says how many that were.
     pub async fn close_task(&self, id: &str, status: TaskStatus, now_ms: i64) -> Result<usize, StoreError> {
         let id = id.to_owned();
         self.run(Mode::Durable, move |db| {
@@ -87,6 +102,7 @@ impl Store {
                     let open = !task.status.closed() || each == &id;
                     if open {
                         task.close(status, now_ms);
+                        let_go(db, task)?;
                     }
                     Ok(open.then_some(()))
                 })?;
@@ -97,11 +113,16 @@ impl Store {
         .await
     }
 
-    /// Forgets a task, all that is below it, and what came of them; says how many that were.
+    /// Forgets a task, all that is below it, and what came of them; says how many that were. What is under way ends.
     pub async fn remove_task(&self, id: &str) -> Result<usize, StoreError> {
         self.note_erased();
         let id = id.to_owned();
         self.run(Mode::Durable, move |db| {
+            let under_way =
+                format!("{BELOW} SELECT run FROM tasks WHERE run IS NOT NULL AND id IN (SELECT id FROM below)");
+            for run in db.all(&under_way, cells![&id], |row| row.get::<String>(0))? {
+                cancel(db, &run, "its task was removed")?;
+            }
             for table in ["task_runs", "task_pages"] {
                 db.execute(&format!("{BELOW} DELETE FROM {table} WHERE task IN (SELECT id FROM below)"), cells![&id])?;
             }
@@ -125,12 +146,17 @@ impl Store {
         .await
     }
 
-    /// Notes which run was started for a claim.
+    /// Notes which run was started for a claim. If the task was closed, put off or removed meanwhile, the run ends here.
     pub async fn task_started(&self, id: &str, at_ms: i64, run: &str) -> Result<bool, StoreError> {
         let (id, run) = (id.to_owned(), run.to_owned());
         self.run(Mode::Durable, move |db| {
             runs::note_run(db, &id, at_ms, &run)?;
-            Ok(change(db, &id, |task| Ok(task.started(at_ms, &run)))?.is_some())
+            let started = change(db, &id, |task| Ok(task.started(at_ms, &run)))?.is_some();
+            let noted = "SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?1 AND run = ?2)";
+            if !started && !db.one(noted, cells![&id, &run], |row| row.get::<bool>(0))? {
+                cancel(db, &run, "its task was closed, put off or removed before it began")?;
+            }
+            Ok(started)
         })
         .await
     }

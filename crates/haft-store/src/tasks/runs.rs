@@ -54,6 +54,12 @@ pub(super) fn note_ended(
     db.execute(sql, cells![task, at_ms, run, ok, result, now_ms]).map(drop)
 }
 
+/// Notes that a run was given up with its task.
+pub(super) fn note_left(db: &Db<'_>, (task, at_ms): (&str, i64), why: &str, now_ms: i64) -> DbResult<()> {
+    let sql = "UPDATE task_runs SET ok = 0, result = ?3, ended_ms = ?4 WHERE task = ?1 AND at_ms = ?2";
+    db.execute(sql, cells![task, at_ms, why, now_ms]).map(drop)
+}
+
 impl Store {
     /// The latest runs of a task, the latest first.
     pub async fn task_runs(&self, id: &str, limit: u32) -> Result<Vec<TaskRun>, StoreError> {

@@ -57,6 +57,22 @@ impl Task {
         self.standing.at_ms.is_some() && self.standing.run.is_none()
     }
 
+    /// Whether somebody has put it off: it waits, and not for the answer to a question of its own.
+    pub fn is_held(&self) -> bool {
+        self.status == TaskStatus::Waiting && self.standing.waits_for.is_none()
+    }
+
+    /// Why nothing more is done for it, if that is so.
+    pub(super) fn rests(&self) -> Option<&'static str> {
+        match self.status {
+            TaskStatus::Done => Some("its task is done"),
+            TaskStatus::Failed => Some("its task was given up"),
+            TaskStatus::Cancelled => Some("its task was cancelled"),
+            _ if self.is_held() => Some("its task was put off"),
+            _ => None,
+        }
+    }
+
     /// Takes a due task, if it is still due at the time that the claimant saw: what it gives is to be started. `due` is
     /// what is to be done about its schedule now.
     pub(super) fn claim(&mut self, seen_ms: i64, due: &Due, now_ms: i64) -> Option<Taken> {
@@ -94,12 +110,13 @@ impl Task {
     pub(super) fn ended(&mut self, run: &str, ended: Ended, now_ms: i64) -> Option<i64> {
         let mine = self.standing.run.as_deref().is_none_or(|under_way| under_way == run);
         let at_ms = self.standing.at_ms.filter(|_| mine)?;
+        let held = self.is_held();
         let now = &mut self.standing;
         (now.at_ms, now.run, now.waits_for) = (None, None, None);
         (now.ran_ms, now.ok) = (Some(now_ms), Some(ended == Ended::Well));
         (now.next_ms, now.changed_ms) = (None, now_ms);
         let then = now.then_ms.take();
-        if self.status.closed() {
+        if self.status.closed() || held {
             return Some(at_ms);
         }
         now.attempt = if ended == Ended::Well { 0 } else { now.attempt.saturating_add(1) };
@@ -120,6 +137,13 @@ impl Task {
         self.status = status;
         self.standing.closed_ms = Some(now_ms);
         self.standing.changed_ms = now_ms;
+        (self.standing.next_ms, self.standing.then_ms, self.standing.waits_for) = (None, None, None);
+    }
+
+    /// Puts it off: nothing is due until somebody opens it again.
+    pub fn hold(&mut self) {
+        self.status = TaskStatus::Waiting;
+        self.standing.closed_ms = None;
         (self.standing.next_ms, self.standing.then_ms, self.standing.waits_for) = (None, None, None);
     }
 

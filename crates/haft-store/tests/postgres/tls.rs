@@ -57,11 +57,45 @@ fn who_answers_is_verified_as_far_as_it_was_asked_for() {
     assert!(refused.contains("not valid for"), "{refused}");
     let refused = open("localhost", "sslmode=verify-full").unwrap_err();
     assert!(refused.contains("certificate"), "nobody here knows who signed it: {refused}");
+    // Whoever names whom to trust wants it looked at, name and all.
+    assert_eq!(open("localhost", &root).unwrap(), "encrypted and verified");
+    let refused = open("127.0.0.1", &root).unwrap_err();
+    assert!(refused.contains("not valid for"), "{refused}");
     assert!(open("localhost", "sslmode=disable").is_ok());
     server.only_encrypted();
     let refused = open("localhost", "sslmode=disable").unwrap_err();
     assert!(refused.contains("pg_hba.conf") || refused.contains("no encryption"), "{refused}");
     assert!(open("localhost", "sslmode=prefer").is_ok());
+    assert!(open("localhost", "").is_ok(), "nobody is between this machine and itself");
+}
+
+#[test]
+fn a_server_on_another_machine_that_cannot_prove_who_it_is_is_refused_with_what_to_say() {
+    // An address of this machine that is not the one of itself.
+    let Some(here) = own_address() else { return };
+    let Some(server) = Server::start("", &[]) else { return };
+    let port = free_port();
+    let server = server.with(&format!("-c listen_addresses={here} -c port={port}"));
+    let rules = "local all all trust\nhost all all all trust\n";
+    std::fs::write(server.data().join("pg_hba.conf"), rules).unwrap();
+    let done = server.command("pg_ctl").arg("-D").arg(server.data()).args(["-s", "reload"]).status().unwrap();
+    assert!(done.success());
+    let open = |options: &str| {
+        let address = format!("postgres://haft@{here}:{port}/postgres?{options}");
+        Store::open(&PathBuf::from(address)).map(|store| store.privacy()).map_err(|error| error.to_string())
+    };
+    let refused = open("").unwrap_err();
+    assert!(refused.contains("does not support TLS") && refused.contains("sslmode="), "{refused}");
+    assert_eq!(open("sslmode=disable").unwrap(), "not encrypted", "whoever says so gets it");
+}
+
+/// The address by which others know this machine, if it has one.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Nothing is sent: it is only asked which way it would go.
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_loopback() && !address.is_unspecified()).then_some(address)
 }
 
 impl Server {

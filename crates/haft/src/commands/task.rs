@@ -87,7 +87,8 @@ fn add(app: &App, args: TaskAdd) -> Result<u8, Failure> {
         retries: args.retries,
         autonomy: args.autonomy,
     };
-    let who = Who { root: root(app), caller: app.caller.clone(), zone: TimeZone::system(), wary: false };
+    let (caller, person) = (app.caller.clone(), app.caller.agent.is_none());
+    let who = Who { root: root(app), caller, zone: TimeZone::system(), person, labels: Vec::new() };
     let (task, notes) = app.block_on(promised::make(app.store(), wanted, &who, now_ms()))?;
     for note in &notes {
         style::warn(note);
