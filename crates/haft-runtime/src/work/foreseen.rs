@@ -30,7 +30,7 @@ pub async fn foreseen(
             Some(Does::Tool(tool, args)) => {
                 let args = Value::Object(args.clone());
                 let open: Vec<&str> = paths(&args).into_iter().filter(|path| known.get(path).is_err()).collect();
-                match known.fill(&args) {
+                match step.filled(known) {
                     Ok(args) => decided(haft, tool, args, caller).await,
                     Err(_) => json!({
                         "decision": "later", "reason": format!("it depends on {}", open.join(", ")), "tool": tool,

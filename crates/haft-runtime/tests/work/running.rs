@@ -157,3 +157,59 @@ fn a_stored_pipeline_is_changed_for_one_run() {
         assert!(wrong.message.contains("there is no pipeline `v`"), "{}", wrong.message);
     });
 }
+
+#[test]
+fn what_a_step_said_is_one_word_of_a_command_whatever_it_is() {
+    block(async {
+        let stage = Stage::new();
+        for hostile in
+            ["; touch x #", "$(touch x)", "`touch x`", "' ; touch x ; '", "a\ntouch x", "\" ; touch x ; \"", "\\", "--"]
+        {
+            stage.file("said.txt", hostile);
+            let outcome = stage
+                .call(
+                    "pipeline.run",
+                    json!({"steps": [
+                        {"id": "said", "tool": "shell.exec", "args": {"command": "cat said.txt"}},
+                        {"id": "shown", "tool": "shell.exec", "args": {"command": "printf '[%s]' {{said.output}}$HOME_IS_NOT_SET"}},
+                        {"id": "named", "tool": "Bash", "args": {"command": "printf %s $(printf %s {{said}}) # a note"}},
+                    ]}),
+                    &Yes,
+                )
+                .await;
+            assert!(outcome.success, "{hostile}: {outcome:?}");
+            let output = data(&outcome)["output"].as_str().unwrap();
+            assert!(output.contains(&format!("[{}", hostile.trim_end())), "{hostile}: {output}");
+            assert_eq!(stage.read("x"), None, "{hostile}");
+        }
+    });
+}
+
+#[test]
+fn a_command_in_which_a_word_would_not_stay_one_is_refused_before_anything_runs() {
+    block(async {
+        let stage = Stage::new();
+        for (command, why) in [
+            ("{{said.output}}", "would be the whole command"),
+            ("echo \"{{said.output}}\"", "stands in quotes; leave them away"),
+            ("cat <<EOF\n{{said.output}}\nEOF", "comes after `<<`"),
+        ] {
+            let steps = json!([
+                {"id": "said", "tool": "file.write", "args": {"path": "x", "content": "x"}},
+                {"id": "run", "tool": "shell.exec", "args": {"command": command}},
+            ]);
+            let error = stage.run(steps).await.error.unwrap();
+            assert_eq!(error.kind.as_str(), "invalid_input");
+            assert!(
+                error.message.contains("steps.1.args.command: ") && error.message.contains(why),
+                "{}",
+                error.message
+            );
+            assert_eq!(stage.read("x"), None);
+        }
+        let literal =
+            json!([{"id": "a", "tool": "shell.exec", "args": {"command": "echo '{{nobody}}'"}, "literal": true}]);
+        let outcome = stage.run(literal).await;
+        assert!(outcome.success && outcome.output.contains("{{nobody}}"), "{outcome:?}");
+    });
+}
