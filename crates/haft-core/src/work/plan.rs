@@ -243,6 +243,15 @@ impl Step {
     }
 }
 
+/// What an input is unless something else is given: it is said as `default`, or alone in place of all that could be said.
+pub fn default(says: &Value) -> Option<&Value> {
+    match says {
+        Value::Object(says) => says.get("default"),
+        Value::Null => None,
+        alone => Some(alone),
+    }
+}
+
 impl Plan {
     /// Checks everything, and says in what order the steps go. Everything that is wrong is told at once.
     pub fn order(&self) -> Result<Graph, Vec<Fault>> {
@@ -295,8 +304,7 @@ impl Plan {
         let mut all = Map::new();
         let mut faults = Vec::new();
         for (name, says) in &self.inputs {
-            let default = if says.is_object() { says.get("default") } else { None };
-            match given.get(name).or(default) {
+            match given.get(name).or_else(|| default(says)) {
                 Some(value) => drop(all.insert(name.clone(), value.clone())),
                 None => faults.push(Fault { at: format!("inputs.{name}"), what: "it is not given".to_owned() }),
             }
@@ -393,12 +401,20 @@ mod tests {
     #[test]
     fn inputs_are_complete_and_nothing_else_is_given() {
         let plan = plan(json!({
-            "inputs": {"a": {"default": 1}, "b": {}}, "steps": [{"id": "x", "tool": "t", "args": {"v": "{{a}}{{b}}"}}],
+            "inputs": {"a": {"default": 1}, "b": {}, "secs": 20, "open": null},
+            "steps": [{"id": "x", "tool": "t", "args": {"v": "{{a}}{{b}}"}}],
         }));
         let given = |value: Value| plan.given(value.as_object().unwrap());
-        assert_eq!(Value::Object(given(json!({"b": 2})).unwrap()), json!({"a": 1, "b": 2}));
+        let all = given(json!({"b": 2, "open": 0})).unwrap();
+        assert_eq!(Value::Object(all), json!({"a": 1, "b": 2, "secs": 20, "open": 0}));
+        assert_eq!(given(json!({"b": 2, "open": 0, "secs": 5})).unwrap()["secs"], 5);
         let faults: Vec<String> = given(json!({"c": 2})).unwrap_err().iter().map(ToString::to_string).collect();
-        assert_eq!(faults, ["inputs.b: it is not given", "inputs.c: this pipeline asks for no such thing"]);
+        let expected = [
+            "inputs.b: it is not given",
+            "inputs.open: it is not given",
+            "inputs.c: this pipeline asks for no such thing",
+        ];
+        assert_eq!(faults, expected);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::preview::{cut, inert};
 use haft_core::work::command::{COMMAND, is_shell};
+use haft_core::work::plan::default;
 use haft_core::work::{Plan, Step};
 use haft_core::{CallError, ToolSpec};
 use haft_store::Traced;
@@ -268,7 +269,7 @@ impl Tool for Promote {
             }
             let kept = keep(scene.store(), scene.workspace(), "promoted", &plan).await?;
             let open: Vec<&String> =
-                plan.inputs.iter().filter(|(_, says)| says.get("default").is_none()).map(|(name, _)| name).collect();
+                plan.inputs.iter().filter(|(_, says)| default(says).is_none()).map(|(name, _)| name).collect();
             let mut text = format!("{} is a pipeline now ({})", inert(&kept.name), kept.id);
             if !open.is_empty() {
                 let names: Vec<&str> = open.iter().map(|name| name.as_str()).collect();
