@@ -12,7 +12,8 @@ use haft_core::preview::inert;
 use haft_core::work::{Does, Plan, file};
 use haft_core::{CallError, Outcome};
 use haft_runtime::Halt;
-use haft_runtime::work::{Until, drawn, filed};
+use haft_runtime::shelf::Standing;
+use haft_runtime::work::{Filed, Until, drawn, filed, workflow};
 use haft_store::work::{RunSeen, Settle, StepSeen};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -66,12 +67,15 @@ fn find(app: &App, prefix: &str) -> Result<RunSeen, Failure> {
 fn list(app: &App) -> Result<u8, Failure> {
     let kept = app.block_on(app.store().pipelines(&root(app)))?;
     let files = filed(app.haft.workspace());
+    let standings = app.block_on(workflow::standings(app.store(), app.haft.workspace()))?;
+    let standing = |file: &Filed| standings.get(&file.name).copied().unwrap_or(Standing::Untrusted);
     if app.json {
         let files: Vec<Value> = files
             .iter()
             .map(|file| {
                 let problems: Vec<String> = file.plan.as_ref().err().into_iter().flatten().map(told).collect();
-                json!({"name": file.name, "file": file.path, "ok": file.plan.is_ok(), "problems": problems})
+                json!({"name": file.name, "file": file.path, "ok": file.plan.is_ok(), "standing": standing(file),
+                    "problems": problems})
             })
             .collect();
         style::json(&json!({"stored": kept, "files": files}));
@@ -82,7 +86,11 @@ fn list(app: &App) -> Result<u8, Failure> {
     }
     for file in &files {
         let says = match &file.plan {
-            Ok(plan) => format!("{} steps", plan.steps.len()),
+            Ok(plan) if standing(file).counts() => format!("{} steps", plan.steps.len()),
+            Ok(plan) => {
+                let care = format!("{}; `haft trust` shows it and asks", standing(file).word());
+                format!("{} steps  {}", plan.steps.len(), paint(CARE, care))
+            }
             Err(misfits) => paint(BAD, misfits.first().map(told).unwrap_or_default()),
         };
         style::out(&format!("{}  {says}  {}", paint(NAME, &file.name), paint(FAINT, file.path.display())));

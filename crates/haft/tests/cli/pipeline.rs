@@ -19,18 +19,29 @@ fn run_of(env: &Env) -> String {
     env.run(&["pipeline", "runs", "--json"]).json()[0]["run"].as_str().unwrap().to_owned()
 }
 
+fn trust(env: &Env) {
+    let trusted = env.run(&["trust", "--yes"]);
+    assert_eq!(trusted.code, 0, "{}{}", trusted.stdout, trusted.stderr);
+}
+
 #[test]
 fn a_workflow_is_listed_drawn_foreseen_and_run() {
     let env = Env::new();
     env.file(".haft/workflows/demo.yml", DEMO);
     env.file(".haft/workflows/odd.yml", "steps:\n  - {id: a, tool: t, needs: [b]}\n");
     let listed = env.run(&["pipeline", "list"]).stdout;
-    assert!(listed.contains("demo  5 steps") && listed.contains("waits for `b`, and there is none"), "{listed}");
+    assert!(listed.contains("demo  5 steps  untrusted; `haft trust` shows it and asks"), "{listed}");
+    assert!(listed.contains("waits for `b`, and there is none"), "{listed}");
     let drawn = env.run(&["pipeline", "show", "demo"]).stdout;
     assert!(drawn.contains("· sum\n    · double ◄─ sum\n"), "{drawn}");
     let dry = env.run(&["pipeline", "run", "demo", "--dry-run"]);
     assert!(dry.code == 0 && dry.stdout.contains("later: it depends on double"), "{}{}", dry.stdout, dry.stderr);
     assert!(!env.root().join("out.txt").exists());
+    let early = env.run(&["pipeline", "run", "demo", "--yes"]);
+    assert!(early.code == 3 && early.stderr.contains("nobody has accepted it"), "{}", early.stderr);
+    let looked = env.run(&["trust"]);
+    assert!(looked.code == 2 && looked.stderr.contains("    description: A little of everything"), "{}", looked.stderr);
+    trust(&env);
     let ran = env.run(&["pipeline", "run", "demo", "--input", "n=20", "--yes"]);
     assert!(ran.code == 0 && ran.stdout.contains("it is 42"), "{}{}", ran.stdout, ran.stderr);
     let missing = env.run(&["pipeline", "run", "demos"]);
@@ -43,6 +54,7 @@ fn a_workflow_is_listed_drawn_foreseen_and_run() {
 fn what_waits_for_a_person_is_gone_on_with() {
     let env = Env::new();
     env.file(".haft/workflows/demo.yml", DEMO);
+    trust(&env);
     let waits = env.run(&["pipeline", "run", "demo", "--no-input"]);
     assert_eq!(waits.code, 4, "{}{}", waits.stdout, waits.stderr);
     let run = run_of(&env);
