@@ -16,7 +16,7 @@ mod workers;
 
 pub use claim::{Claim, Claimed, TakenOver};
 pub use end::{End, Settle, Then};
-pub use look::{RunSeen, StepSeen};
+pub use look::{RunSeen, StepSeen, Uncertain};
 pub use pipelines::Stored;
 pub use workers::WorkerSeen;
 

@@ -22,6 +22,9 @@ use std::time::Duration;
 /// How often a run is looked at that is followed.
 const LOOK: Duration = Duration::from_millis(300);
 
+/// How a command ends whose run waits for something.
+const WAITS: u8 = 4;
+
 /// Does one thing with pipelines.
 pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failure> {
     match action.unwrap_or(PipelineAction::List) {
@@ -121,7 +124,7 @@ fn runs(app: &App, limit: u32) -> Result<u8, Failure> {
     for run in runs {
         let done = run.count - run.unsettled;
         let at = paint(FAINT, time::shown(run.begun_ms));
-        let state = painted(&run.state);
+        let state = painted(&run.stands);
         style::out(&format!("{}  {state}  {done}/{}  {}  {at}", paint(NAME, &run.id), run.count, inert(&run.name)));
     }
     Ok(0)
@@ -136,8 +139,18 @@ fn painted(state: &str) -> String {
 }
 
 fn summary(run: &RunSeen, steps: &[StepSeen]) -> Value {
+    let steps: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            let mut told = json!(step);
+            if let Some(remedy) = drawn::remedy(step) {
+                told["remedy"] = remedy.into();
+            }
+            told
+        })
+        .collect();
     json!({
-        "run": run.id, "name": run.name, "state": run.state, "why": run.why, "count": run.count, "unsettled": run.unsettled,
+        "run": run.id, "name": run.name, "state": run.state, "stands": run.stands, "why": run.why, "count": run.count, "unsettled": run.unsettled,
         "task": run.task, "begun_ms": run.begun_ms, "ended_ms": run.ended_ms, "steps": steps,
     })
 }
@@ -163,22 +176,15 @@ fn shown(app: &App, id: &str, follow: bool) -> Result<u8, Failure> {
             }
         } else if text != last {
             style::out(&text);
-            notes(&steps);
+            if let Some(notes) = drawn::notes(&steps) {
+                style::out(&notes);
+            }
         }
         last = text;
         if !follow || seen.state != "running" {
             return Ok(0);
         }
         app.block_on(tokio::time::sleep(LOOK));
-    }
-}
-
-/// What there is to say about steps beside where they stand.
-fn notes(steps: &[StepSeen]) {
-    let odd = ["failed", "asking", "uncertain"];
-    let told: Vec<StepSeen> = steps.iter().filter(|step| odd.contains(&step.state.as_str())).cloned().collect();
-    if !told.is_empty() {
-        style::out(&drawn::list(&told));
     }
 }
 
@@ -262,6 +268,7 @@ fn dry(app: &App, name: &str, given: &Map<String, Value>) -> Result<u8, Failure>
 
 /// Calls pipeline.run, showing how far it is.
 fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
+    let waited = args["background"] != true;
     let call = app.call("pipeline.run", args, Some("haft"))?;
     let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
     let aside = Aside { bar: &bar, approver: approver.as_ref() };
@@ -269,19 +276,18 @@ fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
         let outcome = Box::pin(bar.over(app, app.haft.call(call, &aside, &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
-    Ok(report(app, &outcome))
+    Ok(report(app, &outcome, waited))
 }
 
-fn report(app: &App, outcome: &Outcome) -> u8 {
+fn report(app: &App, outcome: &Outcome, waited: bool) -> u8 {
     if app.json {
         style::json(outcome);
     } else {
         show(outcome);
     }
-    // What waits for a person is not done.
+    // What waits is not done.
     let waits = outcome.success && outcome.data.as_ref().is_some_and(|data| data["state"] == "running");
-    let asks = || outcome.data.as_ref().is_some_and(|data| data["steps"].to_string().contains("\"asking\""));
-    if waits && asks() { 4 } else { outcome.exit_code() }
+    if waits && waited { WAITS } else { outcome.exit_code() }
 }
 
 fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
@@ -299,7 +305,7 @@ fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     shown(app, &run.id, false)?;
     Ok(match seen.state.as_str() {
         "done" => 0,
-        "running" => 4,
+        "running" => WAITS,
         _ => 1,
     })
 }

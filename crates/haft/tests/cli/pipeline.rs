@@ -58,6 +58,10 @@ fn what_waits_for_a_person_is_gone_on_with() {
     let waits = env.run(&["pipeline", "run", "demo", "--no-input"]);
     assert_eq!(waits.code, 4, "{}{}", waits.stdout, waits.stderr);
     let run = run_of(&env);
+    let runs = env.run(&["pipeline", "runs"]).stdout;
+    assert!(runs.contains("  asking  2/5  demo"), "{runs}");
+    let runs = env.run(&["pipeline", "runs", "--json"]).json();
+    assert_eq!((&runs[0]["state"], &runs[0]["stands"]), (&"running".into(), &"asking".into()), "{runs:#}");
     for _ in ["write", "ship"] {
         let asked = env.run(&["approvals", "list", "--json"]).json();
         let id = asked[0]["id"].as_str().unwrap().to_owned();
@@ -70,4 +74,58 @@ fn what_waits_for_a_person_is_gone_on_with() {
     assert_eq!(env.read("out.txt"), "it is 42\n");
     let over = env.run(&["pipeline", "cancel", &run]);
     assert!(over.code == 1 && over.stderr.contains("is over already"), "{}", over.stderr);
+}
+
+#[test]
+fn a_label_that_no_worker_has_is_told() {
+    let env = Env::new();
+    let steps = "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 2}}\n  - {id: big, tool: calc.eval, label: gpu, \
+                 args: {expression: '1'}}\n";
+    env.file(".haft/workflows/big.yml", steps);
+    trust(&env);
+    let ran = env.run(&["pipeline", "run", "big", "--yes"]);
+    let said = "big: waits for a worker with the label `gpu`; none is there: haft worker --label gpu";
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(said), "while the other runs: {}", ran.stderr);
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    let shown = env.run(&["pipeline", "show", &run_of(&env)]).stdout;
+    assert!(shown.contains(said), "{shown}");
+}
+
+#[test]
+fn what_nobody_knows_is_in_the_inbox() {
+    let env = Env::new();
+    env.file(".haft/workflows/nap.yml", "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 60}}\n");
+    trust(&env);
+    let mut lost = env.command(&["pipeline", "run", "nap", "--yes"]).spawn().unwrap();
+    let db = || rusqlite::Connection::open(env.store()).unwrap();
+    let intent =
+        "SELECT EXISTS (SELECT 1 FROM journal JOIN steps ON steps.call_id = journal.call_id WHERE kind = 'intent')";
+    for _ in 0..600 {
+        if env.store().exists() && db().query_row(intent, [], |row| row.get::<_, bool>(0)).unwrap_or(false) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    lost.kill().unwrap();
+    lost.wait().unwrap();
+    // Its lease would end in a while; whoever looks after it then finds the intent and no end.
+    db().execute("UPDATE steps SET lease_ms = 1 WHERE state = 'running'", []).unwrap();
+    let run = run_of(&env);
+    env.run(&["pipeline", "resume", &run, "--no-input"]);
+    let settle = format!("haft pipeline settle {run} nap done|failed|again");
+    let listed = env.run(&["approvals", "list"]).stdout;
+    assert!(listed.contains("steps of which nobody knows") && listed.contains(&settle), "{listed}");
+    let listed = env.run(&["approvals", "list", "--json"]).json();
+    assert_eq!(
+        (&listed[0]["state"], &listed[0]["settle"]),
+        (&"uncertain".into(), &settle.clone().into()),
+        "{listed:#}"
+    );
+    let shown = env.run(&["pipeline", "show", &run]).stdout;
+    assert!(shown.contains(": uncertain, ") && shown.contains(&settle), "{shown}");
+    let shown = env.run(&["pipeline", "show", &run, "--json"]).json();
+    assert_eq!((&shown["stands"], &shown["steps"][0]["remedy"]), (&"uncertain".into(), &settle.into()), "{shown:#}");
+    assert_eq!(env.run(&["pipeline", "settle", &run, "nap", "done"]).code, 0);
+    assert_eq!(env.run(&["approvals", "list", "--json"]).json(), serde_json::json!([]));
 }

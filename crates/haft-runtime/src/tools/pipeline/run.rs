@@ -179,10 +179,17 @@ fn told(worked: &Worked) -> Reply {
     let Worked { run, steps, gave } = worked;
     let steps_told: Vec<Value> = steps
         .iter()
-        .map(|step| json!({"id": step.id, "state": step.state, "call_id": step.call_id, "attempt": step.attempt}))
+        .map(|step| {
+            let mut told =
+                json!({"id": step.id, "state": step.state, "call_id": step.call_id, "attempt": step.attempt});
+            if let Some(remedy) = drawn::remedy(step) {
+                told["remedy"] = remedy.into();
+            }
+            told
+        })
         .collect();
     let mut text = format!("{}\n{}", drawn::line(run, steps), drawn::list(steps));
-    let mut data = json!({"run": run.id, "state": run.state, "steps": steps_told});
+    let mut data = json!({"run": run.id, "state": run.state, "stands": run.stands, "steps": steps_told});
     if let Some(gave) = gave {
         let output = gave["output"].as_str().unwrap_or_default();
         if !output.is_empty() {
