@@ -32,12 +32,12 @@ pub enum PipelineAction {
     },
     /// Run a pipeline, and wait for it.
     Run {
-        /// A stored pipeline or a workflow file by name, or a file that ends in .yml.
+        /// A stored pipeline or a workflow file by name, or the path of a file in .haft/workflows.
         name: String,
         /// Give it a value: NAME=VALUE, as JSON if it is some. May be given several times.
         #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
         inputs: Vec<String>,
-        /// Do not wait: a worker goes on with it.
+        /// Do not wait: a worker goes on with it. What it asks waits in the inbox.
         #[arg(long)]
         background: bool,
         /// Say what each step would do and who would decide about it. Nothing is run.

@@ -225,19 +225,38 @@ fn begin(
     (given, background, dry_run): (&[String], bool, bool),
     asking: &Asking,
 ) -> Result<u8, Failure> {
-    let context = inputs(given)?;
-    // A file that is named is run as it is, without being kept.
-    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
-    if matches!(ending, Some("yml" | "yaml")) {
-        return Err(CallError::invalid("a workflow is run by its name")
-            .hint("put the file into .haft/workflows, and give its name without .yml")
-            .into());
+    if background && asking.yes {
+        return Err(CallError::invalid(
+            "--yes answers what is asked here, and with --background nothing is asked here",
+        )
+        .hint(
+            "leave --background out; or leave --yes out, and decide what it asks with `haft approvals`, or allow \
+                   it beforehand with `haft approvals grant` or a rule",
+        )
+        .into());
     }
+    let context = inputs(given)?;
+    let name = named(app, name)?;
     if dry_run {
-        return dry(app, name, &context);
+        return dry(app, &name, &context);
     }
     let args = json!({"pipeline_id": name, "context": context, "background": background});
     called(app, args, asking)
+}
+
+/// What is to be run, by name. Who points at a workflow file means its name.
+fn named(app: &App, text: &str) -> Result<String, Failure> {
+    let path = Path::new(text);
+    if !matches!(path.extension().and_then(|ending| ending.to_str()), Some("yml" | "yaml")) {
+        return Ok(text.to_owned());
+    }
+    let meant = path.canonicalize().map_err(|error| CallError::not_found(format!("{}: {error}", inert(text))))?;
+    let same = |file: &Filed| file.path.canonicalize().is_ok_and(|path| path == meant);
+    let found = filed(app.haft.workspace()).into_iter().find(same);
+    Ok(found.map(|file| file.name).ok_or_else(|| {
+        CallError::invalid(format!("{} is no workflow of this project", inert(text)))
+            .hint("put the file into .haft/workflows under a name that is free there")
+    })?)
 }
 
 /// Says what each step would do, and who would decide. Nothing is run.

@@ -77,6 +77,58 @@ fn what_waits_for_a_person_is_gone_on_with() {
 }
 
 #[test]
+fn a_workflow_is_accepted_as_it_is_and_what_changed_is_shown() {
+    let env = Env::new();
+    env.file(".haft/workflows/demo.yml", DEMO);
+    let trusted = env.run(&["trust", "--yes", "--json"]).json();
+    assert_eq!(trusted["workflows"][0]["name"], "demo", "{trusted:#}");
+    assert!(env.run(&["trust"]).stdout.contains("accepted already: 0 tools and 1 workflows"));
+    env.file(".haft/workflows/demo.yml", DEMO.replace("2 *", "3 *"));
+    let changed = env.run(&["pipeline", "run", "demo", "--yes"]);
+    assert!(changed.code == 3 && changed.stderr.contains("has changed since it was accepted"), "{}", changed.stderr);
+    assert!(env.run(&["pipeline", "run", "demo", "--dry-run"]).code == 0 && env.run(&["lint"]).code == 0);
+    let looked = env.run(&["trust"]).stderr;
+    assert!(looked.contains("+  - {id: double, tool: calc.eval, args: {expression: \"3 *"), "{looked}");
+    trust(&env);
+    assert_eq!(env.run(&["pipeline", "run", ".haft/workflows/demo.yml", "--yes"]).code, 0);
+    let revoked = env.run(&["trust", "--revoke"]).stdout;
+    assert!(revoked.contains("withdrawn: the workflow demo"), "{revoked}");
+    assert_eq!(env.run(&["pipeline", "run", "demo", "--yes"]).code, 3);
+}
+
+#[test]
+fn a_file_is_run_by_its_path_if_it_is_a_workflow_of_the_project() {
+    let env = Env::new();
+    env.file("elsewhere.yml", DEMO);
+    let outside = env.run(&["pipeline", "run", "elsewhere.yml"]);
+    assert!(outside.code == 2 && outside.stderr.contains("is no workflow of this project"), "{}", outside.stderr);
+    let missing = env.run(&["pipeline", "run", "missing.yml"]);
+    assert!(missing.code == 1 && missing.stderr.contains("missing.yml: "), "{}", missing.stderr);
+}
+
+#[test]
+fn a_yes_is_not_for_what_is_asked_elsewhere() {
+    let env = Env::new();
+    env.file(".haft/workflows/demo.yml", DEMO);
+    trust(&env);
+    let refused = env.run(&["pipeline", "run", "demo", "--background", "--yes"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("with --background nothing is asked here"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("haft approvals grant"), "{}", refused.stderr);
+    assert_eq!(env.run(&["pipeline", "runs", "--json"]).json(), serde_json::json!([]), "nothing was begun");
+    assert_eq!(env.run(&["pipeline", "run", "demo", "--background"]).code, 0);
+    let run = run_of(&env);
+    let shown = env.run(&["pipeline", "show", &run]).stdout;
+    assert!(
+        shown.contains(": waiting, ") && shown.contains("sum: waits for a worker; none is there: haft worker"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_label_that_no_worker_has_is_told() {
     let env = Env::new();
     let steps = "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 2}}\n  - {id: big, tool: calc.eval, label: gpu, \
