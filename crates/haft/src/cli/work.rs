@@ -83,6 +83,39 @@ pub enum PipelineAction {
         /// By name or id.
         name: String,
     },
+    /// Look at a plan, and keep it as a pipeline.
+    Plan {
+        /// YAML or JSON with what pipeline.plan takes: summary, phases, steps. Or - for stdin.
+        file: String,
+        /// What the pipeline is called [default: what the plan says].
+        #[arg(long)]
+        name: Option<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Make a template of the calls of a session that went well.
+    Capture {
+        /// What it is called.
+        name: String,
+        /// What it is for.
+        #[arg(long)]
+        description: Option<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Make a pipeline of a captured template.
+    Promote {
+        /// The template, by name or id.
+        name: String,
+        /// What an input is unless something else is given: NAME=VALUE, as JSON if it is some. May be given several times.
+        #[arg(long = "value", value_name = "NAME=VALUE")]
+        values: Vec<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
+    },
 }
 
 /// What became of a step.

@@ -1,8 +1,9 @@
 //! `haft pipeline`: pipelines and their runs, for people.
 
 mod bar;
+mod made;
 
-use super::call::{approver, show};
+use super::call::{self, approver, show};
 use crate::app::{App, Failure};
 use crate::cli::{Asking, Became, PipelineAction};
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
@@ -39,6 +40,9 @@ pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failu
         PipelineAction::Cancel { id } => cancel(app, &id),
         PipelineAction::Settle { id, step, how } => settle(app, &id, &step, how),
         PipelineAction::Remove { name } => remove(app, &name),
+        PipelineAction::Plan { file, name, asking } => made::plan(app, &file, name, &asking),
+        PipelineAction::Capture { name, description, asking } => made::capture(app, &name, description, &asking),
+        PipelineAction::Promote { name, values, asking } => made::promote(app, &name, &values, &asking),
     }
 }
 

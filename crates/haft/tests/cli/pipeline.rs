@@ -181,3 +181,33 @@ fn what_nobody_knows_is_in_the_inbox() {
     assert_eq!(env.run(&["pipeline", "settle", &run, "nap", "done"]).code, 0);
     assert_eq!(env.run(&["approvals", "list", "--json"]).json(), serde_json::json!([]));
 }
+
+#[test]
+fn people_plan_capture_and_promote() {
+    let env = Env::new();
+    let plan = "summary: Make a number\nphases:\n  - name: Number\n    steps: [compute]\n    calls: [{tool: calc.eval, args: \
+                {expression: 6*7}}]\n";
+    env.file("plan.yml", plan);
+    let asked = env.run(&["pipeline", "plan", "plan.yml", "--no-input"]);
+    assert_eq!(asked.code, 4, "{}{}", asked.stdout, asked.stderr);
+    let planned = env.run(&["pipeline", "plan", "plan.yml", "--name", "number", "--yes"]);
+    assert!(planned.code == 0 && planned.stdout.contains("1. Number"), "{}{}", planned.stdout, planned.stderr);
+    let ran = env.run(&["pipeline", "run", "number"]);
+    assert!(ran.code == 0 && ran.stdout.contains("42"), "{}{}", ran.stdout, ran.stderr);
+    env.file("odd.yml", "summary: [");
+    assert_eq!(env.run(&["pipeline", "plan", "odd.yml", "--yes"]).code, 2);
+    for path in ["a.txt", "a.txt"] {
+        env.ok("file.write", serde_json::json!({"path": path, "content": "hello\n"}));
+    }
+    for _ in 0..2 {
+        env.ok("shell.exec", serde_json::json!({"command": "cat a.txt"}));
+    }
+    let captured = env.run(&["pipeline", "capture", "greet", "--description", "Say hello", "--yes", "--json"]).json();
+    let steps = captured["data"]["plan"]["steps"].as_array().unwrap();
+    let commands: Vec<_> = steps.iter().filter_map(|step| step["args"]["command"].as_str()).collect();
+    assert_eq!(commands, ["cat a.txt", "cat a.txt"], "a command is no input: {captured:#}");
+    let promoted = env.run(&["pipeline", "promote", "greet", "--value", "path=b.txt", "--yes"]);
+    assert!(promoted.code == 0 && promoted.stdout.contains("greet is a pipeline now"), "{}", promoted.stderr);
+    let odd = env.run(&["pipeline", "promote", "greet", "--value", "path", "--yes"]);
+    assert_eq!(odd.code, 2, "{}", odd.stderr);
+}
