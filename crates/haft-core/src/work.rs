@@ -1,5 +1,6 @@
 //! Work that lasts, as far as it can be decided without doing anything: which steps there are, and which come next.
 
+pub mod command;
 pub mod file;
 pub mod graph;
 pub mod plan;

@@ -94,7 +94,7 @@ export class RunPane {
     const above = run.above ? button('The run around it', { kind: 'quiet', run: () => this.#app.go('work', run.above) }) : null;
     fill(
       this.#head,
-      h('div.marks', { test: 'run-state' }, stateChip(run.state), h('span', `${over} of ${plural(run.count, 'step')} over`),
+      h('div.marks', { test: 'run-state' }, stateChip(run.stands), h('span', `${over} of ${plural(run.count, 'step')} over`),
         h('time', clock(run.begun_ms)), h('span', duration((run.ended_ms ?? Date.now()) - run.begun_ms)), run.why ? h('span', run.why) : null),
       h('h2', { tabindex: -1 }, run.name || run.id),
       h('p.marks', h('code.quiet', run.id), above, cancel),

@@ -82,7 +82,7 @@ export class Work {
 
   #runsPart(runs) {
     const row = (run) => [
-      this.#open(run.id, run.name || run.id), stateChip(run.state), progress(run), clock(run.begun_ms),
+      this.#open(run.id, run.name || run.id), stateChip(run.stands), progress(run), clock(run.begun_ms),
       run.ended_ms ? duration(run.ended_ms - run.begun_ms) : '', h('span.step-said', run.why ?? ''),
     ];
     const none = blank('Nothing was run yet', 'Runs of pipelines appear here, whoever works on them.');

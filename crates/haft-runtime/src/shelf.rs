@@ -30,6 +30,7 @@ pub use accept::{Offer, Refused};
 pub use around::{Spot, around};
 pub use interpreters::Interpreters;
 pub use pages::Page;
+pub(crate) use pages::difference;
 pub use standing::Standing;
 
 use crate::back::DEPTH_MAX;

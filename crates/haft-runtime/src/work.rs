@@ -17,7 +17,8 @@ mod step;
 mod terms;
 mod worker;
 
-pub use crate::tools::pipeline::{Filed, filed};
+pub use crate::tools::pipeline::filed as workflow;
+pub use crate::tools::pipeline::filed::{Filed, filed};
 pub(crate) use begin::unfit;
 pub use begin::{Begun, Wanted};
 pub use foreseen::{foreseen, plan};

@@ -18,7 +18,7 @@ mod workers;
 pub use claim::{Claim, Claimed, TakenOver};
 pub(crate) use done::{Done, finish_all};
 pub use end::{End, Settle, Then};
-pub use look::{RunSeen, StepSeen};
+pub use look::{RunSeen, StepSeen, Uncertain};
 pub use pipelines::Stored;
 pub use workers::WorkerSeen;
 

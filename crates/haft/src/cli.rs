@@ -137,7 +137,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
     Init,
-    /// Accept this project's configuration and its tools after looking at them.
+    /// Accept this project's configuration, its tools and its workflows after looking at them.
     Trust(TrustArgs),
     /// Run the examples of tools that are files, and compare what comes out.
     Test(TestArgs),

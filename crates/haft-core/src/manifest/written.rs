@@ -65,7 +65,7 @@ impl<'t> Written<'t> {
 }
 
 /// What a text says.
-pub(crate) fn parse(text: &str) -> Result<Value, Flaw> {
+pub fn parse(text: &str) -> Result<Value, Flaw> {
     if text.len() > MAX_BYTES {
         let message = format!("it is larger than {} KiB, and a manifest may not be", MAX_BYTES >> 10);
         return Err(Flaw::error("yaml", "", message).at((1, 1)));

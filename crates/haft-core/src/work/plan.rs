@@ -1,9 +1,10 @@
 //! What a pipeline is to do: steps, what each waits for, and what it may use up. Read from what an agent or a file says, and
 //! checked whole before anything begins.
 
+use super::command::unquotable;
 use super::graph::{Graph, Node, OnFailure, Wrong};
 use super::when::When;
-use super::words::paths;
+use super::words::{Known, Unfilled, paths};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -74,6 +75,9 @@ pub struct Step {
     /// With these arguments.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub args: Map<String, Value>,
+    /// They mean themselves: nothing in them is filled in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
     /// It lets an agent do something.
     #[serde(default, alias = "task", skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -181,9 +185,18 @@ impl Step {
         }
     }
 
+    /// Its arguments, filled in.
+    pub fn filled(&self, known: Known<'_>) -> Result<Value, Unfilled> {
+        match &self.tool {
+            Some(tool) if !self.literal => known.fill_args(tool, &self.args),
+            _ => Ok(Value::Object(self.args.clone())),
+        }
+    }
+
     /// The paths that its words name.
     fn named(&self) -> Vec<&str> {
-        let maps = [&self.args, &self.inputs].into_iter().flat_map(|map| map.values().flat_map(paths));
+        let args = Some(&self.args).filter(|_| !self.literal);
+        let maps = args.into_iter().chain([&self.inputs]).flat_map(|map| map.values().flat_map(paths));
         let texts = [&self.prompt, &self.ask].into_iter().flatten();
         let texts = texts.flat_map(|text| super::words::pieces(text)).filter_map(|piece| match piece {
             super::words::Piece::Path(path) => Some(path),
@@ -208,6 +221,11 @@ impl Step {
         if !self.args.is_empty() && self.tool.is_none() {
             faults.push(fault(".args", "only a step that calls a tool has arguments".to_owned()));
         }
+        if let Some(tool) = self.tool.as_deref().filter(|_| !self.literal)
+            && let Some((held, why)) = unquotable(tool, &self.args)
+        {
+            faults.push(fault(&format!(".args.{held}"), why.to_string()));
+        }
         if !self.inputs.is_empty() && self.pipeline.is_none() {
             faults.push(fault(".inputs", "only a step that is a pipeline is given something".to_owned()));
         }
@@ -222,6 +240,15 @@ impl Step {
             faults.push(fault(".label", "a label is letters, digits, `-`, `=`, `.` and `_`".to_owned()));
         }
         faults
+    }
+}
+
+/// What an input is unless something else is given: it is said as `default`, or alone in place of all that could be said.
+pub fn default(says: &Value) -> Option<&Value> {
+    match says {
+        Value::Object(says) => says.get("default"),
+        Value::Null => None,
+        alone => Some(alone),
     }
 }
 
@@ -277,8 +304,7 @@ impl Plan {
         let mut all = Map::new();
         let mut faults = Vec::new();
         for (name, says) in &self.inputs {
-            let default = if says.is_object() { says.get("default") } else { None };
-            match given.get(name).or(default) {
+            match given.get(name).or_else(|| default(says)) {
                 Some(value) => drop(all.insert(name.clone(), value.clone())),
                 None => faults.push(Fault { at: format!("inputs.{name}"), what: "it is not given".to_owned() }),
             }
@@ -354,14 +380,41 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_checked_before_anything_runs() {
+        let step = |command: &str, literal: bool| {
+            json!({"inputs": {"x": 1}, "steps": [
+                {"id": "s", "tool": "shell.exec", "args": {"command": command}, "literal": literal},
+            ]})
+        };
+        assert!(plan(step("echo {{x}}", false)).order().is_ok());
+        assert_eq!(
+            said(step("echo '{{x}}'", false)),
+            ["steps.0.args.command: `{{x}}` stands in quotes; leave them away: it is put in as one quoted word"]
+        );
+        assert!(said(step("{{x}}", false))[0].contains("would be the whole command"));
+        let literal = plan(step("echo '{{nobody}}'", true));
+        assert!(literal.order().unwrap().needs(0).is_empty());
+        let known = Known { inputs: &literal.inputs, steps: &std::collections::BTreeMap::new() };
+        assert_eq!(literal.steps[0].filled(known).unwrap(), json!({"command": "echo '{{nobody}}'"}));
+    }
+
+    #[test]
     fn inputs_are_complete_and_nothing_else_is_given() {
         let plan = plan(json!({
-            "inputs": {"a": {"default": 1}, "b": {}}, "steps": [{"id": "x", "tool": "t", "args": {"v": "{{a}}{{b}}"}}],
+            "inputs": {"a": {"default": 1}, "b": {}, "secs": 20, "open": null},
+            "steps": [{"id": "x", "tool": "t", "args": {"v": "{{a}}{{b}}"}}],
         }));
         let given = |value: Value| plan.given(value.as_object().unwrap());
-        assert_eq!(Value::Object(given(json!({"b": 2})).unwrap()), json!({"a": 1, "b": 2}));
+        let all = given(json!({"b": 2, "open": 0})).unwrap();
+        assert_eq!(Value::Object(all), json!({"a": 1, "b": 2, "secs": 20, "open": 0}));
+        assert_eq!(given(json!({"b": 2, "open": 0, "secs": 5})).unwrap()["secs"], 5);
         let faults: Vec<String> = given(json!({"c": 2})).unwrap_err().iter().map(ToString::to_string).collect();
-        assert_eq!(faults, ["inputs.b: it is not given", "inputs.c: this pipeline asks for no such thing"]);
+        let expected = [
+            "inputs.b: it is not given",
+            "inputs.open: it is not given",
+            "inputs.c: this pipeline asks for no such thing",
+        ];
+        assert_eq!(faults, expected);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `{{path}}` in a plan, filled in from what a run was given and what its steps gave. A lone `{{path}}` keeps its value's
 //! type; inside text it is rendered. `{{name}}` is an input, `{{step}}` what a step said, `{{step.data.x}}` a part of what
-//! it gave.
+//! it gave. In a command for the shell it is one quoted word.
 
+use super::command::{self, COMMAND, Unquotable};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -88,6 +89,17 @@ pub struct Known<'k> {
 #[error("`{{{{{0}}}}}` stands for nothing: {1}")]
 pub struct Nothing(pub String, pub String);
 
+/// Why something cannot be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfilled {
+    /// It stands for nothing.
+    #[error(transparent)]
+    Nothing(#[from] Nothing),
+    /// It stands in a command where it cannot be one word.
+    #[error(transparent)]
+    Unquotable(#[from] Unquotable),
+}
+
 impl Known<'_> {
     /// What a path stands for. A step that did not end well, or was not wanted, gives nothing, and that is empty.
     pub fn get(&self, path: &str) -> Result<Cow<'_, Value>, Nothing> {
@@ -109,6 +121,58 @@ impl Known<'_> {
         self.fill_within(template, &Cell::new(FILLED_MAX))
     }
 
+    /// Fills in the arguments of a tool. What comes into a command for the shell is one word of it.
+    pub fn fill_args(&self, tool: &str, args: &Map<String, Value>) -> Result<Value, Unfilled> {
+        let left = Cell::new(FILLED_MAX);
+        self.fill_call(tool, args, &left)
+    }
+
+    fn fill_call(&self, tool: &str, args: &Map<String, Value>, left: &Cell<usize>) -> Result<Value, Unfilled> {
+        if let Some((_, why)) = command::unquotable(tool, args) {
+            return Err(why.into());
+        }
+        let (shell, inner) = (command::is_shell(tool, args), command::inner(tool));
+        let each = args.iter().map(|(name, value)| {
+            let filled = match value {
+                Value::String(text) if shell && name == COMMAND => self.fill_command(text, left)?,
+                // What is called by way of another tool is filled in as itself.
+                value if inner == Some(name.as_str()) => self.fill_inner(args, value, left)?,
+                value => self.fill_within(value, left)?,
+            };
+            Ok((name.clone(), filled))
+        });
+        each.collect::<Result<Map<_, _>, Unfilled>>().map(Value::Object)
+    }
+
+    fn fill_inner(&self, outer: &Map<String, Value>, value: &Value, left: &Cell<usize>) -> Result<Value, Unfilled> {
+        let named = outer.get("name").map(|name| self.fill_within(name, left)).transpose()?;
+        let named = named.as_ref().and_then(Value::as_str).unwrap_or_default();
+        match value {
+            Value::Object(args) => self.fill_call(named, args, left),
+            other if !command::is_shell(named, &Map::new()) => Ok(self.fill_within(other, left)?),
+            other => match paths(other).first() {
+                Some(path) => Err(Unquotable::Whole((*path).to_owned()).into()),
+                None => Ok(other.clone()),
+            },
+        }
+    }
+
+    fn fill_command(&self, text: &str, left: &Cell<usize>) -> Result<Value, Unfilled> {
+        let mut filled = String::with_capacity(text.len());
+        for piece in command::parts(text)? {
+            match piece {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Path(path) => {
+                    let found = self.get(path)?;
+                    let word = command::quoted(&crate::manifest::template::rendered(&found));
+                    take(left, path, word.len())?;
+                    filled.push_str(&word);
+                }
+            }
+        }
+        Ok(Value::String(filled))
+    }
+
     fn fill_within(&self, template: &Value, left: &Cell<usize>) -> Result<Value, Nothing> {
         Ok(match template {
             Value::String(text) => self.fill_text(text, left)?,
@@ -124,17 +188,10 @@ impl Known<'_> {
     }
 
     fn fill_text(&self, text: &str, left: &Cell<usize>) -> Result<Value, Nothing> {
-        let take = |path: &str, bytes: usize| match left.get().checked_sub(bytes) {
-            Some(rest) => {
-                left.set(rest);
-                Ok(())
-            }
-            None => Err(Nothing(path.to_owned(), format!("filled in, it is more than {} MiB", FILLED_MAX >> 20))),
-        };
         let pieces = pieces(text);
         if let [Piece::Path(path)] = pieces.as_slice() {
             let found = self.get(path)?;
-            take(path, weight(&found))?;
+            take(left, path, weight(&found))?;
             return Ok(found.into_owned());
         }
         let mut filled = String::with_capacity(text.len());
@@ -143,13 +200,20 @@ impl Known<'_> {
                 Piece::Text(text) => filled.push_str(text),
                 Piece::Path(path) => {
                     let found = self.get(path)?;
-                    take(path, weight(&found))?;
+                    take(left, path, weight(&found))?;
                     filled.push_str(&crate::manifest::template::rendered(&found));
                 }
             }
         }
         Ok(Value::String(filled))
     }
+}
+
+/// Takes so many bytes of those that may be filled in.
+fn take(left: &Cell<usize>, path: &str, bytes: usize) -> Result<(), Nothing> {
+    let much = || Nothing(path.to_owned(), format!("filled in, it is more than {} MiB", FILLED_MAX >> 20));
+    left.set(left.get().checked_sub(bytes).ok_or_else(much)?);
+    Ok(())
 }
 
 /// About how many bytes a value is.
@@ -235,6 +299,44 @@ mod tests {
         let said = known.fill(&json!("{{a}}".repeat(80_000))).unwrap_err().to_string();
         assert!(said.contains("more than 4 MiB"), "{said}");
         assert!(known.fill(&json!(vec!["{{a}}"; 1000])).is_err());
+    }
+
+    #[test]
+    fn what_comes_into_a_command_is_one_word_of_it() {
+        let hostile = [
+            "; rm -rf x",
+            "$(touch x)",
+            "`touch x`",
+            "'; touch x; '",
+            "a\nb",
+            "",
+            "-rf",
+            "\\",
+            "\"",
+            "*",
+            "~",
+            "${IFS}",
+        ];
+        for value in hostile {
+            let inputs = json!({ "x": value, "shell": "shell.exec" });
+            let known = Known { inputs: inputs.as_object().unwrap(), steps: &BTreeMap::new() };
+            let filled = |tool: &str, args: Value| known.fill_args(tool, args.as_object().unwrap());
+            let word = command::quoted(value);
+            let args = json!({"command": "printf %s {{x}} >a{{x}}", "cwd": "{{x}}"});
+            let expected = json!({"command": format!("printf %s {word} >a{word}"), "cwd": value});
+            assert_eq!(filled("Bash", args.clone()).unwrap(), expected);
+            assert_eq!(filled("file.write", args.clone()).unwrap()["command"], format!("printf %s {value} >a{value}"));
+            let by_way = filled("tool.call", json!({"name": "{{shell}}", "args": args})).unwrap();
+            assert_eq!(by_way["args"], expected);
+            for (tool, args) in [
+                ("shell.exec", json!({"command": "{{x}}"})),
+                ("shell.exec", json!({"command": "echo \"{{x}}\""})),
+                ("tool.call", json!({"name": "{{shell}}", "args": "{{x}}"})),
+                ("tool.call", json!({"name": "{{shell}}", "args": {"command": "{{x}}"}})),
+            ] {
+                assert!(filled(tool, args.clone()).is_err(), "{args}");
+            }
+        }
     }
 
     #[test]

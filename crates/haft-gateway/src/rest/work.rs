@@ -169,8 +169,8 @@ impl Gateway {
 /// A run without its plan, which may be large.
 fn line(run: &RunSeen) -> Value {
     json!({
-        "id": run.id, "name": run.name, "state": run.state, "why": run.why, "task": run.task, "above": run.above,
-        "count": run.count, "unsettled": run.unsettled, "begun_ms": run.begun_ms, "ended_ms": run.ended_ms,
+        "id": run.id, "name": run.name, "state": run.state, "stands": run.stands, "why": run.why, "task": run.task,
+        "above": run.above, "count": run.count, "unsettled": run.unsettled, "begun_ms": run.begun_ms, "ended_ms": run.ended_ms,
     })
 }
 

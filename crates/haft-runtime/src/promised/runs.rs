@@ -6,7 +6,6 @@ use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::tools::pipeline;
 use crate::work::{Terms, Wanted};
-use haft_core::work::words::paths;
 use haft_core::work::{Plan, Step};
 use haft_core::{CallError, SessionId};
 use haft_store::tasks::{Ended, Task};
@@ -66,7 +65,9 @@ impl Haft {
             }
             Does::Call { tool, args } => {
                 step.tool = Some(tool);
-                step.args = args.as_object().map(|args| plain(args, &mut inputs)).unwrap_or_default();
+                step.args = args.as_object().cloned().unwrap_or_default();
+                // What a plan would take for a place to fill in means itself here.
+                step.literal = true;
             }
             Does::Prompt(words) => {
                 inputs.insert("prompt".to_owned(), words.into());
@@ -77,19 +78,6 @@ impl Haft {
         let name = Some(task.about.title.clone());
         Ok((Plan { name, inputs: declared, steps: vec![step], ..Plan::default() }, inputs))
     }
-}
-
-/// Arguments that mean themselves: where one has what a plan would take for a place to fill in, it is filled in with itself.
-fn plain(args: &Map<String, Value>, inputs: &mut Map<String, Value>) -> Map<String, Value> {
-    let each = args.iter().map(|(name, value)| {
-        if paths(value).is_empty() {
-            return (name.clone(), value.clone());
-        }
-        let given = format!("a{}", inputs.len());
-        inputs.insert(given.clone(), value.clone());
-        (name.clone(), format!("{{{{{given}}}}}").into())
-    });
-    each.collect()
 }
 
 impl Haft {

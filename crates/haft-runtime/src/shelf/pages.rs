@@ -76,7 +76,7 @@ pub(super) fn texts_of(kept: &Value, accepted: &Files) -> BTreeMap<String, Strin
 }
 
 /// Both as a difference, a line each.
-pub(super) fn difference(path: &str, before: &str, now: &str) -> String {
+pub(crate) fn difference(path: &str, before: &str, now: &str) -> String {
     let (old, new) = (format!("{path} (accepted)"), format!("{path} (now)"));
     similar::TextDiff::from_lines(before, now).unified_diff().header(&old, &new).to_string()
 }

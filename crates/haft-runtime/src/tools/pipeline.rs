@@ -2,6 +2,7 @@
 //! was done, and kept. pipeline.gate is the question that a step may be.
 
 mod capture;
+pub mod filed;
 mod gate;
 mod plan;
 mod run;
@@ -9,86 +10,41 @@ mod run;
 use crate::tool::Tool;
 use crate::workspace::Workspace;
 use crate::{new_call_id, store_error};
+use filed::{Filed, filed};
 use haft_core::CallError;
 use haft_core::preview::{cut, inert};
-use haft_core::work::{Plan, file};
+use haft_core::work::Plan;
 use haft_store::Store;
 use haft_store::work::Stored;
 use serde_json::json;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Where workflows are kept as files.
-const FOLDERS: [&str; 2] = [".haft/workflows", ".glee/workflows"];
-/// How many files of a folder are looked at.
-const FILES_MAX: usize = 1000;
-/// How large a workflow may be.
-const FILE_MAX: u64 = 1 << 20;
 
 /// All of them.
 pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
     vec![run::tool(), plan::tool(), capture::capture(), capture::promote(), gate::tool()]
 }
 
-/// A pipeline that is a file.
-#[derive(Debug, Clone)]
-pub struct Filed {
-    /// Its name.
-    pub name: String,
-    /// Where.
-    pub path: PathBuf,
-    /// What it says, or what is wrong with it.
-    pub plan: Result<Plan, Vec<file::Misfit>>,
-}
-
-/// The workflows of a project, by name. One that cannot be read hides no other.
-pub fn filed(workspace: &Workspace) -> Vec<Filed> {
-    let mut found: Vec<Filed> = Vec::new();
-    for folder in FOLDERS {
-        let entries = std::fs::read_dir(workspace.root().join(folder)).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.take(FILES_MAX).map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths {
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            let (Some("yml" | "yaml"), Some(name)) = (ending, path.file_stem().and_then(|name| name.to_str())) else {
-                continue;
-            };
-            if found.iter().any(|known| known.name == name) {
-                continue;
-            }
-            let (name, plan) = (name.to_owned(), read(&path, name));
-            found.push(Filed { name, path, plan });
-        }
-    }
-    found
-}
-
-fn read(path: &std::path::Path, name: &str) -> Result<Plan, Vec<file::Misfit>> {
-    let odd = |what: String| {
-        let fault = haft_core::work::Fault { at: String::new(), what };
-        vec![file::Misfit { line: 1, column: 1, fault }]
-    };
-    let meta = std::fs::symlink_metadata(path).map_err(|error| odd(error.to_string()))?;
-    if !meta.is_file() || meta.len() > FILE_MAX {
-        return Err(odd(format!("it is no file of at most {} KiB", FILE_MAX >> 10)));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| odd(error.to_string()))?;
-    file::read(&text, name)
-}
-
-/// A pipeline by its name or id: one that is kept, or a file.
+/// A pipeline by its name or id, to be run: one that is kept, or a file that was accepted.
 pub(crate) async fn find(store: &Store, workspace: &Workspace, named: &str) -> Result<Plan, CallError> {
-    let shown = cut(&inert(named), 80);
-    // What a person wrote into the project is meant by its name, whatever somebody else has kept under it.
     let files = filed(workspace);
-    if let Some(found) = files.iter().find(|file| file.name == named) {
-        return found.plan.clone().map_err(|misfits| {
-            let all: Vec<String> =
-                misfits.iter().take(8).map(|one| format!("{}:{}: {}", one.line, one.column, one.fault)).collect();
-            CallError::invalid(format!("{}: {}", found.path.display(), all.join("; ")))
-                .hint("`haft lint` checks workflows as well")
-        });
+    match files.iter().find(|file| file.name == named) {
+        Some(file) => file.accepted(store, workspace).await,
+        None => kept(store, workspace, named, &files).await,
     }
+}
+
+/// The same to be looked at: files that nobody has accepted, too.
+pub(crate) async fn look(store: &Store, workspace: &Workspace, named: &str) -> Result<Plan, CallError> {
+    let files = filed(workspace);
+    match files.iter().find(|file| file.name == named) {
+        Some(file) => file.seen(),
+        None => kept(store, workspace, named, &files).await,
+    }
+}
+
+/// One that is kept. What a person wrote into the project is meant by its name, whatever somebody else has kept under it.
+async fn kept(store: &Store, workspace: &Workspace, named: &str, files: &[Filed]) -> Result<Plan, CallError> {
+    let shown = cut(&inert(named), 80);
     let root = workspace.root().to_string_lossy();
     let mut kept = store.pipeline(&root, named).await.map_err(store_error)?;
     if kept.len() > 1 {

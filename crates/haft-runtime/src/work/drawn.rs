@@ -24,7 +24,7 @@ pub fn sign(state: &str) -> char {
 pub fn line(run: &RunSeen, steps: &[StepSeen]) -> String {
     let count = |state: &str| steps.iter().filter(|step| step.state == state).count();
     let mut text =
-        format!("{} {}: {}, {} of {} steps done", run.id, inert(&run.name), run.state, count("done"), run.count);
+        format!("{} {}: {}, {} of {} steps done", run.id, inert(&run.name), run.stands, count("done"), run.count);
     for state in ["failed", "skipped", "running", "asking", "uncertain"] {
         let found = count(state);
         if found > 0 {
@@ -48,23 +48,77 @@ pub fn list(steps: &[StepSeen]) -> String {
     lines.join("\n")
 }
 
+/// Those steps about which there is something to say beside where they stand, a line each; nothing if there is none.
+pub fn notes(steps: &[StepSeen]) -> Option<String> {
+    let odd = |step: &&StepSeen| !matches!(step.state.as_str(), "done" | "running") && !note(step).is_empty();
+    let told: Vec<StepSeen> = steps.iter().filter(odd).cloned().collect();
+    (!told.is_empty()).then(|| list(&told))
+}
+
+/// How somebody gets a step on that does not go on by itself.
+pub fn remedy(step: &StepSeen) -> Option<String> {
+    match step.state.as_str() {
+        "asking" => Some(format!("haft approvals show {}", step.call_id.as_deref().unwrap_or_default())),
+        "uncertain" => Some(settle(&step.run, &step.id)),
+        _ if step.unserved => {
+            let label = step.label.as_ref().map(|label| format!(" --label {label}")).unwrap_or_default();
+            Some(format!("haft worker{label}"))
+        }
+        _ => None,
+    }
+}
+
+/// The command by which somebody says what became of a step.
+pub fn settle(run: &str, step: &str) -> String {
+    format!("haft pipeline settle {run} {step} done|failed|again")
+}
+
 /// A step, and what there is to say about it.
 fn said(step: &StepSeen) -> String {
+    let tries =
+        if step.attempt > 1 && step.state != "done" { format!(" (attempt {})", step.attempt) } else { String::new() };
+    let note = note(step);
+    if note.is_empty() { format!("{}{tries}", step.id) } else { format!("{}{tries}: {note}", step.id) }
+}
+
+/// What there is to say about a step. A remedy is whole, however long the reason is.
+fn note(step: &StepSeen) -> String {
     let outcome = step.outcome.as_ref();
     let part = |name: &str| outcome.and_then(|outcome| outcome[name].as_str());
     let message = outcome.and_then(|outcome| outcome["error"]["message"].as_str());
-    let note = match step.state.as_str() {
+    let left_ms = step.from_ms - crate::now_ms();
+    let reason = match step.state.as_str() {
         "failed" => message.or(part("settled")).unwrap_or("it failed").to_owned(),
-        "asking" => format!("waits for a person: haft approvals show {}", step.call_id.as_deref().unwrap_or_default()),
-        "uncertain" => part("uncertain").unwrap_or("nobody knows what came of it").to_owned(),
+        "asking" => "waits for a person".to_owned(),
+        "uncertain" => {
+            format!("{}; say what became of it", part("uncertain").unwrap_or("nobody knows what came of it"))
+        }
         "running" => step.worker.as_ref().map(|worker| format!("by {worker}")).unwrap_or_default(),
+        "nested" => format!("goes on as {}-{}", step.run, step.nr),
+        "ready" if step.unserved => unserved(step),
+        "ready" if left_ms > 0 => format!("begins in {}", span(left_ms)),
         "ready" => step.label.as_ref().map(|label| format!("for a worker with {label}")).unwrap_or_default(),
         _ => String::new(),
     };
-    let tries =
-        if step.attempt > 1 && step.state != "done" { format!(" (attempt {})", step.attempt) } else { String::new() };
-    let note = cut(&inert(&note), 160);
-    if note.is_empty() { format!("{}{tries}", step.id) } else { format!("{}{tries}: {note}", step.id) }
+    let reason = cut(&inert(&reason), 160);
+    remedy(step).map_or_else(|| reason.clone(), |remedy| format!("{reason}: {}", inert(&remedy)))
+}
+
+/// That nobody is there for a step.
+fn unserved(step: &StepSeen) -> String {
+    match &step.label {
+        Some(label) => format!("waits for a worker with the label `{label}`; none is there"),
+        None => "waits for a worker; none is there".to_owned(),
+    }
+}
+
+/// A while, as people say it.
+fn span(ms: i64) -> String {
+    match ms / 1000 + 1 {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds if seconds < 2 * 3600 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
 }
 
 /// The graph of a plan, drawn as text: each step under what it waits for, with the sign of where it stands.

@@ -8,9 +8,9 @@ use haft_core::{Call, CallError, Caller, Dialect, Origin, SessionId};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// A pipeline by its name or id.
+/// A pipeline by its name or id, to be looked at.
 pub async fn plan(haft: &Haft, named: &str) -> Result<Plan, CallError> {
-    crate::tools::pipeline::find(&haft.store, &haft.workspace, named).await
+    crate::tools::pipeline::look(&haft.store, &haft.workspace, named).await
 }
 
 /// For each step: who would decide what about it, as far as that can be known before the others have run.
@@ -30,7 +30,7 @@ pub async fn foreseen(
             Some(Does::Tool(tool, args)) => {
                 let args = Value::Object(args.clone());
                 let open: Vec<&str> = paths(&args).into_iter().filter(|path| known.get(path).is_err()).collect();
-                match known.fill(&args) {
+                match step.filled(known) {
                     Ok(args) => decided(haft, tool, args, caller).await,
                     Err(_) => json!({
                         "decision": "later", "reason": format!("it depends on {}", open.join(", ")), "tool": tool,

@@ -81,7 +81,10 @@ async fn begin(
     let filled = |value: &Value| known.fill(value).map_err(|error| CallError::invalid(error.to_string()));
     let filled_map = |map: &Map<String, Value>| filled(&Value::Object(map.clone()));
     match planned.does() {
-        Some(Does::Tool(tool, args)) => call(layer, run, (step, planned), tool, filled_map(args)?, asked).await,
+        Some(Does::Tool(tool, _)) => {
+            let args = planned.filled(known).map_err(|error| CallError::invalid(error.to_string()))?;
+            call(layer, run, (step, planned), tool, args, asked).await
+        }
         Some(Does::Ask(question)) => {
             let args = json!({"question": filled(&Value::from(question))?});
             call(layer, run, (step, planned), GATE, args, asked).await

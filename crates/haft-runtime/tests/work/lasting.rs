@@ -4,7 +4,7 @@ use crate::{Stage, block, data, states};
 use haft_core::Call;
 use haft_core::policy::Autonomy;
 use haft_runtime::approver::Nobody;
-use haft_runtime::work::{Over, Terms, Until, Wanted};
+use haft_runtime::work::{Over, Terms, Until, Wanted, drawn};
 use haft_runtime::{Halt, Yes, new_call_id};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn what_needs_a_person_waits_and_goes_on_when_they_have_decided() {
             ]))
             .await;
         assert!(outcome.success, "waiting is no failure: {outcome:?}");
-        assert_eq!(data(&outcome)["state"], "running");
+        assert_eq!((&data(&outcome)["state"], &data(&outcome)["stands"]), (&json!("running"), &json!("asking")));
         assert_eq!(states(&outcome)[0].1, "asking");
         assert!(outcome.output.contains("haft approvals show run-"), "{}", outcome.output);
         assert_eq!(stage.read("a.txt"), None);
@@ -199,5 +199,65 @@ fn a_plan_with_a_secret_is_not_stored() {
         let key = ["ghp", "_0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
         let outcome = stage.run(json!([{"id": "a", "tool": "calc.eval", "args": {"expression": key}}])).await;
         assert!(outcome.error.unwrap().message.contains("has a secret in it"));
+    });
+}
+
+#[test]
+fn a_step_for_which_nobody_is_there_is_told_and_not_waited_for() {
+    block(async {
+        let stage = Stage::new();
+        let steps = json!([
+            {"id": "here", "tool": "calc.eval", "args": {"expression": "1"}},
+            {"id": "there", "tool": "calc.eval", "args": {"expression": "2"}, "label": "gpu"},
+        ]);
+        let begun = std::time::Instant::now();
+        let outcome = stage.run(steps).await;
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert_eq!(data(&outcome)["stands"], "waiting", "{outcome:?}");
+        let said = "there: waits for a worker with the label `gpu`; none is there: haft worker --label gpu";
+        assert!(outcome.output.contains(said), "{}", outcome.output);
+        assert_eq!(data(&outcome)["steps"][1]["remedy"], "haft worker --label gpu");
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        let mut worker = stage.haft.worker(1);
+        worker.labels = vec!["gpu".to_owned()];
+        let over = stage.haft.work(&worker, &Until::Over(run), &Nobody, &Halt::new()).await.unwrap();
+        assert!(matches!(over, Over::Ended(seen) if seen.state == "done"));
+    });
+}
+
+#[test]
+fn a_step_that_nobody_knows_about_names_its_remedy() {
+    block(async {
+        let stage = Stage::new();
+        let steps = json!([{"id": "a", "tool": "file.write", "args": {"path": "a.txt", "content": "1"}}]);
+        let run = stage.haft.begin(wanted(steps)).await.unwrap().id;
+        let claim = haft_store::work::Claim {
+            worker: "gone".to_owned(),
+            root: stage.haft.workspace().root().to_string_lossy().into_owned(),
+            labels: Vec::new(),
+            most: 9,
+            lease_ms: 60_000,
+            only: None,
+        };
+        let step = stage.haft.store().claim(claim).await.unwrap().remove(0);
+        let id = step.call().unwrap();
+        let intent = haft_store::Entry::new(haft_core::record::Kind::Intent).call(&id);
+        stage.haft.store().open_call(&id, "file.write", intent).await.unwrap();
+        stage.haft.store().leave_step(step).await.unwrap();
+        stage.haft.store().take_over().await.unwrap();
+        let steps = stage.haft.store().steps(&run).await.unwrap();
+        let remedy = format!("haft pipeline settle {run} a done|failed|again");
+        assert_eq!(drawn::remedy(&steps[0]), Some(remedy.clone()));
+        let told = drawn::notes(&steps).unwrap();
+        assert!(
+            told.contains("may or may not have happened; say what became of it: ") && told.ends_with(&remedy),
+            "{told}"
+        );
+        let seen = stage.haft.store().run_seen(&run).await.unwrap().unwrap();
+        assert!(
+            drawn::line(&seen, &steps).contains(": uncertain, 0 of 1 steps done"),
+            "{}",
+            drawn::line(&seen, &steps)
+        );
     });
 }

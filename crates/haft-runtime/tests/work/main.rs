@@ -14,6 +14,7 @@ mod running;
 
 use haft_core::{Call, Outcome};
 use haft_runtime::approver::{Approver, Nobody};
+use haft_runtime::work::workflow;
 use haft_runtime::{Haft, Halt, Settings, Workspace, Yes, new_call_id};
 use haft_store::Store;
 use serde_json::{Value, json};
@@ -41,6 +42,19 @@ impl Stage {
         let path = self.haft.workspace().root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
+    }
+
+    /// Writes a workflow, and accepts it.
+    async fn workflow(&self, name: &str, text: &str) {
+        self.file(&format!(".haft/workflows/{name}.yml"), text);
+        self.trust().await;
+    }
+
+    /// Accepts the workflows there are.
+    async fn trust(&self) {
+        let (store, workspace) = (self.haft.store(), self.haft.workspace());
+        let offers = workflow::offers(store, workspace).await.unwrap();
+        workflow::accept(store, workspace, &offers.open).await.unwrap();
     }
 
     fn read(&self, path: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 use crate::{Stage, block, data, states};
 use haft_runtime::Yes;
 use haft_runtime::approver::Nobody;
+use haft_runtime::work::workflow;
 use serde_json::json;
 
 #[test]
@@ -113,11 +114,13 @@ fn a_plan_that_cannot_be_run_is_refused_whole() {
 fn a_pipeline_in_a_pipeline_shares_its_budget() {
     block(async {
         let stage = Stage::new();
-        stage.file(
-            ".haft/workflows/inner.yml",
+        stage
+            .workflow(
+            "inner",
             "mode: sequential\ninputs: {n: {default: 1}}\nsteps:\n  - {id: a, tool: calc.eval, args: {expression: \"{{n}} + 1\"}}\n  \
              - {id: b, tool: calc.eval, args: {expression: \"{{a}} * 10\"}}\noutput: \"{{b}}\"\n",
-        );
+        )
+        .await;
         let steps = json!([
             {"id": "one", "pipeline": "inner", "inputs": {"n": 3}},
             {"id": "two", "tool": "calc.eval", "args": {"expression": "{{one}} + 2"}},
@@ -129,10 +132,10 @@ fn a_pipeline_in_a_pipeline_shares_its_budget() {
         assert!(message.contains("budget"), "{message}");
         // Neither said as a step nor made as a call does a pipeline go on for ever.
         let call = "steps: [{id: a, tool: pipeline.run, args: {pipeline_id: call, background: true}}]\n";
-        stage.file(".haft/workflows/call.yml", call);
+        stage.workflow("call", call).await;
         let called = stage.call("pipeline.run", json!({"pipeline_id": "call"}), &Yes).await;
         assert!(!called.success && called.output.contains("cannot begin a run by a call"), "{called:?}");
-        stage.file(".haft/workflows/self.yml", "steps: [{id: again, pipeline: self}]\n");
+        stage.workflow("self", "steps: [{id: again, pipeline: self}]\n").await;
         let deep = stage.call("pipeline.run", json!({"pipeline_id": "self"}), &Yes).await;
         assert!(!deep.success, "pipelines end somewhere");
     });
@@ -142,11 +145,13 @@ fn a_pipeline_in_a_pipeline_shares_its_budget() {
 fn a_stored_pipeline_is_changed_for_one_run() {
     block(async {
         let stage = Stage::new();
-        stage.file(
-            ".haft/workflows/w.yml",
+        stage
+            .workflow(
+            "w",
             "steps:\n  - {id: a, tool: calc.eval, args: {expression: '1'}}\n  - {id: b, tool: calc.eval, args: {expression: '2'}, \
              needs: [a]}\n  - {id: c, tool: calc.eval, args: {expression: '3'}, needs: [b]}\n",
-        );
+        )
+        .await;
         let changes = json!([
             {"action": "remove", "step": "b"}, {"action": "update_task", "step": "c", "args": {"expression": "6*7"}},
         ]);
@@ -155,5 +160,86 @@ fn a_stored_pipeline_is_changed_for_one_run() {
         assert_eq!(states(&outcome).len(), 2);
         let wrong = stage.call("pipeline.run", json!({"pipeline_id": "v"}), &Nobody).await.error.unwrap();
         assert!(wrong.message.contains("there is no pipeline `v`"), "{}", wrong.message);
+    });
+}
+
+#[test]
+fn what_a_step_said_is_one_word_of_a_command_whatever_it_is() {
+    block(async {
+        let stage = Stage::new();
+        for hostile in
+            ["; touch x #", "$(touch x)", "`touch x`", "' ; touch x ; '", "a\ntouch x", "\" ; touch x ; \"", "\\", "--"]
+        {
+            stage.file("said.txt", hostile);
+            let outcome = stage
+                .call(
+                    "pipeline.run",
+                    json!({"steps": [
+                        {"id": "said", "tool": "shell.exec", "args": {"command": "cat said.txt"}},
+                        {"id": "shown", "tool": "shell.exec", "args": {"command": "printf '[%s]' {{said.output}}$HOME_IS_NOT_SET"}},
+                        {"id": "named", "tool": "Bash", "args": {"command": "printf %s $(printf %s {{said}}) # a note"}},
+                    ]}),
+                    &Yes,
+                )
+                .await;
+            assert!(outcome.success, "{hostile}: {outcome:?}");
+            let output = data(&outcome)["output"].as_str().unwrap();
+            assert!(output.contains(&format!("[{}", hostile.trim_end())), "{hostile}: {output}");
+            assert_eq!(stage.read("x"), None, "{hostile}");
+        }
+    });
+}
+
+#[test]
+fn a_command_in_which_a_word_would_not_stay_one_is_refused_before_anything_runs() {
+    block(async {
+        let stage = Stage::new();
+        for (command, why) in [
+            ("{{said.output}}", "would be the whole command"),
+            ("echo \"{{said.output}}\"", "stands in quotes; leave them away"),
+            ("cat <<EOF\n{{said.output}}\nEOF", "comes after `<<`"),
+        ] {
+            let steps = json!([
+                {"id": "said", "tool": "file.write", "args": {"path": "x", "content": "x"}},
+                {"id": "run", "tool": "shell.exec", "args": {"command": command}},
+            ]);
+            let error = stage.run(steps).await.error.unwrap();
+            assert_eq!(error.kind.as_str(), "invalid_input");
+            assert!(
+                error.message.contains("steps.1.args.command: ") && error.message.contains(why),
+                "{}",
+                error.message
+            );
+            assert_eq!(stage.read("x"), None);
+        }
+        let literal =
+            json!([{"id": "a", "tool": "shell.exec", "args": {"command": "echo '{{nobody}}'"}, "literal": true}]);
+        let outcome = stage.run(literal).await;
+        assert!(outcome.success && outcome.output.contains("{{nobody}}"), "{outcome:?}");
+    });
+}
+
+#[test]
+fn a_workflow_runs_only_as_it_was_accepted() {
+    block(async {
+        let stage = Stage::new();
+        let text = |number: u32| format!("steps:\n  - {{id: a, tool: calc.eval, args: {{expression: '{number}'}}}}\n");
+        stage.file(".haft/workflows/w.yml", &text(1));
+        let run = || stage.call("pipeline.run", json!({"pipeline_id": "w"}), &Yes);
+        let error = run().await.error.unwrap();
+        assert_eq!(error.kind.as_str(), "denied", "{}", error.message);
+        assert!(error.hint.unwrap().contains("`haft trust`"));
+        stage.trust().await;
+        assert!(run().await.success);
+        stage.file(".haft/workflows/w.yml", &text(2));
+        let error = run().await.error.unwrap();
+        assert!(error.message.contains("has changed since it was accepted"), "{}", error.message);
+        // A step that names it does not get around that.
+        let nested = stage.run(json!([{"id": "in", "pipeline": "w"}])).await;
+        assert!(!nested.success && nested.output.contains("has changed since it was accepted"), "{nested:?}");
+        stage.trust().await;
+        assert!(run().await.success);
+        workflow::revoke(stage.haft.store(), stage.haft.workspace()).await.unwrap();
+        assert_eq!(run().await.error.unwrap().kind.as_str(), "denied");
     });
 }

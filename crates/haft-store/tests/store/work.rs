@@ -4,7 +4,7 @@ use crate::{Scene, wait};
 use haft_core::CallId;
 use haft_core::work::run::{Ended, Run, State, Then as Means};
 use haft_core::work::{Graph, Node, OnFailure};
-use haft_store::work::{Above, Claim, Claimed, End, NewRun, NewStep, Room, Settle, Then};
+use haft_store::work::{Above, Claim, Claimed, End, NewRun, NewStep, Room, Settle, Then, WorkerSeen};
 use haft_store::{Entry, Mode, Store, cells};
 use serde_json::json;
 
@@ -517,4 +517,82 @@ fn a_retry_takes_up_what_failed_inside() {
     assert_eq!(ids(&outer), ["outer"]);
     end(&scene.store, &outer[0], good());
     assert_eq!(state(&scene.store, "run-1"), "done");
+
+fn stands(store: &Store, run: &str) -> String {
+    wait(store.run_seen(run)).unwrap().unwrap().stands
+}
+
+fn seen(store: &Store, labels: &[&str], state: &str) {
+    let worker = WorkerSeen {
+        id: "w".to_owned(),
+        host: "here".to_owned(),
+        pid: 1,
+        root: ROOT.to_owned(),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        slots: 8,
+        state: state.to_owned(),
+        begun_ms: 0,
+        seen_ms: 0,
+        busy: 0,
+    };
+    wait(store.see_worker(worker)).unwrap();
+}
+
+#[test]
+fn a_run_stands_as_its_steps_do_also_those_of_the_runs_in_it() {
+    let scene = Scene::new();
+    let mut run = planned("run-1", vec![node("inner", &[]), node("later", &[]), node("after", &["inner", "later"])]);
+    run.steps[1].wait_ms = 3_600_000;
+    wait(scene.store.start_run(run)).unwrap();
+    assert_eq!(stands(&scene.store, "run-1"), "waiting", "nobody is there");
+    seen(&scene.store, &[], "working");
+    assert_eq!(stands(&scene.store, "run-1"), "running");
+    let outer = claim(&scene.store, "w").remove(0);
+    let inner = NewRun {
+        above: Some(Above { run: "run-1".to_owned(), nr: outer.nr }),
+        ..planned("run-1-0", vec![node("x", &[]), node("y", &[])])
+    };
+    wait(scene.store.start_run(inner)).unwrap();
+    end(&scene.store, &outer, End::Nested);
+    let steps = claim(&scene.store, "w");
+    assert_eq!(stands(&scene.store, "run-1"), "running");
+    end(&scene.store, &steps[0], End::Asking);
+    assert_eq!(stands(&scene.store, "run-1"), "running", "one of two still runs");
+    let id = steps[1].call().unwrap();
+    wait(scene.store.open_call(&id, "t", Entry::new(haft_core::record::Kind::Intent).call(&id))).unwrap();
+    scene.tamper("UPDATE steps SET lease_ms = 1 WHERE state = 'running'");
+    wait(scene.store.take_over()).unwrap();
+    assert_eq!(stands(&scene.store, "run-1"), "uncertain");
+    let unknown = wait(scene.store.uncertain_steps()).unwrap();
+    assert_eq!((unknown.len(), unknown[0].run.as_str(), unknown[0].step.as_str()), (1, "run-1-0", "y"));
+    assert!(unknown[0].why.contains("may or may not have happened"), "{}", unknown[0].why);
+    wait(scene.store.settle_step("run-1-0", "y", Settle::Done, "me")).unwrap();
+    assert_eq!((stands(&scene.store, "run-1"), stands(&scene.store, "run-1-0")), ("asking".into(), "asking".into()));
+    assert_eq!(wait(scene.store.runs(ROOT, 9)).unwrap()[0].stands, "asking");
+    end(&scene.store, &steps[0], good());
+    let again = claim(&scene.store, "w");
+    end(&scene.store, &again[0], good());
+    assert_eq!((stands(&scene.store, "run-1"), state(&scene.store, "run-1")), ("waiting".into(), "running".into()));
+    wait(scene.store.cancel_run("run-1", "me")).unwrap();
+    assert_eq!(stands(&scene.store, "run-1"), "cancelled");
+}
+
+#[test]
+fn a_step_that_nobody_is_there_for_does_not_move_its_run() {
+    let scene = Scene::new();
+    let mut run = planned("run-1", vec![node("a", &[]), node("b", &["a"])]);
+    run.steps[0].label = Some("gpu".to_owned());
+    wait(scene.store.start_run(run)).unwrap();
+    let moves = || wait(scene.store.moves("run-1", i64::MAX)).unwrap();
+    let unserved = || wait(scene.store.unserved("run-1")).unwrap().into_iter().map(|step| step.id).collect::<Vec<_>>();
+    seen(&scene.store, &["gp", "u", "tpu"], "working");
+    assert_eq!((moves(), unserved(), stands(&scene.store, "run-1")), (false, vec!["a".to_owned()], "waiting".into()));
+    scene.tamper("DELETE FROM workers");
+    seen(&scene.store, &["tpu", "gpu"], "working");
+    assert_eq!((moves(), unserved(), stands(&scene.store, "run-1")), (true, Vec::new(), "running".into()));
+    scene.tamper("UPDATE workers SET seen_ms = 1");
+    assert!(!moves(), "who is silent for long is gone");
+    seen(&scene.store, &["gpu"], "draining");
+    assert!(!moves(), "who is about to go begins nothing");
+    assert!(wait(scene.store.steps("run-1")).unwrap()[0].unserved);
 }

@@ -3,10 +3,10 @@
 use super::Asking;
 use clap::Args;
 
-/// Accept this project's configuration and its tools.
+/// Accept this project's configuration, its tools and its workflows.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// Only these tools of the project [default: its configuration and all of its tools].
+    /// Only these tools of the project [default: its configuration, all of its tools and its workflows].
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
     /// Do not ask.

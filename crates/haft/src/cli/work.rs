@@ -32,12 +32,12 @@ pub enum PipelineAction {
     },
     /// Run a pipeline, and wait for it.
     Run {
-        /// A stored pipeline or a workflow file by name, or a file that ends in .yml.
+        /// A stored pipeline or a workflow file by name, or the path of a file in .haft/workflows.
         name: String,
         /// Give it a value: NAME=VALUE, as JSON if it is some. May be given several times.
         #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
         inputs: Vec<String>,
-        /// Do not wait: a worker goes on with it.
+        /// Do not wait: a worker goes on with it. What it asks waits in the inbox.
         #[arg(long)]
         background: bool,
         /// Say what each step would do and who would decide about it. Nothing is run.
@@ -82,6 +82,39 @@ pub enum PipelineAction {
     Remove {
         /// By name or id.
         name: String,
+    },
+    /// Look at a plan, and keep it as a pipeline.
+    Plan {
+        /// YAML or JSON with what pipeline.plan takes: summary, phases, steps. Or - for stdin.
+        file: String,
+        /// What the pipeline is called [default: what the plan says].
+        #[arg(long)]
+        name: Option<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Make a template of the calls of a session that went well.
+    Capture {
+        /// What it is called.
+        name: String,
+        /// What it is for.
+        #[arg(long)]
+        description: Option<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Make a pipeline of a captured template.
+    Promote {
+        /// The template, by name or id.
+        name: String,
+        /// What an input is unless something else is given: NAME=VALUE, as JSON if it is some. May be given several times.
+        #[arg(long = "value", value_name = "NAME=VALUE")]
+        values: Vec<String>,
+        /// How questions are answered.
+        #[command(flatten)]
+        asking: Asking,
     },
 }
 

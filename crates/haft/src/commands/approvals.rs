@@ -9,9 +9,11 @@ use crate::terminal;
 use haft_core::grant::Grant;
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, ErrorKind, ToolName};
+use haft_runtime::work::drawn;
 use haft_runtime::{Halt, new_call_id, now_ms};
 use haft_store::Approval;
-use serde_json::json;
+use haft_store::work::Uncertain;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 
 /// How many lines of a request's body are shown.
@@ -42,15 +44,34 @@ fn person() -> String {
 
 fn list(app: &App, all: bool) -> Result<u8, Failure> {
     let waiting = app.block_on(app.store().approvals(!all)).map_err(Failure::store)?;
+    let uncertain = app.block_on(app.store().uncertain_steps()).map_err(Failure::store)?;
     if app.json {
-        style::json(&waiting);
+        let waiting = waiting.iter().map(|approval| json!(approval));
+        style::json(&waiting.chain(uncertain.iter().map(unknown)).collect::<Vec<_>>());
         return Ok(0);
     }
-    if waiting.is_empty() {
+    if waiting.is_empty() && uncertain.is_empty() {
         style::note("nothing waits for approval");
     }
     waiting.iter().for_each(line);
+    if !uncertain.is_empty() {
+        style::out(&paint(BOLD, "steps of which nobody knows what became of them:"));
+    }
+    for step in &uncertain {
+        let of = format!("{} of {}", step.step, style::inert(&step.name));
+        style::out(&format!("{}  uncertain  {of}", paint(NAME, &step.run)));
+        style::out(&paint(FAINT, style::inert(&format!("    {}; in {}", step.why, step.root))));
+        style::out(&format!("    {}", drawn::settle(&step.run, &step.step)));
+    }
     Ok(0)
+}
+
+/// A step of which nobody knows what became of it, among what waits for a person.
+fn unknown(step: &Uncertain) -> Value {
+    json!({
+        "id": step.call_id, "state": "uncertain", "run": step.run, "step": step.step, "name": step.name, "root": step.root,
+        "reason": step.why, "begun_ms": step.begun_ms, "settle": drawn::settle(&step.run, &step.step),
+    })
 }
 
 fn line(approval: &Approval) {

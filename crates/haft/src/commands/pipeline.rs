@@ -1,8 +1,9 @@
 //! `haft pipeline`: pipelines and their runs, for people.
 
 mod bar;
+mod made;
 
-use super::call::{approver, show};
+use super::call::{self, approver, show};
 use crate::app::{App, Failure};
 use crate::cli::{Asking, Became, PipelineAction};
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
@@ -12,7 +13,8 @@ use haft_core::preview::inert;
 use haft_core::work::{Does, Plan, file};
 use haft_core::{CallError, Outcome};
 use haft_runtime::Halt;
-use haft_runtime::work::{Until, drawn, filed};
+use haft_runtime::shelf::Standing;
+use haft_runtime::work::{Filed, Until, drawn, filed, workflow};
 use haft_store::work::{RunSeen, Settle, StepSeen};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -20,6 +22,9 @@ use std::time::Duration;
 
 /// How often a run is looked at that is followed.
 const LOOK: Duration = Duration::from_millis(300);
+
+/// How a command ends whose run waits for something.
+const WAITS: u8 = 4;
 
 /// Does one thing with pipelines.
 pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failure> {
@@ -35,6 +40,9 @@ pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failu
         PipelineAction::Cancel { id } => cancel(app, &id),
         PipelineAction::Settle { id, step, how } => settle(app, &id, &step, how),
         PipelineAction::Remove { name } => remove(app, &name),
+        PipelineAction::Plan { file, name, asking } => made::plan(app, &file, name, &asking),
+        PipelineAction::Capture { name, description, asking } => made::capture(app, &name, description, &asking),
+        PipelineAction::Promote { name, values, asking } => made::promote(app, &name, &values, &asking),
     }
 }
 
@@ -66,12 +74,15 @@ fn find(app: &App, prefix: &str) -> Result<RunSeen, Failure> {
 fn list(app: &App) -> Result<u8, Failure> {
     let kept = app.block_on(app.store().pipelines(&root(app)))?;
     let files = filed(app.haft.workspace());
+    let standings = app.block_on(workflow::standings(app.store(), app.haft.workspace()))?;
+    let standing = |file: &Filed| standings.get(&file.name).copied().unwrap_or(Standing::Untrusted);
     if app.json {
         let files: Vec<Value> = files
             .iter()
             .map(|file| {
                 let problems: Vec<String> = file.plan.as_ref().err().into_iter().flatten().map(told).collect();
-                json!({"name": file.name, "file": file.path, "ok": file.plan.is_ok(), "problems": problems})
+                json!({"name": file.name, "file": file.path, "ok": file.plan.is_ok(), "standing": standing(file),
+                    "problems": problems})
             })
             .collect();
         style::json(&json!({"stored": kept, "files": files}));
@@ -82,7 +93,11 @@ fn list(app: &App) -> Result<u8, Failure> {
     }
     for file in &files {
         let says = match &file.plan {
-            Ok(plan) => format!("{} steps", plan.steps.len()),
+            Ok(plan) if standing(file).counts() => format!("{} steps", plan.steps.len()),
+            Ok(plan) => {
+                let care = format!("{}; `haft trust` shows it and asks", standing(file).word());
+                format!("{} steps  {}", plan.steps.len(), paint(CARE, care))
+            }
             Err(misfits) => paint(BAD, misfits.first().map(told).unwrap_or_default()),
         };
         style::out(&format!("{}  {says}  {}", paint(NAME, &file.name), paint(FAINT, file.path.display())));
@@ -113,7 +128,7 @@ fn runs(app: &App, limit: u32) -> Result<u8, Failure> {
     for run in runs {
         let done = run.count - run.unsettled;
         let at = paint(FAINT, time::shown(run.begun_ms));
-        let state = painted(&run.state);
+        let state = painted(&run.stands);
         style::out(&format!("{}  {state}  {done}/{}  {}  {at}", paint(NAME, &run.id), run.count, inert(&run.name)));
     }
     Ok(0)
@@ -128,8 +143,18 @@ fn painted(state: &str) -> String {
 }
 
 fn summary(run: &RunSeen, steps: &[StepSeen]) -> Value {
+    let steps: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            let mut told = json!(step);
+            if let Some(remedy) = drawn::remedy(step) {
+                told["remedy"] = remedy.into();
+            }
+            told
+        })
+        .collect();
     json!({
-        "run": run.id, "name": run.name, "state": run.state, "why": run.why, "count": run.count, "unsettled": run.unsettled,
+        "run": run.id, "name": run.name, "state": run.state, "stands": run.stands, "why": run.why, "count": run.count, "unsettled": run.unsettled,
         "task": run.task, "begun_ms": run.begun_ms, "ended_ms": run.ended_ms, "steps": steps,
     })
 }
@@ -155,22 +180,15 @@ fn shown(app: &App, id: &str, follow: bool) -> Result<u8, Failure> {
             }
         } else if text != last {
             style::out(&text);
-            notes(&steps);
+            if let Some(notes) = drawn::notes(&steps) {
+                style::out(&notes);
+            }
         }
         last = text;
         if !follow || seen.state != "running" {
             return Ok(0);
         }
         app.block_on(tokio::time::sleep(LOOK));
-    }
-}
-
-/// What there is to say about steps beside where they stand.
-fn notes(steps: &[StepSeen]) {
-    let odd = ["failed", "asking", "uncertain"];
-    let told: Vec<StepSeen> = steps.iter().filter(|step| odd.contains(&step.state.as_str())).cloned().collect();
-    if !told.is_empty() {
-        style::out(&drawn::list(&told));
     }
 }
 
@@ -211,19 +229,38 @@ fn begin(
     (given, background, dry_run): (&[String], bool, bool),
     asking: &Asking,
 ) -> Result<u8, Failure> {
-    let context = inputs(given)?;
-    // A file that is named is run as it is, without being kept.
-    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
-    if matches!(ending, Some("yml" | "yaml")) {
-        return Err(CallError::invalid("a workflow is run by its name")
-            .hint("put the file into .haft/workflows, and give its name without .yml")
-            .into());
+    if background && asking.yes {
+        return Err(CallError::invalid(
+            "--yes answers what is asked here, and with --background nothing is asked here",
+        )
+        .hint(
+            "leave --background out; or leave --yes out, and decide what it asks with `haft approvals`, or allow \
+                   it beforehand with `haft approvals grant` or a rule",
+        )
+        .into());
     }
+    let context = inputs(given)?;
+    let name = named(app, name)?;
     if dry_run {
-        return dry(app, name, &context);
+        return dry(app, &name, &context);
     }
     let args = json!({"pipeline_id": name, "context": context, "background": background});
     called(app, args, asking)
+}
+
+/// What is to be run, by name. Who points at a workflow file means its name.
+fn named(app: &App, text: &str) -> Result<String, Failure> {
+    let path = Path::new(text);
+    if !matches!(path.extension().and_then(|ending| ending.to_str()), Some("yml" | "yaml")) {
+        return Ok(text.to_owned());
+    }
+    let meant = path.canonicalize().map_err(|error| CallError::not_found(format!("{}: {error}", inert(text))))?;
+    let same = |file: &Filed| file.path.canonicalize().is_ok_and(|path| path == meant);
+    let found = filed(app.haft.workspace()).into_iter().find(same);
+    Ok(found.map(|file| file.name).ok_or_else(|| {
+        CallError::invalid(format!("{} is no workflow of this project", inert(text)))
+            .hint("put the file into .haft/workflows under a name that is free there")
+    })?)
 }
 
 /// Says what each step would do, and who would decide. Nothing is run.
@@ -254,6 +291,7 @@ fn dry(app: &App, name: &str, given: &Map<String, Value>) -> Result<u8, Failure>
 
 /// Calls pipeline.run, showing how far it is.
 fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
+    let waited = args["background"] != true;
     let call = app.call("pipeline.run", args, Some("haft"))?;
     let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
     let aside = Aside { bar: &bar, approver: approver.as_ref() };
@@ -261,19 +299,18 @@ fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
         let outcome = Box::pin(bar.over(app, app.haft.call(call, &aside, &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
-    Ok(report(app, &outcome))
+    Ok(report(app, &outcome, waited))
 }
 
-fn report(app: &App, outcome: &Outcome) -> u8 {
+fn report(app: &App, outcome: &Outcome, waited: bool) -> u8 {
     if app.json {
         style::json(outcome);
     } else {
         show(outcome);
     }
-    // What waits for a person is not done.
+    // What waits is not done.
     let waits = outcome.success && outcome.data.as_ref().is_some_and(|data| data["state"] == "running");
-    let asks = || outcome.data.as_ref().is_some_and(|data| data["steps"].to_string().contains("\"asking\""));
-    if waits && asks() { 4 } else { outcome.exit_code() }
+    if waits && waited { WAITS } else { outcome.exit_code() }
 }
 
 fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
@@ -291,7 +328,7 @@ fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     shown(app, &run.id, false)?;
     Ok(match seen.state.as_str() {
         "done" => 0,
-        "running" => 4,
+        "running" => WAITS,
         _ => 1,
     })
 }

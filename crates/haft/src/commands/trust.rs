@@ -9,6 +9,7 @@ use crate::style;
 use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::shelf::{Offer, Shelf};
+use haft_runtime::work::workflow::{self, Offered};
 use haft_store::Store;
 use serde_json::{Value, json};
 use std::io::{BufRead, IsTerminal, Write};
@@ -20,17 +21,21 @@ struct Wanted {
     config: Option<(Digest, Trust)>,
     /// The tools that do not count yet.
     tools: Vec<Offer>,
-    /// How many count already.
-    counted: usize,
+    /// The workflows that do not count yet.
+    workflows: Vec<Offered>,
+    /// How many of both count already.
+    counted: (usize, usize),
 }
 
 impl Wanted {
     fn is_new(&self) -> bool {
-        !self.tools.is_empty() || self.config.is_some_and(|(_, before)| before != Trust::Trusted)
+        !self.tools.is_empty()
+            || !self.workflows.is_empty()
+            || self.config.is_some_and(|(_, before)| before != Trust::Trusted)
     }
 }
 
-/// Accepts the project's configuration and tools as they stand, or takes that back.
+/// Accepts the project's configuration, tools and workflows as they stand, or takes that back.
 pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
     let ground = Ground::find(common)?;
     let store = ground.store()?;
@@ -75,17 +80,30 @@ fn wanted(
     for why in &refused {
         style::warn(&why.to_string());
     }
-    if config.is_none() && offers.is_empty() {
+    let workflows = if args.tools.is_empty() {
+        runtime.block_on(workflow::offers(store, &ground.workspace))?
+    } else {
+        workflow::Offers::default()
+    };
+    for flaw in &workflows.flaws {
+        style::warn(&style::inert(flaw));
+    }
+    if config.is_none() && offers.is_empty() && workflows.open.is_empty() && workflows.counted == 0 {
+        if !workflows.flaws.is_empty() {
+            return Err(CallError::failed("none of these workflows can be accepted").into());
+        }
         if !refused.is_empty() {
             return Err(CallError::failed("none of these tools can be accepted").into());
         }
         let file = ground.paths.project_config();
-        let message =
-            format!("{} is not there, and the project has no tools: there is nothing to trust", file.display());
+        let message = format!(
+            "{} is not there, and the project has no tools and no workflows: there is nothing to trust",
+            file.display()
+        );
         return Err(CallError::not_found(message).hint("`haft init` makes a configuration").into());
     }
     let (counted, tools): (Vec<Offer>, Vec<Offer>) = offers.into_iter().partition(Offer::counts);
-    Ok(Wanted { config, tools, counted: counted.len() })
+    Ok(Wanted { config, tools, counted: (counted.len(), workflows.counted), workflows: workflows.open })
 }
 
 fn accept(
@@ -108,8 +126,11 @@ fn accept(
     if !names.is_empty() {
         runtime.block_on(shelf.accept_as_shown(wanted.tools))?;
     }
+    if !wanted.workflows.is_empty() {
+        runtime.block_on(workflow::accept(store, &ground.workspace, &wanted.workflows))?;
+    }
     if common.json() {
-        let mut said = json!({ "tools": names, "shown": shown });
+        let mut said = json!({ "tools": names, "shown": shown, "workflows": show::workflows(&wanted.workflows) });
         if let (Some((digest, _)), Some(state)) = (wanted.config, state) {
             said["file"] = json!(ground.paths.project_config());
             said["state"] = json!(state);
@@ -124,8 +145,15 @@ fn accept(
     for name in &names {
         style::out(&format!("accepted: {name}"));
     }
-    if !new && wanted.counted > 0 {
-        style::out(&format!("accepted already: {} tools", wanted.counted));
+    for workflow in &wanted.workflows {
+        style::out(&format!("accepted: the workflow {}", style::inert(&workflow.name)));
+    }
+    if !new {
+        match wanted.counted {
+            (0, 0) => {}
+            (tools, 0) => style::out(&format!("accepted already: {tools} tools")),
+            (tools, workflows) => style::out(&format!("accepted already: {tools} tools and {workflows} workflows")),
+        }
     }
     Ok(0)
 }
@@ -141,12 +169,13 @@ fn revoke(
         runtime.block_on(store.trust(ground.paths.root(), None))?;
     }
     let names = runtime.block_on(shelf.revoke(&args.tools))?;
+    let workflows = if whole { runtime.block_on(workflow::revoke(store, &ground.workspace))? } else { Vec::new() };
     if let Some(name) = args.tools.iter().find(|name| !names.contains(name)) {
         style::warn(&format!("`{}` was not accepted", haft_core::preview::inert(name)));
     }
     let file = ground.paths.project_config();
     if common.json() {
-        let mut said = json!({"state": "withdrawn", "tools": names});
+        let mut said = json!({"state": "withdrawn", "tools": names, "workflows": workflows});
         if whole {
             (said["file"], said["content"]) = (json!(file), Value::Null);
         }
@@ -158,6 +187,9 @@ fn revoke(
     }
     for name in &names {
         style::out(&format!("withdrawn: {name}"));
+    }
+    for name in &workflows {
+        style::out(&format!("withdrawn: the workflow {}", style::inert(name)));
     }
     Ok(0)
 }
@@ -177,10 +209,19 @@ fn confirmed(common: &Common, ground: &Ground, wanted: &Wanted) -> Result<bool, 
         1 => things.push("let agents use this tool with these permissions".to_owned()),
         count => things.push(format!("let agents use these {count} tools with these permissions")),
     }
+    for workflow in &wanted.workflows {
+        show::workflow(ground, workflow);
+    }
+    match wanted.workflows.len() {
+        0 => {}
+        1 => things.push("let this workflow be run".to_owned()),
+        count => things.push(format!("let these {count} workflows be run")),
+    }
     if !std::io::stdin().is_terminal() {
         let nobody = CallError::invalid("there is no terminal to ask at, and nothing was accepted")
             .hint("look at it, and accept it with --yes");
-        return Err(if common.json() { nobody.details(json!({ "shown": show::data(&wanted.tools) })) } else { nobody });
+        let shown = || json!({"shown": show::data(&wanted.tools), "workflows": show::workflows(&wanted.workflows)});
+        return Err(if common.json() { nobody.details(shown()) } else { nobody });
     }
     let mut stderr = anstream::stderr().lock();
     let _ = write!(stderr, "{}? [y/N] ", things.join(", and "));

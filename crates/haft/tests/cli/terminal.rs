@@ -116,11 +116,13 @@ fn an_interrupt_at_the_prompt_ends_the_program() {
 fn a_long_run_is_one_line_that_is_kept_up_to_date_and_out_of_the_way_of_questions() {
     let env = Env::new();
     env.file(".haft/workflows/nap.yml", "steps:\n  - {id: nap, tool: shell.exec, args: {command: sleep 2}}\n");
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
     let (screen, code) = shown(&env, "pipeline run nap --yes", "");
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("\u{1b}[2K0/1 steps, 0:01, running nap"), "{screen:?}");
     let put = "  - {id: put, tool: file.write, args: {path: a.txt, content: hello}, needs: [nap]}\n";
     env.file(".haft/workflows/put.yml", format!("{}{put}", env.read(".haft/workflows/nap.yml")));
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
     let (screen, code) = shown(&env, "pipeline run put", "o\n");
     assert_eq!(code, 0, "{screen}");
     let (before, asked) = screen.split_once("haft: file.write").unwrap_or_else(|| panic!("{screen:?}"));

@@ -76,6 +76,7 @@ fn lived_in(env: &Env) -> Gateway {
         json!({"command": "git log --oneline | head -5 && cargo test --quiet 2>&1 | tee test.log"}),
     );
     env.file(".haft/workflows/sum.yml", SUM);
+    env.run(&["trust", "--yes"]);
     call("pipeline.run", json!({"pipeline_id": "sum"}));
     gateway.asks_to_write("CHANGELOG.md", "# Changes\n\n- Greets by name.\n");
     gateway

@@ -35,6 +35,7 @@ fn a_run_is_drawn_and_moves_as_its_steps_do() {
     let Some(browser) = Browser::start() else { return };
     let env = Env::new();
     env.file(".haft/workflows/build.yml", BUILD);
+    env.run(&["trust", "--yes"]);
     let gateway = env.serve(&[]);
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-work"));
@@ -76,6 +77,7 @@ fn a_run_that_nobody_wants_any_more_is_cancelled() {
         ".haft/workflows/long.yml",
         "name: <b>long</b>\nsteps:\n  - {id: first, tool: calc.eval, args: {expression: '1'}}\n  - {id: rest, wait: 1h, needs: [first]}\n",
     );
+    env.run(&["trust", "--yes"]);
     gateway.begins("long");
     let visit = Visit::open(&browser, &gateway.entrance());
     visit.click(&named("tab-work"));
@@ -97,6 +99,7 @@ fn a_step_that_nobody_knows_about_is_settled_by_a_person() {
     let Some(browser) = Browser::start() else { return };
     let env = Env::new();
     env.file(".haft/workflows/build.yml", &BUILD.replace("ask: Go on?", "tool: shell.exec, args: {command: sleep 60}"));
+    env.run(&["trust", "--yes"]);
     let mut lost = env.command(&["pipeline", "run", "build", "--yes"]).spawn().unwrap();
     let db = env.dir.path().join("home/.local/share/haft/haft.db");
     until("the step runs", || {
@@ -136,6 +139,7 @@ fn a_large_graph_is_drawn_by_layer() {
     let steps: String = (0..400).map(step).collect();
     let root = "  - {id: root, tool: calc.eval, args: {expression: '1'}}\n";
     env.file(".haft/workflows/wide.yml", &format!("name: wide\nsteps:\n{root}{steps}"));
+    env.run(&["trust", "--yes"]);
     env.run(&["pipeline", "run", "wide"]);
     let gateway = env.serve(&[]);
     let visit = Visit::open(&browser, &gateway.entrance());

@@ -7,6 +7,8 @@ use crate::store_error;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::preview::{cut, inert};
+use haft_core::work::command::{COMMAND, is_shell};
+use haft_core::work::plan::default;
 use haft_core::work::{Plan, Step};
 use haft_core::{CallError, ToolSpec};
 use haft_store::Traced;
@@ -83,7 +85,7 @@ impl Tool for Capture {
             let session = Some(scene.call().session.to_string());
             let mut calls = scene.store().latest_calls(CALLS_MAX, session).await.map_err(store_error)?;
             calls.reverse();
-            let done: Vec<Done> = calls.iter().filter_map(done).collect();
+            let (done, unknown): (Vec<Done>, Vec<Done>) = calls.iter().filter_map(done).partition(Done::is_known);
             if done.is_empty() {
                 return Err(CallError::not_found("this session has done nothing that could be captured")
                     .hint("calls that succeeded are captured, but for those about pipelines, tools and sessions"));
@@ -99,6 +101,9 @@ impl Tool for Capture {
             if !inputs.is_empty() {
                 text.push_str(&format!("\nWhat varies: {}", inputs.join(", ")));
             }
+            if !unknown.is_empty() {
+                text.push_str(&format!("\nLeft out: {} commands that the log does not hold", unknown.len()));
+            }
             Ok(Reply::text(text).data(json!({"process_id": kept.id, "name": kept.name, "plan": plan})))
         })
     }
@@ -109,6 +114,13 @@ struct Done {
     tool: String,
     args: Map<String, Value>,
     reads: bool,
+}
+
+impl Done {
+    /// Whether the log holds what was run. A command cannot be an input: whatever is given would be run.
+    fn is_known(&self) -> bool {
+        !is_shell(&self.tool, &self.args) || self.args.get(COMMAND).is_some_and(Value::is_string)
+    }
 }
 
 fn done(call: &Traced) -> Option<Done> {
@@ -136,8 +148,10 @@ fn template(name: &str, description: Option<String>, done: &[Done]) -> Plan {
     let (mut effects, mut reads): (Option<String>, Vec<String>) = (None, Vec::new());
     for one in done {
         let id = unique(&steps, &slug(&one.tool));
+        let shell = is_shell(&one.tool, &one.args);
         let args = one.args.iter().map(|(param, value)| {
-            let said = vary(value, (&id, param), &shared, &mut inputs);
+            let stays = shell && param == COMMAND;
+            let said = if stays { value.clone() } else { vary(value, (&id, param), &shared, &mut inputs) };
             (param.clone(), said)
         });
         let args: Map<String, Value> = args.collect();
@@ -248,11 +262,14 @@ impl Tool for Promote {
                     return Err(CallError::invalid(format!("`{}` does not vary in it", inert(&name)))
                         .hint(format!("what varies: {}", known.join(", "))));
                 };
-                says["default"] = value;
+                match says.as_object_mut() {
+                    Some(says) => drop(says.insert("default".to_owned(), value)),
+                    None => *says = value,
+                }
             }
             let kept = keep(scene.store(), scene.workspace(), "promoted", &plan).await?;
             let open: Vec<&String> =
-                plan.inputs.iter().filter(|(_, says)| says.get("default").is_none()).map(|(name, _)| name).collect();
+                plan.inputs.iter().filter(|(_, says)| default(says).is_none()).map(|(name, _)| name).collect();
             let mut text = format!("{} is a pipeline now ({})", inert(&kept.name), kept.id);
             if !open.is_empty() {
                 let names: Vec<&str> = open.iter().map(|name| name.as_str()).collect();

@@ -24,8 +24,9 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "Run several tool calls as one pipeline. Give `steps`, or the name or id of a stored one as `pipeline_id`. A step \
          is {id, tool, args} | {id, pipeline, inputs} | {id, ask} | {id, wait: \"5m\"}, with optional needs, when \
          [{path, op, value}], retries, timeout, on_failure, idempotent and label. `{{step.output}}`, `{{step.data.x}}` and \
-         `{{input}}` stand for values; a step starts as soon as the steps it names are over, others run in parallel. Each \
-         call is decided by itself. With `retry`, what failed or was skipped in the run `pipeline_id` is run again.",
+         `{{input}}` stand for values, and in a shell command for one quoted word; a step starts as soon as the steps it \
+         names are over, others run in parallel. Each call is decided by itself. With `retry`, what failed or was skipped in \
+         the run `pipeline_id` is run again.",
     )
     .hint("workflow steps parallel batch dag")
     .input(json!({
@@ -178,10 +179,17 @@ fn told(worked: &Worked) -> Reply {
     let Worked { run, steps, gave } = worked;
     let steps_told: Vec<Value> = steps
         .iter()
-        .map(|step| json!({"id": step.id, "state": step.state, "call_id": step.call_id, "attempt": step.attempt}))
+        .map(|step| {
+            let mut told =
+                json!({"id": step.id, "state": step.state, "call_id": step.call_id, "attempt": step.attempt});
+            if let Some(remedy) = drawn::remedy(step) {
+                told["remedy"] = remedy.into();
+            }
+            told
+        })
         .collect();
     let mut text = format!("{}\n{}", drawn::line(run, steps), drawn::list(steps));
-    let mut data = json!({"run": run.id, "state": run.state, "steps": steps_told});
+    let mut data = json!({"run": run.id, "state": run.state, "stands": run.stands, "steps": steps_told});
     if let Some(gave) = gave {
         let output = gave["output"].as_str().unwrap_or_default();
         if !output.is_empty() {

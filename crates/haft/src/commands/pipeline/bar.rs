@@ -1,9 +1,11 @@
 //! One line about a run that is kept up to date, where somebody looks.
 
 use crate::app::App;
+use crate::style;
 use haft_core::preview::{cut, inert};
+use haft_runtime::work::drawn;
 use haft_runtime::{Approver, BoxFuture, Event, Halt, Question, Said};
-use haft_store::work::RunSeen;
+use haft_store::work::{RunSeen, StepSeen};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +23,8 @@ const COLUMNS: usize = 80;
 /// The line. It is silent while somebody is asked something, and where nobody looks.
 pub(super) struct Bar {
     seen: bool,
+    /// Notes are for whoever reads them later as well.
+    notes: bool,
     hushed: AtomicBool,
 }
 
@@ -30,11 +34,13 @@ struct Stand {
     run: Option<RunSeen>,
     looked: Option<Instant>,
     running: BTreeSet<String>,
+    /// What nobody is there for, as far as that was told already.
+    unserved: BTreeSet<String>,
 }
 
 impl Bar {
     pub(super) fn new(app: &App) -> Self {
-        Self { seen: !app.json && std::io::stderr().is_terminal(), hushed: AtomicBool::new(false) }
+        Self { seen: !app.json && std::io::stderr().is_terminal(), notes: !app.json, hushed: AtomicBool::new(false) }
     }
 
     /// Does some work, showing how far it is. Ctrl-C stops it.
@@ -42,21 +48,23 @@ impl Bar {
         let mut events = app.haft.events().listen();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut stand = Stand { begun: Instant::now(), run: None, looked: None, running: BTreeSet::new() };
+        let mut stand = Stand::new();
         let mut of = None;
         tokio::pin!(work);
         let done = loop {
             tokio::select! {
                 done = &mut work => break done,
-                Ok(event) = events.recv(), if self.seen => {
+                Ok(event) = events.recv(), if self.notes => {
                     if let Event::Step { run, step, state, .. } = event {
                         of.get_or_insert(run);
                         stand.heard(step, &state);
                     }
                 }
-                _ = tick.tick(), if self.seen => {
-                    if let Some(run) = &of {
-                        stand.look(app, run).await;
+                _ = tick.tick(), if self.notes => {
+                    if let Some(run) = of.as_ref().filter(|_| !self.hushed.load(Ordering::Acquire)) {
+                        for note in stand.look(app, run).await {
+                            self.note(&note);
+                        }
                         self.draw(&stand.line());
                     }
                 }
@@ -72,9 +80,20 @@ impl Bar {
             wipe(&cut(text, columns().saturating_sub(1)));
         }
     }
+
+    /// Says something that stays.
+    fn note(&self, text: &str) {
+        self.draw("");
+        style::note(text);
+    }
 }
 
 impl Stand {
+    fn new() -> Self {
+        let (running, unserved) = (BTreeSet::new(), BTreeSet::new());
+        Self { begun: Instant::now(), run: None, looked: None, running, unserved }
+    }
+
     fn heard(&mut self, step: String, state: &str) {
         if state == "running" {
             self.running.insert(step);
@@ -83,12 +102,17 @@ impl Stand {
         }
     }
 
-    async fn look(&mut self, app: &App, run: &str) {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            self.looked = Some(Instant::now());
-            // A store that does not answer just now leaves the line as it was.
-            self.run = app.store().run_seen(run).await.ok().flatten().or(self.run.take());
+    /// Looks at the run if that is due. Says for which steps nobody is there, once for each.
+    async fn look(&mut self, app: &App, run: &str) -> Vec<String> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Vec::new();
         }
+        self.looked = Some(Instant::now());
+        // A store that does not answer just now leaves the line as it was.
+        self.run = app.store().run_seen(run).await.ok().flatten().or(self.run.take());
+        let waiting = app.store().unserved(run).await.unwrap_or_default();
+        let fresh: Vec<StepSeen> = waiting.into_iter().filter(|step| self.unserved.insert(step.id.clone())).collect();
+        drawn::notes(&fresh).into_iter().collect()
     }
 
     fn line(&self) -> String {
@@ -149,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_line_names_what_runs_and_counts_the_rest() {
-        let mut stand = Stand { begun: Instant::now(), run: None, looked: None, running: BTreeSet::new() };
+        let mut stand = Stand::new();
         for step in ["a", "b", "c", "d", "e", "f"] {
             stand.heard(step.to_owned(), "running");
         }

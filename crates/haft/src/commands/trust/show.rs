@@ -8,6 +8,7 @@ use haft_core::manifest::lint;
 use haft_core::manifest::written::Written;
 use haft_core::preview::inert;
 use haft_runtime::shelf::{Offer, Page};
+use haft_runtime::work::workflow::Offered;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -51,6 +52,28 @@ pub(super) fn tool(ground: &Ground, offer: &Offer) {
         text.lines().for_each(line);
     }
     offer.pages.iter().for_each(page);
+}
+
+/// A workflow: all of it, or what changed in it.
+pub(super) fn workflow(ground: &Ground, offered: &Offered) {
+    style::note("");
+    let at = paint(FAINT, format!("({})", inert(&ground.paths.shown(&offered.path))));
+    style::note(&format!("the workflow {} {at}", paint(BOLD, inert(&offered.name))));
+    if let Some(diff) = &offered.diff {
+        style::note(&paint(CARE, "  you accepted an earlier version of this workflow; since then:"));
+        return changes(diff);
+    }
+    let shown = beginning(&offered.text);
+    shown.lines().for_each(line);
+    if shown.len() < offered.text.len() {
+        style::note(&paint(CARE, format!("    … it goes on: {} bytes", offered.text.len())));
+    }
+}
+
+/// The same as data.
+pub(super) fn workflows(offered: &[Offered]) -> Vec<Value> {
+    let one = |one: &Offered| json!({"name": one.name, "file": one.path, "standing": one.standing, "yml": one.text, "diff": one.diff});
+    offered.iter().map(one).collect()
 }
 
 /// What somebody should know before they say yes: words that would speak to models, and names that are taken over.
