@@ -26,6 +26,7 @@ mod pending;
 mod pins;
 mod post;
 mod proposals;
+mod prune;
 mod pulse;
 mod requests;
 mod schema;
@@ -50,6 +51,7 @@ pub use journal::{Broken, Entry, Head, Record, Unclosed, Verified, is_alive, mys
 pub use memory::{Added, By, Document, Edit, HeldPiece, MemoryNews, Remembered, Restored, ShownPiece};
 pub use pins::{Pin, PinsAsOf};
 pub use proposals::{Caps, Proposal, Room};
+pub use prune::Pruned;
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
 pub use topic::Topic;

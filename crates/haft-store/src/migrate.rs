@@ -107,10 +107,12 @@ const STEPS: &[Step] = &[
     work::TABLES,
     // 11: who lives where, so that a process on another machine can be missed.
     host::TABLES,
+    // 12: what is in a run is found by the run that nothing is around.
+    Step::alike("CREATE INDEX runs_by_outermost ON runs (outermost);"),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 11;
+pub(crate) const KNOWN: i64 = 12;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -135,11 +135,14 @@ impl Ground {
 
     /// A file's directory is made along with it. What a server's store leaves on this machine needs one, too.
     fn opened(&self, store: Store) -> Result<Store, Failure> {
-        if store.kind() == Kind::Post {
-            let dir = self.paths.data_dir();
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-            made.map_err(|error| CallError::internal(format!("{}: {error}", dir.display())))?;
-        }
+        if store.kind() == Kind::Post { self.with_data_dir(store) } else { Ok(store) }
+    }
+
+    /// The same for whoever stays: a gateway keeps its tokens there from the beginning.
+    fn with_data_dir(&self, store: Store) -> Result<Store, Failure> {
+        let dir = self.data_dir(&store);
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+        made.map_err(|error| CallError::internal(format!("{}: {error}", dir.display())))?;
         Ok(store)
     }
 
@@ -282,7 +285,7 @@ impl App {
     fn on(common: &Common, ground: &Ground, life: Life) -> Result<Self, Failure> {
         let store = match life {
             Life::OneCall => ground.store()?,
-            Life::Stays(_) => ground.opened(Store::open(&ground.layers.store()?)?)?,
+            Life::Stays(_) => ground.with_data_dir(Store::open(&ground.layers.store()?)?)?,
         };
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));

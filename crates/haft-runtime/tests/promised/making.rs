@@ -157,9 +157,9 @@ async fn an_agent_has_less_room_for_open_tasks_than_a_person() {
     );
     scene.store.run(haft_store::Mode::Write, move |db| db.execute(&fill, &[]).map(drop)).await.unwrap();
     let last = made(&scene, wanted("the last", |_| {})).await;
-    let full = refused(&scene, wanted("one more", |_| {})).await;
-    assert_eq!((full.kind, full.message.starts_with("10000 tasks are open")), (ErrorKind::Conflict, true));
-    assert!(full.hint.unwrap().contains("complete, cancel or remove"));
+    let error = refused(&scene, wanted("one more", |_| {})).await;
+    assert_eq!((error.kind, error.message.starts_with("10000 tasks are open")), (ErrorKind::Conflict, true));
+    assert!(error.hint.unwrap().contains("complete, cancel or remove"));
     let person = Who { person: true, ..who() };
     make(&scene.store, wanted("by a person", |_| {}), &person, at(NOW)).await.unwrap();
     // What is over counts no more, and other projects never did.

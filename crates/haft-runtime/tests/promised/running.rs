@@ -216,7 +216,7 @@ async fn what_was_heard_when_a_task_was_made_counts_when_it_runs() {
 }
 
 /// Tells a story on a file and, where there is one, on a server.
-fn on_each(story: impl AsyncFn(&Stage)) {
+fn on_each(story: &impl AsyncFn(&Stage)) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for ground in [Some(Ground::file()), Ground::server()].into_iter().flatten() {
         let stage = runtime.block_on(async { Stage::on(ground) });
@@ -226,7 +226,7 @@ fn on_each(story: impl AsyncFn(&Stage)) {
 
 #[test]
 fn what_a_task_asked_is_no_question_once_it_is_closed_put_off_or_removed() {
-    on_each(async |stage| {
+    on_each(&async |stage: &Stage| {
         for status in ["done", "cancelled", "failed", "on_hold", ""] {
             let task = stage.call("file.write", json!({"path": "a.txt", "content": "x"})).await;
             let question = stage.work(&task, &Nobody).await.standing.waits_for.unwrap();
@@ -250,7 +250,7 @@ fn what_a_task_asked_is_no_question_once_it_is_closed_put_off_or_removed() {
 
 #[test]
 fn a_pipeline_ends_with_its_task_and_goes_on_with_the_next_run() {
-    on_each(async |stage| {
+    on_each(&async |stage: &Stage| {
         let write = |path: &str| json!({"id": path, "tool": "file.write", "args": {"path": path, "content": "x"}});
         let mut last = write("c");
         last["needs"] = json!(["a"]);

@@ -12,6 +12,8 @@ mod calls;
 mod decisions;
 #[path = "../store/journal.rs"]
 mod journal;
+#[path = "../store/prune.rs"]
+mod prune;
 #[path = "../store/tasks.rs"]
 mod tasks;
 #[path = "../store/work.rs"]

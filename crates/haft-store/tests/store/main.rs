@@ -8,6 +8,7 @@ mod journal;
 mod memory;
 mod one_call;
 mod opening;
+mod prune;
 mod tasks;
 mod work;
 

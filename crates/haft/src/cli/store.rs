@@ -26,4 +26,14 @@ pub enum StoreAction {
         /// Where to.
         to: String,
     },
+    /// Forget what is over for long: runs with their steps, what came of tasks, workers that are gone, and what memory said
+    /// before. Never the log, and nothing that is open or uncertain.
+    Prune {
+        /// What was over before that: 30d, 12h.
+        #[arg(long, value_name = "TIME", default_value = "90d")]
+        older_than: String,
+        /// Only say how much it would be.
+        #[arg(long)]
+        dry_run: bool,
+    },
 }

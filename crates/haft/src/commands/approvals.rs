@@ -35,7 +35,7 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
 }
 
 /// Who decides at this door.
-fn person() -> String {
+pub(super) fn person() -> String {
     std::env::var("USER")
         .ok()
         .filter(|name| !name.is_empty())

@@ -2,9 +2,12 @@
 
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, StoreAction};
+use crate::commands::approvals::person;
+use crate::input::duration_ms;
 use crate::style::{self, BAD, FAINT, GOOD, paint};
 use haft_core::CallError;
-use haft_store::{CopyError, Store};
+use haft_runtime::now_ms;
+use haft_store::{CopyError, Pruned, Store};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -21,6 +24,7 @@ pub(super) fn run(common: &Common, action: Option<StoreAction>) -> Result<u8, Fa
         StoreAction::Migrate => migrate(common, &ground.layers.store()?),
         StoreAction::Check => check(common, &ground.store()?),
         StoreAction::Copy { from, to } => copy(common, &ground, &from, &to),
+        StoreAction::Prune { older_than, dry_run } => prune(common, &ground, &older_than, dry_run),
     }
 }
 
@@ -125,6 +129,37 @@ fn copy(common: &Common, ground: &Ground, from: &str, to: &str) -> Result<u8, Fa
     style::note(
         "what undoes earlier calls, and their full outputs, are files of this machine's and stay where they are",
     );
+    Ok(0)
+}
+
+/// Forgets what is over for long, or says how much that would be.
+fn prune(common: &Common, ground: &Ground, older_than: &str, dry_run: bool) -> Result<u8, Failure> {
+    let age = duration_ms(older_than).ok_or_else(|| {
+        CallError::invalid(format!("`{}` is not a length of time", style::inert(older_than)))
+            .hint("write 30d, 12h, 5m or 30s")
+    })?;
+    let (store, before) = (ground.store()?, now_ms().saturating_sub(age));
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
+    let found = if dry_run {
+        runtime.block_on(store.prunable(before))?
+    } else {
+        runtime.block_on(store.prune(before, &person()))?
+    };
+    if common.json() {
+        let mut value = serde_json::to_value(found).unwrap_or_default();
+        value["dry_run"] = dry_run.into();
+        value["before_ms"] = before.into();
+        style::json(&value);
+        return Ok(0);
+    }
+    let Pruned { runs, steps, task_runs, workers, memory_versions } = found;
+    let said = if dry_run { "would forget" } else { "forgot" };
+    style::out(&format!(
+        "{} {runs} runs with {steps} steps, {task_runs} runs of tasks, {workers} workers, {memory_versions} earlier states of \
+         memory",
+        paint(GOOD, said),
+    ));
     Ok(0)
 }
 

@@ -90,6 +90,29 @@ fn what_a_task_needs_a_person_for_waits_in_the_inbox() {
 }
 
 #[test]
+fn what_is_over_for_long_is_forgotten_on_request() {
+    let env = Env::new();
+    let id = add(&env, &["Sums", "--schedule", "daily at 9:00", "--tool", "calc.eval", "expression=6*7"]);
+    assert_eq!(env.run(&["task", "run", &id]).code, 0);
+    let pruned = |args: &[&str]| env.run(&[&["store", "prune", "--json"], args].concat()).json();
+    let young = pruned(&[]);
+    assert_eq!((&young["runs"], &young["dry_run"]), (&json!(0), &json!(false)), "it is not 90 days old");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let would = pruned(&["--older-than", "1s", "--dry-run"]);
+    let expected = json!({"runs": 1, "steps": 1, "task_runs": 1, "workers": 1, "memory_versions": 0});
+    let same = |found: &Value| expected.as_object().unwrap().iter().all(|(name, count)| found[name] == *count);
+    assert!(same(&would), "{would}");
+    let gone = pruned(&["--older-than", "1s"]);
+    assert!(same(&gone), "{gone}");
+    assert_eq!(pruned(&["--older-than", "1s"])["runs"], 0);
+    assert_eq!(task(&env, &id)["result"], "42", "the task itself stays");
+    let verified = env.run(&["log", "verify"]);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    let refused = env.run(&["store", "prune", "--older-than", "long"]);
+    assert!(refused.code == 2 && refused.stderr.contains("30d"), "{}", refused.stderr);
+}
+
+#[test]
 fn every_dialects_words_mean_the_same_tasks() {
     let env = Env::new();
     let said = |dialect: &str, tool: &str, args: Value| env.call(tool, args, &["--yes", "--dialect", dialect]).0;

@@ -15,6 +15,15 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto::ring};
 
 #[test]
+fn a_store_elsewhere_needs_no_data_directory_before_the_first_start() {
+    let env = Env::new();
+    let store = env.dir.path().join("elsewhere/haft.db");
+    let gateway = env.serve_with(&["--store", store.to_str().unwrap()]);
+    assert_eq!(gateway.get("/health").status, 200);
+    assert!(store.exists() && !env.data().join("haft.db").exists());
+}
+
+#[test]
 fn a_gateway_that_is_told_to_end_finishes_what_runs_and_tells_who_listens() {
     let env = Env::new();
     let mut gateway = env.serve();
