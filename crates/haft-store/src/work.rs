@@ -12,6 +12,7 @@ mod claim;
 mod end;
 mod look;
 mod pipelines;
+mod redo;
 mod workers;
 
 pub use claim::{Claim, Claimed, TakenOver};
