@@ -10,6 +10,7 @@ use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
 use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling};
+use haft_store::work::RUN_PREFIX;
 use haft_store::{Approval, ApprovalState, Entry, Restored, Topic, UndoCall, UndoStep};
 use serde::Serialize;
 use std::path::Path;
@@ -186,7 +187,7 @@ impl Haft {
             "{} is no longer what was asked about: the files it names have changed",
             asked.id
         ))
-        .hint(format!("look at it again with `haft approvals show {}`; then approve or reject it", asked.id)))
+        .hint(look_again(&asked.id)))
     }
 
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
@@ -437,6 +438,16 @@ impl Haft {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))
     }
+}
+
+/// What to do about a question that has become another one. What a step of a run was made from can be read again.
+fn look_again(id: &str) -> String {
+    let look = format!("look at it again with `haft approvals show {id}`; then approve or reject it");
+    let run = id.starts_with(RUN_PREFIX).then(|| id.rsplitn(3, '-').nth(2)).flatten();
+    run.map_or_else(
+        || look.clone(),
+        |run| format!("{look}, and if it cannot be done any more, `haft pipeline retry {run}` reads again what it was made from"),
+    )
 }
 
 fn seen_otherwise(id: &str) -> CallError {

@@ -13,6 +13,7 @@
 pub(crate) mod begin;
 pub mod drawn;
 mod foreseen;
+mod stale;
 mod step;
 mod terms;
 mod worker;
@@ -109,6 +110,10 @@ impl Haft {
             .hint("whoever began it may, unless it was cancelled; a person may with `haft pipeline retry`"));
         }
         let id = found.id;
+        let steps = self.store.steps(&id).await.map_err(store_error)?;
+        let plan = serde_json::from_value(found.plan).unwrap_or_default();
+        let stale = stale::stale(&self.registry, &plan, &steps);
+        self.store.redo_steps(&id, stale).await.map_err(store_error)?;
         let again = self.store.run_again(&id).await.map_err(store_error)?;
         if again == 0 {
             return Err(CallError::conflict(format!(

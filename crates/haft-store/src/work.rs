@@ -13,6 +13,7 @@ mod done;
 mod end;
 mod look;
 mod pipelines;
+mod redo;
 mod workers;
 
 pub use claim::{Claim, Claimed, TakenOver};

@@ -156,9 +156,14 @@ impl Scan {
         what.len()
     }
 
-    /// What is escaped is a letter. At the end of a text it escapes what is filled in.
+    /// What is escaped is a letter. At the end of a text it escapes what is filled in. A line that goes on is as if it had
+    /// not ended, which is followed between words alone.
     fn escape(&mut self, rest: &str) -> usize {
         let next = rest.chars().nth(1);
+        if next == Some('\n') {
+            let between = self.before.is_whitespace() || self.place == Place::Double && self.before != '$';
+            return if between { 2 } else { self.lose("\\") + 1 };
+        }
         self.before = if next.is_some() { 'x' } else { '\\' };
         1 + next.map_or(0, char::len_utf8)
     }
@@ -247,6 +252,7 @@ mod tests {
             "cat <<< {{x}}",
             "echo {{x}}#{{y}} $# {{z}} [ -e {{x}} ]",
             "# what it is for\necho {{x}}",
+            "cp -r \\\n  {{x}} \"a\\\nb\" \\\n  {{y}}",
             "echo '{{not a path}}' {{x}}",
             "docker ps --format '{{.Names}}'",
         ] {
@@ -282,6 +288,9 @@ mod tests {
             ("echo $'it\\'s' {{x}}", "$'"),
             ("echo a # {{x}}", "#"),
             ("#{{x}}\nls", "#"),
+            ("\\\n#{{x}}\nls", "#"),
+            ("echo $\\\n(( {{x}} ))", "\\"),
+            ("echo a\\\n#{{x}}", "\\"),
         ] {
             assert_eq!(said(command), Unquotable::After("x".to_owned(), what), "{command}");
         }

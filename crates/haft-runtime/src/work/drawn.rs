@@ -60,6 +60,7 @@ pub fn remedy(step: &StepSeen) -> Option<String> {
     match step.state.as_str() {
         "asking" => Some(format!("haft approvals show {}", step.call_id.as_deref().unwrap_or_default())),
         "uncertain" => Some(settle(&step.run, &step.id)),
+        "failed" if super::stale::is_outdated(step) => Some(format!("haft pipeline retry {}", step.run)),
         _ if step.unserved => {
             let label = step.label.as_ref().map(|label| format!(" --label {label}")).unwrap_or_default();
             Some(format!("haft worker{label}"))
@@ -88,6 +89,9 @@ fn note(step: &StepSeen) -> String {
     let message = outcome.and_then(|outcome| outcome["error"]["message"].as_str());
     let left_ms = step.from_ms - crate::now_ms();
     let reason = match step.state.as_str() {
+        "failed" if remedy(step).is_some() => {
+            format!("{}; what it was made from is read again by", message.unwrap_or("it is out of date"))
+        }
         "failed" => message.or(part("settled")).unwrap_or("it failed").to_owned(),
         "asking" => "waits for a person".to_owned(),
         "uncertain" => {

@@ -261,3 +261,36 @@ fn a_step_that_nobody_knows_about_names_its_remedy() {
         );
     });
 }
+
+#[test]
+fn a_write_that_is_out_of_date_is_made_anew_by_a_retry() {
+    block(async {
+        let stage = Stage::new();
+        stage.file("a.txt", "one\n");
+        let steps = json!([
+            {"id": "read", "tool": "file.read", "args": {"path": "a.txt", "line_numbers": false}},
+            {"id": "write", "tool": "file.write", "args": {"path": "a.txt", "content": "{{read}}more\n"}},
+        ]);
+        let outcome = stage.run_alone(steps).await;
+        assert_eq!(data(&outcome)["stands"], "asking", "{outcome:?}");
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        stage.file("a.txt", "two\n");
+        let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
+        let refused = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap_err();
+        assert!(refused.message.contains("the files it names have changed"), "{}", refused.message);
+        assert!(refused.hint.as_deref().unwrap().contains(&format!("`haft pipeline retry {run}`")), "{refused:?}");
+        // Whoever looks again and says yes hears why it cannot be done.
+        let looked = stage.haft.look_at(&asked).await.unwrap().unwrap();
+        assert!(looked.problem.unwrap().contains("has changed since it was read"));
+        let failed = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap();
+        assert_eq!(failed.error.unwrap().kind.as_str(), "conflict");
+        let worker = stage.haft.worker(1);
+        stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
+        let steps = stage.haft.store().steps(&run).await.unwrap();
+        let told = drawn::notes(&steps).unwrap();
+        assert!(told.contains(&format!("is read again by: haft pipeline retry {run}")), "{told}");
+        let again = stage.call("pipeline.run", json!({"pipeline_id": run, "retry": true}), &Yes).await;
+        assert!(again.success, "{again:?}");
+        assert_eq!(stage.read("a.txt").as_deref(), Some("two\nmore\n"));
+    });
+}

@@ -234,8 +234,8 @@ fn begin(
             "--yes answers what is asked here, and with --background nothing is asked here",
         )
         .hint(
-            "leave --background out; or leave --yes out, and decide what it asks with `haft approvals`, or allow \
-                   it beforehand with `haft approvals grant` or a rule",
+            "leave --background out; or leave --yes out, and decide what it asks with `haft approvals`, or allow it \
+             beforehand with `haft approvals grant` or a rule",
         )
         .into());
     }
