@@ -517,6 +517,7 @@ fn a_retry_takes_up_what_failed_inside() {
     assert_eq!(ids(&outer), ["outer"]);
     end(&scene.store, &outer[0], good());
     assert_eq!(state(&scene.store, "run-1"), "done");
+}
 
 fn stands(store: &Store, run: &str) -> String {
     wait(store.run_seen(run)).unwrap().unwrap().stands
