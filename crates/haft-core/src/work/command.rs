@@ -192,12 +192,21 @@ impl Scan {
         if let Some(what) = ["<<", "(("].into_iter().find_map(met) {
             return self.lose(what);
         }
-        // A test in double brackets and an index of an array work out what they are given.
-        let test = starts && rest.strip_prefix("[[").is_some_and(|rest| rest.starts_with(char::is_whitespace));
-        if test {
-            return self.lose("[[");
+        // After what is wrong in a list for an array, a shell goes on with the next line.
+        if c == '(' && self.before == '=' {
+            return self.lose("(");
         }
-        if c == '[' && (self.before.is_alphanumeric() || self.before == '_') {
+        // Where a copy of a stream goes is expanded twice, unless it is just a number.
+        if let Some(to) = rest.strip_prefix(">&").or_else(|| rest.strip_prefix("<&")) {
+            let number = to.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(to.len());
+            if number == 0 || !to[number..].starts_with(|c: char| c.is_whitespace() || ";&|)".contains(c)) {
+                return self.lose(">&");
+            }
+            self.before = 'x';
+            return 2 + number;
+        }
+        // A test in double brackets and an index of an array work out what they are given; `[` alone does not.
+        if c == '[' && !(starts && rest[1..].starts_with(char::is_whitespace)) {
             return self.lose("[");
         }
         self.before = c;
@@ -250,6 +259,7 @@ mod tests {
             "a={{x}} ${HOME}/bin/run \"${USER}\" {{a}}{{b}}",
             "echo $(wc -l {{x}}) \\\"{{y}}",
             "cat <<< {{x}}",
+            "run {{x}} 2>&1 | tail -n {{y}} >&2; exec 3>&- {{z}}",
             "echo {{x}}#{{y}} $# {{z}} [ -e {{x}} ]",
             "# what it is for\necho {{x}}",
             "cp -r \\\n  {{x}} \"a\\\nb\" \\\n  {{y}}",
@@ -283,7 +293,13 @@ mod tests {
             ("echo $(( {{x}} ))", "$(("),
             ("echo $[{{x}}]", "$["),
             ("(( {{x}} ))", "(("),
-            ("[[ {{x}} -eq 1 ]]", "[["),
+            ("[[ {{x}} -eq 1 ]]", "["),
+            ("a=([{{x}}]=1)", "("),
+            ("a=(;{{x}}", "("),
+            ("ls [{{x}}]", "["),
+            ("echo a >&{{x}}", ">&"),
+            ("echo a >& {{x}}", ">&"),
+            ("echo a 2>&1{{x}}", ">&"),
             ("a[{{x}}]=1", "["),
             ("echo $'it\\'s' {{x}}", "$'"),
             ("echo a # {{x}}", "#"),
