@@ -443,7 +443,7 @@ impl Haft {
 /// What to do about a question that has become another one. What a step of a run was made from can be read again.
 fn look_again(id: &str) -> String {
     let look = format!("look at it again with `haft approvals show {id}`; then approve or reject it");
-    let run = id.starts_with(RUN_PREFIX).then(|| id.rsplitn(3, '-').nth(2)).flatten();
+    let run = id.starts_with(RUN_PREFIX).then(|| id.rsplitn(4, '-').nth(3)).flatten();
     run.map_or_else(
         || look.clone(),
         |run| format!("{look}, and if it cannot be done any more, `haft pipeline retry {run}` reads again what it was made from"),

@@ -350,5 +350,5 @@ fn waiting(db: &Db<'_>, id: &str) -> DbResult<Option<Call>> {
 }
 
 fn decide(db: &Db<'_>, id: &str, state: ApprovalState, by: &str) -> DbResult<usize> {
-    db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, now_ms()])
+    db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, db.now_ms()?])
 }

@@ -66,6 +66,8 @@ pub struct Db<'d> {
     pending: RefCell<Pending>,
     /// Whether it may be undone and done again more carefully, should something not be as it was thought.
     hurried: cell::Cell<bool>,
+    /// Something that was kept could not be written: nothing of it may be committed.
+    spoilt: cell::Cell<bool>,
 }
 
 enum Side<'d> {
@@ -135,7 +137,7 @@ impl<'d> Db<'d> {
 
     fn new(side: Side<'d>) -> Self {
         let (told, began_ms, hurried) = (cell::Cell::default(), cell::Cell::default(), cell::Cell::default());
-        Self { side, told, began_ms, pending: RefCell::default(), hurried }
+        Self { side, told, began_ms, pending: RefCell::default(), hurried, spoilt: cell::Cell::default() }
     }
 
     /// The same, begun then.
@@ -160,9 +162,12 @@ impl<'d> Db<'d> {
 
     /// Writes what was kept. What follows from it may be kept in its turn.
     pub(crate) fn write_out(&self) -> DbResult<()> {
+        if self.spoilt.get() {
+            return Err(DbError::Odd("something of it could not be written before".to_owned()));
+        }
         while !self.pending.borrow().is_empty() {
             let pending = self.pending.borrow_mut().take();
-            pending.write(self)?;
+            pending.write(self).inspect_err(|_| self.spoilt.set(true))?;
         }
         Ok(())
     }
@@ -170,6 +175,7 @@ impl<'d> Db<'d> {
     /// Forgets what was kept: it is undone.
     pub(crate) fn forget(&self) {
         self.pending.replace(Pending::default());
+        self.spoilt.set(false);
     }
 
     /// Says that something changes: whoever waits for it is woken when this is committed, in this process and, on a

@@ -15,7 +15,7 @@ impl Store {
     pub async fn heard(&self, session: &SessionId) -> Result<Vec<(Source, i64)>, StoreError> {
         let session = session.clone();
         let mut found: Vec<(Source, i64)> = self
-            .run(Mode::Read, move |db| {
+            .insist(Mode::Read, move |db| {
                 db.all(
                     "SELECT label, tool, at_ms FROM heard WHERE session = ?1 AND at_ms > ?2
                          ORDER BY at_ms DESC, label DESC LIMIT ?3",

@@ -8,6 +8,7 @@ use crate::db::{Cell, Db, DbError, DbResult, Kind, Param};
 use crate::journal::Head;
 use crate::work;
 use haft_core::CallId;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// How many rows a statement takes. Few sizes are few texts, and a server prepares each once.
@@ -22,6 +23,8 @@ pub(crate) struct Pending {
     records: Vec<Linked>,
     closed: Vec<CallId>,
     done: Vec<work::Done>,
+    /// Sessions that made calls: when the last one was, and how many.
+    used: BTreeMap<String, (i64, i64)>,
 }
 
 /// A call that is open from now on.
@@ -44,8 +47,8 @@ pub(crate) struct Linked {
 
 impl Pending {
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { end: _, opened, records, closed, done } = self;
-        opened.is_empty() && records.is_empty() && closed.is_empty() && done.is_empty()
+        let Self { end: _, opened, records, closed, done, used } = self;
+        opened.is_empty() && records.is_empty() && closed.is_empty() && done.is_empty() && used.is_empty()
     }
 
     pub(crate) fn open(&mut self, call: Opened) {
@@ -65,6 +68,11 @@ impl Pending {
         self.done.push(step);
     }
 
+    pub(crate) fn use_session(&mut self, session: &str, at_ms: i64) {
+        let (last, calls) = self.used.entry(session.to_owned()).or_default();
+        (*last, *calls) = (at_ms, *calls + 1);
+    }
+
     /// All of it; what is known of the log's end stays.
     pub(crate) fn take(&mut self) -> Self {
         let end = self.end;
@@ -76,6 +84,7 @@ impl Pending {
         open(db, &self.opened)?;
         record(db, &self.records)?;
         close(db, &self.closed)?;
+        use_sessions(db, &self.used)?;
         work::finish_all(db, &self.done)
     }
 }
@@ -105,8 +114,8 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
             "WITH v (call_id, tool, at_ms, pid, born, process, until_ms) AS (VALUES {values})
              INSERT INTO open_calls (call_id, tool, at_ms, pid, born, process)
              SELECT call_id, tool, at_ms, pid, born, process FROM v
-             WHERE until_ms IS NULL OR EXISTS (SELECT 1 FROM steps WHERE steps.call_id = v.call_id
-                 AND (steps.state = 'asking' OR (steps.state = 'running' AND steps.lease_ms > v.until_ms)))"
+             WHERE until_ms IS NULL OR EXISTS (SELECT 1 FROM steps JOIN runs ON runs.id = steps.run
+                 WHERE steps.call_id = v.call_id AND runs.state = 'running' AND (steps.state = 'asking' OR (steps.state = 'running' AND steps.lease_ms > v.until_ms)))"
         )
     })?;
     if touched == opened.len() {
@@ -143,6 +152,18 @@ fn record(db: &Db<'_>, records: &[Linked]) -> DbResult<()> {
 fn close(db: &Db<'_>, closed: &[CallId]) -> DbResult<()> {
     let rows: Vec<Vec<Cell<'_>>> = closed.iter().map(|call| vec![Cell::Text(call.as_str().into())]).collect();
     in_rows(db, &rows, &["TEXT"], |values| format!("DELETE FROM open_calls WHERE call_id IN (VALUES {values})")).map(drop)
+}
+
+fn use_sessions(db: &Db<'_>, used: &BTreeMap<String, (i64, i64)>) -> DbResult<()> {
+    let rows: Vec<Vec<Cell<'_>>> =
+        used.iter().map(|(id, (at_ms, calls))| vec![id.cell(), at_ms.cell(), at_ms.cell(), calls.cell()]).collect();
+    in_rows(db, &rows, &[], |values| {
+        format!(
+            "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES {values} ON CONFLICT (id) DO UPDATE
+             SET used_ms = excluded.used_ms, calls = sessions.calls + excluded.calls"
+        )
+    })
+    .map(drop)
 }
 
 /// Does a statement with rows of values, as many at a time as it takes. Says how many rows of the table it touched.

@@ -34,14 +34,14 @@ pub struct PinsAsOf(i64);
 impl Store {
     /// Which state the pins are in, without reading them. The store counts each change along with the change itself.
     pub async fn pins_as_of(&self) -> Result<PinsAsOf, StoreError> {
-        self.run(Mode::Read, move |db| db.one("SELECT count FROM pin_changes", &[], |row| row.get(0).map(PinsAsOf)))
+        self.insist(Mode::Read, move |db| db.one("SELECT count FROM pin_changes", &[], |row| row.get(0).map(PinsAsOf)))
             .await
     }
 
     /// What was accepted of a server's tools, by name.
     pub async fn pins(&self, server: &str) -> Result<Vec<Pin>, StoreError> {
         let server = server.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.all("SELECT tool, digest, declaration FROM pins WHERE server = ?1 ORDER BY tool", cells![server], read)
         })
         .await
@@ -69,7 +69,7 @@ impl Store {
     /// What was accepted of one tool of a server.
     pub async fn pin_of(&self, server: &str, tool: &str) -> Result<Option<Pin>, StoreError> {
         let (server, tool) = (server.to_owned(), tool.to_owned());
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.first(
                 "SELECT tool, digest, declaration FROM pins WHERE server = ?1 AND tool = ?2",
                 cells![server, tool],
@@ -83,7 +83,7 @@ impl Store {
     /// these are read before each call and this is not.
     pub async fn pin_texts(&self, server: &str, tool: &str) -> Result<Value, StoreError> {
         let (server, tool) = (server.to_owned(), tool.to_owned());
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let texts: Option<String> =
                 db.first("SELECT texts FROM pin_texts WHERE server = ?1 AND tool = ?2", cells![server, tool], |row| {
                     row.get(0)

@@ -198,7 +198,8 @@ impl Line {
     /// Ends a transaction, and tells others what it changed.
     pub(crate) fn commit(&self, told: Topics) -> DbResult<()> {
         let writer = self.address.writer;
-        let mut sql = String::new();
+        // A transaction that failed half-way would end without a word.
+        let mut sql = "SELECT 1; ".to_owned();
         for topic in told.iter() {
             let _ = write!(sql, "NOTIFY {CHANNEL}, '{} {writer}'; ", topic.as_str());
         }

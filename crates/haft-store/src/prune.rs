@@ -19,7 +19,7 @@ const RUNS: i64 = 200;
 
 /// Runs that are over for so long, of which nothing is open or uncertain, and whose end their task has heard.
 const OVER: &str = "SELECT id FROM runs AS whole WHERE above IS NULL AND state <> 'running' AND ended_ms < ?1
-     AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.run = whole.id)
+     AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.run = whole.id OR (tasks.id = whole.task AND tasks.at_ms IS NOT NULL))
      AND NOT EXISTS (SELECT 1 FROM runs AS part WHERE part.outermost = whole.id AND (part.state = 'running'
          OR EXISTS (SELECT 1 FROM steps WHERE steps.run = part.id AND steps.state NOT IN ('done', 'failed', 'skipped'))))";
 /// Runs of which a larger one's end was interrupted, and steps without a run.

@@ -40,12 +40,8 @@ impl Store {
     pub fn touch_session(&self, session: &SessionId) {
         let session = session.clone();
         self.later(move |db| {
-            db.execute(
-                "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 1)
-                     ON CONFLICT (id) DO UPDATE SET used_ms = ?2, calls = sessions.calls + 1",
-                cells![session.as_str(), now_ms()],
-            )
-            .map(drop)
+            db.keep(|pending| pending.use_session(session.as_str(), now_ms()));
+            Ok(())
         });
     }
 

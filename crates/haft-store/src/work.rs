@@ -5,7 +5,7 @@
 //! for the run around it) happens in the transaction that notes the end. So whoever dies leaves a state that says what to do
 //! next, and nobody has to be asked.
 //!
-//! Each attempt at a step has a call id of its own, `RUN-STEP-ATTEMPT`, under which its call is recorded: what is known of a
+//! Each attempt at a step has a call id of its own, `RUN-STEP-ATTEMPT-CLAIM`, under which its call is recorded: what is known of a
 //! call whose worker died is in the log.
 
 mod claim;
@@ -148,9 +148,11 @@ pub fn start(db: &Db<'_>, run: &NewRun) -> DbResult<()> {
     let now = db.now_ms()?;
     let (outermost, deep) = match &run.above {
         None => (run.id.as_str().to_owned(), 0),
-        Some(above) => db.one("SELECT outermost, deep FROM runs WHERE id = ?1", cells![above.run], |row| {
-            Ok((row.get::<String>(0)?, row.get::<i64>(1)? + 1))
-        })?,
+        Some(above) => {
+            let sql = "SELECT outermost, deep FROM runs WHERE id = ?1 AND state = 'running'";
+            let found = db.first(sql, cells![above.run], |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)? + 1)))?;
+            found.ok_or_else(|| DbError::Odd(format!("{} is over, so nothing is begun in it", above.run)))?
+        }
     };
     let count = i64::try_from(run.steps.len()).unwrap_or(i64::MAX);
     let room = if run.above.is_none() { run.room } else { Room::default() };
@@ -257,12 +259,12 @@ pub(crate) fn lease_needed(db: &Db<'_>) -> DbResult<i64> {
 /// The step of a call was taken from its worker: one that was held up must not do what somebody else does by now. Whether it
 /// was is asked in the transaction that writes the intent, so that there is nothing between the two.
 pub(crate) fn given_away(calls: &str) -> DbError {
-    DbError::Odd(format!("the step of {calls} is given to another worker, so nothing was done here"))
+    DbError::Odd(format!("the step of {calls} is given to another worker, or its run was stopped, so nothing was done here"))
 }
 
 fn still_mine(db: &Db<'_>, call: &CallId) -> DbResult<()> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM steps WHERE call_id = ?1
-         AND (state = 'asking' OR (state = 'running' AND lease_ms > ?2)))";
+    let sql = "SELECT EXISTS (SELECT 1 FROM steps JOIN runs ON runs.id = steps.run WHERE call_id = ?1
+         AND runs.state = 'running' AND (steps.state = 'asking' OR (steps.state = 'running' AND lease_ms > ?2)))";
     if !is_a_steps(call) || db.one(sql, cells![call.as_str(), lease_needed(db)?], |row| row.get(0))? {
         return Ok(());
     }

@@ -334,10 +334,13 @@ impl Desk {
     }
 
     /// Runs a batch in one transaction. Returns what has to be done again.
-    fn attempt(&self, batch: Vec<Job>) -> Vec<Job> {
+    fn attempt(&self, mut batch: Vec<Job>) -> Vec<Job> {
         if batch.is_empty() {
             return batch;
         }
+        // Whoever only looks waits for an answer, and so has not sent anything after it: it may as well look last, when what
+        // the others write is written.
+        batch.sort_by_key(|job| job.mode == Mode::Read);
         // Most go well: then nothing is said between them. Should one fail, all of them are done anew, each by itself.
         let can_be_undone = batch.iter().all(Job::is_for_again);
         let way = if batch.len() == 1 || can_be_undone { Way::Together } else { Way::Apart };

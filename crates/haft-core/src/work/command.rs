@@ -27,6 +27,45 @@ pub enum Unquotable {
          its own, or say `literal: true` if it means itself"
     )]
     After(String, &'static str),
+    /// Something else in the command may work out what it holds, quotes or not.
+    #[error(
+        "`{{{{{0}}}}}` stands in a command with `{1}`, which may work out what it is given; put one of them into a step of \
+         its own, or say `literal: true` if it means itself"
+    )]
+    With(String, &'static str),
+    /// What looks like a space is none to a shell.
+    #[error("`{{{{{0}}}}}` stands in a command with the character {1:?}, which looks like nothing; take it out")]
+    Odd(String, char),
+}
+
+/// Commands that take what they are given for names, numbers or commands, and so work it out.
+const EVALUATING: [&str; 13] = [
+    "let", "declare", "typeset", "local", "read", "readarray", "mapfile", "unset", "eval", "trap", "getopts", "compgen",
+    "complete",
+];
+/// What works out the value of a variable wherever it is met, also after it was set.
+const ARITHMETIC: [&str; 5] = ["$((", "$[", "((", "[", "${"];
+
+/// What parts words for a shell; nothing else does.
+fn parts_words(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n')
+}
+
+/// A command in a text that works out what it is given.
+fn evaluating(text: &str) -> Option<&'static str> {
+    let mut before = "";
+    for word in text.split(|c: char| parts_words(c) || ";&|()`".contains(c)).filter(|word| !word.is_empty()) {
+        // Quotes and escapes within a name are no disguise.
+        let plain: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        if let Some(found) = EVALUATING.into_iter().find(|known| plain == *known || word.ends_with(&format!("{{{known}"))) {
+            return Some(found);
+        }
+        if plain.starts_with("-v") && matches!(before, "[" | "test" | "printf") {
+            return Some("-v");
+        }
+        before = word;
+    }
+    None
 }
 
 /// What a tool is called here, however a plan says it.
@@ -82,14 +121,20 @@ pub fn parts(text: &str) -> Result<Vec<Piece<'_>>, Unquotable> {
     if let Some(path) = first.filter(|_| said.all(|piece| matches!(piece, Piece::Path(_)))) {
         return Err(Unquotable::Whole(path.to_owned()));
     }
-    let mut scan = Scan { place: Place::Plain, before: '\n', lost: None };
+    let mut scan = Scan { place: Place::Plain, before: '\n', lost: None, arithmetic: None };
     for piece in &pieces {
         match piece {
             Piece::Text(text) => scan.read(text),
             Piece::Path(path) => scan.fits(path)?,
         }
     }
-    Ok(pieces)
+    let Some(path) = first.map(str::to_owned) else { return Ok(pieces) };
+    let odd = |c: &char| (c.is_whitespace() || c.is_control()) && !parts_words(*c);
+    if let Some(c) = text.chars().find(odd) {
+        return Err(Unquotable::Odd(path, c));
+    }
+    let works_out = scan.arithmetic.or_else(|| evaluating(text));
+    works_out.map_or(Ok(pieces), |what| Err(Unquotable::With(path, what)))
 }
 
 /// One word for a shell, whatever is in it.
@@ -112,6 +157,8 @@ struct Scan {
     before: char,
     /// What was met after which it is not followed any more.
     lost: Option<&'static str>,
+    /// What was met that works out the value of a variable.
+    arithmetic: Option<&'static str>,
 }
 
 impl Scan {
@@ -152,6 +199,9 @@ impl Scan {
     /// From here on it is not known what is a word.
     fn lose(&mut self, what: &'static str) -> usize {
         self.lost.get_or_insert(what);
+        if ARITHMETIC.contains(&what) {
+            self.arithmetic.get_or_insert(what);
+        }
         self.before = 'x';
         what.len()
     }
@@ -161,7 +211,7 @@ impl Scan {
     fn escape(&mut self, rest: &str) -> usize {
         let next = rest.chars().nth(1);
         if next == Some('\n') {
-            let between = self.before.is_whitespace() || self.place == Place::Double && self.before != '$';
+            let between = parts_words(self.before) || self.place == Place::Double && self.before != '$';
             return if between { 2 } else { self.lose("\\") + 1 };
         }
         self.before = if next.is_some() { 'x' } else { '\\' };
@@ -169,7 +219,7 @@ impl Scan {
     }
 
     fn plain(&mut self, c: char, rest: &str) -> usize {
-        let starts = self.before.is_whitespace() || ";&|()<>".contains(self.before);
+        let starts = parts_words(self.before) || ";&|()<>".contains(self.before);
         let met = |what: &'static str| rest.starts_with(what).then_some(what);
         match c {
             '\\' => return self.escape(rest),
@@ -199,14 +249,14 @@ impl Scan {
         // Where a copy of a stream goes is expanded twice, unless it is just a number.
         if let Some(to) = rest.strip_prefix(">&").or_else(|| rest.strip_prefix("<&")) {
             let number = to.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(to.len());
-            if number == 0 || !to[number..].starts_with(|c: char| c.is_whitespace() || ";&|)".contains(c)) {
+            if number == 0 || !to[number..].starts_with(|c: char| parts_words(c) || ";&|)".contains(c)) {
                 return self.lose(">&");
             }
             self.before = 'x';
             return 2 + number;
         }
         // A test in double brackets and an index of an array work out what they are given; `[` alone does not.
-        if c == '[' && !(starts && rest[1..].starts_with(char::is_whitespace)) {
+        if c == '[' && !(starts && rest[1..].starts_with(parts_words)) {
             return self.lose("[");
         }
         self.before = c;
@@ -309,6 +359,32 @@ mod tests {
             ("echo a\\\n#{{x}}", "\\"),
         ] {
             assert_eq!(said(command), Unquotable::After("x".to_owned(), what), "{command}");
+        }
+        for (command, what) in [
+            ("n={{x}}; echo $((n+1))", "$(("),
+            ("n={{x}}; [[ $n -gt 3 ]]", "["),
+            ("n={{x}}; for ((i=0;i<n;i++)); do :; done", "(("),
+            ("for n in {{x}}; do echo ${s:n}; done", "${"),
+            ("let n={{x}}", "let"),
+            ("declare -i n={{x}}", "declare"),
+            ("true;l\\et n={{x}}", "let"),
+            ("[ -v {{x}} ]", "-v"),
+            ("test -v {{x}}", "-v"),
+            ("printf -v {{x}} 1", "-v"),
+            ("read {{x}} < a", "read"),
+            ("unset {{x}}", "unset"),
+            ("eval echo {{x}}", "eval"),
+        ] {
+            assert_eq!(said(command), Unquotable::With("x".to_owned(), what), "{command}");
+        }
+        for (command, c) in [
+            ("echo a\u{a0}# it's\necho {{x}} # '", '\u{a0}'),
+            ("echo a >&2\u{a0}{{x}}", '\u{a0}'),
+            ("echo a\r# it's\necho {{x}} # '", '\r'),
+            ("echo a\u{c}# {{x}}", '\u{c}'),
+        ] {
+            let odd = Unquotable::Odd("x".to_owned(), c);
+            assert!(said(command) == odd || matches!(said(command), Unquotable::After(..) | Unquotable::Quoted(_)), "{command:?}");
         }
         let hint = said("echo \"{{x}}\"").to_string();
         assert_eq!(hint, "`{{x}}` stands in quotes; leave them away: it is put in as one quoted word");

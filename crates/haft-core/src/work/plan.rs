@@ -232,6 +232,10 @@ impl Step {
         if self.timeout.as_deref().is_some_and(|text| span_ms(text).is_none_or(|ms| ms == 0)) {
             faults.push(fault(".timeout", "it is a span like 90s, 5m or 2h".to_owned()));
         }
+        if self.retries > 0 && self.pipeline.is_some() {
+            let what = "a pipeline in a step is not tried again as a whole; say `retries` at its own steps";
+            faults.push(fault(".retries", what.to_owned()));
+        }
         if self.retries > RETRIES_MAX {
             faults.push(fault(".retries", format!("a step is tried again at most {RETRIES_MAX} times")));
         }

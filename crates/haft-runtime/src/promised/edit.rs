@@ -5,6 +5,7 @@ use super::make::{clean, read, tags, title};
 use super::{given, schedule};
 use crate::store_error;
 use haft_core::CallError;
+use haft_core::outcome::Label;
 use haft_core::schedule::{Missed, due};
 use haft_store::Store;
 use haft_store::tasks::{Priority, Task, TaskKind, TaskStatus};
@@ -38,6 +39,9 @@ pub struct Edit {
     /// Whether it is to be run now, apart from its times.
     #[serde(skip)]
     pub run_now: bool,
+    /// Where what whoever changes it has heard came from: its words may come from there.
+    #[serde(skip)]
+    pub labels: Vec<Label>,
 }
 
 /// What was changed.
@@ -98,6 +102,10 @@ fn stand(task: &mut Task, status: TaskStatus, now_ms: i64) {
 /// The task as it should be, before anything is written.
 fn changed(mut task: Task, wanted: &Edit, local: &TimeZone, now_ms: i64) -> Result<Changes, CallError> {
     let none = |text: &str| matches!(text.trim().to_lowercase().as_str(), "" | "none");
+    let known = &mut task.promise.owner.labels;
+    known.extend(wanted.labels.iter().copied());
+    known.sort_unstable();
+    known.dedup();
     if let Some(word) = &wanted.priority {
         let known = Priority::ALL.iter().map(|known| known.as_str());
         task.about.priority = read(Priority::parse(word), word, "priority", known)?;

@@ -228,6 +228,7 @@ struct UpdateArgs {
 async fn run_update(scene: &Scene) -> Result<Reply, CallError> {
     let UpdateArgs { id, edit } = scene.parse()?;
     let (places, zone) = ([root(scene), String::new()], TimeZone::system());
+    let edit = Edit { labels: heard(scene).await?, ..edit };
     let (task, parts) = promised::edit(scene.store(), &id, edit, (&places, &zone), now_ms()).await?;
     let mut reply = reply("Updated", &task, &zone);
     if parts > 0 {

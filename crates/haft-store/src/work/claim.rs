@@ -5,12 +5,21 @@ use crate::cells;
 use crate::db::{Db, DbResult, Kind, Row};
 use crate::{Mode, Store, StoreError, host};
 use haft_core::CallId;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How many workers may be lost with a step before somebody looks at it.
 const LOST_MAX: u32 = 10;
 
 /// How long after a yes its call has begun, unless whoever was to make it is gone.
 const GIVEN_UP_MS: i64 = 120_000;
+
+/// What tells this claim from every other. A server that crashes may forget a claim and give the step to somebody else: under
+/// another name, so that the first one finds that it is not its own any more.
+fn chance() -> String {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    format!("{:04x}", hasher.finish() & 0xffff)
+}
 
 /// Who wants steps, and which.
 #[derive(Debug, Clone)]
@@ -71,11 +80,11 @@ impl Store {
             let labels = format!(",{},", claim.labels.join(","));
             let locked = if db.kind() == Kind::Post { "FOR UPDATE SKIP LOCKED" } else { "" };
             let within =
-                if claim.only.is_some() { "AND run IN (SELECT id FROM runs WHERE outermost = ?7)" } else { "" };
+                if claim.only.is_some() { "AND run IN (SELECT id FROM runs WHERE outermost = ?8)" } else { "" };
             // What a label asks for is found by taking it out of what there is.
             let sql = format!(
                 "UPDATE steps SET state = 'running', worker = ?1, lease_ms = ?2, attempt = attempt + 1, begun_ms = ?3,
-                 call_id = run || '-' || nr || '-' || (attempt + 1)
+                 call_id = run || '-' || nr || '-' || (attempt + 1) || '-' || ?7
                  WHERE (run, nr) IN (
                      SELECT run, nr FROM steps WHERE state = 'ready' AND root = ?4 AND from_ms <= ?3
                      AND (label IS NULL OR replace(?5, ',' || label || ',', '') <> ?5) {within}
@@ -89,6 +98,7 @@ impl Store {
                 crate::Param::cell(&claim.root),
                 crate::Param::cell(&labels),
                 crate::Cell::Int(claim.most.into()),
+                crate::Cell::Text(chance().into()),
             ];
             cells.extend(claim.only.as_ref().map(crate::Param::cell));
             let found = db.all(&sql, &cells, |row| Ok((claimed(row)?, row.get::<bool>(5)?)))?;
@@ -117,8 +127,8 @@ impl Store {
     pub async fn leave_step(&self, step: Claimed) -> Result<(), StoreError> {
         self.insist(Mode::Write, move |db| {
             db.execute(
-                "UPDATE steps SET worker = NULL, lease_ms = 0 WHERE run = ?1 AND nr = ?2 AND attempt = ?3 AND state = 'running'",
-                cells![step.run, step.nr, step.attempt],
+                "UPDATE steps SET worker = NULL, lease_ms = 0 WHERE run = ?1 AND nr = ?2 AND call_id = ?3 AND state = 'running'",
+                cells![step.run, step.nr, step.call_id],
             )
             .map(drop)
         })
@@ -195,7 +205,7 @@ fn take(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut TakenOver) ->
         db.one("SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1)", cells![step.call_id], |row| row.get(0))?;
     if asked && !kinds(db, step)?.iter().any(|kind| kind == "intent") {
         taken.asking += 1;
-        return end::leave(db, step, "asking", None);
+        return end::leave_running(db, step, "asking", None);
     }
     take_approved(db, step, repeatable, taken)
 }
@@ -211,7 +221,7 @@ fn take_approved(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut Take
     if !begun || repeatable {
         taken.uncertain += 1;
         let why = format!("{LOST_MAX} workers were lost with it, one after the other");
-        return end::leave(db, step, "uncertain", Some(&why));
+        return end::leave_running(db, step, "uncertain", Some(&why));
     }
     // A call that is known to have failed has failed, whoever was to note it.
     let failed = "SELECT EXISTS (SELECT 1 FROM journal WHERE call_id = ?1 AND kind = 'outcome'
@@ -228,7 +238,7 @@ fn take_approved(db: &Db<'_>, step: &Claimed, repeatable: bool, taken: &mut Take
     } else {
         "its worker was lost after it had begun, so it may or may not have happened"
     };
-    end::leave(db, step, "uncertain", Some(why))
+    end::leave_running(db, step, "uncertain", Some(why))
 }
 
 /// Whether the outermost run has room for one more step. If not, the step waits; or, if it will never have, the run ends.
@@ -252,6 +262,10 @@ fn has_room(db: &Db<'_>, step: &Claimed) -> DbResult<bool> {
             "UPDATE steps SET state = 'skipped', worker = NULL, lease_ms = NULL, call_id = NULL WHERE run = ?1 AND nr = ?2",
             cells![step.run, step.nr],
         )?;
+        // An end is not forgotten, whatever a claim may be.
+        if db.kind() == Kind::Post {
+            db.batch("SET LOCAL synchronous_commit = on")?;
+        }
         let id = end::outermost(db, &step.run)?;
         end::stop(db, &id, "failed", "it has begun as many steps as its budget allows")?;
     } else {

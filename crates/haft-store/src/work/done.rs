@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 pub(crate) struct Done {
     pub(super) run: String,
     pub(super) nr: u32,
-    pub(super) attempt: u32,
+    pub(super) call: String,
     pub(super) gave: String,
 }
 
 impl Done {
     pub(super) fn new(step: &Claimed, gave: &Value) -> Self {
-        Self { run: step.run.clone(), nr: step.nr, attempt: step.attempt, gave: gave.to_string() }
+        Self { run: step.run.clone(), nr: step.nr, call: step.call_id.clone(), gave: gave.to_string() }
     }
 }
 
@@ -34,15 +34,15 @@ pub(crate) fn finish_all(db: &Db<'_>, done: &[Done]) -> DbResult<()> {
     let now = db.now_ms()?;
     let ended: Vec<Vec<Cell<'_>>> = done
         .iter()
-        .map(|Done { run, nr, attempt, gave }| {
-            vec![run.cell(), nr.cell(), attempt.cell(), gave.cell(), Cell::Int(now)]
+        .map(|Done { run, nr, call, gave }| {
+            vec![run.cell(), nr.cell(), call.cell(), gave.cell(), Cell::Int(now)]
         })
         .collect();
-    let noted = in_rows(db, &ended, &["TEXT", "BIGINT", "BIGINT", "TEXT", "BIGINT"], |values| {
+    let noted = in_rows(db, &ended, &["TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT"], |values| {
         format!(
-            "WITH v (run, nr, attempt, gave, now_ms) AS (VALUES {values})
+            "WITH v (run, nr, call_id, gave, now_ms) AS (VALUES {values})
              UPDATE steps SET state = 'done', worker = NULL, lease_ms = NULL, outcome = v.gave, ended_ms = v.now_ms FROM v
-             WHERE steps.run = v.run AND steps.nr = v.nr AND steps.attempt = v.attempt AND steps.state = 'running'
+             WHERE steps.run = v.run AND steps.nr = v.nr AND steps.call_id = v.call_id AND steps.state = 'running'
              AND steps.narrow = 0"
         )
     })?;

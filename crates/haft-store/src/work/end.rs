@@ -112,7 +112,12 @@ impl Store {
             let Some(found) = found else { return Ok(false) };
             let said = |success: bool| {
                 let words = format!("{by} said that it {}", if success { "happened" } else { "did not happen" });
-                serde_json::json!({"success": success, "output": "", "settled": words})
+                let mut said = serde_json::json!({"success": success, "output": "", "settled": words});
+                if !success {
+                    // Whoever says that it is not to happen has said no.
+                    said["error"] = serde_json::json!({"kind": "rejected", "message": words});
+                }
+                said
             };
             let (end, word) = match settle {
                 Settle::Done => (End::Done(said(true)), "done"),
@@ -134,7 +139,7 @@ impl Store {
         self.insist(Mode::Durable, move |db| {
             // What may have happened is settled by a person before anything goes on.
             let open = "SELECT EXISTS (SELECT 1 FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?1)
-                 AND state IN ('uncertain', 'running'))";
+                 AND state IN ('uncertain', 'running', 'asking'))";
             if db.one(open, cells![run], |row| row.get::<bool>(0))? {
                 return Ok(0);
             }
@@ -150,10 +155,11 @@ fn take_up(db: &Db<'_>, run: &str) -> DbResult<usize> {
     if !db.one(over, cells![run], |row| row.get::<bool>(0))? {
         return Ok(0);
     }
+    let now = db.now_ms()?;
     let again = db.execute(
         "UPDATE steps SET state = 'waiting', outcome = NULL, ended_ms = NULL, retries = retries + attempt, from_ms = ?2
          WHERE run = ?1 AND state IN ('failed', 'skipped')",
-        cells![run, db.now_ms()?],
+        cells![run, now],
     )?;
     if again == 0 {
         return Ok(0);
@@ -167,9 +173,10 @@ fn take_up(db: &Db<'_>, run: &str) -> DbResult<usize> {
         cells![run],
     )?;
     db.execute("UPDATE steps SET state = 'ready' WHERE run = ?1 AND state = 'waiting' AND missing = 0", cells![run])?;
+    let plan = db.first("SELECT plan FROM runs WHERE id = ?1 AND above IS NULL", cells![run], |row| row.get(0))?;
     db.execute(
-        "UPDATE runs SET state = 'running', ended_ms = NULL, why = NULL, until_ms = NULL, unsettled = ?2 WHERE id = ?1",
-        cells![run, super::number(again)],
+        "UPDATE runs SET state = 'running', ended_ms = NULL, why = NULL, until_ms = ?3, unsettled = ?2 WHERE id = ?1",
+        cells![run, super::number(again), until(plan, now)],
     )?;
     let inner: Vec<(String, i64)> = db.all(
         "SELECT runs.id, runs.above_nr FROM runs JOIN steps ON steps.run = runs.above AND steps.nr = runs.above_nr
@@ -186,11 +193,20 @@ fn take_up(db: &Db<'_>, run: &str) -> DbResult<usize> {
     Ok(again)
 }
 
+/// Until when a run may go on that is taken up now: as long as its plan says.
+fn until(plan: Option<String>, now: i64) -> Option<i64> {
+    let plan: Value = serde_json::from_str(&plan?).ok()?;
+    let minutes = plan["budget"]["minutes"].as_f64()?;
+    #[expect(clippy::cast_possible_truncation, reason = "minutes are checked to be few, and a float saturates")]
+    let span = (minutes * 60_000.0) as i64;
+    Some(now.saturating_add(span))
+}
+
 /// Notes an end. Only what is still this attempt's is touched.
 pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
     let sql = "SELECT on_failure, retries, narrow, state, repeatable FROM steps
-         WHERE run = ?1 AND nr = ?2 AND attempt = ?3 AND state IN ('running', 'asking', 'nested', 'uncertain')";
-    let found = db.first(sql, cells![step.run, step.nr, step.attempt], |row| {
+         WHERE run = ?1 AND nr = ?2 AND call_id = ?3 AND state IN ('running', 'asking', 'nested', 'uncertain')";
+    let found = db.first(sql, cells![step.run, step.nr, step.call_id], |row| {
         let (on_failure, retries) = (row.get::<String>(0)?, row.get::<i64>(1)?);
         Ok((on_failure, retries, row.get::<bool>(2)?, row.get::<String>(3)?, row.get::<bool>(4)?))
     })?;
@@ -198,18 +214,21 @@ pub(super) fn note(db: &Db<'_>, step: &Claimed, end: &End) -> DbResult<Then> {
     if narrow && was == "running" {
         make_room(db, step, matches!(end, End::Again { counts: false, .. }))?;
     }
-    let stopped = "SELECT why IS NOT NULL FROM runs WHERE id = ?1";
-    let stopped: bool = db.one(stopped, cells![step.run], |row| row.get(0))?;
+    let sql = "SELECT why IS NOT NULL, state <> 'running' FROM runs WHERE id = ?1";
+    let (stopped, over): (bool, bool) = db.one(sql, cells![step.run], |row| Ok((row.get(0)?, row.get(1)?)))?;
     match end {
+        // A question about what is not wanted any more is none.
+        End::Asking if stopped => {
+            Store::withdraw_all(db, std::slice::from_ref(&step.call_id), "its run was stopped")?;
+            settle(db, step, "skipped", None).map(|()| Then::On)
+        }
         End::Asking => leave(db, step, "asking", None).map(|()| Then::On),
+        // What was begun inside was stopped with the whole.
+        End::Nested if over => settle(db, step, "skipped", None).map(|()| Then::On),
         End::Nested => leave(db, step, "nested", None).map(|()| Then::On),
         End::Again { .. } if stopped => settle(db, step, "skipped", None).map(|()| Then::On),
         End::Again { from_ms, counts } => again(db, step, *from_ms, *counts).map(|()| Then::Again),
         End::Failed(outcome) if !stopped && i64::from(step.attempt) <= retries && may_retry(outcome, repeatable) => {
-            // A step that is a run of its own is tried again by taking that up.
-            if take_up(db, &format!("{}-{}", step.run, step.nr))? > 0 {
-                return leave(db, step, "nested", None).map(|()| Then::Again);
-            }
             let pause = PAUSE_MS.0.saturating_mul(1 << step.attempt.saturating_sub(1).min(16)).min(PAUSE_MS.1);
             let from_ms = db.now_ms()? + pause;
             again(db, step, from_ms, true).map(|()| Then::Again)
@@ -315,13 +334,15 @@ pub(super) fn stop(db: &Db<'_>, run: &str, state: &str, why: &str) -> DbResult<(
     )?;
     Store::withdraw_all(db, &asked, why)?;
     db.execute(
+        // What somebody said yes to may be under way; its end is noted when it is known.
         "UPDATE steps SET state = 'skipped', ended_ms = ?2 WHERE run IN (SELECT id FROM runs WHERE outermost = ?1)
-         AND state IN ('waiting', 'ready', 'held', 'asking', 'nested')",
+         AND state IN ('waiting', 'ready', 'held', 'asking', 'nested') AND NOT (state = 'asking'
+             AND EXISTS (SELECT 1 FROM approvals WHERE approvals.id = steps.call_id AND approvals.state = 'approved'))",
         cells![run, now],
     )?;
     db.execute(
         "UPDATE runs SET why = ?2, unsettled = (SELECT count(*) FROM steps WHERE steps.run = runs.id
-             AND steps.state IN ('running', 'uncertain'))
+             AND steps.state IN ('running', 'uncertain', 'asking'))
          WHERE outermost = ?1 AND state = 'running'",
         cells![run, why],
     )?;
@@ -336,6 +357,15 @@ pub(super) fn stop(db: &Db<'_>, run: &str, state: &str, why: &str) -> DbResult<(
 /// The run that nothing is around.
 pub(super) fn outermost(db: &Db<'_>, run: &str) -> DbResult<String> {
     db.one("SELECT outermost FROM runs WHERE id = ?1", cells![run], |row| row.get(0))
+}
+
+/// A step that was under way is nobody's now, and stays as it is: another one may begin in its place.
+pub(super) fn leave_running(db: &Db<'_>, step: &Claimed, state: &str, why: Option<&str>) -> DbResult<()> {
+    let narrow = "SELECT narrow <> 0 AND state = 'running' FROM steps WHERE run = ?1 AND nr = ?2";
+    if db.one(narrow, cells![step.run, step.nr], |row| row.get::<bool>(0))? {
+        make_room(db, step, false)?;
+    }
+    leave(db, step, state, why)
 }
 
 /// One step less is under way: another one that waited for room may begin.

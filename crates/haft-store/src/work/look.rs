@@ -177,13 +177,13 @@ impl Store {
     /// A run.
     pub async fn run_seen(&self, id: &str) -> Result<Option<RunSeen>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| db.first(&format!("{RUN} WHERE id = ?2"), cells![db.now_ms()?, id], run)).await
+        self.insist(Mode::Read, move |db| db.first(&format!("{RUN} WHERE id = ?2"), cells![db.now_ms()?, id], run)).await
     }
 
     /// The runs whose ids begin so: more than one is ambiguous.
     pub async fn runs_beginning(&self, root: &str, prefix: &str) -> Result<Vec<RunSeen>, StoreError> {
         let (root, prefix) = (root.to_owned(), prefix.to_owned());
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let end = format!("{prefix}\u{10ffff}");
             let sql = format!("{RUN} WHERE root = ?2 AND id >= ?3 AND id <= ?4 ORDER BY id LIMIT 10");
             db.all(&sql, cells![db.now_ms()?, root, prefix, end], run)
@@ -194,7 +194,7 @@ impl Store {
     /// The latest runs of a project, those first that began last. Without those that are in others.
     pub async fn runs(&self, root: &str, limit: u32) -> Result<Vec<RunSeen>, StoreError> {
         let root = root.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let sql = format!("{RUN} WHERE root = ?2 AND above IS NULL ORDER BY begun_ms DESC LIMIT ?3");
             db.all(&sql, cells![db.now_ms()?, root, limit], run)
         })
@@ -204,7 +204,7 @@ impl Store {
     /// The steps of a run, in order.
     pub async fn steps(&self, id: &str) -> Result<Vec<StepSeen>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.all(&format!("{STEP} WHERE run = ?2 ORDER BY nr"), cells![db.now_ms()?, id], step)
         })
         .await
@@ -213,7 +213,7 @@ impl Store {
     /// The first of those steps of a run that may begin and that nobody is there for.
     pub async fn unserved(&self, id: &str) -> Result<Vec<StepSeen>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let own = "run = ?2 AND state = 'ready' AND from_ms <= ?1 AND NOT";
             let sql = format!("{STEP} WHERE {own} {} ORDER BY nr LIMIT 10", served!());
             db.all(&sql, cells![db.now_ms()?, id], step)
@@ -247,7 +247,7 @@ impl Store {
     /// Those steps of a run that another step waits for.
     pub async fn steps_before(&self, id: &str, nr: u32) -> Result<Vec<StepSeen>, StoreError> {
         let id = id.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let sql = format!(
                 "{STEP} WHERE run = ?2 AND nr IN (SELECT nr FROM edges WHERE run = ?2 AND feeds = ?3) ORDER BY nr"
             );
@@ -260,11 +260,12 @@ impl Store {
     /// Steps that waited for a person who has decided: what came of each, or none if it was a no.
     pub async fn answered(&self, root: &str) -> Result<Vec<(Claimed, Option<Value>)>, StoreError> {
         let root = root.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.all(
                 "SELECT steps.run, steps.nr, steps.id, steps.attempt, steps.call_id, approvals.outcome FROM steps
                  JOIN approvals ON approvals.id = steps.call_id
-                 WHERE steps.state = 'asking' AND steps.root = ?1 AND approvals.state IN ('done', 'rejected') LIMIT 256",
+                 WHERE steps.root = ?1 AND ((steps.state = 'asking' AND approvals.state IN ('done', 'rejected'))
+                     OR (steps.state = 'uncertain' AND approvals.state = 'done' AND approvals.outcome IS NOT NULL)) LIMIT 256",
                 cells![root],
                 |row| {
                     Ok((claimed(row)?, row.get::<Option<String>>(5)?.map(|text| json(&text))))
@@ -277,7 +278,7 @@ impl Store {
     /// The runs of which this worker does something although they were stopped.
     pub async fn stopped_under(&self, worker: &str) -> Result<Vec<String>, StoreError> {
         let worker = worker.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.all(
                 "SELECT DISTINCT steps.run FROM steps JOIN runs ON runs.id = steps.run
                  WHERE steps.worker = ?1 AND steps.state = 'running' AND runs.state <> 'running'",
@@ -291,7 +292,7 @@ impl Store {
     /// When the next step may begin that waits for a time.
     pub async fn next_step_ms(&self, root: &str) -> Result<Option<i64>, StoreError> {
         let root = root.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             db.one("SELECT min(from_ms) FROM steps WHERE state = 'ready' AND root = ?1", cells![root], |row| row.get(0))
         })
         .await
@@ -301,7 +302,7 @@ impl Store {
     /// that is not there does not begin.
     pub async fn moves(&self, run: &str, until_ms: i64) -> Result<bool, StoreError> {
         let run = run.to_owned();
-        self.run(Mode::Read, move |db| {
+        self.insist(Mode::Read, move |db| {
             let sql = concat!(
                 "SELECT EXISTS (SELECT 1 FROM steps WHERE run IN (SELECT id FROM runs WHERE outermost = ?2)
                  AND (state = 'running' OR (state = 'ready' AND from_ms <= ?3 AND (label IS NULL OR ",

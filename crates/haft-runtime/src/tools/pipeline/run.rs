@@ -24,7 +24,7 @@ pub(super) fn tool() -> Arc<dyn Tool> {
         "Run several tool calls as one pipeline. Give `steps`, or the name or id of a stored one as `pipeline_id`. A step \
          is {id, tool, args} | {id, pipeline, inputs} | {id, ask} | {id, wait: \"5m\"}, with optional needs, when \
          [{path, op, value}], retries, timeout, on_failure, idempotent and label. `{{step.output}}`, `{{step.data.x}}` and \
-         `{{input}}` stand for values, and in a shell command for one quoted word; a step starts as soon as the steps it \
+         `{{input}}` stand for values, and for the shell for one quoted word; a step starts as soon as the steps it \
          names are over, others run in parallel. Each call is decided by itself. With `retry`, what failed or was skipped in \
          the run `pipeline_id` is run again.",
     )
