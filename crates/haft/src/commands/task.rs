@@ -170,6 +170,7 @@ fn update(app: &App, args: TaskUpdate) -> Result<u8, Failure> {
         missed: args.missed.map(policy),
         assignee: args.assignee,
         run_now: false,
+        labels: Vec::new(),
     };
     change(app, &args.id, edit)
 }
