@@ -187,9 +187,48 @@ pub fn contains_secret(text: &str) -> bool {
     }
 }
 
+/// The same for a text that is to be kept for long: a value that is named as a secret counts as well, `password: …`.
+pub fn tells_secret(text: &str) -> bool {
+    contains_secret(text) || text.match_indices([':', '=']).any(|(at, _)| is_named_secret(&text[..at], &text[at + 1..]))
+}
+
+/// Whether what comes before a sign names a secret, and what comes after it could be one.
+fn is_named_secret(before: &str, after: &str) -> bool {
+    let quote = ['"', '\'', '`'];
+    let before = before.trim_end_matches(quote);
+    let name = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
+    let value = after.trim_start_matches([' ', '\t']).trim_start_matches(quote);
+    let value = value.split(|c: char| c.is_whitespace() || quote.contains(&c) || c == ',').next().unwrap_or_default();
+    let stands_for_one = ["secret:", "$", "{{", "<", "*", "env:"].iter().any(|sign| value.starts_with(sign));
+    let mixed = value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    is_secret_name(name) && value.len() >= 8 && mixed && !stands_for_one
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_named_as_a_secret_is_one_where_it_would_be_kept() {
+        for told in [
+            "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+            "api_key: 9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c",
+            "my password: hunter2hunter2",
+            r#"{"token": "abcd1234efgh"}"#,
+        ] {
+            assert!(tells_secret(told), "{told}");
+        }
+        for benign in [
+            "password: see the vault",
+            "token: secret:GITHUB1",
+            "api_key: {{key123456}}",
+            "max_tokens: 100000000",
+            "the password is reset on 2026-11-16",
+            "password=$DB_PASS1234",
+        ] {
+            assert!(!tells_secret(benign), "{benign}");
+        }
+    }
 
     #[test]
     fn known_shapes_are_masked_and_prose_is_not() {

@@ -8,6 +8,7 @@ use haft_core::admit::decide;
 use haft_core::change::Change;
 use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
+use haft_core::preview::inert;
 use haft_core::record::Kind;
 use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling};
 use haft_store::work::RUN_PREFIX;
@@ -120,7 +121,7 @@ impl Haft {
                 .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower pattern"))?;
         }
         let Some(mut call) = self.store.approve(id, by, &asked.basis).await.map_err(store_error)? else {
-            return Err(CallError::conflict(format!("{id} has been decided already, or is another question now")));
+            return Err(self.decided_already(id).await);
         };
         self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
@@ -129,6 +130,20 @@ impl Haft {
         // Settled before its end is told, so that whoever hears of the end finds the question done.
         self.claims().insert(call.id.clone(), by.to_owned());
         Ok(self.call(call, &approver, halt).await)
+    }
+
+    /// Why a question cannot be decided: somebody has, or it is not asked any more.
+    async fn decided_already(&self, id: &str) -> CallError {
+        let found = self.store.approval(id).await.ok().flatten();
+        let said = |approval: &Approval| {
+            let why = approval.outcome.as_ref().and_then(|outcome| outcome["rejected"].as_str()).unwrap_or_default();
+            let by = approval.decided_by.as_deref().unwrap_or_default();
+            match (approval.state, by) {
+                (ApprovalState::Rejected, "caller") => format!("{id} is not asked any more: {}", inert(why)),
+                _ => format!("{id} has been decided already, or is another question now"),
+            }
+        };
+        CallError::conflict(found.as_ref().map_or_else(|| format!("{id} has been decided already"), said))
     }
 
     /// Puts other arguments in the place of those that wait, and shows what is asked now. Nobody has said yes to

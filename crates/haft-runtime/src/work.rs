@@ -88,6 +88,7 @@ impl Haft {
     /// Takes up a run again, on the terms it was begun on: only whoever those terms are for may do that, or a person at the
     /// command line. Returns its whole id.
     async fn again(&self, run: &str, call: &Call) -> Result<String, CallError> {
+        self.tend().await?;
         let root = self.workspace.root().to_string_lossy();
         let mut found = self.store.runs_beginning(&root, run).await.map_err(store_error)?;
         found.retain(|run| run.above.is_none());
@@ -116,10 +117,28 @@ impl Haft {
         self.store.redo_steps(&id, stale).await.map_err(store_error)?;
         let again = self.store.run_again(&id).await.map_err(store_error)?;
         if again == 0 {
-            return Err(CallError::conflict(format!(
-                "nothing of {id} failed or was skipped, or something of it is under way or uncertain"
-            )));
+            return Err(self.why_not_again(&id).await?);
         }
         Ok(id)
+    }
+
+    /// Why nothing of a run can be taken up again.
+    async fn why_not_again(&self, id: &str) -> Result<CallError, CallError> {
+        let steps = self.store.steps(id).await.map_err(store_error)?;
+        let is = |state: &str| steps.iter().find(|step| step.state == state);
+        let refused = |what: String| CallError::conflict(format!("{id} is not taken up again: {what}"));
+        if let Some(step) = is("uncertain") {
+            let hint = drawn::settle(id, &step.id);
+            return Ok(refused(format!("nobody knows what became of the step `{}`", step.id)).hint(hint));
+        }
+        if let Some(step) = is("asking") {
+            let hint = format!("`haft approvals reject {}` first", step.call_id.as_deref().unwrap_or_default());
+            return Ok(refused(format!("its step `{}` waits for a person", step.id)).hint(hint));
+        }
+        if let Some(step) = is("running") {
+            return Ok(refused(format!("its step `{}` is under way", step.id)).hint("try again when that is over"));
+        }
+        Ok(refused("nothing of it failed or was skipped, or something inside it is open".to_owned())
+            .hint(format!("`haft pipeline show {id}`")))
     }
 }

@@ -7,7 +7,7 @@ use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
 use haft_core::schedule::{Missed, due};
-use haft_core::secret::mask;
+use haft_core::secret::tells_secret;
 use haft_core::web::Target;
 use haft_core::{CallError, Caller, ErrorKind, ToolName};
 use haft_store::Store;
@@ -345,7 +345,7 @@ pub(super) fn clean(task: &Task) -> Result<(), CallError> {
     if description.len() > SPEC_MAX {
         return Err(CallError::invalid(format!("the description is longer than {} KiB", SPEC_MAX >> 10)));
     }
-    let private = [task.about.title.as_str(), description, spec.as_str()].into_iter().any(|text| mask(text) != text);
+    let private = [task.about.title.as_str(), description, spec.as_str()].into_iter().any(tells_secret);
     if private {
         return Err(CallError::new(
             ErrorKind::InvalidInput,

@@ -79,7 +79,7 @@ async fn keep(store: &Store, workspace: &Workspace, origin: &str, plan: &Plan) -
         return Err(CallError::conflict(format!("`{}` is a workflow file of this project", inert(&name)))
             .hint("give it another name"));
     }
-    if haft_core::secret::contains_secret(&json!(plan).to_string()) {
+    if haft_core::secret::tells_secret(&json!(plan).to_string()) {
         return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
             .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
     }

@@ -63,7 +63,7 @@ pub(super) async fn carry(
         return Ok(End::Unwanted(json!({"success": false, "output": "", "unwanted": true})));
     }
     match begin(layer, run, (step, planned), (known, &labels), (approver, halt)).await {
-        Ok(End::Done(gave)) => Ok(End::Done(labelled(gave, &labels))),
+        Ok(End::Done(gave)) => Ok(End::Done(labelled(warned(gave, &before), &labels))),
         Ok(end) => Ok(end),
         // What cannot even be begun has failed.
         Err(error) if error.kind == ErrorKind::Internal => Err(error),
@@ -178,6 +178,18 @@ fn labels_of(given: &[Label], steps: &[StepSeen]) -> Vec<Label> {
         }
     }
     all
+}
+
+/// What a step gave, with a word about what it was given in part only.
+fn warned(mut gave: Value, before: &[StepSeen]) -> Value {
+    let is_cut = |step: &&StepSeen| step.outcome.as_ref().is_some_and(|outcome| outcome["truncated"] == true);
+    let told = |step: &StepSeen| json!(format!("what `{}` gave is longer than {} KB: the rest is not here", step.id, RESULT_LIMIT >> 10));
+    let cut: Vec<Value> = before.iter().filter(is_cut).take(WARNINGS_MAX).map(told).collect();
+    if !cut.is_empty() {
+        let own = gave["warnings"].as_array().cloned().unwrap_or_default();
+        gave["warnings"] = cut.into_iter().chain(own).collect();
+    }
+    gave
 }
 
 /// What a step gave, with where that may have come from.

@@ -84,6 +84,14 @@ impl Haft {
         Worker { id, host, root, labels: Vec::new(), slots, lease: LEASE }
     }
 
+    /// Takes note of what has happened since somebody last worked here, so that whoever looks sees it: workers that are gone,
+    /// and people who have decided. Nothing is begun.
+    pub async fn tend(&self) -> Result<(), CallError> {
+        self.store.take_over().await.map_err(store_error)?;
+        hear(self, &self.workspace.root().to_string_lossy()).await;
+        Ok(())
+    }
+
     /// Works. What needs a person is put to the approver.
     pub async fn work(
         &self,
@@ -225,22 +233,7 @@ impl Shift<'_> {
         if let Err(error) = store.end_late_runs().await {
             tracing::warn!(%error, "runs that took too long could not be ended");
         }
-        self.hear().await;
-    }
-
-    /// Takes up what people have decided.
-    async fn hear(&self) {
-        for (step, outcome) in self.haft.store.answered(&self.worker.root).await.unwrap_or_default() {
-            let outcome: Option<Outcome> = outcome.and_then(|value| serde_json::from_value(value).ok());
-            let rejected = || {
-                let error = json!({"kind": "rejected", "message": "a person said no"});
-                End::Failed(json!({"success": false, "output": "", "error": error}))
-            };
-            let end = outcome.as_ref().map_or_else(rejected, step::ended);
-            // What ran and asks again would ask for ever.
-            let end = if end == End::Asking { End::Failed(json!({"success": false, "output": ""})) } else { end };
-            note(self.haft, step, end).await;
-        }
+        hear(self.haft, &self.worker.root).await;
     }
 
     async fn seen(&self, state: &str) {
@@ -255,7 +248,7 @@ impl Shift<'_> {
     async fn over(&self, told: bool) -> Result<Option<Over>, CallError> {
         let Until::Over(id) = self.until else { return Ok(told.then_some(Over::Told)) };
         let gone = || CallError::internal(format!("{id} is gone"));
-        self.hear().await;
+        hear(self.haft, &self.worker.root).await;
         let run = self.haft.store.run_seen(id).await.map_err(store_error)?.ok_or_else(gone)?;
         if run.state != "running" {
             return Ok(Some(Over::Ended(Box::new(run))));
@@ -267,6 +260,21 @@ impl Shift<'_> {
         let soon = crate::now_ms().saturating_add(self.worker.lease_ms().saturating_mul(2));
         let moves = self.haft.store.moves(id, soon).await.map_err(store_error)?;
         Ok((!moves).then(|| Over::Waits(Box::new(run))))
+    }
+}
+
+/// Takes up what people have decided.
+async fn hear(layer: &Haft, root: &str) {
+    for (step, outcome) in layer.store.answered(root).await.unwrap_or_default() {
+        let outcome: Option<Outcome> = outcome.and_then(|value| serde_json::from_value(value).ok());
+        let rejected = || {
+            let error = json!({"kind": "rejected", "message": "a person said no"});
+            End::Failed(json!({"success": false, "output": "", "error": error}))
+        };
+        let end = outcome.as_ref().map_or_else(rejected, step::ended);
+        // What ran and asks again would ask for ever.
+        let end = if end == End::Asking { End::Failed(json!({"success": false, "output": ""})) } else { end };
+        note(layer, step, end).await;
     }
 }
 

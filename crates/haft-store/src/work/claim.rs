@@ -176,7 +176,8 @@ fn given_up(db: &Db<'_>, now: i64) -> DbResult<Vec<(Claimed, bool)>> {
         "SELECT steps.run, steps.nr, steps.id, steps.attempt, steps.call_id, steps.repeatable, open_calls.process,
          open_calls.pid, open_calls.born FROM steps JOIN approvals ON approvals.id = steps.call_id
          LEFT JOIN open_calls ON open_calls.call_id = steps.call_id
-         WHERE steps.state = 'asking' AND approvals.state = 'approved' AND approvals.decided_ms < ?1 LIMIT 256",
+         WHERE steps.state = 'asking' AND approvals.state = 'approved'
+         AND (approvals.decided_ms < ?1 OR open_calls.call_id IS NOT NULL) LIMIT 256",
         cells![now - GIVEN_UP_MS],
         |row| {
             let step = (claimed(row)?, row.get::<bool>(5)?);

@@ -4,6 +4,8 @@ use crate::cells;
 use crate::{Mode, Store, StoreError};
 use serde::Serialize;
 
+/// How long a worker may be silent before it counts as lost.
+const LOST_MS: i64 = 30_000;
 /// How long a worker may be silent before it is forgotten.
 const FORGOTTEN_MS: i64 = 24 * 3600 * 1000;
 
@@ -22,7 +24,7 @@ pub struct WorkerSeen {
     pub labels: Vec<String>,
     /// How many steps it does at once.
     pub slots: u32,
-    /// `working`, `draining` or `gone`.
+    /// `working`, `draining`, `gone`, or `lost` if it has been silent for longer than any worker is.
     pub state: String,
     /// Since when it is there.
     pub begun_ms: i64,
@@ -52,12 +54,14 @@ impl Store {
 
     /// The workers that were seen lately.
     pub async fn workers(&self) -> Result<Vec<WorkerSeen>, StoreError> {
-        self.run(Mode::Read, |db| {
+        self.insist(Mode::Read, |db| {
+            let lost = db.now_ms()? - LOST_MS;
             db.all(
-                "SELECT id, host, pid, root, labels, slots, state, begun_ms, seen_ms,
+                "SELECT id, host, pid, root, labels, slots,
+                 CASE WHEN state <> 'gone' AND seen_ms < ?1 THEN 'lost' ELSE state END, begun_ms, seen_ms,
                  (SELECT count(*) FROM steps WHERE steps.state = 'running' AND steps.worker = workers.id)
                  FROM workers ORDER BY seen_ms DESC",
-                &[],
+                cells![lost],
                 |row| {
                     let labels: String = row.get(4)?;
                     Ok(WorkerSeen {

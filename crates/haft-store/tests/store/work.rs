@@ -619,3 +619,39 @@ fn what_was_under_way_when_a_run_was_stopped_asks_nothing_and_begins_nothing_ins
     assert!(claim(&scene.store, "two").is_empty());
     assert!(states(&scene.store, "run-1").iter().all(|(_, state)| state == "skipped"));
 }
+
+#[test]
+fn a_worker_that_is_lost_leaves_its_room_and_a_no_to_what_happened_is_no_retry() {
+    let scene = Scene::new();
+    let mut run = planned("run-1", vec![node("a", &[]), node("b", &[])]);
+    run.room = Room { width: Some(1), ..Room::default() };
+    run.graph = Graph::new(vec![Node { retries: 3, ..node("a", &[]) }, node("b", &[])]).unwrap();
+    wait(scene.store.start_run(run)).unwrap();
+    let first = claim(&scene.store, "one");
+    assert_eq!(ids(&first), ["a"], "one at a time");
+    let call = first[0].call().unwrap();
+    wait(scene.store.open_call(&call, "file.write", Entry::new(haft_core::record::Kind::Intent).call(&call))).unwrap();
+    scene.tamper("UPDATE steps SET lease_ms = 1 WHERE state = 'running'");
+    assert_eq!(wait(scene.store.take_over()).unwrap().uncertain, 1);
+    let next = claim(&scene.store, "two");
+    assert_eq!(ids(&next), ["b"], "what is uncertain takes up no room");
+    assert!(wait(scene.store.settle_step("run-1", "a", Settle::Failed, "me")).unwrap());
+    assert_eq!(states(&scene.store, "run-1")[0].1, "failed", "although it has retries");
+}
+
+#[test]
+fn what_somebody_said_yes_to_is_not_taken_for_undone_when_its_run_is_stopped() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[])]))).unwrap();
+    let claimed = claim(&scene.store, "one");
+    end(&scene.store, &claimed[0], End::Asking);
+    let call = claimed[0].call_id.clone();
+    let yes = "INSERT INTO approvals (id, state, tool, preview, reason, root, basis, asked_ms, decided_ms, decided_by)
+         VALUES (?1, 'approved', 'file.write', '', '', '/project', '', 0, 9999999999999, 'me')";
+    wait(scene.store.run(Mode::Write, move |db| db.execute(yes, cells![call]))).unwrap();
+    assert!(wait(scene.store.cancel_run("run-1", "me")).unwrap());
+    assert_eq!(states(&scene.store, "run-1")[0].1, "asking", "it may be under way");
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 0, "and is not done twice");
+    end(&scene.store, &claimed[0], good());
+    assert_eq!(states(&scene.store, "run-1")[0].1, "done");
+}

@@ -43,6 +43,7 @@ pub(super) fn person() -> String {
 }
 
 fn list(app: &App, all: bool) -> Result<u8, Failure> {
+    app.block_on(app.haft.tend())?;
     let waiting = app.block_on(app.store().approvals(!all)).map_err(Failure::store)?;
     let uncertain = app.block_on(app.store().uncertain_steps()).map_err(Failure::store)?;
     if app.json {

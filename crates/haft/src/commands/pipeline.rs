@@ -116,6 +116,7 @@ fn told(misfit: &file::Misfit) -> String {
 }
 
 fn runs(app: &App, limit: u32) -> Result<u8, Failure> {
+    app.block_on(app.haft.tend())?;
     let runs = app.block_on(app.store().runs(&root(app), limit))?;
     if app.json {
         let told: Vec<Value> = runs.iter().map(|run| summary(run, &[])).collect();
@@ -160,6 +161,7 @@ fn summary(run: &RunSeen, steps: &[StepSeen]) -> Value {
 }
 
 fn shown(app: &App, id: &str, follow: bool) -> Result<u8, Failure> {
+    app.block_on(app.haft.tend())?;
     let found = find(app, id);
     if found.is_err() && !id.starts_with(haft_store::work::RUN_PREFIX) {
         return planned(app, id);

@@ -7,7 +7,7 @@ use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use haft_core::record::Digest;
 use haft_core::scan::{Kind, scan};
-use haft_core::secret::contains_secret;
+use haft_core::secret::tells_secret;
 use haft_core::{CallError, ErrorKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
@@ -93,7 +93,7 @@ pub(super) fn key_in(what: &str) -> CallError {
 
 /// Refuses what must not be kept: keys, characters that nobody sees, and orders to whoever reads it.
 pub(super) fn fit_to_keep(what: &str, text: &str) -> Result<(), CallError> {
-    if contains_secret(text) {
+    if tells_secret(text) {
         return Err(key_in(what));
     }
     let found = scan(text);

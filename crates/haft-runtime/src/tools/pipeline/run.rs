@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// How long a call waits for its run. The run itself goes on as long as it needs to.
 const PATIENCE: Duration = Duration::from_hours(6);
+/// How many warnings of its steps are told.
+const WARNINGS_MAX: usize = 8;
 
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
@@ -216,12 +218,20 @@ fn told(worked: &Worked) -> Reply {
             let why = run.why.clone().unwrap_or_else(|| "a step failed".to_owned());
             Some(
                 CallError::failed(format!("the pipeline {}: {why}", run.state))
-                    .hint(format!("`retry: true` with pipeline_id {} runs what failed or was skipped again", run.id)),
+                    .hint(format!(
+                        "`retry: true` with pipeline_id {0} (`haft pipeline retry {0}`) runs what failed or was skipped again",
+                        run.id
+                    )),
             )
         }
         _ => None,
     };
+    let warnings = steps.iter().flat_map(|step| {
+        let said = step.outcome.as_ref().and_then(|outcome| outcome["warnings"].as_array()).cloned().unwrap_or_default();
+        said.into_iter().filter_map(|word| Some(format!("{}: {}", step.id, word.as_str()?)))
+    });
     let mut reply = Reply::text(text).data(data);
+    reply.warnings = warnings.take(WARNINGS_MAX).collect();
     reply.labels = labels;
     reply.error = error;
     reply
