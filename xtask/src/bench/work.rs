@@ -17,8 +17,8 @@ const BAR: f64 = 40.0;
 
 const PROSE: &str = "\
 A step is a whole call of a tool that does nothing and counts as one that does something: validated, decided, its intent on
-disk before it runs, its outcome recorded, its end noted with all that follows from it; 64 are under way at once. The server is PostgreSQL with its usual settings, on the same two cores as the
-workers. A claim takes 16 of 1 000 000 stored steps, of which half are over; due tasks are looked for among 1 000 000.
+disk before it runs, its outcome recorded, its end noted with all that follows from it; 64 are under way at once. The server
+is PostgreSQL with its usual settings, on the same two cores as the workers. A claim takes 16 of 1 000 000 stored steps, of which half are over; due tasks are looked for among 1 000 000.
 
 ";
 
