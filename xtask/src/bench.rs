@@ -37,8 +37,16 @@ const WORK: &str = "Work that lasts";
 
 /// Everything.
 pub(crate) fn run() -> Result<()> {
-    let sections =
-        [calls()?, confinement()?, commands()?, at_the_doors()?, on_the_web()?, as_files()?, remembering()?, lasting()?];
+    let sections = [
+        calls()?,
+        confinement()?,
+        commands()?,
+        at_the_doors()?,
+        on_the_web()?,
+        as_files()?,
+        remembering()?,
+        lasting()?,
+    ];
     write(&report::document(&sections, &Machine::here()?))
 }
 

@@ -82,11 +82,8 @@ impl<T: Send, F: FnOnce(Result<T, StoreError>) + Send> Work for Errand<T, F> {
             Deed::Again(job) => Some(job(db)),
         };
         // Where each stands for itself, so does what it kept to write.
-        let came = if db.is_hurried() {
-            came
-        } else {
-            came.map(|came| came.and_then(|value| db.write_out().map(|()| value)))
-        };
+        let came =
+            if db.is_hurried() { came } else { came.map(|came| came.and_then(|value| db.write_out().map(|()| value))) };
         self.came = came.map(|came| came.map_err(|error| StoreError::told(path, &error)));
         matches!(self.came, Some(Ok(_)))
     }

@@ -151,7 +151,8 @@ fn record(db: &Db<'_>, records: &[Linked]) -> DbResult<()> {
 
 fn close(db: &Db<'_>, closed: &[CallId]) -> DbResult<()> {
     let rows: Vec<Vec<Cell<'_>>> = closed.iter().map(|call| vec![Cell::Text(call.as_str().into())]).collect();
-    in_rows(db, &rows, &["TEXT"], |values| format!("DELETE FROM open_calls WHERE call_id IN (VALUES {values})")).map(drop)
+    in_rows(db, &rows, &["TEXT"], |values| format!("DELETE FROM open_calls WHERE call_id IN (VALUES {values})"))
+        .map(drop)
 }
 
 fn use_sessions(db: &Db<'_>, used: &BTreeMap<String, (i64, i64)>) -> DbResult<()> {

@@ -166,8 +166,8 @@ impl Line {
         let begin = self.opening(mode);
         let until = Instant::now() + PATIENCE;
         loop {
-            let begun = self.server.borrow_mut().ask(&begin);
-            let error = match begun {
+            let said = self.server.borrow_mut().ask(&begin);
+            let error = match said {
                 Ok(at_ms) => return Ok(at_ms.and_then(|text| text.parse().ok())),
                 Err(error) => error,
             };

@@ -259,7 +259,9 @@ pub(crate) fn lease_needed(db: &Db<'_>) -> DbResult<i64> {
 /// The step of a call was taken from its worker: one that was held up must not do what somebody else does by now. Whether it
 /// was is asked in the transaction that writes the intent, so that there is nothing between the two.
 pub(crate) fn given_away(calls: &str) -> DbError {
-    DbError::Odd(format!("the step of {calls} is given to another worker, or its run was stopped, so nothing was done here"))
+    DbError::Odd(format!(
+        "the step of {calls} is given to another worker, or its run was stopped, so nothing was done here"
+    ))
 }
 
 fn still_mine(db: &Db<'_>, call: &CallId) -> DbResult<()> {

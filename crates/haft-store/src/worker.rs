@@ -346,13 +346,15 @@ impl Desk {
         let way = if batch.len() == 1 || can_be_undone { Way::Together } else { Way::Apart };
         match self.attempt_so(batch, way) {
             Attempt::Over(again) => again,
-            Attempt::Failed(batch, _) if can_be_undone && way == Way::Together => match self.attempt_so(batch, Way::Apart) {
-                Attempt::Over(again) => again,
-                Attempt::Failed(batch, error) => {
-                    tell(batch, &Err(error));
-                    Vec::new()
+            Attempt::Failed(batch, _) if can_be_undone && way == Way::Together => {
+                match self.attempt_so(batch, Way::Apart) {
+                    Attempt::Over(again) => again,
+                    Attempt::Failed(batch, error) => {
+                        tell(batch, &Err(error));
+                        Vec::new()
+                    }
                 }
-            },
+            }
             Attempt::Failed(batch, error) => {
                 tell(batch, &Err(error));
                 Vec::new()

@@ -149,7 +149,8 @@ async fn over(haft: &Haft, count: usize) -> Result<Duration> {
         // The state alone: whoever reads the plan each time is what is measured then.
         let id = run.clone();
         let sql = "SELECT state FROM runs WHERE id = ?1";
-        let state: String = haft.store().insist(Mode::Read, move |db| db.one(sql, cells![id], |row| row.get(0))).await?;
+        let state: String =
+            haft.store().insist(Mode::Read, move |db| db.one(sql, cells![id], |row| row.get(0))).await?;
         match state.as_str() {
             "running" => {}
             "done" => return Ok(begun.elapsed()),
@@ -201,7 +202,9 @@ async fn among_many(store: &Path) -> Result<Value> {
             return Err("there was less due than was stored".into());
         }
     }
-    Ok(json!({"claim_p50_ms": at(&mut steps, 50), "claim_p99_ms": at(&mut steps, 99), "due_p50_ms": at(&mut tasks, 50)}))
+    Ok(
+        json!({"claim_p50_ms": at(&mut steps, 50), "claim_p99_ms": at(&mut steps, 99), "due_p50_ms": at(&mut tasks, 50)}),
+    )
 }
 
 /// A hundred runs of ten thousand steps each, half of them over, and a million tasks.

@@ -40,7 +40,18 @@ pub enum Unquotable {
 
 /// Commands that take what they are given for names, numbers or commands, and so work it out.
 const EVALUATING: [&str; 13] = [
-    "let", "declare", "typeset", "local", "read", "readarray", "mapfile", "unset", "eval", "trap", "getopts", "compgen",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "read",
+    "readarray",
+    "mapfile",
+    "unset",
+    "eval",
+    "trap",
+    "getopts",
+    "compgen",
     "complete",
 ];
 /// What works out the value of a variable wherever it is met, also after it was set.
@@ -57,7 +68,9 @@ fn evaluating(text: &str) -> Option<&'static str> {
     for word in text.split(|c: char| parts_words(c) || ";&|()`".contains(c)).filter(|word| !word.is_empty()) {
         // Quotes and escapes within a name are no disguise.
         let plain: String = word.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        if let Some(found) = EVALUATING.into_iter().find(|known| plain == *known || word.ends_with(&format!("{{{known}"))) {
+        if let Some(found) =
+            EVALUATING.into_iter().find(|known| plain == *known || word.ends_with(&format!("{{{known}")))
+        {
             return Some(found);
         }
         if plain.starts_with("-v") && matches!(before, "[" | "test" | "printf") {
@@ -384,7 +397,10 @@ mod tests {
             ("echo a\u{c}# {{x}}", '\u{c}'),
         ] {
             let odd = Unquotable::Odd("x".to_owned(), c);
-            assert!(said(command) == odd || matches!(said(command), Unquotable::After(..) | Unquotable::Quoted(_)), "{command:?}");
+            assert!(
+                said(command) == odd || matches!(said(command), Unquotable::After(..) | Unquotable::Quoted(_)),
+                "{command:?}"
+            );
         }
         let hint = said("echo \"{{x}}\"").to_string();
         assert_eq!(hint, "`{{x}}` stands in quotes; leave them away: it is put in as one quoted word");

@@ -183,7 +183,9 @@ fn labels_of(given: &[Label], steps: &[StepSeen]) -> Vec<Label> {
 /// What a step gave, with a word about what it was given in part only.
 fn warned(mut gave: Value, before: &[StepSeen]) -> Value {
     let is_cut = |step: &&StepSeen| step.outcome.as_ref().is_some_and(|outcome| outcome["truncated"] == true);
-    let told = |step: &StepSeen| json!(format!("what `{}` gave is longer than {} KB: the rest is not here", step.id, RESULT_LIMIT >> 10));
+    let told = |step: &StepSeen| {
+        json!(format!("what `{}` gave is longer than {} KB: the rest is not here", step.id, RESULT_LIMIT >> 10))
+    };
     let cut: Vec<Value> = before.iter().filter(is_cut).take(WARNINGS_MAX).map(told).collect();
     if !cut.is_empty() {
         let own = gave["warnings"].as_array().cloned().unwrap_or_default();

@@ -89,7 +89,7 @@ impl Store {
                      SELECT run, nr FROM steps WHERE state = 'ready' AND root = ?4 AND from_ms <= ?3
                      AND (label IS NULL OR replace(?5, ',' || label || ',', '') <> ?5) {within}
                      ORDER BY from_ms LIMIT ?6 {locked})
-                 RETURNING run, nr, id, attempt, call_id, narrow"
+                 RETURNING run, nr, id, attempt, call_id, narrow, from_ms"
             );
             let mut cells = vec![
                 crate::Param::cell(&claim.worker),
@@ -101,9 +101,13 @@ impl Store {
                 crate::Cell::Text(chance().into()),
             ];
             cells.extend(claim.only.as_ref().map(crate::Param::cell));
-            let found = db.all(&sql, &cells, |row| Ok((claimed(row)?, row.get::<bool>(5)?)))?;
+            let mut found = db.all(&sql, &cells, |row| Ok((claimed(row)?, row.get::<bool>(5)?, row.get::<i64>(6)?)))?;
+            // Those that have waited longest have room first, in the order of their plan.
+            found.sort_by(|(one, _, from), (other, _, then)| {
+                (from, &one.run, one.nr).cmp(&(then, &other.run, other.nr))
+            });
             let mut mine = Vec::with_capacity(found.len());
-            for (step, narrow) in found {
+            for (step, narrow, _) in found {
                 if !narrow || has_room(db, &step)? {
                     mine.push(Claimed { plain: !narrow, ..step });
                 }

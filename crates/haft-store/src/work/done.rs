@@ -34,9 +34,7 @@ pub(crate) fn finish_all(db: &Db<'_>, done: &[Done]) -> DbResult<()> {
     let now = db.now_ms()?;
     let ended: Vec<Vec<Cell<'_>>> = done
         .iter()
-        .map(|Done { run, nr, call, gave }| {
-            vec![run.cell(), nr.cell(), call.cell(), gave.cell(), Cell::Int(now)]
-        })
+        .map(|Done { run, nr, call, gave }| vec![run.cell(), nr.cell(), call.cell(), gave.cell(), Cell::Int(now)])
         .collect();
     let noted = in_rows(db, &ended, &["TEXT", "BIGINT", "TEXT", "TEXT", "BIGINT"], |values| {
         format!(

@@ -177,7 +177,8 @@ impl Store {
     /// A run.
     pub async fn run_seen(&self, id: &str) -> Result<Option<RunSeen>, StoreError> {
         let id = id.to_owned();
-        self.insist(Mode::Read, move |db| db.first(&format!("{RUN} WHERE id = ?2"), cells![db.now_ms()?, id], run)).await
+        self.insist(Mode::Read, move |db| db.first(&format!("{RUN} WHERE id = ?2"), cells![db.now_ms()?, id], run))
+            .await
     }
 
     /// The runs whose ids begin so: more than one is ambiguous.

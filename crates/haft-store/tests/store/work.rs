@@ -476,7 +476,8 @@ fn a_yes_whose_process_is_gone_is_asked_again_or_is_uncertain() {
     for step in &claimed {
         end(&scene.store, step, End::Asking);
         let call = step.call_id.clone();
-        let yes = "INSERT INTO approvals (id, state, tool, preview, reason, root, basis, asked_ms, decided_ms, decided_by)
+        let yes =
+            "INSERT INTO approvals (id, state, tool, preview, reason, root, basis, asked_ms, decided_ms, decided_by)
              VALUES (?1, 'approved', 'file.write', '', '', '/project', '', 0, 0, 'me')";
         wait(scene.store.run(Mode::Write, move |db| db.execute(yes, cells![call]))).unwrap();
     }

@@ -216,18 +216,16 @@ fn told(worked: &Worked) -> Reply {
     let error = match run.state.as_str() {
         "failed" | "cancelled" => {
             let why = run.why.clone().unwrap_or_else(|| "a step failed".to_owned());
-            Some(
-                CallError::failed(format!("the pipeline {}: {why}", run.state))
-                    .hint(format!(
-                        "`retry: true` with pipeline_id {0} (`haft pipeline retry {0}`) runs what failed or was skipped again",
-                        run.id
-                    )),
-            )
+            Some(CallError::failed(format!("the pipeline {}: {why}", run.state)).hint(format!(
+                "`retry: true` with pipeline_id {0} (`haft pipeline retry {0}`) runs what failed or was skipped again",
+                run.id
+            )))
         }
         _ => None,
     };
     let warnings = steps.iter().flat_map(|step| {
-        let said = step.outcome.as_ref().and_then(|outcome| outcome["warnings"].as_array()).cloned().unwrap_or_default();
+        let said =
+            step.outcome.as_ref().and_then(|outcome| outcome["warnings"].as_array()).cloned().unwrap_or_default();
         said.into_iter().filter_map(|word| Some(format!("{}: {}", step.id, word.as_str()?)))
     });
     let mut reply = Reply::text(text).data(data);
