@@ -69,6 +69,11 @@ impl Gather {
         &mut self.parts.entry(at).or_insert_with(|| Part { said: new(), whole: false }).said
     }
 
+    /// Whether a call has this id.
+    pub fn has(&self, id: &str) -> bool {
+        self.parts.values().any(|part| matches!(&part.said, Said::Use { id: known, .. } if known == id))
+    }
+
     /// What was counted.
     pub fn usage(&self) -> Usage {
         self.usage

@@ -71,7 +71,8 @@ pub fn check(history: &[Message]) -> Result<(), Fault> {
 }
 
 /// What a call is told of that never came to its end.
-pub const CUT_OFF: &str = "This call was cut off before it ended. What it did until then is in the log; look before you repeat it.";
+pub const CUT_OFF: &str =
+    "This call was cut off before it ended. What it did until then is in the log; look before you repeat it.";
 
 /// Makes any history one that can be sent, by as little as will do: calls without results get one that says so, results without
 /// calls go, empty messages go, and neighbours of one side become one message.

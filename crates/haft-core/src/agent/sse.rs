@@ -80,7 +80,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STREAM: &str = ": hello\r\nevent: one\r\ndata: {\"a\":1}\r\n\r\ndata: x\ndata:  y\n\nevent: empty\n\nid: 4\rdata: ü\r\r";
+    const STREAM: &str =
+        ": hello\r\nevent: one\r\ndata: {\"a\":1}\r\n\r\ndata: x\ndata:  y\n\nevent: empty\n\nid: 4\rdata: ü\r\r";
 
     fn read(chunks: &[&[u8]]) -> Vec<Event> {
         let mut events = Events::default();

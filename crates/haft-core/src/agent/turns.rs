@@ -240,8 +240,10 @@ impl Turns {
             Event::Said(delta) => self.said(delta),
             Event::Spoken => self.spoken(now_ms),
             Event::Failed(failure) => self.failed(failure, now_ms),
-            Event::NoFunds => self.end(End::Funds),
-            Event::Called { id, text, images, failed } => self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms),
+            Event::NoFunds => self.stop(End::Funds),
+            Event::Called { id, text, images, failed } => {
+                self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms)
+            }
             Event::Rested if matches!(self.phase, Phase::Resting) => self.ask(now_ms),
             Event::Shortened(history) if matches!(self.phase, Phase::Shortening) => {
                 (self.history, self.filled, self.shortened) = (mend(history), 0, true);
@@ -249,7 +251,7 @@ impl Turns {
             }
             Event::NotShortened if matches!(self.phase, Phase::Shortening) => self.end(End::Overflow),
             Event::Rested | Event::Shortened(_) | Event::NotShortened => Vec::new(),
-            Event::Cancel => self.cancel(),
+            Event::Cancel => self.stop(End::Cancelled),
         }
     }
 
@@ -303,16 +305,18 @@ impl Turns {
 
     fn said(&mut self, delta: Delta) -> Vec<Effect> {
         let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        let delta = match delta {
+            Delta::Use(at, id, name) => Delta::Use(at, unused(id, &self.history, &turn.gather), name),
+            other => other,
+        };
         let Some(Block::Use { id, name, input, .. }) = turn.gather.take(delta) else { return Vec::new() };
         let what = format!("{name} {input}");
-        // An id that is there already would make two calls one.
-        let taken = turn.calls.iter().any(|slot| slot.id == id) || self.history.iter().any(|message| message.uses().any(|(known, ..)| known == id));
         let wrong = match &input {
-            _ if taken => Some("This call has the id of another one, so it was not made. Make it again."),
             Value::Object(_) => None,
             _ => Some("The arguments are not a JSON object, so the call was not made. Make it again with valid JSON."),
         };
-        let result = wrong.map(|text| Block::Result { id: id.clone(), text: text.to_owned(), images: Vec::new(), failed: true });
+        let result =
+            wrong.map(|text| Block::Result { id: id.clone(), text: text.to_owned(), images: Vec::new(), failed: true });
         let made = result.is_none();
         turn.calls.push(Slot { id: id.clone(), what, result });
         if made { vec![Effect::Call { id, name, input }] } else { Vec::new() }
@@ -376,7 +380,12 @@ impl Turns {
         self.add(Role::Assistant, message.blocks);
         let (mut results, mut looping, mut seen) = (Vec::new(), false, BTreeMap::new());
         for Slot { id, what, result } in turn.calls {
-            let mut result = result.unwrap_or_else(|| Block::Result { id, text: CUT_OFF.to_owned(), images: Vec::new(), failed: true });
+            let mut result = result.unwrap_or_else(|| Block::Result {
+                id,
+                text: CUT_OFF.to_owned(),
+                images: Vec::new(),
+                failed: true,
+            });
             if let Block::Result { text, .. } = &mut result {
                 let what = format!("{what}\n{text}");
                 let often = self.repeats.get(&what).copied().unwrap_or_default() + 1;
@@ -427,7 +436,7 @@ impl Turns {
     }
 
     /// Stops at once. What was under way is told as cut off, so that somebody can go on from here.
-    fn cancel(&mut self) -> Vec<Effect> {
+    fn stop(&mut self, end: End) -> Vec<Effect> {
         let phase = std::mem::replace(&mut self.phase, Phase::Idle);
         let mut effects = Vec::new();
         match phase {
@@ -446,7 +455,7 @@ impl Turns {
             }
             Phase::Resting | Phase::Shortening => effects.push(Effect::HangUp),
         }
-        effects.extend(self.end(End::Cancelled));
+        effects.extend(self.end(end));
         effects
     }
 
@@ -457,3 +466,17 @@ impl Turns {
         vec![Effect::End(end)]
     }
 }
+
+/// An id that no other call has. Some servers count from nought in every answer.
+fn unused(id: String, history: &[Message], gather: &Gather) -> String {
+    let taken =
+        |id: &str| gather.has(id) || history.iter().any(|message| message.uses().any(|(known, ..)| known == id));
+    if !id.is_empty() && !taken(&id) {
+        return id;
+    }
+    let new = (1_u32..).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
+    new.unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,8 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
         mark(system.last_mut());
     }
     let mut messages: Vec<Value> = request.history.iter().map(message).collect();
-    let last = messages.last_mut().and_then(|message| message["content"].as_array_mut()).and_then(|blocks| blocks.last_mut());
+    let last =
+        messages.last_mut().and_then(|message| message["content"].as_array_mut()).and_then(|blocks| blocks.last_mut());
     mark(last);
     let mut body = json!({
         "model": request.model, "max_tokens": request.max_output, "messages": messages, "stream": true,
@@ -41,7 +42,9 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
     }
     match request.effort {
         None | Some(Effort::Off) => {}
-        Some(effort) => body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)}),
+        Some(effort) => {
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)})
+        }
     }
     body
 }

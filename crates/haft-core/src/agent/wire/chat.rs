@@ -23,8 +23,7 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
         .tools
         .iter()
         .map(|tool| {
-            let function =
-                json!({"name": tool.name, "description": tool.spec.description, "parameters": tool.input});
+            let function = json!({"name": tool.name, "description": tool.spec.description, "parameters": tool.input});
             json!({"type": "function", "function": function})
         })
         .collect();
@@ -62,7 +61,8 @@ fn add(message: &Message, out: &mut Vec<Value>) {
                 })
                 .collect();
             let text = message.text();
-            let mut said = json!({"role": "assistant", "content": if text.is_empty() { Value::Null } else { text.into() }});
+            let mut said =
+                json!({"role": "assistant", "content": if text.is_empty() { Value::Null } else { text.into() }});
             if !calls.is_empty() {
                 said["tool_calls"] = calls.into();
             }
@@ -192,7 +192,11 @@ impl Reader for Stream {
         let delta = &choice["delta"];
         for (name, words) in [("reasoning_content", false), ("reasoning", false), ("content", true)] {
             if let Some(text) = delta[name].as_str().filter(|text| !text.is_empty()) {
-                out.push(if words { Delta::Text(WORDS, text.to_owned()) } else { Delta::Thinking(THOUGHTS, text.to_owned()) });
+                out.push(if words {
+                    Delta::Text(WORDS, text.to_owned())
+                } else {
+                    Delta::Thinking(THOUGHTS, text.to_owned())
+                });
             }
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {

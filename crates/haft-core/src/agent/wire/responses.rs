@@ -153,5 +153,8 @@ impl Stream {
 
 fn failed(error: &Value) -> Broken {
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-    Broken::Said { kind: error["code"].as_str().or(error["type"].as_str()).unwrap_or_default().to_owned(), message: text("message") }
+    Broken::Said {
+        kind: error["code"].as_str().or(error["type"].as_str()).unwrap_or_default().to_owned(),
+        message: text("message"),
+    }
 }

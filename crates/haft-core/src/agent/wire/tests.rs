@@ -200,7 +200,8 @@ fn history() -> Vec<Message> {
     let (_, stream) = ALL[0];
     let (said, ..) = read(Wire::Anthropic, &[stream.as_bytes()]).unwrap();
     let picture = Image { media_type: "image/png".into(), data: "iVBO".into() };
-    let result = |id: &str, images: Vec<Image>, failed| Block::Result { id: id.into(), text: "gave".into(), images, failed };
+    let result =
+        |id: &str, images: Vec<Image>, failed| Block::Result { id: id.into(), text: "gave".into(), images, failed };
     let results = vec![result("toolu_1", vec![picture], false), result("toolu_2", vec![], true)];
     vec![Message::user("Read it."), said, Message { role: Role::User, blocks: results }]
 }
@@ -221,7 +222,8 @@ fn requests_are_what_providers_take() {
             effort: Some(Effort::Medium),
             native_search: false,
         };
-        insta::assert_json_snapshot!(format!("request_{}", serde_json::to_value(wire).unwrap().as_str().unwrap()), wire.body(&request));
+        let name = format!("request_{}", serde_json::to_value(wire).unwrap().as_str().unwrap());
+        insta::assert_snapshot!(name, serde_json::to_string_pretty(&wire.body(&request)).unwrap());
     }
 }
 
