@@ -163,7 +163,7 @@ pub struct Turns {
     phase: Phase,
     /// Said while the model had its turn; told with the next results.
     meanwhile: Vec<Block>,
-    turns: u32,
+    asked: u32,
     usage: Usage,
     /// How much the last answer read and wrote: what the next one has to read at least.
     filled: u64,
@@ -207,7 +207,7 @@ impl Turns {
             limits,
             phase: Phase::Idle,
             meanwhile: Vec::new(),
-            turns: 0,
+            asked: 0,
             usage: Usage::default(),
             filled: 0,
             model: 0,
@@ -230,7 +230,7 @@ impl Turns {
 
     /// How often the model was asked.
     pub fn asked(&self) -> u32 {
-        self.turns
+        self.asked
     }
 
     /// Takes an event, and says what is to be done.
@@ -283,7 +283,7 @@ impl Turns {
 
     fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
         let Limits { turns, tokens, until_ms, window, .. } = self.limits;
-        if turns.is_some_and(|most| self.turns >= most) {
+        if turns.is_some_and(|most| self.asked >= most) {
             return self.end(End::Turns);
         }
         if tokens.is_some_and(|most| self.usage.read() + self.usage.output >= most) {
@@ -349,7 +349,7 @@ impl Turns {
         let Phase::Turn(turn) = std::mem::replace(&mut self.phase, Phase::Idle) else { return Vec::new() };
         let (stop, calls) = (turn.gather.stop(), turn.calls.len());
         let looping = self.close(turn);
-        (self.failures, self.turns) = (0, self.turns + 1);
+        (self.failures, self.asked) = (0, self.asked + 1);
         let told = std::mem::take(&mut self.meanwhile);
         let more = !told.is_empty();
         self.add(Role::User, told);
@@ -474,7 +474,7 @@ fn unused(id: String, history: &[Message], gather: &Gather) -> String {
     if !id.is_empty() && !taken(&id) {
         return id;
     }
-    let new = (1_u32..).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
+    let new = (1..=u32::MAX).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
     new.unwrap_or(id)
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
     match request.effort {
         None | Some(Effort::Off) => {}
         Some(effort) => {
-            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)})
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)});
         }
     }
     body

@@ -39,11 +39,11 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
 fn add(message: &Message, out: &mut Vec<Value>) {
     for block in &message.blocks {
         match (block, message.role) {
-            (Block::Text { text }, Role::User) => out.push(said("user", json!({"type": "input_text", "text": text}))),
+            (Block::Text { text }, Role::User) => out.push(said("user", &json!({"type": "input_text", "text": text}))),
             (Block::Text { text }, Role::Assistant) => {
-                out.push(said("assistant", json!({"type": "output_text", "text": text})));
+                out.push(said("assistant", &json!({"type": "output_text", "text": text})));
             }
-            (Block::Image(picture), _) => out.push(said("user", image(picture))),
+            (Block::Image(picture), _) => out.push(said("user", &image(picture))),
             // Only sealed thoughts are taken back.
             (Block::Thinking { mark: Some(mark), .. }, _) if mark["type"] == "reasoning" => out.push(mark.clone()),
             (Block::Use { id, name, input, .. }, _) => {
@@ -66,7 +66,7 @@ fn add(message: &Message, out: &mut Vec<Value>) {
     }
 }
 
-fn said(role: &str, part: Value) -> Value {
+fn said(role: &str, part: &Value) -> Value {
     json!({"type": "message", "role": role, "content": [part]})
 }
 
