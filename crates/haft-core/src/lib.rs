@@ -6,6 +6,7 @@
 //! these decisions lives in `haft-runtime`.
 
 pub mod admit;
+pub mod agent;
 pub mod approval;
 pub mod call;
 pub mod change;

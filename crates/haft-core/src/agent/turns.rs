@@ -1,0 +1,482 @@
+//! The loop: a model is asked, its calls are made, it is told what came of them, until it has nothing more to call for.
+//!
+//! Events in, effects out. A call is made as soon as its arguments are whole, while the model may still be speaking; results
+//! are told in the order of the calls, whichever came first. Whatever happens, and whenever, [`Turns::history`] can be sent
+//! again: what is not known to have ended is told as cut off.
+
+use super::gather::Gather;
+use super::pairs::{CUT_OFF, check, mend};
+use super::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How often a model that does not answer is asked again before the next one is.
+const TRIES: u32 = 5;
+/// How long to wait before that: the first time, and at the most.
+const PAUSE_MS: (i64, i64) = (1000, 60_000);
+/// How often the same call with the same result is made before the model is told, and before it is stopped.
+const REPEATS: (u32, u32) = (3, 5);
+/// How often a model that ran into its limit is let go on.
+const CONTINUED: u32 = 2;
+/// How much of a model's window may be filled before what was said is made shorter, in percent.
+const FULL: u64 = 80;
+
+/// What may be used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// How often the model is asked.
+    pub turns: Option<u32>,
+    /// Tokens read and written.
+    pub tokens: Option<u64>,
+    /// Until when.
+    pub until_ms: Option<i64>,
+    /// How many tokens the model takes at once.
+    pub window: Option<u64>,
+    /// How many models there are to fall back to, after the first.
+    pub fallbacks: usize,
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Somebody says something.
+    Say(Vec<Block>),
+    /// The model says something.
+    Said(Delta),
+    /// The model's stream is over.
+    Spoken,
+    /// The model could not be asked, or its stream broke off.
+    Failed(Failure),
+    /// There is no money left to ask it.
+    NoFunds,
+    /// A call ended.
+    Called {
+        /// Which.
+        id: String,
+        /// What the model is told.
+        text: String,
+        /// What it is shown.
+        images: Vec<Image>,
+        /// Whether it went wrong.
+        failed: bool,
+    },
+    /// The pause is over.
+    Rested,
+    /// What was said is shorter now.
+    Shortened(Vec<Message>),
+    /// It could not be made shorter.
+    NotShortened,
+    /// Somebody wants it to stop.
+    Cancel,
+}
+
+/// Why a model could not be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// Of what kind.
+    pub kind: FailureKind,
+    /// In somebody's words.
+    pub message: String,
+}
+
+/// Of what kind a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Too much is asked of it just now. It may say when to come again.
+    Busy(Option<i64>),
+    /// It cannot be reached, or broke off.
+    Away,
+    /// What it says makes no sense.
+    Odd,
+    /// It was given more than it takes.
+    Overflow,
+    /// It does not let us in.
+    Denied,
+    /// It will not take the request as it is.
+    Invalid,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Ask a model, with all that was said.
+    Ask {
+        /// Which of the models: 0 is the first choice.
+        model: usize,
+    },
+    /// Make a call.
+    Call {
+        /// Its id.
+        id: String,
+        /// The tool, as the model calls it.
+        name: String,
+        /// The arguments.
+        input: Value,
+    },
+    /// Wait until then.
+    Rest(i64),
+    /// Make shorter what was said.
+    Shorten,
+    /// Stop asking.
+    HangUp,
+    /// Stop what was called.
+    Halt,
+    /// It is over.
+    End(End),
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The model has said what it wanted to.
+    Done,
+    /// The model, or its provider, will not say more.
+    Refused,
+    /// It ran into the limit of what it may write, again and again.
+    Length,
+    /// It made the same call again and again.
+    Loop,
+    /// As often as it may.
+    Turns,
+    /// As many tokens as it may.
+    Tokens,
+    /// As long as it may.
+    Time,
+    /// As much money as there is.
+    Funds,
+    /// More was said than any model here takes.
+    Overflow,
+    /// No model answered.
+    Failed(Failure),
+    /// Somebody wanted it to stop.
+    Cancelled,
+}
+
+/// An agent's conversation under way.
+#[derive(Debug)]
+pub struct Turns {
+    history: Vec<Message>,
+    limits: Limits,
+    phase: Phase,
+    /// Said while the model had its turn; told with the next results.
+    meanwhile: Vec<Block>,
+    asked: u32,
+    usage: Usage,
+    /// How much the last answer read and wrote: what the next one has to read at least.
+    filled: u64,
+    model: usize,
+    failures: u32,
+    continued: u32,
+    shortened: bool,
+    repeats: BTreeMap<String, u32>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Idle,
+    Turn(Turn),
+    Resting,
+    Shortening,
+    Over,
+}
+
+/// A model's turn: what it says, and the calls it makes.
+#[derive(Debug, Default)]
+struct Turn {
+    gather: Gather,
+    spoken: bool,
+    calls: Vec<Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    id: String,
+    /// What tells it from other calls.
+    what: String,
+    result: Option<Block>,
+}
+
+impl Turns {
+    /// One that goes on from a history, however that ended.
+    pub fn new(history: Vec<Message>, limits: Limits) -> Self {
+        Self {
+            history: mend(history),
+            limits,
+            phase: Phase::Idle,
+            meanwhile: Vec::new(),
+            asked: 0,
+            usage: Usage::default(),
+            filled: 0,
+            model: 0,
+            failures: 0,
+            continued: 0,
+            shortened: false,
+            repeats: BTreeMap::new(),
+        }
+    }
+
+    /// What was said, ready to be sent.
+    pub fn history(&self) -> &[Message] {
+        &self.history
+    }
+
+    /// What was used up.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// How often the model was asked.
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
+    /// Takes an event, and says what is to be done.
+    pub fn on(&mut self, event: Event, now_ms: i64) -> Vec<Effect> {
+        match event {
+            Event::Say(blocks) => self.say(blocks, now_ms),
+            Event::Said(delta) => self.said(delta),
+            Event::Spoken => self.spoken(now_ms),
+            Event::Failed(failure) => self.failed(failure, now_ms),
+            Event::NoFunds => self.stop(End::Funds),
+            Event::Called { id, text, images, failed } => {
+                self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms)
+            }
+            Event::Rested if matches!(self.phase, Phase::Resting) => self.ask(now_ms),
+            Event::Shortened(history) if matches!(self.phase, Phase::Shortening) => {
+                (self.history, self.filled, self.shortened) = (mend(history), 0, true);
+                self.ask(now_ms)
+            }
+            Event::NotShortened if matches!(self.phase, Phase::Shortening) => self.end(End::Overflow),
+            Event::Rested | Event::Shortened(_) | Event::NotShortened => Vec::new(),
+            Event::Cancel => self.stop(End::Cancelled),
+        }
+    }
+
+    fn say(&mut self, blocks: Vec<Block>, now_ms: i64) -> Vec<Effect> {
+        match self.phase {
+            Phase::Idle | Phase::Over => {
+                self.add(Role::User, blocks);
+                (self.failures, self.continued, self.shortened) = (0, 0, false);
+                self.repeats.clear();
+                self.ask(now_ms)
+            }
+            _ => {
+                self.meanwhile.extend(blocks);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Adds to what was said, without two messages of one side.
+    fn add(&mut self, role: Role, blocks: Vec<Block>) {
+        if blocks.is_empty() {
+            return;
+        }
+        match self.history.last_mut() {
+            Some(last) if last.role == role => last.blocks.extend(blocks),
+            _ => self.history.push(Message { role, blocks }),
+        }
+    }
+
+    fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
+        let Limits { turns, tokens, until_ms, window, .. } = self.limits;
+        if turns.is_some_and(|most| self.asked >= most) {
+            return self.end(End::Turns);
+        }
+        if tokens.is_some_and(|most| self.usage.read() + self.usage.output >= most) {
+            return self.end(End::Tokens);
+        }
+        if until_ms.is_some_and(|until| now_ms >= until) {
+            return self.end(End::Time);
+        }
+        if !self.shortened && window.is_some_and(|window| self.filled * 100 > window * FULL) {
+            self.phase = Phase::Shortening;
+            return vec![Effect::Shorten];
+        }
+        if check(&self.history).is_err() {
+            self.history = mend(std::mem::take(&mut self.history));
+        }
+        self.phase = Phase::Turn(Turn::default());
+        vec![Effect::Ask { model: self.model }]
+    }
+
+    fn said(&mut self, delta: Delta) -> Vec<Effect> {
+        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        let delta = match delta {
+            Delta::Use(at, id, name) => Delta::Use(at, unused(id, &self.history, &turn.gather), name),
+            other => other,
+        };
+        let Some(Block::Use { id, name, input, .. }) = turn.gather.take(delta) else { return Vec::new() };
+        let what = format!("{name} {input}");
+        let wrong = match &input {
+            Value::Object(_) => None,
+            _ => Some("The arguments are not a JSON object, so the call was not made. Make it again with valid JSON."),
+        };
+        let result =
+            wrong.map(|text| Block::Result { id: id.clone(), text: text.to_owned(), images: Vec::new(), failed: true });
+        let made = result.is_none();
+        turn.calls.push(Slot { id: id.clone(), what, result });
+        if made { vec![Effect::Call { id, name, input }] } else { Vec::new() }
+    }
+
+    fn spoken(&mut self, now_ms: i64) -> Vec<Effect> {
+        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        if turn.gather.stop().is_none() && turn.calls.is_empty() {
+            let message = "its answer was cut off".to_owned();
+            return self.failed(Failure { kind: FailureKind::Away, message }, now_ms);
+        }
+        turn.spoken = true;
+        self.go_on(now_ms)
+    }
+
+    fn called(&mut self, id: &str, result: Block, now_ms: i64) -> Vec<Effect> {
+        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        if let Some(slot) = turn.calls.iter_mut().find(|slot| slot.id == id && slot.result.is_none()) {
+            slot.result = Some(result);
+        }
+        self.go_on(now_ms)
+    }
+
+    /// Goes on if the model has spoken and all its calls have ended.
+    fn go_on(&mut self, now_ms: i64) -> Vec<Effect> {
+        match &self.phase {
+            Phase::Turn(turn) if turn.spoken && turn.calls.iter().all(|slot| slot.result.is_some()) => {}
+            _ => return Vec::new(),
+        }
+        let Phase::Turn(turn) = std::mem::replace(&mut self.phase, Phase::Idle) else { return Vec::new() };
+        let (stop, calls) = (turn.gather.stop(), turn.calls.len());
+        let looping = self.close(turn);
+        (self.failures, self.asked) = (0, self.asked + 1);
+        let told = std::mem::take(&mut self.meanwhile);
+        let more = !told.is_empty();
+        self.add(Role::User, told);
+        match stop {
+            _ if looping => self.end(End::Loop),
+            Some(Stop::Refused) if calls == 0 => self.end(End::Refused),
+            _ if calls > 0 || more => self.ask(now_ms),
+            Some(Stop::Paused) => self.ask(now_ms),
+            Some(Stop::Length) if self.continued < CONTINUED => {
+                self.continued += 1;
+                self.add(Role::User, vec![Block::Text { text: "Go on from where you were cut off.".to_owned() }]);
+                self.ask(now_ms)
+            }
+            Some(Stop::Length) => self.end(End::Length),
+            _ => self.end(End::Done),
+        }
+    }
+
+    /// Writes a turn down: what was said, and the results in the order of the calls. Says whether the same is done over and
+    /// over.
+    fn close(&mut self, turn: Turn) -> bool {
+        let usage = turn.gather.usage();
+        self.usage += usage;
+        self.filled = usage.read() + usage.output;
+        let mut message = turn.gather.message();
+        let known: Vec<&str> = turn.calls.iter().map(|slot| slot.id.as_str()).collect();
+        message.blocks.retain(|block| !matches!(block, Block::Use { id, .. } if !known.contains(&id.as_str())));
+        self.add(Role::Assistant, message.blocks);
+        let (mut results, mut looping, mut seen) = (Vec::new(), false, BTreeMap::new());
+        for Slot { id, what, result } in turn.calls {
+            let mut result = result.unwrap_or_else(|| Block::Result {
+                id,
+                text: CUT_OFF.to_owned(),
+                images: Vec::new(),
+                failed: true,
+            });
+            if let Block::Result { text, .. } = &mut result {
+                let what = format!("{what}\n{text}");
+                let often = self.repeats.get(&what).copied().unwrap_or_default() + 1;
+                looping |= often >= REPEATS.1;
+                if often >= REPEATS.0 {
+                    text.push_str("\n\n(This very call has given this very result several times now. Do something else, or say what you need.)");
+                }
+                seen.insert(what, often);
+            }
+            results.push(result);
+        }
+        // What was not repeated this time is no loop.
+        self.repeats = seen;
+        self.add(Role::User, results);
+        looping
+    }
+
+    fn failed(&mut self, failure: Failure, now_ms: i64) -> Vec<Effect> {
+        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        // What was called is told; the model says the rest then.
+        if !turn.calls.is_empty() {
+            turn.spoken = true;
+            return self.go_on(now_ms);
+        }
+        match failure.kind {
+            FailureKind::Overflow if !self.shortened => {
+                self.phase = Phase::Shortening;
+                return vec![Effect::Shorten];
+            }
+            FailureKind::Overflow => return self.end(End::Overflow),
+            FailureKind::Busy(_) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
+                let pause = PAUSE_MS.0.saturating_mul(1 << self.failures.min(16)).min(PAUSE_MS.1);
+                let until = match failure.kind {
+                    FailureKind::Busy(Some(after_ms)) => now_ms.saturating_add(after_ms.clamp(0, PAUSE_MS.1 * 10)),
+                    _ => now_ms.saturating_add(pause),
+                };
+                self.failures += 1;
+                self.phase = Phase::Resting;
+                return vec![Effect::Rest(until)];
+            }
+            _ => {}
+        }
+        if self.model < self.limits.fallbacks {
+            (self.model, self.failures) = (self.model + 1, 0);
+            return self.ask(now_ms);
+        }
+        self.end(End::Failed(failure))
+    }
+
+    /// Stops at once. What was under way is told as cut off, so that somebody can go on from here.
+    fn stop(&mut self, end: End) -> Vec<Effect> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Idle);
+        let mut effects = Vec::new();
+        match phase {
+            Phase::Over | Phase::Idle => {
+                self.phase = phase;
+                return Vec::new();
+            }
+            Phase::Turn(turn) => {
+                if !turn.spoken {
+                    effects.push(Effect::HangUp);
+                }
+                if turn.calls.iter().any(|slot| slot.result.is_none()) {
+                    effects.push(Effect::Halt);
+                }
+                self.close(turn);
+            }
+            Phase::Resting | Phase::Shortening => effects.push(Effect::HangUp),
+        }
+        effects.extend(self.end(end));
+        effects
+    }
+
+    fn end(&mut self, end: End) -> Vec<Effect> {
+        self.phase = Phase::Over;
+        let told = std::mem::take(&mut self.meanwhile);
+        self.add(Role::User, told);
+        vec![Effect::End(end)]
+    }
+}
+
+/// An id that no other call has. Some servers count from nought in every answer.
+fn unused(id: String, history: &[Message], gather: &Gather) -> String {
+    let taken =
+        |id: &str| gather.has(id) || history.iter().any(|message| message.uses().any(|(known, ..)| known == id));
+    if !id.is_empty() && !taken(&id) {
+        return id;
+    }
+    let new = (1..=u32::MAX).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
+    new.unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! The loop, told stories without a model: what is asked for, and what is left when it ends.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn words(text: &str) -> Vec<Block> {
+    vec![Block::Text { text: text.to_owned() }]
+}
+
+fn begun(limits: Limits) -> Turns {
+    let mut turns = Turns::new(Vec::new(), limits);
+    assert_eq!(turns.on(Event::Say(words("go")), 0), [Effect::Ask { model: 0 }]);
+    turns
+}
+
+/// The model makes a call, whole.
+fn calls(turns: &mut Turns, at: usize, id: &str, input: &str) -> Vec<Effect> {
+    let mut effects = turns.on(Event::Said(Delta::Use(at, id.to_owned(), "file_read".to_owned())), 0);
+    effects.extend(turns.on(Event::Said(Delta::Input(at, input.to_owned())), 0));
+    effects.extend(turns.on(Event::Said(Delta::Whole(at)), 0));
+    effects
+}
+
+fn stops(turns: &mut Turns, stop: Stop) -> Vec<Effect> {
+    turns.on(Event::Said(Delta::Usage(Usage { input: 100, output: 10, ..Usage::default() })), 0);
+    turns.on(Event::Said(Delta::Stopped(stop)), 0);
+    turns.on(Event::Spoken, 0)
+}
+
+fn ended(turns: &mut Turns, id: &str, text: &str) -> Vec<Effect> {
+    turns.on(Event::Called { id: id.to_owned(), text: text.to_owned(), images: Vec::new(), failed: false }, 0)
+}
+
+fn says(turns: &mut Turns, text: &str, stop: Stop) -> Vec<Effect> {
+    turns.on(Event::Said(Delta::Text(0, text.to_owned())), 0);
+    stops(turns, stop)
+}
+
+#[test]
+fn calls_are_made_as_they_come_and_told_in_their_order() {
+    let mut turns = begun(Limits::default());
+    let made = calls(&mut turns, 0, "a", r#"{"path": "x"}"#);
+    assert_eq!(
+        made,
+        [Effect::Call { id: "a".into(), name: "file_read".into(), input: json!({"path": "x"}) }],
+        "while it speaks"
+    );
+    calls(&mut turns, 1, "b", "");
+    assert!(ended(&mut turns, "b", "second").is_empty());
+    assert!(stops(&mut turns, Stop::Calls).is_empty(), "a call is still under way");
+    assert_eq!(ended(&mut turns, "a", "first"), [Effect::Ask { model: 0 }]);
+    let told: Vec<&str> = turns.history()[2].results().collect();
+    assert_eq!(told, ["a", "b"]);
+    assert_eq!(says(&mut turns, "All read.", Stop::End), [Effect::End(End::Done)]);
+    assert_eq!(check(turns.history()), Ok(()));
+    assert_eq!((turns.asked(), turns.usage().input), (2, 200));
+    assert_eq!(turns.on(Event::Say(words("and now?")), 0), [Effect::Ask { model: 0 }], "and it goes on from there");
+}
+
+#[test]
+fn what_is_said_meanwhile_is_told_with_the_results() {
+    let mut turns = begun(Limits::default());
+    calls(&mut turns, 0, "a", "{}");
+    assert!(turns.on(Event::Say(words("stop reading")), 0).is_empty());
+    stops(&mut turns, Stop::Calls);
+    ended(&mut turns, "a", "text");
+    let last = turns.history().last().unwrap();
+    assert_eq!((last.results().count(), last.text().as_str()), (1, "stop reading"));
+}
+
+#[test]
+fn arguments_that_are_no_object_are_told_and_not_called() {
+    let mut turns = begun(Limits::default());
+    assert!(calls(&mut turns, 0, "a", r#"{"path": "#).is_empty());
+    assert!(calls(&mut turns, 1, "b", "[1]").is_empty());
+    assert_eq!(stops(&mut turns, Stop::Calls), [Effect::Ask { model: 0 }]);
+    assert_eq!(turns.history()[2].results().count(), 2);
+}
+
+fn failure(kind: FailureKind) -> Event {
+    Event::Failed(Failure { kind, message: "no".to_owned() })
+}
+
+#[test]
+fn a_model_that_is_busy_is_asked_again_and_then_another_one() {
+    let mut turns = begun(Limits { fallbacks: 1, ..Limits::default() });
+    assert_eq!(turns.on(failure(FailureKind::Busy(Some(7000))), 50), [Effect::Rest(7050)], "when it says so");
+    assert_eq!(turns.on(Event::Rested, 7050), [Effect::Ask { model: 0 }]);
+    for pause in [2000, 4000, 8000] {
+        assert_eq!(turns.on(failure(FailureKind::Away), 0), [Effect::Rest(pause)]);
+        turns.on(Event::Rested, 0);
+    }
+    assert_eq!(turns.on(failure(FailureKind::Away), 0), [Effect::Ask { model: 1 }]);
+    let denied = Failure { kind: FailureKind::Denied, message: "no".to_owned() };
+    assert_eq!(
+        turns.on(Event::Failed(denied.clone()), 0),
+        [Effect::End(End::Failed(denied))],
+        "a key is not tried twice"
+    );
+    assert_eq!(turns.history().len(), 1, "and what was said is still there");
+}
+
+#[test]
+fn a_stream_that_breaks_off_after_a_call_goes_on_with_it() {
+    let mut turns = begun(Limits::default());
+    calls(&mut turns, 0, "a", "{}");
+    turns.on(Event::Said(Delta::Use(1, "half".into(), "file_write".into())), 0);
+    turns.on(Event::Said(Delta::Input(1, r#"{"pa"#.into())), 0);
+    assert!(turns.on(failure(FailureKind::Away), 0).is_empty());
+    assert_eq!(ended(&mut turns, "a", "text"), [Effect::Ask { model: 0 }]);
+    let uses: Vec<&str> = turns.history()[1].uses().map(|(id, ..)| id).collect();
+    assert_eq!(uses, ["a"], "half a call is none");
+}
+
+#[test]
+fn what_is_too_much_is_made_shorter_once() {
+    let mut turns = begun(Limits { window: Some(120), ..Limits::default() });
+    calls(&mut turns, 0, "a", "{}");
+    stops(&mut turns, Stop::Calls);
+    assert_eq!(ended(&mut turns, "a", "text"), [Effect::Shorten]);
+    assert_eq!(turns.on(Event::Shortened(vec![Message::user("in short")]), 0), [Effect::Ask { model: 0 }]);
+    assert_eq!(turns.on(failure(FailureKind::Overflow), 0), [Effect::End(End::Overflow)]);
+    let mut turns = begun(Limits::default());
+    assert_eq!(turns.on(failure(FailureKind::Overflow), 0), [Effect::Shorten]);
+    assert_eq!(turns.on(Event::NotShortened, 0), [Effect::End(End::Overflow)]);
+}
+
+#[test]
+fn the_same_again_and_again_is_told_and_then_stopped() {
+    let mut turns = begun(Limits::default());
+    for round in 1.. {
+        calls(&mut turns, 0, &format!("c{round}"), "{}");
+        stops(&mut turns, Stop::Calls);
+        let effects = ended(&mut turns, &format!("c{round}"), "same");
+        let Some(Message { blocks, .. }) = turns.history().last() else { panic!("nothing was said") };
+        let told = matches!(&blocks[0], Block::Result { text, .. } if text.contains("very call"));
+        assert_eq!(told, round >= 3, "{round}");
+        if effects == [Effect::End(End::Loop)] {
+            assert_eq!(round, 5);
+            break;
+        }
+    }
+    let mut turns = begun(Limits::default());
+    for round in 1..20 {
+        calls(&mut turns, 0, &format!("c{round}"), "{}");
+        stops(&mut turns, Stop::Calls);
+        let effects = ended(&mut turns, &format!("c{round}"), &format!("{round} % done"));
+        assert_eq!(effects, [Effect::Ask { model: 0 }], "who looks whether something moves is in no loop");
+    }
+}
+
+#[test]
+fn limits_end_it_before_they_are_passed() {
+    for (limits, end) in [
+        (Limits { turns: Some(1), ..Limits::default() }, End::Turns),
+        (Limits { tokens: Some(110), ..Limits::default() }, End::Tokens),
+    ] {
+        let mut turns = begun(limits);
+        calls(&mut turns, 0, "a", "{}");
+        stops(&mut turns, Stop::Calls);
+        assert_eq!(ended(&mut turns, "a", "text"), [Effect::End(end)]);
+        assert_eq!(check(turns.history()), Ok(()));
+    }
+    let mut turns = Turns::new(Vec::new(), Limits { until_ms: Some(10), ..Limits::default() });
+    assert_eq!(turns.on(Event::Say(words("go")), 10), [Effect::End(End::Time)]);
+    let mut turns = begun(Limits::default());
+    assert_eq!(turns.on(Event::NoFunds, 0), [Effect::HangUp, Effect::End(End::Funds)]);
+}
+
+#[test]
+fn a_model_that_is_cut_short_goes_on_for_a_while() {
+    let mut turns = begun(Limits::default());
+    assert_eq!(says(&mut turns, "once upon", Stop::Length), [Effect::Ask { model: 0 }]);
+    assert_eq!(says(&mut turns, "a time", Stop::Length), [Effect::Ask { model: 0 }]);
+    assert_eq!(says(&mut turns, "there was", Stop::Length), [Effect::End(End::Length)]);
+    let mut turns = begun(Limits::default());
+    assert_eq!(says(&mut turns, "", Stop::Refused), [Effect::End(End::Refused)]);
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let at = 0..3_usize;
+    let id = "[a-d]";
+    prop_oneof![
+        3 => (at.clone(), id).prop_map(|(at, id)| Event::Said(Delta::Use(at, id, "t".into()))),
+        3 => (at.clone(), "[{}a]{0,2}").prop_map(|(at, text)| Event::Said(Delta::Input(at, text))),
+        4 => at.clone().prop_map(|at| Event::Said(Delta::Whole(at))),
+        2 => (at, "[x-z]").prop_map(|(at, text)| Event::Said(Delta::Text(at, text))),
+        2 => prop_oneof![Just(Stop::End), Just(Stop::Calls), Just(Stop::Length), Just(Stop::Paused)]
+            .prop_map(|stop| Event::Said(Delta::Stopped(stop))),
+        3 => Just(Event::Spoken),
+        4 => id.prop_map(|id| Event::Called { id, text: "r".into(), images: vec![], failed: false }),
+        1 => Just(Event::Say(words("more"))),
+        1 => Just(Event::Rested),
+        1 => Just(failure(FailureKind::Away)),
+        1 => Just(failure(FailureKind::Overflow)),
+        1 => Just(Event::Shortened(vec![Message::user("short")])),
+        1 => Just(Event::NoFunds),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whenever_it_is_stopped_what_was_said_can_be_sent(events in proptest::collection::vec(any_event(), 0..60)) {
+        let mut turns = Turns::new(Vec::new(), Limits::default());
+        turns.on(Event::Say(words("go")), 0);
+        let mut made = std::collections::BTreeSet::new();
+        for event in events {
+            for effect in turns.on(event, 0) {
+                match effect {
+                    Effect::Ask { .. } => prop_assert_eq!(check(turns.history()), Ok(()), "before every send"),
+                    Effect::Call { id, .. } => prop_assert!(made.insert(id), "no call is made twice under one name"),
+                    _ => {}
+                }
+            }
+        }
+        turns.on(Event::Cancel, 0);
+        prop_assert_eq!(check(turns.history()), Ok(()));
+        // Every call that was made is in what was said: nothing happened that the model does not know of.
+        let known: std::collections::BTreeSet<String> =
+            turns.history().iter().flat_map(Message::uses).map(|(id, ..)| id.to_owned()).collect();
+        let short = turns.history().first().is_some_and(|first| first.text().contains("short"));
+        prop_assert!(short || made.is_subset(&known), "{made:?} {known:?}");
+    }
+}
