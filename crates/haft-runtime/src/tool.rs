@@ -95,6 +95,8 @@ pub struct Reply {
 
 /// What was made so long ago and is not locked was left by a process that died.
 const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
+/// How often a directory that was swept away while it was made is made again.
+const SWEPT_MAX: usize = 16;
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
 #[derive(Debug)]
@@ -116,7 +118,18 @@ impl Staging {
     pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
         Self::sweep_all(data_dir);
         let dir = Self::of(data_dir, call).join(format!("{:016x}", crate::chance()));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+        // Whoever sweeps may take the call's own directory away while there is nothing in it yet.
+        let swept =
+            |made: &std::io::Result<()>| matches!(made, Err(error) if error.kind() == std::io::ErrorKind::NotFound);
+        let mut made = make();
+        for _ in 0..SWEPT_MAX {
+            if !swept(&made) {
+                break;
+            }
+            made = make();
+        }
+        made?;
         // Links on the way would keep its files from being opened later.
         let dir = dir.canonicalize()?;
         let lock = std::fs::File::open(&dir)?;
