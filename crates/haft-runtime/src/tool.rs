@@ -121,15 +121,15 @@ impl Staging {
         let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
         // Whoever sweeps may take the call's own directory away while there is nothing in it yet.
         let swept =
-            |made: &std::io::Result<()>| matches!(made, Err(error) if error.kind() == std::io::ErrorKind::NotFound);
-        let mut made = make();
+            |done: &std::io::Result<()>| matches!(done, Err(error) if error.kind() == std::io::ErrorKind::NotFound);
+        let mut done = make();
         for _ in 0..SWEPT_MAX {
-            if !swept(&made) {
+            if !swept(&done) {
                 break;
             }
-            made = make();
+            done = make();
         }
-        made?;
+        done?;
         // Links on the way would keep its files from being opened later.
         let dir = dir.canonicalize()?;
         let lock = std::fs::File::open(&dir)?;
