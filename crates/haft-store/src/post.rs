@@ -109,7 +109,7 @@ impl Address {
 }
 
 /// A number that nobody else has.
-fn chance() -> i64 {
+pub(crate) fn chance() -> i64 {
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
     hasher.finish().cast_signed()

@@ -24,7 +24,9 @@ is PostgreSQL with its usual settings, on the same two cores as the workers. A c
 
 const GROWTH: &str = "
 Durable steps a second by the number of worker processes, on one server and two cores. The peer is DBOS, whose step is one
-row of a result: without a decision, an intent, a record in a chained log, or another process taking the step over.
+row of a result: without a decision, an intent, a record in a chained log, or another process taking the step over. It is
+Python, and does 4 000 steps in rounds of 64; haft does 10 000 without rounds. All of haft's writers take turns, because the log
+has one end, so more processes are no promise of more steps.
 
 ";
 

@@ -3,23 +3,15 @@
 use super::end::{self, End};
 use crate::cells;
 use crate::db::{Db, DbResult, Kind, Row};
+use crate::post::chance;
 use crate::{Mode, Store, StoreError, host};
 use haft_core::CallId;
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How many workers may be lost with a step before somebody looks at it.
 const LOST_MAX: u32 = 10;
 
 /// How long after a yes its call has begun, unless whoever was to make it is gone.
 const GIVEN_UP_MS: i64 = 120_000;
-
-/// What tells this claim from every other. A server that crashes may forget a claim and give the step to somebody else: under
-/// another name, so that the first one finds that it is not its own any more.
-fn chance() -> String {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    format!("{:04x}", hasher.finish() & 0xffff)
-}
 
 /// Who wants steps, and which.
 #[derive(Debug, Clone)]
@@ -91,6 +83,9 @@ impl Store {
                      ORDER BY from_ms LIMIT ?6 {locked})
                  RETURNING run, nr, id, attempt, call_id, narrow, from_ms"
             );
+            // What tells this claim from every other. A server that crashes may forget a claim and give the step to somebody else:
+            // under another name, so that the first one finds that it is not its own any more.
+            let mark = format!("{:08x}", chance() & 0xffff_ffff);
             let mut cells = vec![
                 crate::Param::cell(&claim.worker),
                 crate::Cell::Int(now + claim.lease_ms),
@@ -98,7 +93,7 @@ impl Store {
                 crate::Param::cell(&claim.root),
                 crate::Param::cell(&labels),
                 crate::Cell::Int(claim.most.into()),
-                crate::Cell::Text(chance().into()),
+                crate::Cell::Text(mark.into()),
             ];
             cells.extend(claim.only.as_ref().map(crate::Param::cell));
             let mut found = db.all(&sql, &cells, |row| Ok((claimed(row)?, row.get::<bool>(5)?, row.get::<i64>(6)?)))?;

@@ -1,11 +1,10 @@
 //! What is over for long is forgotten, and nothing else.
 
 use crate::{Scene, wait};
-use haft_core::CallId;
 use haft_core::schedule::Due;
-use haft_core::work::{Graph, Node};
+use haft_core::work::Node;
 use haft_store::tasks::{About, Ended, Owner, Priority, Promise, Standing, Task, TaskKind, TaskStatus};
-use haft_store::work::{Above, Claim, End, NewRun, NewStep, Room, WorkerSeen};
+use haft_store::work::{Above, Claim, End, NewRun, WorkerSeen};
 use haft_store::{Pruned, Store};
 use serde_json::json;
 
@@ -18,19 +17,8 @@ fn run(id: &str, steps: usize, above: Option<&str>) -> NewRun {
         let needs = if nr == 0 { Vec::new() } else { vec!["s0".to_owned()] };
         Node { id: format!("s{nr}"), needs, ..Node::default() }
     };
-    NewRun {
-        id: CallId::parse(id).unwrap(),
-        root: ROOT.to_owned(),
-        name: "story".to_owned(),
-        plan: json!({}),
-        inputs: json!({}),
-        terms: json!({}),
-        task: None,
-        above: above.map(|run| Above { run: run.to_owned(), nr: 0 }),
-        room: Room::default(),
-        graph: Graph::new((0..steps).map(node).collect()).unwrap(),
-        steps: vec![NewStep::default(); steps],
-    }
+    let above = above.map(|run| Above { run: run.to_owned(), nr: 0 });
+    NewRun { above, ..crate::work::planned(id, (0..steps).map(node).collect()) }
 }
 
 fn begin(store: &Store, id: &str, steps: usize, above: Option<&str>) {

@@ -14,7 +14,8 @@ fn node(id: &str, needs: &[&str]) -> Node {
     Node { id: id.into(), needs: needs.iter().map(|need| (*need).to_owned()).collect(), ..Node::default() }
 }
 
-fn planned(id: &str, nodes: Vec<Node>) -> NewRun {
+/// A run of these steps, with nothing else about it.
+pub(crate) fn planned(id: &str, nodes: Vec<Node>) -> NewRun {
     let steps = vec![NewStep::default(); nodes.len()];
     NewRun {
         id: CallId::parse(id).unwrap(),
@@ -655,4 +656,31 @@ fn what_somebody_said_yes_to_is_not_taken_for_undone_when_its_run_is_stopped() {
     assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 0, "and is not done twice");
     end(&scene.store, &claimed[0], good());
     assert_eq!(states(&scene.store, "run-1")[0].1, "done");
+}
+
+#[test]
+fn a_claim_that_was_forgotten_is_not_another_workers() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[])]))).unwrap();
+    let forgotten = claim(&scene.store, "one").remove(0);
+    // What a server that crashed just then comes back with.
+    scene.tamper("UPDATE steps SET state = 'ready', attempt = 0, worker = NULL, lease_ms = NULL, call_id = NULL");
+    let kept = claim(&scene.store, "two").remove(0);
+    assert_eq!((forgotten.nr, forgotten.attempt), (kept.nr, kept.attempt), "the same attempt, claimed twice");
+    let open = |step: &Claimed| {
+        let call = step.call().unwrap();
+        let entry = Entry::new(haft_core::record::Kind::Intent).call(&call);
+        wait(scene.store.open_call(&call, "file.write", entry))
+    };
+    assert!(open(&forgotten).is_err(), "the first one begins nothing");
+    wait(scene.store.leave_step(forgotten.clone())).unwrap();
+    assert_eq!(end(&scene.store, &forgotten, good()), Then::Lost);
+    assert_eq!(
+        wait(scene.store.take_over()).unwrap(),
+        haft_store::work::TakenOver::default(),
+        "nor takes it from the other"
+    );
+    open(&kept).unwrap();
+    assert_eq!(end(&scene.store, &kept, good()), Then::On);
+    assert_eq!(state(&scene.store, "run-1"), "done");
 }
