@@ -354,6 +354,15 @@ mod tests {
     }
 
     #[test]
+    fn a_pipeline_in_a_step_is_not_tried_again_as_a_whole() {
+        let said = said(json!({"steps": [{"id": "a", "pipeline": "other", "retries": 1}]}));
+        assert_eq!(
+            said,
+            ["steps.0.retries: a pipeline in a step is not tried again as a whole; say `retries` at its own steps"]
+        );
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_at_once() {
         let said = said(json!({
             "steps": [

@@ -294,3 +294,29 @@ fn a_write_that_is_out_of_date_is_made_anew_by_a_retry() {
         assert_eq!(stage.read("a.txt").as_deref(), Some("two\nmore\n"));
     });
 }
+
+#[test]
+fn whoever_looks_sees_what_was_decided_and_hears_why_nothing_is_taken_up() {
+    block(async {
+        let stage = Stage::new();
+        let outcome = stage.run_alone(json!([{"id": "gate", "ask": "Really?"}])).await;
+        let run = data(&outcome)["run"].as_str().unwrap().to_owned();
+        let again = json!({"pipeline_id": run, "retry": true});
+        let refused = stage.call("pipeline.run", again.clone(), &Nobody).await.error.unwrap();
+        assert!(refused.message.contains("its step `gate` waits for a person"), "{}", refused.message);
+        let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
+        assert!(refused.hint.unwrap().contains(&format!("haft approvals reject {asked}")));
+        stage.haft.store().reject(&asked, "me", "no").await.unwrap();
+        let state = async || stage.haft.store().run_seen(&run).await.unwrap().unwrap().state;
+        assert_eq!(state().await, "running", "nobody has looked yet");
+        stage.haft.tend().await.unwrap();
+        assert_eq!(state().await, "failed");
+        // A question that its run took back says so.
+        let outcome = stage.run_alone(json!([{"id": "gate", "ask": "Again?"}])).await;
+        let run = data(&outcome)["run"].as_str().unwrap();
+        let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
+        stage.haft.store().cancel_run(run, "me").await.unwrap();
+        let late = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap_err();
+        assert!(late.message.contains("is not asked any more: cancelled by me"), "{}", late.message);
+    });
+}

@@ -243,3 +243,19 @@ fn a_workflow_runs_only_as_it_was_accepted() {
         assert_eq!(run().await.error.unwrap().kind.as_str(), "denied");
     });
 }
+
+#[test]
+fn what_a_step_was_given_in_part_only_is_said() {
+    block(async {
+        let stage = Stage::new();
+        let steps = json!([
+            {"id": "much", "tool": "shell.exec", "args": {"command": "seq 1 30000"}},
+            {"id": "kept", "tool": "file.write", "args": {"path": "a.txt", "content": "{{much.output}}"}},
+        ]);
+        let outcome = stage.run(steps).await;
+        assert!(outcome.success, "{outcome:?}");
+        assert!(stage.read("a.txt").unwrap().len() <= 50 << 10);
+        let said = outcome.warnings.iter().any(|word| word.contains("kept: what `much` gave is longer than 50 KB"));
+        assert!(said, "{:?}", outcome.warnings);
+    });
+}

@@ -127,6 +127,11 @@ fn what_came_of_tasks_and_workers_that_are_gone_go_by_their_age() {
     assert_eq!(gone, Pruned { task_runs: 1, ..Pruned::default() }, "and what is as old as that stays");
     let gone = wait(store.prune(SOON, "somebody")).unwrap();
     assert_eq!(gone, Pruned { task_runs: 1, workers: 1, ..Pruned::default() }, "what is under way stays");
+    // The run of a start that nobody noted is what keeps it from being begun twice.
+    let claimed = NewRun { task: Some("a1".to_owned()), ..run("run-a1", 1, None) };
+    wait(store.start_run(claimed)).unwrap();
+    wait(store.cancel_run("run-a1", "somebody")).unwrap();
+    assert!(wait(store.prune(SOON, "somebody")).unwrap().is_nothing());
     assert_eq!(wait(store.task_runs("a1", 9)).unwrap().len(), 1);
     assert_eq!(wait(store.task("a1")).unwrap().unwrap().status, TaskStatus::InProgress);
 }

@@ -684,3 +684,37 @@ fn a_claim_that_was_forgotten_is_not_another_workers() {
     assert_eq!(end(&scene.store, &kept, good()), Then::On);
     assert_eq!(state(&scene.store, "run-1"), "done");
 }
+
+#[test]
+fn a_silent_worker_is_lost_and_a_run_that_is_taken_up_has_as_long_as_its_plan_says() {
+    let scene = Scene::new();
+    seen(&scene.store, &[], "working");
+    let stands = || wait(scene.store.workers()).unwrap().remove(0).state;
+    assert_eq!(stands(), "working");
+    scene.tamper("UPDATE workers SET seen_ms = 1000");
+    // One that is about to be forgotten is still shown.
+    assert_eq!(stands(), "lost");
+    let run = NewRun { plan: json!({"budget": {"minutes": 5}}), ..planned("run-1", vec![node("a", &[])]) };
+    wait(scene.store.start_run(run)).unwrap();
+    end(&scene.store, &claim(&scene.store, "one")[0], bad());
+    assert_eq!(wait(scene.store.run_again("run-1")).unwrap(), 1);
+    let sql = "SELECT until_ms - begun_ms FROM runs";
+    let span: i64 = wait(scene.store.run(Mode::Read, move |db| db.one(sql, &[], |row| row.get(0)))).unwrap();
+    assert!((300_000..310_000).contains(&span), "{span}");
+}
+
+#[test]
+fn what_was_taken_for_uncertain_is_known_when_its_yes_is_done() {
+    let scene = Scene::new();
+    wait(scene.store.start_run(planned("run-1", vec![node("a", &[])]))).unwrap();
+    let step = claim(&scene.store, "one").remove(0);
+    end(&scene.store, &step, End::Asking);
+    let call = step.call_id.clone();
+    let yes = "INSERT INTO approvals (id, state, tool, preview, reason, root, basis, asked_ms, decided_ms, outcome)
+         VALUES (?1, 'done', 'file.write', '', '', '/project', '', 0, 0, '{\"success\":true}')";
+    wait(scene.store.run(Mode::Write, move |db| db.execute(yes, cells![call]))).unwrap();
+    scene.tamper("UPDATE steps SET state = 'uncertain'");
+    let answered = wait(scene.store.answered(ROOT)).unwrap();
+    assert_eq!(answered.len(), 1);
+    assert_eq!(answered[0].1.as_ref().unwrap()["success"], true);
+}
