@@ -234,6 +234,7 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
         Event::Step { session, run, step, state } => {
             ("step", json!({ "session": session, "run": run, "step": step, "state": state }))
         }
+        Event::Agent { session, told } => ("agent", json!({ "session": session, "agent": told })),
         Event::CallEnd { session, outcome } => ("tool_end", json!({ "outcome": outcome, "session": session })),
     }
 }
@@ -261,7 +262,7 @@ fn pass_on(gateway: &Shared, event: Event) {
             let (name, data) = worded(&event);
             hub.publish(name, None, &data.to_string());
         }
-        Event::Step { session, .. } => {
+        Event::Step { session, .. } | Event::Agent { session, .. } => {
             let (name, data) = worded(&event);
             hub.publish(name, Some(session.clone()), &data.to_string());
         }

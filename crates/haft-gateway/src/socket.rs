@@ -214,7 +214,7 @@ impl Conversation {
             | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
             // Steps are calls of their own, and are told as such.
-            Event::Step { .. } => return Vec::new(),
+            Event::Step { .. } | Event::Agent { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return Vec::new() };
         drop(open.gate.take());

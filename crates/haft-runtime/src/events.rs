@@ -1,5 +1,6 @@
 //! One bus of progress events that every door listens to.
 
+use crate::agent::Told;
 use crate::media::Attachment;
 use haft_core::approval::Verdict;
 use haft_core::{CallId, Outcome, SessionId};
@@ -75,6 +76,13 @@ pub enum Event {
         step: String,
         /// Where: `running`, `done`, `failed`, `skipped`, `asking`, `nested`, `ready`; `told` if somebody is to know.
         state: String,
+    },
+    /// Something happens in a conversation with a model.
+    Agent {
+        /// Which.
+        session: SessionId,
+        /// What.
+        told: Box<Told>,
     },
     /// A call ended.
     CallEnd {

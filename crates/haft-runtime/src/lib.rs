@@ -1,6 +1,7 @@
 //! The acting half of haft: it carries a call through every stage that `haft-core` decides about.
 
 mod admit;
+pub mod agent;
 mod apply;
 pub mod approver;
 pub mod back;

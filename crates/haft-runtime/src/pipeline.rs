@@ -4,6 +4,7 @@
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
 use crate::admit::Entered;
+use crate::agent::AgentSettings;
 use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
@@ -74,6 +75,8 @@ pub struct Settings {
     pub secrets: Arc<Secrets>,
     /// What agents may make.
     pub making: Arc<Making>,
+    /// What agents go by.
+    pub agent: Arc<AgentSettings>,
 }
 
 impl Settings {
@@ -107,6 +110,7 @@ impl Settings {
             folders: Vec::new(),
             secrets: Arc::default(),
             making: Arc::default(),
+            agent: Arc::default(),
         }
     }
 
