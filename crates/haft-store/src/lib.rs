@@ -31,6 +31,7 @@ mod pulse;
 mod requests;
 mod schema;
 mod sessions;
+pub mod talks;
 pub mod tasks;
 mod tls;
 mod topic;

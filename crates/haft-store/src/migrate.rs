@@ -1,7 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells, host, memory, tasks, work};
+use crate::{StoreError, cells, host, memory, talks, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -109,10 +109,12 @@ const STEPS: &[Step] = &[
     host::TABLES,
     // 12: what is in a run is found by the run that nothing is around.
     Step::alike("CREATE INDEX runs_by_outermost ON runs (outermost);"),
+    // 13: conversations with models.
+    talks::TABLES,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 12;
+pub(crate) const KNOWN: i64 = 13;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -65,13 +65,15 @@ impl Store {
         .await
     }
 
-    /// Forgets a session: what it has seen and what it was granted. Its records stay. Returns whether
+    /// Forgets a session: what was said in it, what it has seen and what it was granted. Its records stay. Returns whether
     /// there was one.
     pub async fn delete_session(&self, session: SessionId) -> Result<bool, StoreError> {
         self.insist(Mode::Durable, move |db| {
             let gone = db.execute("DELETE FROM sessions WHERE id = ?1", cells![session.as_str()])? > 0;
             db.execute("DELETE FROM sightings WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;
+            db.execute("DELETE FROM messages WHERE session = ?1", cells![session.as_str()])?;
+            db.execute("DELETE FROM talks WHERE session = ?1", cells![session.as_str()])?;
             if gone {
                 append(db, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
             }

@@ -1,0 +1,107 @@
+//! What was said is kept as it was said, by one writer, and shortening forgets nothing.
+
+use crate::{Scene, wait};
+use haft_core::SessionId;
+use haft_core::agent::{Message, Usage};
+use haft_store::talks::{NewTalk, Standing};
+
+fn new(session: &str, above: Option<&str>) -> NewTalk {
+    NewTalk {
+        session: SessionId::new(session).unwrap(),
+        root: "/project".to_owned(),
+        title: "mend it".to_owned(),
+        above: above.map(str::to_owned),
+        role: None,
+        mode: "main",
+        place: None,
+    }
+}
+
+fn standing(turns: i64) -> Standing {
+    Standing {
+        model: "a/b".to_owned(),
+        state: "running".to_owned(),
+        usage: Usage { input: 7, ..Usage::default() },
+        cost_micros: Some(11),
+        turns,
+        calls: 2,
+        active: vec!["web.fetch".to_owned()],
+    }
+}
+
+fn texts(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| serde_json::to_string(&Message::user(*word)).unwrap()).collect()
+}
+
+fn read(messages: &[Message]) -> Vec<String> {
+    messages.iter().map(Message::text).collect()
+}
+
+#[test]
+fn a_conversation_goes_on_from_where_it_was_left() {
+    let scene = Scene::new();
+    let (session, writer) = (SessionId::new("talk-1").unwrap(), "w1".to_owned());
+    let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), writer.clone())).unwrap();
+    assert_eq!((talk.state.as_str(), said.len()), ("new", 0));
+    let own = (session.clone(), writer.clone());
+    assert!(wait(scene.store.keep_talk(own.clone(), 0, texts(&["one", "two", "half"]), standing(1))).unwrap());
+    // What was only begun is said anew, and shorter.
+    assert!(wait(scene.store.keep_talk(own, 1, texts(&["two and a half"]), standing(2))).unwrap());
+    let scene = scene.restarted();
+    let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), "w2".to_owned())).unwrap();
+    assert_eq!(read(&said), ["one", "two and a half"]);
+    assert_eq!((talk.turns, talk.calls, talk.cost_micros, talk.usage.input), (2, 2, Some(11), 7));
+    assert_eq!((talk.active, talk.title.as_str()), (vec!["web.fetch".to_owned()], "mend it"));
+    let listed = wait(scene.store.talks("/project", None, 10)).unwrap();
+    assert_eq!(listed.iter().map(|talk| talk.session.as_str()).collect::<Vec<_>>(), ["talk-1"]);
+    assert!(wait(scene.store.talks("/elsewhere", None, 10)).unwrap().is_empty());
+}
+
+#[test]
+fn whoever_opened_it_last_writes_it() {
+    let scene = Scene::new();
+    let session = SessionId::new("talk-1").unwrap();
+    for writer in ["w1", "w2"] {
+        wait(scene.store.open_talk(new("talk-1", None), writer.to_owned())).unwrap();
+    }
+    let keep = |writer: &str, words: &[&str]| {
+        wait(scene.store.keep_talk((session.clone(), writer.to_owned()), 0, texts(words), standing(1))).unwrap()
+    };
+    assert!(keep("w2", &["mine"]));
+    assert!(!keep("w1", &["theirs", "too"]), "an earlier writer finds out");
+    let late = wait(scene.store.shorten_talk((session.clone(), "w1".to_owned()), texts(&["gone"]))).unwrap();
+    assert!(!late);
+    assert_eq!(read(&wait(scene.store.said(&session)).unwrap()[0]), ["mine"]);
+}
+
+#[test]
+fn what_is_left_out_of_what_is_sent_is_kept() {
+    let scene = Scene::new();
+    let (session, own) = (SessionId::new("talk-1").unwrap(), "w".to_owned());
+    wait(scene.store.open_talk(new("talk-1", None), own.clone())).unwrap();
+    let by = || (session.clone(), own.clone());
+    wait(scene.store.keep_talk(by(), 0, texts(&["a", "b", "c"]), standing(1))).unwrap();
+    assert!(wait(scene.store.shorten_talk(by(), texts(&["summary"]))).unwrap());
+    wait(scene.store.keep_talk(by(), 1, texts(&["d"]), standing(2))).unwrap();
+    let all: Vec<Vec<String>> = wait(scene.store.said(&session)).unwrap().iter().map(|epoch| read(epoch)).collect();
+    assert_eq!(all, [vec!["a", "b", "c"], vec!["summary", "d"]]);
+    let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), own)).unwrap();
+    assert_eq!((talk.epoch, read(&said)), (1, vec!["summary".to_owned(), "d".to_owned()]));
+}
+
+#[test]
+fn children_are_found_by_their_parent_and_a_session_is_forgotten_whole() {
+    let scene = Scene::new();
+    for (session, above) in [("p", None), ("p-a", Some("p")), ("p-b", Some("p"))] {
+        wait(scene.store.open_talk(new(session, above), "w".to_owned())).unwrap();
+    }
+    let names = |above: Option<&str>| -> Vec<String> {
+        wait(scene.store.talks("/project", above, 10)).unwrap().into_iter().map(|talk| talk.session).collect()
+    };
+    assert_eq!((names(None), names(Some("p"))), (vec!["p".to_owned()], vec!["p-a".to_owned(), "p-b".to_owned()]));
+    let session = SessionId::new("p-a").unwrap();
+    wait(scene.store.keep_talk((session.clone(), "w".to_owned()), 0, texts(&["x"]), standing(1))).unwrap();
+    assert!(wait(scene.store.delete_session(session.clone())).unwrap());
+    assert_eq!(names(Some("p")), ["p-b"]);
+    assert!(wait(scene.store.said(&session)).unwrap().is_empty());
+}
