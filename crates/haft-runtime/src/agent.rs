@@ -13,14 +13,37 @@
 //! A [`Chat`] is one conversation: it belongs to a session of the store, where every message is a row that is written before
 //! anybody is told of it. What it does is decided by the state machine; this module only does it.
 
+pub mod active;
+pub mod agents;
 pub mod chat;
+mod child;
+mod drive;
 pub mod model;
+mod offer;
 pub mod purse;
+mod result;
 pub mod settings;
+mod shorten;
+pub(crate) mod spawn;
 pub mod told;
+pub(crate) mod tree;
 
-pub use chat::{Chat, Door, Who};
+pub use active::Active;
+pub use agents::{Agents, tend};
+pub use chat::{Chat, Child, Door, Who};
 pub use model::{Facts, Model, ModelRef, Prompt};
 pub use purse::{Purse, Reserved};
 pub use settings::{AgentSettings, Role};
+pub use spawn::worded;
 pub use told::{Ended, Told, Watch};
+
+impl crate::Haft {
+    /// The models that are wanted, or those that the settings name.
+    pub(crate) async fn models(
+        &self,
+        wanted: &[ModelRef],
+    ) -> Result<Vec<std::sync::Arc<dyn Model>>, haft_core::CallError> {
+        let _ = wanted;
+        std::future::ready(Err(haft_core::CallError::internal("no models yet"))).await
+    }
+}

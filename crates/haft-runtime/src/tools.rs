@@ -1,5 +1,6 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
+mod agent;
 pub mod api;
 pub mod browser;
 pub mod calc;
@@ -38,6 +39,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(media::all());
     tools.extend(pipeline::all());
     tools.extend(memory::all());
+    tools.extend(agent::all());
     tools
 });
 

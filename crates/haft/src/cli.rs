@@ -1,5 +1,6 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
+mod agent;
 mod api;
 mod author;
 mod doors;
@@ -11,6 +12,7 @@ mod store;
 mod task;
 mod work;
 
+pub use agent::{EffortWord, RunArgs, RunFormat};
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
@@ -89,6 +91,8 @@ pub enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Have an agent do something: a model with all of haft's tools, each call decided as always.
+    Run(Box<RunArgs>),
     /// List the tools, or show one.
     Tools(ToolsArgs),
     /// Call a tool.
