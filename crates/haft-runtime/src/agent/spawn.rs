@@ -54,7 +54,7 @@ pub(crate) struct Order {
     #[serde(default)]
     pub(crate) branch: Option<String>,
     #[serde(default)]
-    pub(crate) model: Option<ModelRef>,
+    pub(crate) model: Option<String>,
     #[serde(default, alias = "thinking")]
     pub(crate) effort: Option<Effort>,
     #[serde(default)]
@@ -245,14 +245,17 @@ impl Haft {
             haft.note_labels(&session, &[source.label], &source.tool);
         }
         let limit = order.max_usd.map(super::purse::micros);
+        let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
+        let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
+        let model = model.transpose()?;
         let purse = live.as_ref().map(|live| live.purse.share(limit));
         let parent = call.caller.agent.clone().unwrap_or_else(|| "main".to_owned());
         let parents = call.parents.iter().chain([&call.id]).cloned().collect();
         let who = Who {
             session,
             caller: Caller { agent: Some(format!("{parent}/{name}")), ..call.caller.clone() },
-            models: match order.model.as_ref().or_else(|| role.as_ref()?.model.as_ref()) {
-                Some(model) => vec![model.clone()],
+            models: match model.or_else(|| role.as_ref()?.model.clone()) {
+                Some(model) => vec![model],
                 None => live.as_ref().map(|live| live.models.clone()).unwrap_or_default(),
             },
             effort: order.effort.or_else(|| role.as_ref()?.effort).or_else(|| live.as_ref()?.effort),
@@ -474,6 +477,15 @@ fn cut_text(text: &str) -> String {
 
 fn failed(id: String, name: String, mode: &'static str, error: CallError) -> Report {
     Report { id, name, mode, ended: None, error: Some(error), worktree: None, labels: Vec::new(), warnings: Vec::new() }
+}
+
+/// The model that is meant. One without a provider is the parent's provider's.
+fn model(name: &str, parents: &[ModelRef]) -> Result<ModelRef, CallError> {
+    let near = || parents.first().and_then(|parent| ModelRef::parse(&format!("{}/{name}", parent.provider)));
+    ModelRef::parse(name).or_else(near).ok_or_else(|| {
+        CallError::invalid(format!("`{}` is no model", cut(&inert(name), 80)))
+            .hint("say provider/model, as `haft models` does")
+    })
 }
 
 /// What a role lets through.
