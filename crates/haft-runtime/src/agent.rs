@@ -14,13 +14,18 @@
 //! anybody is told of it. What it does is decided by the state machine; this module only does it.
 
 pub mod chat;
+pub mod facts;
 pub mod model;
+pub mod models;
+pub mod providers;
 pub mod purse;
+pub mod remote;
 pub mod settings;
 pub mod told;
 
 pub use chat::{Chat, Door, Who};
-pub use model::{Facts, Model, ModelRef, Prompt};
+pub use model::{Counted, Facts, Model, ModelRef, Prompt};
+pub use models::Models;
 pub use purse::{Purse, Reserved};
 pub use settings::{AgentSettings, Role};
 pub use told::{Ended, Told, Watch};
