@@ -18,9 +18,13 @@ pub mod agents;
 pub mod chat;
 mod child;
 mod drive;
+pub mod facts;
 pub mod model;
+pub mod models;
 mod offer;
+pub mod providers;
 pub mod purse;
+pub mod remote;
 mod result;
 pub mod settings;
 mod shorten;
@@ -31,19 +35,9 @@ pub(crate) mod tree;
 pub use active::Active;
 pub use agents::{Agents, tend};
 pub use chat::{Chat, Child, Door, Who};
-pub use model::{Facts, Model, ModelRef, Prompt};
+pub use model::{Counted, Facts, Model, ModelRef, Prompt};
+pub use models::Models;
 pub use purse::{Purse, Reserved};
 pub use settings::{AgentSettings, Role};
 pub use spawn::worded;
 pub use told::{Ended, Told, Watch};
-
-impl crate::Haft {
-    /// The models that are wanted, or those that the settings name.
-    pub(crate) async fn models(
-        &self,
-        wanted: &[ModelRef],
-    ) -> Result<Vec<std::sync::Arc<dyn Model>>, haft_core::CallError> {
-        let _ = wanted;
-        std::future::ready(Err(haft_core::CallError::internal("no models yet"))).await
-    }
-}

@@ -4,7 +4,7 @@
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
 use crate::admit::Entered;
-use crate::agent::{Active, AgentSettings, Agents};
+use crate::agent::{Active, AgentSettings, Agents, Models};
 use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
@@ -150,6 +150,8 @@ pub struct Haft {
     pub(crate) active: Arc<Active>,
     /// The agents of this process.
     pub(crate) agents: Arc<Agents>,
+    /// The models that can be asked.
+    pub(crate) models: Arc<Models>,
 }
 
 /// A call that ended before it ran.
@@ -219,6 +221,8 @@ impl Haft {
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
         let shelf = Shelf::new(settings.folders.clone(), workspace.root(), Arc::clone(&registry), store.clone());
         let shelf = Arc::new(shelf);
+        let models = Models::new(Arc::clone(&settings.agent), Arc::clone(&settings.secrets), settings.web.carrier);
+        let models = Arc::new(models);
         Self {
             registry,
             workspace,
@@ -242,6 +246,7 @@ impl Haft {
             interpreters: Arc::default(),
             active: Arc::default(),
             agents: Arc::default(),
+            models,
         }
     }
 
@@ -268,6 +273,11 @@ impl Haft {
     /// The agents of this process.
     pub fn agents(&self) -> &Arc<Agents> {
         &self.agents
+    }
+
+    /// The models that can be asked.
+    pub fn models(&self) -> &Models {
+        &self.models
     }
 
     /// The bus of progress events.

@@ -20,6 +20,7 @@ pub use credential::Credential;
 pub use guard::Response;
 pub use quota::Quota;
 pub use request::Request;
+pub(crate) use trouble::{cause, unreached};
 
 use crate::http::{self, Carrier, Client, Leads};
 use crate::tool::Aim;

@@ -170,7 +170,7 @@ impl<'h> Chat<'h> {
             (true, Some(own)) => vec![own],
             _ => self.who.models.clone(),
         };
-        self.haft.models(&wanted).await
+        self.haft.models().chain(&wanted).await
     }
 
     /// Writes down what was said since it was last written down, and what is being said.

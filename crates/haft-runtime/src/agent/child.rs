@@ -55,6 +55,7 @@ impl Haft {
             interpreters: Arc::clone(&self.interpreters),
             active: Arc::clone(&self.active),
             agents: Arc::clone(&self.agents),
+            models: Arc::clone(&self.models),
         }
     }
 }
