@@ -1,6 +1,7 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
 pub mod api;
+mod ask;
 pub mod browser;
 pub mod calc;
 pub mod catalogue;
@@ -24,6 +25,7 @@ use std::sync::{Arc, LazyLock};
 static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     let mut tools = file::all();
     tools.extend(process::all());
+    tools.push(ask::tool());
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());
