@@ -211,7 +211,8 @@ impl Haft {
                 let _ = answer.send(self.spawn(orders, call, approver, halt).await);
             }
             Wish::Form(form, answer) => {
-                let written = if enough { Written::Declined } else { approver.elicit(&form).await };
+                let written =
+                    if enough { Written::Declined } else { self.fill_in(opened, approver, halt, &form).await };
                 self.record_back(opened, "elicitation", &form.from, word(&written, enough));
                 // Whoever asked may be gone.
                 let _ = answer.send(written);

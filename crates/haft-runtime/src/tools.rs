@@ -2,6 +2,7 @@
 
 mod agent;
 pub mod api;
+mod ask;
 pub mod browser;
 pub mod calc;
 pub mod catalogue;
@@ -25,6 +26,7 @@ use std::sync::{Arc, LazyLock};
 static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     let mut tools = file::all();
     tools.extend(process::all());
+    tools.push(ask::tool());
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());

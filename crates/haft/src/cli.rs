@@ -327,6 +327,14 @@ pub enum ApprovalsAction {
         #[arg(long, short = 'm', default_value = "")]
         message: String,
     },
+    /// Answer a question that an agent or a tool asks.
+    Answer {
+        /// Which.
+        id: String,
+        /// The answer as `FIELD=VALUE`, or as JSON. Without any it is asked for at the terminal.
+        #[arg(value_name = "FIELD=VALUE|JSON")]
+        answer: Vec<String>,
+    },
     /// Allow a pattern beforehand.
     Grant {
         /// For this tool.

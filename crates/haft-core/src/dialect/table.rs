@@ -207,6 +207,7 @@ const NODYN: &[Row] = &[
     row("memory_store", "memory.store"),
     row("memory_recall", "memory.recall"),
     row("http_request", "web.request"),
+    row("ask_user", "user.ask"),
     row("api_setup", "api.setup"),
     Row {
         params: &[

@@ -156,17 +156,21 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
         pattern: Option<String>,
         basis: Option<String>,
         args: Option<Value>,
+        answer: Option<Value>,
     }
-    let Params { id, decision, message, pattern, basis, args } = given(params)?;
+    let Params { id, decision, message, pattern, basis, args, answer } = given(params)?;
+    // Whoever fills in a form need not say that they do.
+    let decision = decision.or(answer.as_ref().map(|_| Answer::Form));
     match (decision, args) {
         (None, Some(args)) => {
             let question = gateway.haft.amend(&id, visitor.name(), args).await?;
             Ok(json!({ "id": id, "state": "pending", "question": approvals::asked(&question) }))
         }
         (Some(decision), None) => {
-            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, basis }).await? {
+            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, answer, basis }).await? {
                 Resolved::Ran(outcome) => Ok(serde_json::to_value(outcome).unwrap_or_default()),
                 Resolved::Rejected => Ok(json!({ "id": id, "state": "rejected" })),
+                Resolved::Answered => Ok(json!({ "id": id, "state": "answered" })),
             }
         }
         (Some(_), Some(_)) | (None, None) => {
