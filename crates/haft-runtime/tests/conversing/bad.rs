@@ -153,7 +153,7 @@ async fn what_is_too_much_is_made_shorter_and_kept_whole() {
     let epochs = stage.haft.store().said(&haft_core::SessionId::new("talk").unwrap()).await.unwrap();
     assert_eq!(epochs.len(), 2);
     let whole = serde_json::to_string(&epochs[0]).unwrap();
-    assert!(whole.contains("many words in here\\nmany words"), "all of it is kept");
+    assert!(whole.matches("many words in here").count() > 500, "all that the model was told is kept");
     intact(&stage).await;
 }
 

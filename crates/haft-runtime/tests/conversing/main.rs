@@ -49,7 +49,10 @@ impl Stage {
     }
 
     pub(crate) fn with(stub: Stub, change: impl FnOnce(&mut AgentSettings)) -> Self {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self::in_dir(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), stub, change)
+    }
+
+    pub(crate) fn in_dir(dir: tempfile::TempDir, stub: Stub, change: impl FnOnce(&mut AgentSettings)) -> Self {
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
         let settings = settings(&stub, change);
         Self { haft: layer(dir.path(), settings), dir, stub }

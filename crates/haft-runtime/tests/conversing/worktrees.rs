@@ -4,8 +4,9 @@ use crate::{Stage, results};
 use haft_core::agent::turns::End;
 use haft_core::{Call, Outcome};
 use haft_runtime::{Halt, Nobody, Yes, new_call_id};
-use haft_stub::{Asked, Reply};
+use haft_stub::{Asked, Reply, Stub};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::Command;
 
 fn git(stage: &Stage, args: &[&str]) -> String {
@@ -126,34 +127,61 @@ async fn both_sides_changes_are_joined_or_named() {
     assert_eq!(stage.read("src/lib.txt").as_deref(), Some("one\ntwo\nthree\nfour\nsix\n"));
 }
 
+/// The child's copy, as the parent was told of it.
+fn copy(text: &str) -> PathBuf {
+    PathBuf::from(
+        text.split("] in ").next().unwrap().rsplit(" in ").next().unwrap().split(". agent_merge").next().unwrap(),
+    )
+}
+
 #[tokio::test]
-async fn what_a_child_sets_up_in_its_copy_does_not_run_here() {
-    let trap = "git config core.fsmonitor 'touch ../../../trapped; false'; git config diff.external 'touch ../../../trapped'; \
-                mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ../../../trapped\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; \
-                echo changed >> old.txt; true";
-    let stage = stage(vec![("shell_exec", json!({"command": trap}))]);
+async fn what_is_set_up_in_a_copy_does_not_run_here() {
+    let stage = stage(vec![("shell_exec", json!({"command": "echo changed >> old.txt"}))]);
     stage.say("You are the parent.").await;
-    let (_, id) = report(&stage);
+    let (text, id) = report(&stage);
+    // As if a child had got past what keeps it from writing there.
+    let (copy, trapped) = (copy(&text), stage.dir.path().join("trapped"));
+    let trap = format!("touch {}", trapped.display());
+    let config =
+        format!("[core]\n\tfsmonitor = {trap}\n[diff]\n\texternal = {trap}\n[filter \"x\"]\n\tclean = {trap}\n");
+    std::fs::write(copy.join(".git/config"), config).unwrap();
+    std::fs::write(copy.join(".gitattributes"), "* filter=x diff=x\n").unwrap();
     let merged = call(&stage, "agent.merge", json!({"id": id})).await;
     assert!(merged.success, "{merged:?}");
     assert_eq!(stage.read("old.txt").as_deref(), Some("old\nchanged\n"));
-    for dir in [stage.dir.path(), &stage.dir.path().join("data-worktrees"), stage.haft.workspace().root()] {
-        assert!(!dir.join("trapped").exists(), "{}", dir.display());
-    }
+    assert!(!trapped.exists());
+}
+
+#[tokio::test]
+async fn a_child_cannot_set_up_what_git_would_run() {
+    let trap = "echo x >> old.txt; git config core.fsmonitor 'touch trapped'; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; true";
+    let stage = stage(vec![("shell_exec", json!({"command": trap}))]);
+    stage.say("You are the parent.").await;
+    let child = stage.stub.asked().into_iter().filter(child).next_back().unwrap();
+    let (text, failed) = results(&child).pop().unwrap();
+    assert!(failed && text.contains("protected"), "{text}");
 }
 
 #[tokio::test]
 async fn what_leads_out_of_the_copy_is_not_brought_over() {
-    let away = "rm -r src && ln -s /etc src && ln -s /etc/hostname linked && mkdir -p .haft && echo 'profile: full' > .haft/config.yml \
-                && echo more >> old.txt";
+    let away = "rm -r src && ln -s /etc src && ln -s /etc/hostname linked && echo more >> old.txt";
     let stage = stage(vec![("shell_exec", json!({"command": away}))]);
     stage.say("You are the parent.").await;
-    let (_, id) = report(&stage);
+    let (text, id) = report(&stage);
+    let copy = copy(&text);
+    std::fs::create_dir_all(copy.join(".haft")).unwrap();
+    std::fs::write(copy.join(".haft/config.yml"), "profile: full\n").unwrap();
+    std::fs::write(copy.join(".env"), "KEY=x\n").unwrap();
     let merged = call(&stage, "agent.merge", json!({"id": id})).await;
     assert!(merged.success, "{merged:?}");
     assert_eq!((stage.read("linked"), stage.read("old.txt").as_deref()), (None, Some("old\nmore\n")));
+    assert_eq!((stage.read(".haft/config.yml"), stage.read(".env")), (None, None), "{merged:?}");
     assert!(!stage.haft.workspace().root().join("src").is_symlink());
-    assert!(merged.warnings.iter().any(|warning| warning.contains("links are not carried over")), "{merged:?}");
+    for left in
+        ["src: links", "linked: links", ".env: it is a sensitive place", ".haft/config.yml: it is a sensitive place"]
+    {
+        assert!(merged.warnings.iter().any(|warning| warning.contains(left)), "{left}: {merged:?}");
+    }
 }
 
 #[tokio::test]
@@ -200,10 +228,12 @@ async fn nothing_changed_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn without_a_commit_there_is_no_copy() {
-    let stage = Stage::answers(|asked| match results(asked).len() {
+    let stub = Stub::with(|asked| match results(asked).len() {
         0 => Reply::call("agent_spawn", json!({"task": "Work on it", "mode": "worktree"})),
         _ => Reply::say("I see."),
     });
+    // Nothing around it is a repository, either.
+    let stage = Stage::in_dir(tempfile::tempdir().unwrap(), stub, |_| {});
     stage.say("You are the parent.").await;
     let (text, failed) = results(&stage.last()).pop().unwrap();
     assert!(failed && text.contains("not in a git repository"), "{text}");
