@@ -407,6 +407,8 @@ impl Haft {
             secrets: Arc::clone(&self.settings.secrets),
             interpreters: Arc::clone(&self.interpreters),
             making: Arc::clone(&self.settings.making),
+            active: Arc::clone(&self.active),
+            finder: Arc::clone(&self.finder),
         }
     }
 

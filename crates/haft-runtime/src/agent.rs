@@ -13,12 +13,14 @@
 //! A [`Chat`] is one conversation: it belongs to a session of the store, where every message is a row that is written before
 //! anybody is told of it. What it does is decided by the state machine; this module only does it.
 
+pub mod active;
 pub mod chat;
 pub mod model;
 pub mod purse;
 pub mod settings;
 pub mod told;
 
+pub use active::Active;
 pub use chat::{Chat, Door, Who};
 pub use model::{Facts, Model, ModelRef, Prompt};
 pub use purse::{Purse, Reserved};

@@ -4,11 +4,12 @@
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
 use crate::admit::Entered;
-use crate::agent::AgentSettings;
+use crate::agent::{Active, AgentSettings};
 use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
+use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
@@ -146,6 +147,8 @@ pub struct Haft {
     pub(crate) memory: Arc<Memory>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) interpreters: Arc<Interpreters>,
+    pub(crate) active: Arc<Active>,
+    pub(crate) finder: Arc<Finder>,
 }
 
 /// A call that ended before it ran.
@@ -236,6 +239,8 @@ impl Haft {
             memory,
             shelf,
             interpreters: Arc::default(),
+            active: Arc::default(),
+            finder: Arc::default(),
         }
     }
 
@@ -247,6 +252,11 @@ impl Haft {
     /// The tools there are. Register your own here.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// The tools that each conversation has found.
+    pub fn active(&self) -> &Arc<Active> {
+        &self.active
     }
 
     /// The project.
