@@ -408,6 +408,8 @@ impl Haft {
             interpreters: Arc::clone(&self.interpreters),
             making: Arc::clone(&self.settings.making),
             agents: Arc::clone(&self.agents),
+            active: Arc::clone(&self.active),
+            finder: Arc::clone(&self.finder),
         }
     }
 

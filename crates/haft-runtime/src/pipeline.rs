@@ -9,6 +9,7 @@ use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
+use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
@@ -152,6 +153,7 @@ pub struct Haft {
     pub(crate) agents: Arc<Agents>,
     /// The models that can be asked.
     pub(crate) models: Arc<Models>,
+    pub(crate) finder: Arc<Finder>,
 }
 
 /// A call that ended before it ran.
@@ -247,6 +249,7 @@ impl Haft {
             active: Arc::default(),
             agents: Arc::default(),
             models,
+            finder: Arc::default(),
         }
     }
 
@@ -258,6 +261,11 @@ impl Haft {
     /// The tools there are. Register your own here.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// The tools that each conversation has found.
+    pub fn active(&self) -> &Arc<Active> {
+        &self.active
     }
 
     /// The project.
