@@ -4,9 +4,10 @@
 //! is new. Who may see a tool is asked when it is found, so that one index serves everybody.
 
 use crate::memory::Table;
-use crate::registry::Registry;
+use crate::pipeline::Haft;
+use crate::registry::{Catalogue, Entry, Registry};
 use haft_core::finding::{Asked, Card, Found, Index, Meaning, Weights};
-use haft_core::{ToolName, ToolSpec};
+use haft_core::{Caller, ToolName, ToolSpec};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -63,6 +64,17 @@ impl Finder {
     }
 }
 
+impl Haft {
+    /// The tools that fit a question best and that this caller may see, best first, and how well each fits.
+    pub async fn find_tools(&self, query: &str, limit: usize, caller: &Caller) -> Vec<(Arc<Entry>, f32)> {
+        let table = self.memory.word_vectors().await;
+        let catalogue = Catalogue { registry: Arc::clone(&self.registry), policy: Arc::clone(&self.settings.policy) };
+        let seen = catalogue.sees(caller.clone());
+        let found = self.finder.find(&self.registry, table.as_deref(), &Wanted { query, limit, seen: &seen });
+        found.into_iter().filter_map(|found| Some((self.registry.get(&found.name)?, found.score))).collect()
+    }
+}
+
 /// Makes vectors of texts; empty ones without a table.
 fn vectors(table: Option<&Table>) -> impl Fn(&str) -> Vec<i8> {
     move |text| table.map(|table| table.embed_one(text)).unwrap_or_default()
@@ -89,7 +101,9 @@ impl Held {
             }
             self.specs.insert(name, spec);
         }
-        gone.keys().for_each(|name| self.index.remove(name.as_str()));
+        for name in gone.keys() {
+            self.index.remove(name.as_str());
+        }
         self.seen = Some(now);
     }
 }

@@ -32,6 +32,7 @@ mod recall;
 pub mod registry;
 mod run;
 pub mod scene;
+pub mod script;
 pub mod secrets;
 pub mod seen;
 pub mod shelf;

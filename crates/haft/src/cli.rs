@@ -162,6 +162,9 @@ pub enum Command {
     /// Keep a task: haft starts itself with this to run what goes on after its call.
     #[command(hide = true)]
     Keep,
+    /// Run a script: haft starts itself with this, confined, for tool.script.
+    #[command(hide = true)]
+    Script,
     /// Print reference documentation as Markdown.
     #[command(hide = true)]
     Docs {
@@ -182,11 +185,17 @@ pub enum Reference {
     Cli,
 }
 
-/// List the tools, or show one.
+/// List the tools, show one, or find some: `haft tools search WORDS`.
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
-    /// Only this one, in full.
+    /// Only this one, in full; or `search`, to find tools by what they do.
     pub name: Option<String>,
+    /// With search: what they should do.
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
+    /// With search: how many at the most.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=50))]
+    pub limit: u8,
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,

@@ -88,6 +88,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Man { command } => reference::man(command.as_deref()),
         // Tidied up after by whoever waits for it: nobody reads what it would print.
         Command::Keep => haft_runtime::task::keep(std::io::stdin(), std::io::stdout()).map(|()| 0).map_err(Into::into),
+        Command::Script => {
+            haft_runtime::script::host(std::io::stdin().lock(), std::io::stdout()).map(|()| 0).map_err(Into::into)
+        }
         Command::Docs { kind } => Ok(reference::docs(kind)),
     }
 }

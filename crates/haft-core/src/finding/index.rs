@@ -173,7 +173,9 @@ impl Index {
             chosen
         });
         let places = chosen.as_ref().unwrap_or(&all);
-        scores.iter_mut().for_each(|score| *score *= 1.0 - weights.meaning);
+        for score in &mut *scores {
+            *score *= 1.0 - weights.meaning;
+        }
         for (cosine, place) in self.tools.likeness(vector, places).zip(places) {
             if scores[*place] > 0.0 || cosine >= weights.like {
                 scores[*place] += weights.meaning * cosine.max(0.0);

@@ -177,7 +177,7 @@ pub(super) fn says_nothing(word: &str) -> bool {
 }
 
 /// The other words of the groups that a word is in.
-pub(super) fn of<'w>(word: &'w str) -> impl Iterator<Item = &'static str> + use<'w> {
+pub(super) fn of(word: &str) -> impl Iterator<Item = &'static str> + use<'_> {
     let groups = GROUPS.iter().filter(move |group| group.contains(&word));
     groups.flat_map(|group| group.iter().copied()).filter(move |other| *other != word)
 }

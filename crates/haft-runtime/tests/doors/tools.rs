@@ -90,3 +90,14 @@ fn what_a_conversation_finds_is_kept_in_the_order_it_was_found() {
         assert!(active("third").is_empty());
     });
 }
+
+#[test]
+fn a_program_that_cannot_start_itself_says_so_of_scripts() {
+    run(async {
+        let stage = Stage::new();
+        let nobody = Person::saying(Said::Nobody);
+        let outcome = stage.here.call(call("tool.script", json!({"code": "return 1"})), &nobody, &free()).await;
+        let error = outcome.error.unwrap();
+        assert!(error.message.contains("this program cannot become one") && error.hint.is_some(), "{error:?}");
+    });
+}

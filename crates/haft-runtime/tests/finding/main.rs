@@ -1,6 +1,7 @@
 //! How well tools are found: a labelled set, beside plain BM25 and the score that haft had before.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;

@@ -100,7 +100,9 @@ pub(crate) fn measured<'q>(
 /// An index of tools.
 pub(crate) fn indexed(tools: &[ToolSpec], meaning: Option<Meaning<'_>>) -> Index {
     let mut index = Index::default();
-    tools.iter().for_each(|spec| index.insert(&Card::of(spec), meaning));
+    for spec in tools {
+        index.insert(&Card::of(spec), meaning);
+    }
     index
 }
 

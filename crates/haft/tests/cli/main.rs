@@ -26,6 +26,7 @@ mod pipeline;
 mod policy;
 mod process;
 mod rules;
+mod script;
 mod secrets;
 mod session;
 mod shelf;
