@@ -14,6 +14,7 @@ pub mod dialect;
 pub mod error;
 pub mod form;
 pub mod grant;
+pub mod hook;
 pub mod host;
 pub mod manifest;
 pub mod memory;

@@ -13,6 +13,7 @@ pub mod events;
 pub mod files;
 mod forms;
 pub mod halt;
+pub mod hooked;
 pub mod http;
 mod hygiene;
 mod inbox;

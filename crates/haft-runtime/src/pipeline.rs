@@ -10,6 +10,7 @@ use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::halt::Halt;
+use crate::hooked::HookSettings;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::making::Making;
@@ -77,6 +78,8 @@ pub struct Settings {
     pub making: Arc<Making>,
     /// What agents go by.
     pub agent: Arc<AgentSettings>,
+    /// The user's own programs that are asked about calls.
+    pub hooks: Arc<HookSettings>,
 }
 
 impl Settings {
@@ -111,6 +114,7 @@ impl Settings {
             secrets: Arc::default(),
             making: Arc::default(),
             agent: Arc::default(),
+            hooks: Arc::default(),
         }
     }
 
@@ -346,7 +350,8 @@ impl Haft {
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let mut outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
+        let outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
+        let mut outcome = self.heed_after(&opened, outcome, halt).await;
         outcome.duration_ms = millis(begun);
         let warning = self.note_executed(opened.admitted(), &outcome).await;
         outcome.warnings.extend(warning);
