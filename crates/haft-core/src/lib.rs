@@ -15,6 +15,7 @@ pub mod error;
 pub mod finding;
 pub mod form;
 pub mod grant;
+pub mod hook;
 pub mod host;
 pub mod manifest;
 pub mod memory;

@@ -14,6 +14,7 @@ pub mod files;
 mod finding;
 mod forms;
 pub mod halt;
+pub mod hooked;
 pub mod http;
 mod hygiene;
 mod inbox;

@@ -16,6 +16,7 @@ mod confinement;
 mod doors;
 mod error;
 mod file;
+mod hooks;
 mod layers;
 mod media;
 mod memory;
@@ -47,6 +48,7 @@ pub use confinement::{Confinement, Hosts, Limits, Net, Permissions, Require, Wri
 pub use doors::{Doors, Gateway, Mcp, OnDisconnect, Tools, Waiting};
 pub use error::ConfigError;
 pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narrowing, Preset, Rules, Undo};
+pub use hooks::HookSaid;
 pub use layers::{Layers, Trust, load, load_without_project, servers_named};
 pub use media::{Command as ListenCommand, Listener, Media, Model};
 pub use memory::{Meaning, MeaningWord, Memory};

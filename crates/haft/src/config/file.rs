@@ -5,6 +5,7 @@ use super::browser::Browser;
 use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
+use super::hooks::HookSaid;
 use super::media::Media;
 use super::memory::Memory;
 use super::placed::{Placed, Text};
@@ -156,6 +157,13 @@ pub struct Hooks {
     /// Tools that nobody has an opinion about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<Text>,
+    /// Programs and addresses that are asked before a call is decided. They can only tighten. Not for projects that
+    /// nobody trusts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<HookSaid>,
+    /// Programs and addresses that are told what came of a call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<HookSaid>,
 }
 
 /// How much an agent may do by itself.

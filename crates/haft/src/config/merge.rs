@@ -142,7 +142,8 @@ impl Config {
         }
         approval.grant_uses.iter_mut().for_each(|uses| visit(&mut uses.spot));
         let Approval { auto_approve, remove, deny: refused, .. } = approval;
-        let Hooks { confirm, log, silent } = hooks;
+        let Hooks { confirm, log, silent, before, after } = hooks;
+        before.iter_mut().chain(after).for_each(|hook| hook.each_spot(visit));
         let Files { read, write } = files;
         for list in [deny, remove, refused, confirm, log, silent, read, write].into_iter().chain(auto_approve) {
             each_in(list, visit);
@@ -164,6 +165,8 @@ impl Hooks {
         join(&mut self.confirm, layer.confirm);
         join(&mut self.log, layer.log);
         join(&mut self.silent, layer.silent);
+        join(&mut self.before, layer.before);
+        join(&mut self.after, layer.after);
     }
 }
 

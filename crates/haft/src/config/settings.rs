@@ -17,6 +17,7 @@ use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
+use haft_runtime::hooked::HookSettings;
 use haft_runtime::making::Making;
 use haft_runtime::media::MediaSettings;
 use haft_runtime::memory::MemorySettings;
@@ -63,6 +64,8 @@ pub struct Settings {
     pub making: Making,
     /// Where secrets come from.
     pub secrets: BTreeMap<String, SecretSource>,
+    /// Programs and addresses that are asked about calls.
+    pub hooks: HookSettings,
 }
 
 /// Directories that may be used besides the project.
@@ -82,7 +85,7 @@ pub(super) fn build(
     commands: Commands,
     names: &mut Names<'_>,
 ) -> Result<Settings, ConfigError> {
-    let web = merged.web.wanted(names)?;
+    let (web, hooks) = (merged.web.wanted(names)?, merged.hooks.wanted(names)?);
     let warnings = &mut names.warnings;
     let nearest_said = |flag: &Option<String>, variable: &Option<String>| flag.clone().or_else(|| variable.clone());
     let caller = Caller {
@@ -112,6 +115,7 @@ pub(super) fn build(
         memory: merged.memory.wanted()?,
         making: security::making(&stack.user.security, &lowered(layers, stack))?,
         secrets: security::secrets(&merged.secrets)?,
+        hooks,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
 }

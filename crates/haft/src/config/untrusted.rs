@@ -27,7 +27,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         deny,
         agents,
         providers,
-        hooks: Hooks { confirm, log, silent },
+        hooks: Hooks { confirm, log, silent, before, after },
         autonomy,
         floor,
         approval,
@@ -58,6 +58,9 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     let mut note = |key: &'static str, is_said: bool| ignored.extend(is_said.then_some(key));
     note("hooks.log", !log.is_empty());
     note("hooks.silent", !silent.is_empty());
+    // They are programs that would be started.
+    note("hooks.before", !before.is_empty());
+    note("hooks.after", !after.is_empty());
     note("autonomy", stricter_autonomy != autonomy);
     note("rules.*.allow", rules.iter().any(|rule| rule.allow.is_some()));
     note("commands", !commands.is_empty());

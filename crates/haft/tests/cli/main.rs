@@ -12,6 +12,7 @@ mod contracts;
 mod crash;
 mod differential;
 mod files;
+mod hooks;
 mod hostile;
 mod import;
 mod lint;
