@@ -474,6 +474,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         browser,
         media,
         memory,
+        agent,
         making,
         secrets,
         ..
@@ -499,6 +500,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.browser = browser;
     settings.media = media;
     settings.memory = memory;
+    settings.agent = Arc::new(agent);
     settings.folders = ground.paths.tool_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));

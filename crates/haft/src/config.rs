@@ -20,6 +20,7 @@ mod layers;
 mod media;
 mod memory;
 mod merge;
+mod models;
 mod names;
 mod paths;
 mod placed;
@@ -50,6 +51,7 @@ pub use file::{Approval, Autonomy, Config, Files, FloorRule, Hooks, Level, Narro
 pub use layers::{Layers, Trust, load, load_without_project, servers_named};
 pub use media::{Command as ListenCommand, Listener, Media, Model};
 pub use memory::{Meaning, MeaningWord, Memory};
+pub use models::{Agent, Effort, Known, Models, ProviderSaid, Wire, Words};
 pub use paths::Paths;
 pub use placed::{Placed, Spot, Text};
 pub use read::parse;

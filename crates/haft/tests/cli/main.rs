@@ -20,6 +20,7 @@ mod made_tools;
 mod many;
 mod media;
 mod memory;
+mod models;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod pipeline;
