@@ -479,6 +479,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         browser,
         media,
         memory,
+        agent,
         making,
         secrets,
         hooks,
@@ -505,6 +506,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.browser = browser;
     settings.media = media;
     settings.memory = memory;
+    settings.agent = Arc::new(agent);
     settings.folders = ground.paths.tool_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));

@@ -6,6 +6,7 @@ mod author;
 mod doors;
 mod import;
 mod memory;
+mod models;
 mod secret;
 mod shelf;
 mod store;
@@ -18,6 +19,7 @@ pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
+pub use models::{ModelsAction, ModelsArgs};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
@@ -133,6 +135,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Keep what agents know, and find it again.
     Memory(MemoryArgs),
+    /// List the models that agents can ask, or try one.
+    Models(ModelsArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
     /// Keep what is to be done: by somebody, at a time, again and again, or when a page changes.

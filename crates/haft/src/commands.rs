@@ -13,6 +13,7 @@ mod lint;
 mod log;
 mod mcp;
 mod memory;
+mod models;
 mod new;
 mod pipeline;
 mod policy;
@@ -76,6 +77,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::New(args) => new::run(common, &args),
         Command::Import(args) => import::run(&App::open(common)?, args.from),
         Command::Memory(args) => memory::run(&App::open(common)?, args.action),
+        Command::Models(args) => models::run(&App::open(common)?, args.action),
         Command::Secret(args) => secret::run(common, args.action),
         Command::Task(args) => task::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, &args),

@@ -8,6 +8,7 @@ use super::doors::{Gateway, Mcp, Tools};
 use super::hooks::HookSaid;
 use super::media::Media;
 use super::memory::Memory;
+use super::models::{Agent, Models};
 use super::placed::{Placed, Text};
 use super::security::{SecretSaid, Security};
 use super::shell::Shell;
@@ -101,6 +102,12 @@ pub struct Config {
     /// What agents know, and how it is found.
     #[serde(skip_serializing_if = "is_default")]
     pub memory: Memory,
+    /// Which models are asked, and where.
+    #[serde(skip_serializing_if = "is_default")]
+    pub models: Models,
+    /// How far an agent may go with one thing that it is told, and what it is told besides.
+    #[serde(skip_serializing_if = "is_default")]
+    pub agent: Agent,
     /// What agents may make.
     #[serde(skip_serializing_if = "is_default")]
     pub security: Security,

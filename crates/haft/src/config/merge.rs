@@ -49,6 +49,8 @@ impl Config {
             browser,
             media,
             memory,
+            models,
+            agent,
             security,
             secrets,
             dialect,
@@ -86,6 +88,8 @@ impl Config {
         self.browser.add(browser);
         self.media.add(media);
         self.memory.add(memory);
+        self.models.add(models);
+        self.agent.add(agent);
         self.security.add(security);
         // The farther entry stays, as with profiles.
         for (name, entry) in secrets {
@@ -106,6 +110,8 @@ impl Config {
         self.browser.each_spot(visit);
         self.media.each_spot(visit);
         self.memory.each_spot(visit);
+        self.models.each_spot(visit);
+        self.agent.each_spot(visit);
         self.security.each_spot(visit);
         each_entry(&mut self.secrets, visit, |said, visit| {
             said.command.iter_mut().for_each(|words| each_in(words, visit));

@@ -6,6 +6,7 @@ use super::doors::{self, Doors};
 use super::error::ConfigError;
 use super::file::{Config, Kept, Undo};
 use super::layers::{Layers, Stack};
+use super::models;
 use super::names::Names;
 use super::paths::Paths;
 use super::placed::{Spot, Text};
@@ -15,6 +16,7 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
+use haft_runtime::agent::AgentSettings;
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
 use haft_runtime::hooked::HookSettings;
@@ -60,6 +62,8 @@ pub struct Settings {
     pub media: MediaSettings,
     /// What memory goes by.
     pub memory: MemorySettings,
+    /// What agents go by.
+    pub agent: AgentSettings,
     /// What agents may make.
     pub making: Making,
     /// Where secrets come from.
@@ -113,6 +117,7 @@ pub(super) fn build(
         web,
         media: merged.media.wanted()?,
         memory: merged.memory.wanted()?,
+        agent: models::wanted(&merged.models, &merged.agent)?,
         making: security::making(&stack.user.security, &lowered(layers, stack))?,
         secrets: security::secrets(&merged.secrets)?,
         hooks,

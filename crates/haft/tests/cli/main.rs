@@ -21,6 +21,7 @@ mod made_tools;
 mod many;
 mod media;
 mod memory;
+mod models;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod pipeline;
