@@ -28,6 +28,7 @@ mod pipeline;
 mod policy;
 mod process;
 mod rules;
+mod run;
 mod script;
 mod secrets;
 mod session;
