@@ -239,3 +239,23 @@ async fn stopping_a_parent_stops_its_children() {
     assert!(ended.duration_ms < 8000, "{}", ended.duration_ms);
     assert!(!stage.haft.agents().any_running(&SessionId::new("talk").unwrap()));
 }
+
+#[tokio::test]
+async fn a_step_that_is_a_prompt_is_done_by_an_agent_within_the_runs_money() {
+    let stage = Stage::answers(|asked| match () {
+        () if asked.says("Name the colour of blue") => Reply::say("azure"),
+        () => Reply::say("second"),
+    });
+    let plan = json!({"budget": {"usd": 0.01}, "steps": [
+        {"id": "name", "prompt": "Name the colour of blue"},
+        {"id": "note", "tool": "file.write", "args": {"path": "colour.txt", "content": "{{name.output}}"}},
+        {"id": "last", "prompt": "Say second after {{note.output}}"}]});
+    let call = haft_core::Call::new(haft_runtime::new_call_id(), "pipeline.run", plan);
+    let outcome = stage.haft.call(call, &Yes, &Halt::new()).await;
+    assert!(outcome.success, "{outcome:?}");
+    let text = stage.read("colour.txt").unwrap();
+    assert!(text.contains("azure"), "{text}");
+    let asked = stage.stub.asked();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|asked| !asked.tools().contains(&"shell_exec".to_owned())), "a shell that nobody asked for");
+}
