@@ -257,5 +257,8 @@ async fn a_step_that_is_a_prompt_is_done_by_an_agent_within_the_runs_money() {
     assert!(text.contains("azure"), "{text}");
     let asked = stage.stub.asked();
     assert_eq!(asked.len(), 2);
-    assert!(asked.iter().all(|asked| !asked.tools().contains(&"shell_exec".to_owned())), "a shell that nobody asked for");
+    assert!(
+        asked.iter().all(|asked| !asked.tools().contains(&"shell_exec".to_owned())),
+        "a shell that nobody asked for"
+    );
 }

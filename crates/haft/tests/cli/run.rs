@@ -89,7 +89,10 @@ fn a_conversation_is_gone_on_with() {
     assert!(stub.asked()[1].says("my colour is blue"));
     let told = env.run(&["run", "--resume", "--json", "and now?"]);
     let session = lines(&told)[0]["session"].as_str().unwrap().to_owned();
-    assert!(env.run(&["session", "list"]).stdout.contains(&session));
+    let listed = env.run(&["session", "list"]).stdout;
+    assert!(listed.contains(&session) && listed.contains("my colour is blue"), "{listed}");
+    let shown = env.run(&["session", "show", &session]).stdout;
+    assert!(shown.contains("> which colour?") && shown.contains("You said blue."), "{shown}");
     assert!(stub.asked()[2].says("You said blue."));
     let ran = env.run(&["run", "--resume=nobody", "x"]);
     assert!(ran.code != 0 && ran.stderr.contains("there is no conversation `nobody`"), "{}", ran.stderr);
@@ -100,7 +103,8 @@ fn a_conversation_is_gone_on_with() {
 fn what_is_piped_in_is_told_as_well() {
     let stub = Stub::start(vec![Reply::say("I see it.")]);
     let env = scene(&stub);
-    let mut child = env.command(&["run", "what is wrong?"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        env.command(&["run", "what is wrong?"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"error: it broke\n").unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -35,7 +35,8 @@ fn what_happens_is_told_as_it_happens_and_what_is_asked_is_in_the_inbox() {
         let waiting = gateway.get("/v1/approvals").json();
         waiting["approvals"][0]["id"].as_str().map(str::to_owned)
     });
-    let decided = gateway.rpc(json!({"id": 2, "method": "approvals.resolve", "params": {"id": id, "decision": "once"}}));
+    let decided =
+        gateway.rpc(json!({"id": 2, "method": "approvals.resolve", "params": {"id": id, "decision": "once"}}));
     assert_eq!(decided["result"]["success"], true, "{decided:#}");
     let (events, answer) = socket.answered(1);
     assert_eq!(answer["result"]["text"], "It is written.", "{answer:#}");
@@ -45,7 +46,11 @@ fn what_happens_is_told_as_it_happens_and_what_is_asked_is_in_the_inbox() {
         assert!(all.iter().any(|one| one == name), "{name} in {all:?}");
     }
     assert!(events.iter().all(|event| event["id"] == 1));
-    let words: String = events.iter().filter(|event| event["event"] == "content").filter_map(|event| event["data"]["text"].as_str()).collect();
+    let words: String = events
+        .iter()
+        .filter(|event| event["event"] == "content")
+        .filter_map(|event| event["data"]["text"].as_str())
+        .collect();
     assert_eq!(words, "I write.It is written.");
     assert_eq!(stub.faults(), Vec::<String>::new());
 }
@@ -54,7 +59,8 @@ fn what_happens_is_told_as_it_happens_and_what_is_asked_is_in_the_inbox() {
 fn one_session_is_one_conversation_and_others_do_not_wait() {
     let stub = Stub::with(|asked| {
         let slow = if asked.says("slowly") { 40 } else { 0 };
-        Reply::say(format!("{} heard", asked.body["input"].as_array().map_or(0, Vec::len))).slow(Duration::from_millis(slow))
+        Reply::say(format!("{} heard", asked.body["input"].as_array().map_or(0, Vec::len)))
+            .slow(Duration::from_millis(slow))
     });
     let env = scene(&stub);
     let gateway = env.serve();
@@ -77,7 +83,11 @@ fn one_session_is_one_conversation_and_others_do_not_wait() {
 #[test]
 fn it_is_cancelled_and_can_go_on() {
     let stub = Stub::with(|asked| {
-        if asked.says("once more") { Reply::say("Here I am.") } else { Reply::say("word ".repeat(400)).slow(Duration::from_millis(50)) }
+        if asked.says("once more") {
+            Reply::say("Here I am.")
+        } else {
+            Reply::say("word ".repeat(400)).slow(Duration::from_millis(50))
+        }
     });
     let env = scene(&stub);
     let gateway = env.serve();
@@ -88,7 +98,8 @@ fn it_is_cancelled_and_can_go_on() {
     assert_eq!(cancelled["result"]["conversation"], true, "{cancelled}");
     let (_, answer) = socket.answered(1);
     assert_eq!(answer["result"]["ended"]["end"], "cancelled", "{answer:#}");
-    let again = gateway.rpc(json!({"id": 3, "method": "agent.send", "params": {"session": "mine", "message": "once more"}}));
+    let again =
+        gateway.rpc(json!({"id": 3, "method": "agent.send", "params": {"session": "mine", "message": "once more"}}));
     assert_eq!(again["result"]["text"], "Here I am.", "{again:#}");
     assert_eq!(stub.faults(), Vec::<String>::new());
 }
