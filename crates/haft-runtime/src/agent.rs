@@ -16,6 +16,7 @@
 pub mod chat;
 pub mod model;
 pub mod purse;
+pub mod roles;
 pub mod settings;
 pub mod told;
 
