@@ -11,6 +11,7 @@
 //! Nothing here speaks to anybody: the loop is a state machine, a model's wire format is a pair of functions between bytes and
 //! words, and a history is a value that can be checked. What does the speaking is the driver in `haft-runtime`.
 
+pub mod compact;
 pub mod gather;
 pub mod pairs;
 pub mod sse;

@@ -132,6 +132,18 @@ impl Caller {
     pub fn is_main_agent(&self) -> bool {
         self.agent.as_ref().is_some_and(|name| !name.contains('/'))
     }
+
+    /// The agent's name and those of its parents, the outermost first: what holds for a parent holds for its children.
+    pub fn lineage(&self) -> impl Iterator<Item = &str> {
+        let name = self.agent.as_deref().unwrap_or_default();
+        let ends = name.match_indices('/').map(|(at, _)| at).chain((!name.is_empty()).then_some(name.len()));
+        ends.map(|end| &name[..end])
+    }
+
+    /// How many parents it has.
+    pub fn depth(&self) -> usize {
+        self.agent.as_ref().map_or(0, |name| name.matches('/').count())
+    }
 }
 
 /// One request to run a tool. It can be stored and taken up again by another process.

@@ -12,6 +12,7 @@ pub mod call;
 pub mod change;
 pub mod dialect;
 pub mod error;
+pub mod form;
 pub mod grant;
 pub mod host;
 pub mod manifest;

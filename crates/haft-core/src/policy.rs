@@ -153,15 +153,17 @@ pub struct NotThere {
 impl Policy {
     /// Whether the tool exists for the caller: it must pass every gate that applies.
     pub fn admits(&self, tool: &ToolName, caller: &Caller) -> Result<(), NotThere> {
-        let agent = caller.agent.as_ref().and_then(|name| self.agents.get(name));
+        // A child has at the most what its parent has: its own rules narrow, whatever they say of the profile.
+        let agent = caller.lineage().next().and_then(|name| self.agents.get(name));
+        let below = caller.lineage().skip(1).filter_map(|name| self.agents.get(name));
         let provider = caller.provider.as_ref().and_then(|name| self.providers.get(name));
-        let own = || agent.into_iter().chain(provider).flatten();
+        let own = agent.into_iter().chain(provider).chain(below).flatten();
         // Whoever names itself can take more rules upon itself, and shed none.
         let counts =
             |rules: Option<&Vec<Override>>| rules.is_some_and(|all| all.iter().any(|one| one.replaces_profile));
         let replaced = counts(agent.filter(|_| !caller.claimed)) || counts(provider);
         let profile = self.profile.iter().filter(|_| !replaced);
-        for gate in profile.chain(&self.gates).chain(own().map(|one| &one.gate)) {
+        for gate in profile.chain(&self.gates).chain(own.map(|one| &one.gate)) {
             gate.rules.verdict(tool).map_err(|reason| NotThere { by: gate.by.clone(), reason })?;
         }
         Ok(())
@@ -230,6 +232,28 @@ mod tests {
             policy.agents.insert("a".into(), vec![Override { gate, replaces_profile }]);
             assert_eq!(admits(&policy), expected);
         }
+    }
+
+    #[test]
+    fn a_child_has_at_the_most_what_its_parent_has() {
+        let (full, minimal) = (shipped_profile("full").unwrap(), shipped_profile("minimal").unwrap());
+        let mut policy = policy("coding");
+        let rule = |by: &str, rules: &Rules, replaces_profile| {
+            vec![Override { gate: Gate { by: by.to_owned(), rules: rules.clone() }, replaces_profile }]
+        };
+        policy.agents.insert("narrow".to_owned(), rule("narrow", &minimal, false));
+        policy.agents.insert("narrow/wide".to_owned(), rule("narrow/wide", &full, true));
+        policy.agents.insert("wide".to_owned(), rule("wide", &full, true));
+        policy.agents.insert("wide/narrow".to_owned(), rule("wide/narrow", &minimal, false));
+        let admits = |agent: &str, tool: &str| {
+            let caller = Caller { agent: Some(agent.to_owned()), ..Caller::default() };
+            policy.admits(&ToolName::new(tool).unwrap(), &caller).is_ok()
+        };
+        assert!(!admits("narrow", "file.read") && !admits("narrow/other", "file.read"));
+        assert!(!admits("narrow/wide", "file.read"), "what its own rules say does not lift its parent's");
+        assert!(admits("wide", "shell.exec") && admits("wide/other", "shell.exec"), "what its parent has");
+        assert!(!admits("wide/narrow", "shell.exec") && !admits("wide/narrow/deep", "shell.exec"));
+        assert!(!admits("other/wide", "shell.exec"), "only the outermost name can stand in for the profile");
     }
 
     #[test]

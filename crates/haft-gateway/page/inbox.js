@@ -2,6 +2,7 @@
  * The inbox: what waits for a person, oldest first, so that what comes does not move what is there.
  */
 import { ApprovalPane } from './approval.js';
+import { FormPane, isForm } from './asked.js';
 import { blank, chip, fill, h } from './dom.js';
 import { Browser } from './list.js';
 import { ago, bare, plural } from './text.js';
@@ -99,7 +100,7 @@ export class Inbox extends Browser {
     const how = {
       api, notices, full: true, links: () => this.app.links, decided: (...told) => this.#decided(...told), next: () => this.#next(),
     };
-    const pane = this.#panes.get(id) ?? new ApprovalPane(id, how);
+    const pane = this.#panes.get(id) ?? (isForm(id) ? new FormPane(id, how) : new ApprovalPane(id, how));
     this.#panes.set(id, pane);
     if (!pane.isDecided) pane.load();
     return pane.root;

@@ -87,6 +87,7 @@ pub async fn serve(
     let gateway = Gateway::new(haft, options);
     let tasks = &gateway.work.tasks;
     tasks.spawn(hub::pump(Shared::clone(&gateway), gateway.haft.events().listen()));
+    tasks.spawn(Shared::clone(&gateway).tend_agents());
     tasks.spawn(tail::follow(Shared::clone(&gateway)));
     let router = routes::router(&gateway);
     tokio::pin!(end);

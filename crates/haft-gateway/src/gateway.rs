@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use crate::agent::Conversations;
 use crate::failures::Failures;
 use crate::guard::Access;
 use crate::hub::Hub;
@@ -35,6 +36,8 @@ pub(crate) struct Work {
     pub(crate) active: Mutex<HashMap<CallId, SessionId>>,
     /// The calls among them that wait for a person, and whose they are.
     pub(crate) waiting: Waiting,
+    /// The conversations with models, by session.
+    pub(crate) conversations: Conversations,
     /// Everything that runs, beyond the request that started it.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway closes: nothing new begins.
@@ -54,6 +57,7 @@ impl Gateway {
         let work = Work {
             active: Mutex::default(),
             waiting: Waiting::default(),
+            conversations: Conversations::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             halt: Halt::new(),

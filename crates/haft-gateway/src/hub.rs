@@ -234,7 +234,7 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
         Event::Step { session, run, step, state } => {
             ("step", json!({ "session": session, "run": run, "step": step, "state": state }))
         }
-        Event::Agent { session, told } => ("agent", json!({ "session": session, "agent": told })),
+        Event::Agent { session, told } => ("agent", json!({ "session": session, "told": told })),
         Event::CallEnd { session, outcome } => ("tool_end", json!({ "outcome": outcome, "session": session })),
     }
 }

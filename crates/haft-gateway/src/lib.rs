@@ -5,6 +5,7 @@
 //! time; the bounds are constants beside the code that keeps them.
 
 mod accept;
+mod agent;
 mod body;
 mod failures;
 mod gateway;

@@ -20,8 +20,8 @@ macro_rules! assets {
     };
 }
 
-static ASSETS: [Asset; 34] = assets! {
-    "activity.js" "api.js" "approval.js" "call.js" "command.js" "decide.js" "diff.js" "dom.js" "editor.js" "events.js"
+static ASSETS: [Asset; 35] = assets! {
+    "activity.js" "api.js" "approval.js" "asked.js" "call.js" "command.js" "decide.js" "diff.js" "dom.js" "editor.js" "events.js"
     "form.js" "graph.js" "icon.svg" "inbox.js" "index.html" "keys.js" "link.js" "list.js" "log.js" "main.js" "notice.js"
     "notify.js" "outcome.js" "question.js" "run.js" "save.js" "session.js" "settings.js" "single.js" "style.css"
     "text.js" "tools.js" "value.js" "work.js"

@@ -2,7 +2,7 @@
 
 mod methods;
 
-pub(crate) use methods::{Invoke, answer, invoked};
+pub(crate) use methods::{Invoke, answer, given, invoked};
 
 use crate::body;
 use crate::gateway::Shared;
@@ -64,7 +64,7 @@ pub(crate) struct Wanted {
 }
 
 /// Why it does not get it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fault {
     code: i32,
     message: String,
@@ -74,6 +74,11 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn new(code: i32, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
+    }
+
+    /// As the data of an event.
+    pub(crate) fn worded(&self) -> Value {
+        json!({ "code": self.code, "message": self.message })
     }
 
     pub(crate) fn with(mut self, data: Value) -> Self {

@@ -14,12 +14,18 @@ use std::time::Duration;
 pub(crate) const PATIENCE_MAX: Duration = Duration::from_hours(1);
 
 /// Nobody is asked at this door itself: whoever looks into the inbox decides.
-struct Inbox<'w> {
+pub(crate) struct Inbox<'w> {
     patience: Duration,
     waiting: &'w Waiting,
     session: SessionId,
     /// Taken when there is something to wait for; without one, the question is stored and not waited for.
     place: OnceLock<Option<Place>>,
+}
+
+impl<'w> Inbox<'w> {
+    pub(crate) fn new(patience: Duration, waiting: &'w Waiting, session: SessionId) -> Self {
+        Self { patience, waiting, session, place: OnceLock::new() }
+    }
 }
 
 impl Approver for Inbox<'_> {
@@ -93,7 +99,7 @@ impl Gateway {
             return self.haft.dry_run(call, halt).await;
         }
         let (patience, session) = (manner.patience.min(PATIENCE_MAX), call.session.clone());
-        let inbox = Inbox { patience, waiting: &self.work.waiting, session, place: OnceLock::new() };
+        let inbox = Inbox::new(patience, &self.work.waiting, session);
         self.haft.call(call, &inbox, halt).await
     }
 

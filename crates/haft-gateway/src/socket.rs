@@ -3,8 +3,9 @@
 //! One task a socket reads, watches and writes, so nothing queues up: while the client does not read, nothing more is
 //! taken from it, events that it is too slow for are counted and told, and after a while it is given up.
 
+use crate::agent::{self, Send};
 use crate::gateway::{Gateway, Shared};
-use crate::guard::Visitor;
+use crate::guard::{Holder, Visitor};
 use crate::hub;
 use crate::meters::Counted;
 use crate::problem::Problem;
@@ -16,8 +17,9 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use haft_core::{Call, CallId, Outcome, SessionId};
 use haft_runtime::Event;
+use haft_runtime::agent::Told;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
@@ -61,6 +63,7 @@ struct Done {
 enum Answered {
     Plainly(Result<Value, Fault>),
     Call(Box<Outcome>),
+    Talk(SessionId, Result<Value, Fault>),
 }
 
 /// A call that is under way for this socket.
@@ -78,6 +81,8 @@ struct Conversation {
     open: HashMap<CallId, Open>,
     /// The session's latest call with effects has begun once this says so: calls of a session run in their order.
     latest: HashMap<SessionId, oneshot::Receiver<()>>,
+    /// Who waits for the end of what is said in a session, the one whose turn it is first.
+    said: HashMap<SessionId, VecDeque<(Form, Value)>>,
     /// How the client spoke last.
     form: Form,
 }
@@ -92,6 +97,7 @@ async fn talk(gateway: Shared, visitor: Visitor, mut socket: WebSocket) {
         work: JoinSet::new(),
         open: HashMap::new(),
         latest: HashMap::new(),
+        said: HashMap::new(),
         form: Form::Flynn,
     };
     let (mut heard, mut ping) = (Instant::now(), tokio::time::interval(PING));
@@ -151,12 +157,37 @@ impl Conversation {
         if method == "tools.invoke" {
             return self.invoke(form, id, params).into_iter().collect();
         }
+        if method == "agent.send" && self.visitor.holder != Holder::Agent {
+            return self.send(form, id, params).into_iter().collect();
+        }
         let (gateway, visitor) = (Shared::clone(&self.gateway), self.visitor);
         self.work.spawn(async move {
             let result = rpc::answer(&gateway, visitor, &method, params).await;
             Done { form, id, result: Answered::Plainly(result) }
         });
         Vec::new()
+    }
+
+    /// Says something in a session. What comes of it is told as it happens.
+    fn send(&mut self, form: Form, id: Option<Value>, params: Value) -> Option<Value> {
+        let read = || {
+            let send: Send = rpc::given(params)?;
+            let session = Gateway::spoken_in(self.visitor, send.session.as_deref())?;
+            Ok((send, session))
+        };
+        let (send, session) = match read() {
+            Ok(read) => read,
+            Err(fault) => return id.map(|id| form.answer(&id, Err(fault))),
+        };
+        if let Some(id) = &id {
+            self.said.entry(session.clone()).or_default().push_back((form, id.clone()));
+        }
+        let (gateway, visitor) = (Shared::clone(&self.gateway), self.visitor);
+        self.work.spawn(async move {
+            let result = gateway.send(visitor, session.clone(), send).await;
+            Done { form, id, result: Answered::Talk(session, result) }
+        });
+        None
     }
 
     fn invoke(&mut self, form: Form, id: Option<Value>, params: Value) -> Option<Value> {
@@ -213,8 +244,9 @@ impl Conversation {
             | Event::Progress { call_id, .. }
             | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
+            Event::Agent { session, told } => return self.told(session, told),
             // Steps are calls of their own, and are told as such.
-            Event::Step { .. } | Event::Agent { .. } => return Vec::new(),
+            Event::Step { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return Vec::new() };
         drop(open.gate.take());
@@ -226,11 +258,33 @@ impl Conversation {
         vec![open.form.event(&open.id, name, &data)]
     }
 
+    /// What happens in a conversation that this socket waits for.
+    fn told(&self, session: &SessionId, told: &Told) -> Vec<Value> {
+        let Some((form, id)) = self.said.get(session).and_then(VecDeque::front) else { return Vec::new() };
+        let (name, data) = agent::worded(told);
+        vec![form.event(id, &name, &data)]
+    }
+
     /// The answer to a request, and for a call the events of its end.
     fn done(&mut self, done: Done) -> Vec<Value> {
         let Done { form, id, result } = done;
         let outcome = match result {
             Answered::Plainly(result) => return id.map(|id| form.answer(&id, result)).into_iter().collect(),
+            Answered::Talk(session, result) => {
+                if let Some(waiting) = self.said.get_mut(&session) {
+                    waiting.retain(|(_, waits)| Some(waits) != id.as_ref());
+                    if waiting.is_empty() {
+                        self.said.remove(&session);
+                    }
+                }
+                let id = id.into_iter();
+                return id
+                    .flat_map(|id| {
+                        let failed = result.as_ref().err().map(|fault| form.event(&id, "error", &fault.worded()));
+                        failed.into_iter().chain([form.answer(&id, result.clone())]).collect::<Vec<_>>()
+                    })
+                    .collect();
+            }
             Answered::Call(outcome) => outcome,
         };
         self.open.remove(&outcome.call_id);

@@ -82,7 +82,8 @@ async fn tell_missing(gateway: &Shared) {
 async fn tell(gateway: &Shared, record: &Record) {
     let body = &record.body;
     let Some(call) = body["call"].as_str().and_then(CallId::parse) else { return };
-    if body["kind"] == "approval" && (body["said"] == "approved" || body["said"] == "rejected") {
+    let over = ["approved", "rejected", "answered"].iter().any(|said| body["said"] == *said);
+    if body["kind"] == "approval" && over {
         gateway.hub.hand_over(&call);
     }
     if body["kind"] == "approval" && body["said"] == "allowed" {

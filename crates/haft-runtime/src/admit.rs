@@ -407,6 +407,7 @@ impl Haft {
             secrets: Arc::clone(&self.settings.secrets),
             interpreters: Arc::clone(&self.interpreters),
             making: Arc::clone(&self.settings.making),
+            agents: Arc::clone(&self.agents),
         }
     }
 

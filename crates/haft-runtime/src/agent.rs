@@ -13,14 +13,31 @@
 //! A [`Chat`] is one conversation: it belongs to a session of the store, where every message is a row that is written before
 //! anybody is told of it. What it does is decided by the state machine; this module only does it.
 
+pub mod active;
+pub mod agents;
 pub mod chat;
+mod child;
+mod drive;
+pub mod facts;
 pub mod model;
+pub mod models;
+mod offer;
+pub mod providers;
 pub mod purse;
+pub mod remote;
+mod result;
 pub mod settings;
+mod shorten;
+pub(crate) mod spawn;
 pub mod told;
+pub(crate) mod tree;
 
-pub use chat::{Chat, Door, Who};
-pub use model::{Facts, Model, ModelRef, Prompt};
+pub use active::Active;
+pub use agents::{Agents, tend};
+pub use chat::{Chat, Child, Door, Who};
+pub use model::{Counted, Facts, Model, ModelRef, Prompt};
+pub use models::Models;
 pub use purse::{Purse, Reserved};
 pub use settings::{AgentSettings, Role};
+pub use spawn::worded;
 pub use told::{Ended, Told, Watch};

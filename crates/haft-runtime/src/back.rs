@@ -1,6 +1,7 @@
 //! Asking back: a tool that runs may need a person's words or a model's. It never reaches them itself: its wish goes
 //! to the path of the call, which shows it to the approver of that call, counts it and records it.
 
+use crate::agent::spawn::{Order, Report};
 use crate::approver::{Approver, Question, Said};
 use crate::halt::Halt;
 use crate::journal::Opened;
@@ -58,6 +59,7 @@ pub(crate) enum Wish {
     Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
     Call(Box<Call>, oneshot::Sender<Outcome>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
+    Spawn(Vec<Order>, oneshot::Sender<Result<Vec<Report>, CallError>>),
 }
 
 /// A run that a tool wishes to have begun or gone on with.
@@ -141,6 +143,15 @@ impl Back {
         worked.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Has children run, and waits for those that are waited for.
+    pub(crate) async fn spawn(&self, orders: Vec<Order>) -> Result<Vec<Report>, CallError> {
+        let (answer, reports) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Spawn(orders, answer)).await.map_err(|_| gone())?;
+        reports.await.unwrap_or_else(|_| Err(gone()))
+    }
+
     /// Makes another call, which goes the whole path: it is validated, decided, recorded and run as itself.
     pub async fn call(&self, call: Call) -> Result<Outcome, CallError> {
         let (answer, outcome) = oneshot::channel();
@@ -175,7 +186,7 @@ impl Haft {
     }
 
     async fn grant(&self, opened: &Opened, (approver, halt): (&dyn Approver, &Halt), wishes: &mut Wishes, wish: Wish) {
-        wishes.heard += usize::from(!matches!(wish, Wish::Call(..) | Wish::Work(..)));
+        wishes.heard += usize::from(!matches!(wish, Wish::Call(..) | Wish::Work(..) | Wish::Spawn(..)));
         let enough = wishes.heard > WISHES_MAX;
         match wish {
             Wish::Call(call, answer) => {
@@ -195,8 +206,13 @@ impl Haft {
                 let call = opened.admitted().checked().call();
                 let _ = answer.send(self.labour(*job, call, approver, halt).await);
             }
+            Wish::Spawn(orders, answer) => {
+                let call = opened.admitted().checked().call();
+                let _ = answer.send(self.spawn(orders, call, approver, halt).await);
+            }
             Wish::Form(form, answer) => {
-                let written = if enough { Written::Declined } else { approver.elicit(&form).await };
+                let written =
+                    if enough { Written::Declined } else { self.fill_in(opened, approver, halt, &form).await };
                 self.record_back(opened, "elicitation", &form.from, word(&written, enough));
                 // Whoever asked may be gone.
                 let _ = answer.send(written);

@@ -234,6 +234,7 @@ impl Haft {
             sources: question.sources.clone(),
             host: None,
             consent: None,
+            form: None,
         }
     }
 

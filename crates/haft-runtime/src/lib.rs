@@ -11,6 +11,7 @@ pub mod confined;
 mod dry;
 pub mod events;
 pub mod files;
+mod forms;
 pub mod halt;
 pub mod http;
 mod hygiene;

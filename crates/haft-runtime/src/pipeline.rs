@@ -4,7 +4,7 @@
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
 use crate::admit::Entered;
-use crate::agent::AgentSettings;
+use crate::agent::{Active, AgentSettings, Agents, Models};
 use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
@@ -131,7 +131,7 @@ pub struct Haft {
     pub(crate) terms: Arc<Terms>,
     pub(crate) trials: Trials,
     pub(crate) desk: Arc<Desk>,
-    lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+    pub(crate) lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
     /// How many calls each outermost call has made.
     pub(crate) trees: crate::back::Trees,
     /// The calls under way, to be cancelled by their ids.
@@ -146,6 +146,12 @@ pub struct Haft {
     pub(crate) memory: Arc<Memory>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) interpreters: Arc<Interpreters>,
+    /// The tools that conversations have found.
+    pub(crate) active: Arc<Active>,
+    /// The agents of this process.
+    pub(crate) agents: Arc<Agents>,
+    /// The models that can be asked.
+    pub(crate) models: Arc<Models>,
 }
 
 /// A call that ended before it ran.
@@ -215,6 +221,8 @@ impl Haft {
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
         let shelf = Shelf::new(settings.folders.clone(), workspace.root(), Arc::clone(&registry), store.clone());
         let shelf = Arc::new(shelf);
+        let models = Models::new(Arc::clone(&settings.agent), Arc::clone(&settings.secrets), settings.web.carrier);
+        let models = Arc::new(models);
         Self {
             registry,
             workspace,
@@ -236,6 +244,9 @@ impl Haft {
             memory,
             shelf,
             interpreters: Arc::default(),
+            active: Arc::default(),
+            agents: Arc::default(),
+            models,
         }
     }
 
@@ -257,6 +268,16 @@ impl Haft {
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The agents of this process.
+    pub fn agents(&self) -> &Arc<Agents> {
+        &self.agents
+    }
+
+    /// The models that can be asked.
+    pub fn models(&self) -> &Models {
+        &self.models
     }
 
     /// The bus of progress events.

@@ -105,6 +105,10 @@ impl Haft {
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
+        if id.starts_with(haft_store::FORM_PREFIX) {
+            return Err(CallError::invalid(format!("{id} asks for an answer, not for a yes"))
+                .hint(format!("`haft approvals answer {id}` gives one, `haft approvals reject {id}` declines")));
+        }
         if let Some((asked, host)) = self.belongs_elsewhere(id).await? {
             return self.consent(asked, by, &resolution, &host).await;
         }

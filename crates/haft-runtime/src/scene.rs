@@ -1,6 +1,7 @@
 //! What a running tool sees of the world: its arguments, the places it may use, and ways to be stopped
 //! and to report progress. Nothing else.
 
+use crate::agent::Agents;
 use crate::back::Back;
 use crate::browser::Browsers;
 use crate::confined::Terms;
@@ -89,6 +90,7 @@ pub(crate) struct Outfit {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) interpreters: Arc<Interpreters>,
     pub(crate) making: Arc<Making>,
+    pub(crate) agents: Arc<Agents>,
 }
 
 impl Scene {
@@ -301,6 +303,11 @@ impl Scene {
     /// What agents may make.
     pub(crate) fn making(&self) -> &Making {
         &self.outward.making
+    }
+
+    /// The agents of this process.
+    pub(crate) fn agents(&self) -> &Arc<Agents> {
+        &self.outward.agents
     }
 
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.

@@ -1,6 +1,8 @@
 //! The tools that haft ships. One file each; a tool is a declaration and a function.
 
+mod agent;
 pub mod api;
+mod ask;
 pub mod browser;
 pub mod calc;
 pub mod catalogue;
@@ -24,6 +26,7 @@ use std::sync::{Arc, LazyLock};
 static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     let mut tools = file::all();
     tools.extend(process::all());
+    tools.push(ask::tool());
     tools.push(calc::tool());
     tools.push(session::list());
     tools.push(session::delete());
@@ -38,6 +41,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(media::all());
     tools.extend(pipeline::all());
     tools.extend(memory::all());
+    tools.extend(agent::all());
     tools
 });
 

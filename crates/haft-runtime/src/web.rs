@@ -20,6 +20,7 @@ pub use credential::Credential;
 pub use guard::Response;
 pub use quota::Quota;
 pub use request::Request;
+pub(crate) use trouble::{cause, unreached};
 
 use crate::http::{self, Carrier, Client, Leads};
 use crate::tool::Aim;
@@ -140,7 +141,7 @@ impl Web {
     /// Who may be reached by this agent with this tool.
     pub fn rules(&self, caller: &Caller, tool: &ToolName) -> Rules {
         let mut networks = vec![self.settings.network.clone()];
-        networks.extend(caller.agent.as_ref().and_then(|agent| self.settings.agents.get(agent)).cloned());
+        networks.extend(caller.lineage().filter_map(|agent| self.settings.agents.get(agent)).cloned());
         let about = self.settings.tools.iter().filter(|(pattern, _)| pattern.matches(tool));
         networks.extend(about.map(|(_, network)| network.clone()));
         Rules { networks, private: self.settings.allow_private.clone() }

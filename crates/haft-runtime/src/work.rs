@@ -10,6 +10,7 @@
 //!
 //! Nothing of a run is kept in memory that cannot be read again: whoever dies is replaced by anybody.
 
+mod agents;
 pub(crate) mod begin;
 pub mod drawn;
 mod foreseen;

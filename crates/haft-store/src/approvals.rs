@@ -82,6 +82,9 @@ pub struct Approval {
     /// Who said yes on another machine. It runs where it was asked, or not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<String>,
+    /// What a person is to fill in, if they are not asked for a yes: who wants it, what they say, and its schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<Value>,
 }
 
 impl Approval {
@@ -92,7 +95,7 @@ impl Approval {
     }
 }
 
-const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources, host, consent";
+const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources, host, consent, CASE WHEN id LIKE 'form-%' THEN call END";
 /// How long the outcome of a decided call can be fetched: a week.
 const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 /// How much text of an outcome is kept.
@@ -119,10 +122,11 @@ fn read(row: &Row<'_>) -> DbResult<Approval> {
         sources: sources.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         host: row.get(14)?,
         consent: row.get(15)?,
+        form: row.get::<Option<String>>(16)?.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }
 
-fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
+pub(crate) fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
     let mut entry = Entry::new(Kind::Approval).with("call", id).with("said", said);
     if let Some(by) = by {
         entry = entry.with("by", by);
@@ -349,6 +353,6 @@ fn waiting(db: &Db<'_>, id: &str) -> DbResult<Option<Call>> {
     Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-fn decide(db: &Db<'_>, id: &str, state: ApprovalState, by: &str) -> DbResult<usize> {
+pub(crate) fn decide(db: &Db<'_>, id: &str, state: ApprovalState, by: &str) -> DbResult<usize> {
     db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, db.now_ms()?])
 }

@@ -173,6 +173,7 @@ impl Store {
         &self,
         (session, writer): (SessionId, String),
         from: usize,
+        title: String,
         messages: Vec<String>,
         standing: Standing,
     ) -> Result<bool, StoreError> {
@@ -180,7 +181,7 @@ impl Store {
             let now = now_ms();
             let (usage, active) = (json(&standing.usage), json(&standing.active));
             let sql = "UPDATE talks SET model = ?3, state = ?4, usage = ?5, cost_micros = ?6, turns = ?7, calls = ?8, active = ?9,
-                at_ms = ?10 WHERE session = ?1 AND writer = ?2";
+                at_ms = ?10, title = ?11 WHERE session = ?1 AND writer = ?2";
             let own = db.execute(
                 sql,
                 cells![
@@ -193,7 +194,8 @@ impl Store {
                     standing.turns,
                     standing.calls,
                     active,
-                    now
+                    now,
+                    title
                 ],
             )?;
             if own == 0 {

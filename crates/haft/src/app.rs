@@ -272,6 +272,11 @@ impl App {
         Self::on(common, &Ground::find(common)?, Life::Stays(threads))
     }
 
+    /// The same for an agent's conversation, with rules for this once.
+    pub fn open_to_run(common: &Common, rules: &OneOff, threads: Threads) -> Result<Self, Failure> {
+        Self::on(common, &Ground::find_with(common, rules)?, Life::Stays(threads))
+    }
+
     /// The same, with rules for this once.
     pub fn open_with(common: &Common, rules: &OneOff) -> Result<Self, Failure> {
         Self::on(common, &Ground::find_with(common, rules)?, Life::OneCall)

@@ -1,5 +1,6 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
+mod agent;
 mod api;
 mod author;
 mod doors;
@@ -12,6 +13,7 @@ mod task;
 mod tui;
 mod work;
 
+pub use agent::{EffortWord, RunArgs, RunFormat};
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
@@ -91,6 +93,8 @@ pub enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Have an agent do something: a model with all of haft's tools, each call decided as always.
+    Run(Box<RunArgs>),
     /// List the tools, or show one.
     Tools(ToolsArgs),
     /// Call a tool.
@@ -326,6 +330,14 @@ pub enum ApprovalsAction {
         /// What to tell the model.
         #[arg(long, short = 'm', default_value = "")]
         message: String,
+    },
+    /// Answer a question that an agent or a tool asks.
+    Answer {
+        /// Which.
+        id: String,
+        /// The answer as `FIELD=VALUE`, or as JSON. Without any it is asked for at the terminal.
+        #[arg(value_name = "FIELD=VALUE|JSON")]
+        answer: Vec<String>,
     },
     /// Allow a pattern beforehand.
     Grant {

@@ -18,6 +18,7 @@ mod pipeline;
 mod policy;
 mod recall;
 mod reference;
+mod run;
 mod secret;
 mod serve;
 mod session;
@@ -54,6 +55,7 @@ pub fn run(cli: Cli) -> ExitCode {
 fn dispatch(cli: Cli) -> Result<u8, Failure> {
     let common = &cli.common;
     match cli.command {
+        Command::Run(args) => run::run(common, &args),
         Command::Tools(args) => tools::run(&App::open(common)?, &args),
         Command::Call(args) => call::one(&App::open_with(common, &args.rules)?, &args),
         Command::Batch(args) => batch::run(&App::open_with(common, &args.rules)?, &args),

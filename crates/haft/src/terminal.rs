@@ -1,12 +1,14 @@
 //! The person at the terminal: shows what a call would really do, and takes the answer.
 
+mod form;
+
 use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, Row, paint, painted};
 use anstyle::Style;
 use haft_core::Hold;
 use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
 use haft_core::tool::Severity;
-use haft_runtime::{Approver, BoxFuture, Question, Said};
+use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 
@@ -54,6 +56,20 @@ impl Approver for Terminal {
             asked.await.ok().and_then(Result::ok).unwrap_or(Said::Nobody)
         })
     }
+
+    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
+        let form = form.clone();
+        Box::pin(async move {
+            let _mine = self.conversation.lock().await;
+            let asked = tokio::task::spawn_blocking(move || fill_in(&form));
+            asked.await.ok().and_then(Result::ok).unwrap_or(Written::Nobody)
+        })
+    }
+}
+
+/// Lets the person at the terminal fill in a form.
+pub(crate) fn fill_in(form: &Form) -> std::io::Result<Written> {
+    form::fill_in(&mut BufReader::new(File::open("/dev/tty")?), form)
 }
 
 /// Says which rules would have allowed a shell command that a person has just approved.

@@ -7,12 +7,25 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("haft-core", &[]),
     ("haft-escapes", &[]),
     ("haft-html", &[]),
+    ("haft-stub", &[]),
     ("haft-sandbox", &["haft-core"]),
     ("haft-store", &["haft-core"]),
-    ("haft-runtime", &["haft-core", "haft-html", "haft-sandbox", "haft-store"]),
+    ("haft-runtime", &["haft-core", "haft-html", "haft-sandbox", "haft-store", "haft-stub"]),
     ("haft-mcp", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime"]),
-    ("haft-gateway", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp"]),
-    ("haft", &["haft-core", "haft-escapes", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp", "haft-gateway"]),
+    ("haft-gateway", &["haft-core", "haft-sandbox", "haft-store", "haft-runtime", "haft-mcp", "haft-stub"]),
+    (
+        "haft",
+        &[
+            "haft-core",
+            "haft-escapes",
+            "haft-sandbox",
+            "haft-store",
+            "haft-runtime",
+            "haft-mcp",
+            "haft-gateway",
+            "haft-stub",
+        ],
+    ),
 ];
 
 /// The crates with a lint table of their own, because they may use unsafe code: the sandbox, and the suite

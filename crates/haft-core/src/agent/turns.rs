@@ -50,6 +50,8 @@ pub enum Event {
     Failed(Failure),
     /// There is no money left to ask it.
     NoFunds,
+    /// There is no time left.
+    Late,
     /// A call ended.
     Called {
         /// Which.
@@ -191,6 +193,16 @@ struct Turn {
     calls: Vec<Slot>,
 }
 
+impl Turn {
+    /// What was said, with the calls that count.
+    fn message(&self) -> Message {
+        let mut message = self.gather.message();
+        let known = |id: &str| self.calls.iter().any(|slot| slot.id == id);
+        message.blocks.retain(|block| !matches!(block, Block::Use { id, .. } if !known(id)));
+        message
+    }
+}
+
 #[derive(Debug)]
 struct Slot {
     id: String,
@@ -223,6 +235,16 @@ impl Turns {
         &self.history
     }
 
+    /// What is being said, as it would be told if it were cut off now: the model's words and whole calls, and the results that
+    /// are there. It follows [`Turns::history`], and is written down before a call is made, so that no call is forgotten.
+    pub fn draft(&self) -> Vec<Message> {
+        let Phase::Turn(turn) = &self.phase else { return Vec::new() };
+        let message = turn.message();
+        let results: Vec<Block> = turn.calls.iter().filter_map(|slot| slot.result.clone()).collect();
+        let both = [message, Message { role: Role::User, blocks: results }];
+        both.into_iter().filter(|message| !message.blocks.is_empty()).collect()
+    }
+
     /// What was used up.
     pub fn usage(&self) -> Usage {
         self.usage
@@ -241,6 +263,7 @@ impl Turns {
             Event::Spoken => self.spoken(now_ms),
             Event::Failed(failure) => self.failed(failure, now_ms),
             Event::NoFunds => self.stop(End::Funds),
+            Event::Late => self.stop(End::Time),
             Event::Called { id, text, images, failed } => {
                 self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms)
             }
@@ -282,7 +305,7 @@ impl Turns {
     }
 
     fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
-        let Limits { turns, tokens, until_ms, window, .. } = self.limits;
+        let Limits { turns, tokens, until_ms, .. } = self.limits;
         if turns.is_some_and(|most| self.asked >= most) {
             return self.end(End::Turns);
         }
@@ -292,7 +315,7 @@ impl Turns {
         if until_ms.is_some_and(|until| now_ms >= until) {
             return self.end(End::Time);
         }
-        if !self.shortened && window.is_some_and(|window| self.filled * 100 > window * FULL) {
+        if !self.shortened && self.is_full() {
             self.phase = Phase::Shortening;
             return vec![Effect::Shorten];
         }
@@ -301,6 +324,11 @@ impl Turns {
         }
         self.phase = Phase::Turn(Turn::default());
         vec![Effect::Ask { model: self.model }]
+    }
+
+    /// Whether so little room is left in the model's window that what was said has to be made shorter.
+    fn is_full(&self) -> bool {
+        self.limits.window.is_some_and(|window| self.filled * 100 > window * FULL)
     }
 
     fn said(&mut self, delta: Delta) -> Vec<Effect> {
@@ -350,6 +378,7 @@ impl Turns {
         let (stop, calls) = (turn.gather.stop(), turn.calls.len());
         let looping = self.close(turn);
         (self.failures, self.asked) = (0, self.asked + 1);
+        self.shortened &= self.is_full();
         let told = std::mem::take(&mut self.meanwhile);
         let more = !told.is_empty();
         self.add(Role::User, told);
@@ -374,10 +403,7 @@ impl Turns {
         let usage = turn.gather.usage();
         self.usage += usage;
         self.filled = usage.read() + usage.output;
-        let mut message = turn.gather.message();
-        let known: Vec<&str> = turn.calls.iter().map(|slot| slot.id.as_str()).collect();
-        message.blocks.retain(|block| !matches!(block, Block::Use { id, .. } if !known.contains(&id.as_str())));
-        self.add(Role::Assistant, message.blocks);
+        self.add(Role::Assistant, turn.message().blocks);
         let (mut results, mut looping, mut seen) = (Vec::new(), false, BTreeMap::new());
         for Slot { id, what, result } in turn.calls {
             let mut result = result.unwrap_or_else(|| Block::Result {

@@ -172,6 +172,15 @@ const FLYTO: &[Row] = &[
     row("TaskUpdate", "task.update"),
     row("TaskList", "task.list"),
     row("Gitignore", "file.ignore"),
+    Row {
+        params: &[
+            param("prompt", "task", Unit::Same),
+            param("description", "name", Unit::Same),
+            param("branch_name", "branch", Unit::Same),
+        ],
+        ..row("Agent", "agent.spawn")
+    },
+    row("ToolSearch", "tool.search"),
 ];
 
 const FLEMMA: &[Row] = &[
@@ -198,6 +207,7 @@ const NODYN: &[Row] = &[
     row("memory_store", "memory.store"),
     row("memory_recall", "memory.recall"),
     row("http_request", "web.request"),
+    row("ask_user", "user.ask"),
     row("api_setup", "api.setup"),
     Row {
         params: &[
@@ -217,6 +227,7 @@ const NODYN: &[Row] = &[
     row("plan_task", "pipeline.plan"),
     row("capture_process", "pipeline.capture"),
     row("promote_process", "pipeline.promote"),
+    row("spawn_agent", "agent.spawn"),
 ];
 
 /// Glee's own tools run, make and list manifests.

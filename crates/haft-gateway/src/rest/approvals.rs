@@ -34,6 +34,8 @@ pub(crate) struct Decided {
     pub(crate) decision: Answer,
     pub(crate) pattern: Option<String>,
     pub(crate) message: Option<String>,
+    /// What they filled in, where a form is asked for.
+    pub(crate) answer: Option<Value>,
     /// What they saw: the question's `basis`. If it is another one now, the answer is not taken. `If-Match` says the
     /// same.
     pub(crate) basis: Option<String>,
@@ -46,6 +48,8 @@ pub(crate) enum Answer {
     Session,
     Always,
     Reject,
+    #[serde(rename = "answer")]
+    Form,
 }
 
 #[derive(Deserialize)]
@@ -60,6 +64,8 @@ pub(crate) enum Resolved {
     Ran(Box<Outcome>),
     /// It will not.
     Rejected,
+    /// Whoever asked has what was filled in.
+    Answered,
 }
 
 /// `GET /v1/approvals`.
@@ -96,6 +102,7 @@ pub(crate) async fn decide(
     match resolved {
         Resolved::Ran(outcome) => Ok(told(&outcome)),
         Resolved::Rejected => Ok(Json(json!({ "id": id, "state": "rejected" })).into_response()),
+        Resolved::Answered => Ok(Json(json!({ "id": id, "state": "answered" })).into_response()),
     }
 }
 
@@ -170,13 +177,18 @@ impl Gateway {
 
     /// Decides about a stored call, and runs it if the answer is yes. Whoever decided may go: it runs to its end.
     pub(crate) async fn resolve(&self, id: &str, by: &'static str, decided: Decided) -> Result<Resolved, CallError> {
-        let Decided { decision, pattern, message, basis } = decided;
+        let Decided { decision, pattern, message, answer, basis } = decided;
         let resolution = match (decision, pattern) {
             (Answer::Once, _) => Resolution::Once,
             (Answer::Session, _) => Resolution::Session,
             (Answer::Always, Some(pattern)) => Resolution::Always(pattern),
             (Answer::Always, None) => {
                 return Err(CallError::invalid("for always, a pattern is needed").hint("say what it is for: `pattern`"));
+            }
+            (Answer::Form, _) => {
+                let missing = || CallError::invalid("there is no answer").hint("say it in `answer`, as an object");
+                let answer = answer.ok_or_else(missing)?;
+                return self.haft.answer_form(id, by, answer).await.map(|()| Resolved::Answered);
             }
             (Answer::Reject, _) => {
                 if let Some(seen) = &basis {

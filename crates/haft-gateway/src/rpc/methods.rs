@@ -1,7 +1,8 @@
 //! What can be asked for by JSON-RPC.
 
-use super::{BAD_PARAMS, BUSY, Fault, NO_AGENT, NO_METHOD};
-use crate::gateway::Shared;
+use super::{BAD_PARAMS, BUSY, Fault, NO_METHOD};
+use crate::agent::Send;
+use crate::gateway::{Gateway, Shared};
 use crate::guard::{Holder, Visitor};
 use crate::problem::ran;
 use crate::rest::approvals::{self, Answer, Decided, Resolved};
@@ -57,12 +58,13 @@ pub(crate) fn invoked(outcome: Outcome) -> Result<Value, Fault> {
     }
 }
 
-fn given<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+pub(crate) fn given<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::new(BAD_PARAMS, format!("the params do not fit: {error}")))
 }
 
 /// What agents may not ask for.
-const FOR_THE_OWNER: [&str; 4] = ["sessions.list", "sessions.delete", "approvals.list", "approvals.resolve"];
+const FOR_THE_OWNER: [&str; 5] =
+    ["agent.send", "sessions.list", "sessions.delete", "approvals.list", "approvals.resolve"];
 
 /// Answers every method but `tools.invoke`, which may take long and is watched while it does.
 pub(crate) async fn answer(gateway: &Shared, visitor: Visitor, method: &str, params: Value) -> Result<Value, Fault> {
@@ -79,8 +81,11 @@ pub(crate) async fn answer(gateway: &Shared, visitor: Visitor, method: &str, par
         "approvals.list" => approvals_list(gateway, params).await,
         "approvals.resolve" => approvals_resolve(gateway, visitor, params).await,
         "agent.cancel" => agent_cancel(gateway, visitor, params),
-        "agent.send" => Err(Fault::new(NO_AGENT, "no agent is configured")
-            .with(json!({ "hint": "call tools with tools.invoke; an agent of your own can use them over MCP, too" }))),
+        "agent.send" => {
+            let send: Send = given(params)?;
+            let session = Gateway::spoken_in(visitor, send.session.as_deref())?;
+            gateway.send(visitor, session, send).await
+        }
         _ => {
             let method = haft_core::preview::cut(&haft_core::preview::inert(method), 80);
             Err(Fault::new(NO_METHOD, format!("there is no method `{method}`")))
@@ -151,17 +156,21 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
         pattern: Option<String>,
         basis: Option<String>,
         args: Option<Value>,
+        answer: Option<Value>,
     }
-    let Params { id, decision, message, pattern, basis, args } = given(params)?;
+    let Params { id, decision, message, pattern, basis, args, answer } = given(params)?;
+    // Whoever fills in a form need not say that they do.
+    let decision = decision.or(answer.as_ref().map(|_| Answer::Form));
     match (decision, args) {
         (None, Some(args)) => {
             let question = gateway.haft.amend(&id, visitor.name(), args).await?;
             Ok(json!({ "id": id, "state": "pending", "question": approvals::asked(&question) }))
         }
         (Some(decision), None) => {
-            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, basis }).await? {
+            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, answer, basis }).await? {
                 Resolved::Ran(outcome) => Ok(serde_json::to_value(outcome).unwrap_or_default()),
                 Resolved::Rejected => Ok(json!({ "id": id, "state": "rejected" })),
+                Resolved::Answered => Ok(json!({ "id": id, "state": "answered" })),
             }
         }
         (Some(_), Some(_)) | (None, None) => {
@@ -179,9 +188,14 @@ fn agent_cancel(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Val
         call_id: Option<CallId>,
     }
     let Params { session: name, call_id } = given(params)?;
-    let cancelled = match call_id {
+    let cancelled: Vec<CallId> = match call_id {
         Some(call) => Some(call).filter(|call| gateway.cancel(visitor, call)).into_iter().collect(),
-        None => gateway.cancel_session(&session(visitor, name)?),
+        None => {
+            let session = session(visitor, name)?;
+            let talking = gateway.work.conversations.cancel(&session);
+            let cancelled: Vec<CallId> = gateway.cancel_session(&session);
+            return Ok(json!({ "cancelled": cancelled, "conversation": talking }));
+        }
     };
     Ok(json!({ "cancelled": cancelled }))
 }

@@ -1,16 +1,25 @@
-//! One conversation, driven.
+//! One conversation: it is opened, somebody says something, and it is followed to its end.
 
+use super::drive::Drive;
+use super::model::Model;
 use super::purse::Purse;
 use super::settings::Role;
-use super::told::{Ended, Watch};
+use super::told::{Ended, Told, Watch};
 use crate::approver::Approver;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
+use crate::store_error;
 use haft_core::agent::wire::Effort;
-use haft_core::agent::{Block, Message};
-use haft_core::{CallError, Caller, Origin, SessionId};
+use haft_core::agent::{Block, Message, Usage};
+use haft_core::policy::Autonomy;
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, CallId, Caller, Origin, SessionId};
+use haft_store::talks::{NewTalk, Standing, Talk};
 use std::sync::Arc;
 use tokio::sync::mpsc;
+
+/// How wide a conversation's title is.
+const TITLE: usize = 80;
 
 /// Who converses, and by what it goes. What is not said is as the settings say.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +42,25 @@ pub struct Who {
     pub instructions: Vec<String>,
     /// What it may spend; a purse by the settings if none.
     pub purse: Option<Arc<Purse>>,
+    /// Whose child it is, if it is one.
+    pub child: Option<Child>,
+    /// How much it may do by itself, where that is less than the settings let it.
+    pub autonomy: Option<Autonomy>,
+}
+
+/// What makes a conversation a child's.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// Its parent's session.
+    pub above: SessionId,
+    /// The name of its role.
+    pub role: Option<String>,
+    /// `sync`, `background` or `worktree`.
+    pub mode: &'static str,
+    /// The directory that it works in, where that is not the project.
+    pub place: Option<String>,
+    /// The calls that led to it, the outermost first.
+    pub parents: Vec<CallId>,
 }
 
 /// The door through which somebody converses.
@@ -51,16 +79,52 @@ pub struct Door<'d> {
 
 /// A conversation. It is kept in the store, and can be opened again by its session.
 pub struct Chat<'h> {
-    haft: &'h Haft,
-    who: Who,
-    history: Vec<Message>,
+    pub(super) haft: &'h Haft,
+    pub(super) who: Who,
+    pub(super) history: Vec<Message>,
+    /// How many of the messages are written down for good.
+    saved: usize,
+    writer: String,
+    pub(super) total: Total,
+    pub(super) purse: Arc<Purse>,
+    talk: Talk,
+}
+
+/// What a conversation has used since it began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Total {
+    pub(super) usage: Usage,
+    pub(super) cost: Option<u64>,
+    pub(super) turns: i64,
+    pub(super) calls: i64,
 }
 
 impl<'h> Chat<'h> {
-    /// Opens a conversation: a new one, or one that goes on.
+    /// Opens a conversation: a new one, or one that goes on. Whoever had it open before cannot go on with it.
     pub async fn open(haft: &'h Haft, who: Who) -> Result<Self, CallError> {
-        haft.store().create_session(who.session.clone()).await.map_err(crate::store_error)?;
-        Ok(Self { haft, who, history: Vec::new() })
+        let child = who.child.as_ref();
+        let new = NewTalk {
+            session: who.session.clone(),
+            root: haft.workspace.root().to_string_lossy().into_owned(),
+            title: String::new(),
+            above: child.map(|child| child.above.to_string()),
+            role: child.and_then(|child| child.role.clone()),
+            mode: child.map_or("main", |child| child.mode),
+            place: child.and_then(|child| child.place.clone()),
+        };
+        let writer = crate::new_mark();
+        let (talk, history) = haft.store.open_talk(new, writer.clone()).await.map_err(store_error)?;
+        let saved = history.len();
+        let names: Vec<_> = talk.active.iter().filter_map(|name| haft_core::ToolName::new(name).ok()).collect();
+        haft.active.activate(&who.session, &names);
+        let total = Total {
+            usage: talk.usage,
+            cost: talk.cost_micros.and_then(|cost| u64::try_from(cost).ok()),
+            turns: talk.turns,
+            calls: talk.calls,
+        };
+        let purse = who.purse.clone().unwrap_or_else(|| Purse::new(haft.settings.agent.max_micros));
+        Ok(Self { haft, who, history: haft_core::agent::pairs::mend(history), saved, writer, total, purse, talk })
     }
 
     /// What was said, for whoever shows it.
@@ -78,9 +142,83 @@ impl<'h> Chat<'h> {
         &self.who
     }
 
+    /// How it stood when it was opened.
+    pub fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// Asks other models from now on.
+    pub fn use_models(&mut self, models: Vec<super::ModelRef>) {
+        self.who.models = models;
+    }
+
     /// Says something, and follows what comes of it to its end.
     pub async fn say(&mut self, blocks: Vec<Block>, door: Door<'_>) -> Result<Ended, CallError> {
-        let _ = (blocks, door);
-        std::future::ready(Err(CallError::internal("nobody drives conversations yet"))).await
+        let models = self.models().await?;
+        if self.talk.title.is_empty() {
+            self.talk.title = title(&blocks);
+        }
+        let watch = Arc::clone(&door.watch);
+        let ended = Drive::new(self, models, door).follow(blocks).await?;
+        watch(&Told::Done { ended: Box::new(ended.clone()) });
+        Ok(ended)
     }
+
+    async fn models(&self) -> Result<Vec<Arc<dyn Model>>, CallError> {
+        let role = self.who.role.as_ref().and_then(|role| role.model.clone());
+        let wanted = match (self.who.models.is_empty(), role) {
+            (true, Some(own)) => vec![own],
+            _ => self.who.models.clone(),
+        };
+        self.haft.models().chain(&wanted).await
+    }
+
+    /// Writes down what was said since it was last written down, and what is being said.
+    pub(super) async fn keep(
+        &mut self,
+        history: &[Message],
+        draft: &[Message],
+        model: &str,
+        state: &str,
+    ) -> Result<(), CallError> {
+        // The last one may have got longer.
+        let from = self.saved.saturating_sub(1).min(history.len());
+        let text = |message: &Message| serde_json::to_string(message).unwrap_or_default();
+        let messages = history[from..].iter().chain(draft).map(text).collect();
+        let standing = Standing {
+            model: model.to_owned(),
+            state: state.to_owned(),
+            usage: self.total.usage,
+            cost_micros: self.total.cost.and_then(|cost| i64::try_from(cost).ok()),
+            turns: self.total.turns,
+            calls: self.total.calls,
+            active: self.haft.active.of(&self.who.session).iter().map(ToString::to_string).collect(),
+        };
+        let by = (self.who.session.clone(), self.writer.clone());
+        let kept = self.haft.store.keep_talk(by, from, self.talk.title.clone(), messages, standing).await;
+        self.saved = history.len();
+        if kept.map_err(store_error)? { Ok(()) } else { Err(taken(&self.who.session)) }
+    }
+
+    /// What is sent is this from now on.
+    pub(super) async fn keep_shorter(&mut self, history: &[Message]) -> Result<(), CallError> {
+        let messages = history.iter().map(|message| serde_json::to_string(message).unwrap_or_default()).collect();
+        let by = (self.who.session.clone(), self.writer.clone());
+        let kept = self.haft.store.shorten_talk(by, messages).await.map_err(store_error)?;
+        self.saved = history.len();
+        if kept { Ok(()) } else { Err(taken(&self.who.session)) }
+    }
+}
+
+fn taken(session: &SessionId) -> CallError {
+    CallError::conflict(format!("somebody else goes on with the conversation {session}; this one stops here"))
+        .hint("`haft run --resume` takes it up again, in one place at a time")
+}
+
+fn title(blocks: &[Block]) -> String {
+    let words = blocks.iter().find_map(|block| match block {
+        Block::Text { text } if !text.trim().is_empty() => Some(text.trim()),
+        _ => None,
+    });
+    cut(&inert(words.unwrap_or_default().lines().next().unwrap_or_default()), TITLE)
 }

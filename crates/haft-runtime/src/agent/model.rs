@@ -1,9 +1,9 @@
 //! A model, as the loop knows it: it is asked, and speaks.
 
 use crate::tool::BoxFuture;
-use haft_core::agent::Delta;
 use haft_core::agent::turns::Failure;
 use haft_core::agent::wire::{Request, Wire};
+use haft_core::agent::{Block, Delta};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tokio::sync::mpsc;
@@ -72,6 +72,15 @@ pub struct Price {
     pub cache_write: u64,
 }
 
+/// How much of a model's window something takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// How many tokens.
+    pub tokens: u64,
+    /// Whether the provider has counted them; else it is about that many.
+    pub exact: bool,
+}
+
 /// What a model is asked. The wire format makes a body of it.
 pub type Prompt<'p> = Request<'p>;
 
@@ -94,6 +103,33 @@ pub trait Model: Send + Sync {
         seed: &'a str,
         said: mpsc::Sender<Delta>,
     ) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// How many tokens a prompt is: as the provider counts where it does, else about.
+    fn count<'a>(&'a self, prompt: &'a Prompt<'a>) -> BoxFuture<'a, Counted> {
+        Box::pin(std::future::ready(about(prompt)))
+    }
+}
+
+/// What a picture takes, about.
+const PICTURE: usize = 1600;
+
+/// About how many tokens a prompt is.
+pub fn about(prompt: &Prompt<'_>) -> Counted {
+    let estimate = haft_core::tokens::estimate;
+    let system: usize = prompt.system.iter().map(|text| estimate(text)).sum();
+    let each = |tool: &haft_core::agent::wire::Offered<'_>| {
+        estimate(tool.name) + estimate(&tool.spec.description) + estimate(&tool.input.to_string())
+    };
+    let tools: usize = prompt.tools.iter().map(each).sum();
+    let block = |block: &Block| match block {
+        Block::Text { text } | Block::Thinking { text, .. } => estimate(text),
+        Block::Use { name, input, .. } => estimate(name) + estimate(&input.to_string()),
+        Block::Result { text, images, .. } => estimate(text) + images.len() * PICTURE,
+        Block::Image(_) => PICTURE,
+        Block::Foreign { value, .. } => estimate(&value.to_string()),
+    };
+    let said: usize = prompt.history.iter().flat_map(|message| &message.blocks).map(block).sum();
+    Counted { tokens: u64::try_from(system + tools + said).unwrap_or(u64::MAX), exact: false }
 }
 
 #[cfg(test)]

@@ -7,6 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Millionths of a dollar.
 pub type Micros = u64;
 
+/// Dollars as that.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "money is small and not negative")]
+pub fn micros(usd: f64) -> Micros {
+    (usd.max(0.0) * 1_000_000.0).round() as u64
+}
+
 /// What a conversation may spend, and has spent.
 #[derive(Debug, Default)]
 pub struct Purse {

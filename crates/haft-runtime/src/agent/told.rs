@@ -1,8 +1,8 @@
 //! What happens in a conversation, as whoever watches is told.
 
 use crate::events::Event;
-use haft_core::agent::Usage;
 use haft_core::agent::turns::End;
+use haft_core::agent::{Message, Usage};
 use haft_core::{CallId, Outcome, SessionId};
 use serde::Serialize;
 use std::sync::Arc;
@@ -91,6 +91,11 @@ pub enum Told {
         before: u64,
         /// And is.
         after: u64,
+    },
+    /// A message is whole, and is kept as it is.
+    Message {
+        /// It.
+        message: Message,
     },
     /// What was used so far.
     Usage {

@@ -47,7 +47,7 @@ pub(super) fn unreadable(target: &Target, why: &str) -> CallError {
 }
 
 /// Nobody was reached: the guard's own word if it was the guard, else what the connection says.
-pub(super) fn unreached(target: &Target, error: &reqwest::Error) -> CallError {
+pub(crate) fn unreached(target: &Target, error: &reqwest::Error) -> CallError {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = source {
         if let Some(refusal) = current.downcast_ref::<Refusal>() {
@@ -108,7 +108,7 @@ fn untrusted(error: &rustls::Error) -> String {
 }
 
 /// The innermost of a chain of errors, which is the one that says something.
-pub(super) fn cause(error: &dyn Error) -> String {
+pub(crate) fn cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(inner) = innermost.source() {
         innermost = inner;

@@ -43,7 +43,9 @@ pub async fn foreseen(
             },
             Some(Does::Ask(question)) => json!({"decision": "ask", "reason": question}),
             Some(Does::Wait(ms)) => json!({"decision": "wait", "reason": format!("{ms} ms")}),
-            Some(Does::Prompt(_)) => json!({"decision": "fail", "reason": "there is no agent here that could do it"}),
+            Some(Does::Prompt(_)) => {
+                json!({"decision": "allow", "reason": "an agent does it, and each of its calls is decided by itself"})
+            }
             None => json!({"decision": "fail", "reason": "it does not say what it does"}),
         };
         let mut told = told;

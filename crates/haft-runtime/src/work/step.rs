@@ -1,5 +1,6 @@
 //! Doing one step: its words are filled in, its call is made, and what came of it is what others are given.
 
+use super::agents;
 use super::begin::{self, Wanted};
 use super::terms::Terms;
 use crate::approver::Approver;
@@ -25,7 +26,7 @@ const WARNINGS_MAX: usize = 8;
 /// A run, read once for all of its steps.
 pub(super) struct Loaded {
     pub(super) seen: RunSeen,
-    plan: Plan,
+    pub(super) plan: Plan,
     graph: Graph,
     inputs: Map<String, Value>,
     pub(super) terms: Terms,
@@ -95,8 +96,12 @@ async fn begin(
             let inputs = filled_map(inputs)?.as_object().cloned().unwrap_or_default();
             nested(layer, run, step, named, (inputs, labels)).await
         }
-        Some(Does::Prompt(_)) => Err(CallError::failed("there is no agent here that could do this step")
-            .hint("steps that call tools run; give the prompt to an agent, or write it as calls")),
+        Some(Does::Prompt(prompt)) => {
+            let mut args = filled_map(&planned.args)?;
+            args["task"] = filled(&Value::from(prompt))?;
+            let args = agents::order(layer, run, planned, args).await?;
+            call(layer, run, (step, planned), agents::SPAWN, args, asked).await
+        }
         None => Err(CallError::invalid("the step does not say what it does")),
     }
 }

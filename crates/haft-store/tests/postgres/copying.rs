@@ -46,6 +46,7 @@ fn question() -> Approval {
         sources: vec!["web".to_owned()],
         host: None,
         consent: None,
+        form: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! `haft approvals`: the inbox of calls that wait for a person, and what was allowed beforehand.
 
+mod answer;
+
 use crate::app::{App, Failure};
 use crate::cli::ApprovalsAction;
 use crate::commands::call;
@@ -26,6 +28,7 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
         ApprovalsAction::Show { id } => show(app, &id),
         ApprovalsAction::Approve { id, yes } => approve(app, &id, yes),
         ApprovalsAction::Reject { id, message } => reject(app, &id, &message),
+        ApprovalsAction::Answer { id, answer } => answer::run(app, &id, &answer),
         ApprovalsAction::Grant { tool, pattern, uses, duration } => {
             grant(app, &tool, pattern, uses, duration.as_deref())
         }
@@ -108,6 +111,9 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
             style::out(&format!("    it would fail: {}", style::inert(problem)));
         }
         style::out(&style::diff(question.diff.as_deref().unwrap_or_default()));
+    }
+    if let Some(form) = &approval.form {
+        answer::show(id, form);
     }
     if let Some(by) = &approval.decided_by {
         style::out(&format!("    decided by {by}"));

@@ -2,19 +2,19 @@
 
 use super::person::Person;
 use super::screen::{Input, Opened, Over, Wish};
-use super::talk::Tone;
+use super::talk::{Tally, Tone};
 use super::{fresh, model, resumed, work};
 use crate::app::App;
 use crate::time;
-use haft_core::agent::{Block, Message};
+use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, CallId, Origin, SessionId};
 use haft_runtime::Halt;
-use haft_runtime::agent::{Chat, Door, ModelRef, Told, Watch, Who};
+use haft_runtime::agent::{Agents, Chat, Door, Ended, ModelRef, Told, Watch, Who, tend, told};
 use std::future::pending;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -68,29 +68,44 @@ impl<'a> Conduct<'a> {
     }
 
     /// Does what is wished until somebody leaves. Gives the conversation that can be gone on with.
-    pub(super) async fn run(mut self, mut wishes: UnboundedReceiver<Wish>) -> Option<SessionId> {
+    pub(super) async fn run(mut self, wishes: UnboundedReceiver<Wish>) -> Option<SessionId> {
+        let (haft, person) = (&self.aside.app.haft, Arc::new(self.aside.person.clone()));
+        let halt = Halt::new();
+        // Children in the background go on while nobody speaks.
+        let mut tended = pin!(tend(haft, person, &halt));
+        tokio::select! {
+            () = self.converse(wishes) => {}
+            () = &mut tended => {}
+        }
+        halt.cancel();
+        let _ = tokio::time::timeout(FAREWELL, tended).await;
+        self.spoken.then_some(self.session)
+    }
+
+    async fn converse(&mut self, mut wishes: UnboundedReceiver<Wish>) {
         let mut signals = Signals::new();
         let mut chat = self.open().await;
         loop {
-            let wish = tokio::select! {
+            let mut children = self.aside.children(&self.session);
+            let next = tokio::select! {
                 wish = wishes.recv() => wish,
+                report = children.next() => Some(Wish::Say(report)),
                 () = signals.next() => {
                     self.aside.tell(Input::Leave);
                     continue;
                 }
             };
-            match wish {
-                None | Some(Wish::Quit) => break,
-                Some(Wish::Say(text)) => {
-                    let Some(chat) = &mut chat else {
-                        self.aside.tell(Input::Over(Over::default()));
-                        continue;
-                    };
-                    self.spoken = true;
-                    if !self.say(chat, text, &mut wishes, &mut signals).await {
-                        break;
+            match next {
+                None | Some(Wish::Quit) => return,
+                Some(Wish::Say(text)) => match &mut chat {
+                    Some(chat) => {
+                        self.spoken = true;
+                        if !self.say(chat, text, &mut wishes, &mut signals).await {
+                            return;
+                        }
                     }
-                }
+                    None => self.aside.tell(Input::Over(Over::default())),
+                },
                 Some(Wish::Clear) => {
                     (self.session, self.spoken) = (fresh(), false);
                     chat = self.open().await;
@@ -102,38 +117,48 @@ impl<'a> Conduct<'a> {
                     }
                     Err(error) => self.aside.fail(&error),
                 },
-                Some(Wish::Model(name)) => match model(&name) {
-                    Ok(named) => {
-                        self.models = vec![named];
-                        chat = self.open().await;
-                    }
-                    Err(error) => self.aside.fail(&error),
-                },
+                Some(Wish::Model(name)) => self.use_model(&name, chat.as_mut()).await,
                 Some(other) => self.aside.wish(other).await,
             }
         }
-        self.spoken.then_some(self.session)
     }
 
     /// Opens the conversation, and shows it.
     async fn open(&mut self) -> Option<Chat<'a>> {
-        let who = Who {
-            session: self.session.clone(),
-            caller: self.aside.app.caller.clone(),
-            models: self.models.clone(),
-            ..Who::default()
-        };
+        let mut caller = self.aside.app.caller.clone();
+        caller.agent.get_or_insert_with(|| "main".to_owned());
+        let who = Who { session: self.session.clone(), caller, models: self.models.clone(), ..Who::default() };
         match Chat::open(&self.aside.app.haft, who).await {
             Ok(chat) => {
-                let messages = chat.messages().to_vec();
-                self.spoken |= !messages.is_empty();
-                self.aside.opened(&self.session, &self.models, messages).await;
+                self.spoken |= !chat.messages().is_empty();
+                self.aside.opened(&chat, &self.models).await;
                 Some(chat)
             }
             Err(error) => {
                 self.aside.fail(&error);
                 None
             }
+        }
+    }
+
+    /// Asks another model from now on, if it can be asked.
+    async fn use_model(&mut self, name: &str, chat: Option<&mut Chat<'a>>) {
+        let known = async {
+            let named = model(name)?;
+            self.aside.app.haft.models().get(&named).await.map(|_| named)
+        };
+        match known.await {
+            Ok(named) => {
+                self.aside.tell(Input::Note(Tone::Plain, format!("{named} is asked from now on")));
+                let opened =
+                    Opened { session: self.session.to_string(), model: named.to_string(), ..Opened::default() };
+                self.aside.tell(Input::Opened(opened));
+                self.models = vec![named];
+                if let Some(chat) = chat {
+                    chat.use_models(self.models.clone());
+                }
+            }
+            Err(error) => self.aside.fail(&error),
         }
     }
 
@@ -145,13 +170,13 @@ impl<'a> Conduct<'a> {
         wishes: &mut UnboundedReceiver<Wish>,
         signals: &mut Signals,
     ) -> bool {
-        let (halt, aside) = (Halt::new(), &self.aside);
+        let (halt, aside, unsaid) = (Halt::new(), &self.aside, Unsaid::default());
         let (more, meanwhile) = unbounded_channel();
         let door = Door {
             approver: &aside.person,
             halt: &halt,
             origin: Origin::Cli,
-            watch: aside.watch(),
+            watch: aside.watch(&self.session, &unsaid),
             meanwhile: Some(meanwhile),
         };
         let mut saying = pin!(chat.say(vec![Block::Text { text }], door));
@@ -160,8 +185,9 @@ impl<'a> Conduct<'a> {
         loop {
             tokio::select! {
                 ended = &mut saying => {
+                    let stopped = !ended.as_ref().is_ok_and(Ended::is_done);
                     let failed = ended.err().map(|error| said(&error));
-                    aside.tell(Input::Over(Over { failed, unsaid: Vec::new() }));
+                    aside.tell(Input::Over(Over { failed, unsaid: unsaid.take(), stopped }));
                     return stays;
                 }
                 () = &mut patience, if !stays => return false,
@@ -172,12 +198,75 @@ impl<'a> Conduct<'a> {
                     }
                     Some(Wish::Cancel) => halt.cancel(),
                     Some(Wish::Meanwhile(text)) => {
-                        // Whoever has ended meanwhile hears it with what is said next.
+                        unsaid.add(&text);
+                        // If it has just ended, what is unsaid is told to the screen.
                         let _ = more.send(vec![Block::Text { text }]);
                     }
                     Some(other) => aside.wish(other).await,
                 },
                 () = signals.next() => aside.tell(Input::Leave),
+            }
+        }
+    }
+}
+
+/// What was said meanwhile and is in no message yet.
+#[derive(Clone, Default)]
+struct Unsaid(Arc<Mutex<Vec<String>>>);
+
+impl Unsaid {
+    fn texts(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, text: &str) {
+        self.texts().push(text.to_owned());
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.texts())
+    }
+
+    /// A message is whole: what is in it was said.
+    fn hear(&self, told: &Told) {
+        let Told::Message { message } = told else { return };
+        let has = |text: &String| {
+            message.blocks.iter().any(|block| matches!(block, Block::Text { text: said } if said == text))
+        };
+        self.texts().retain(|text| !has(text));
+    }
+}
+
+/// The children in the background that run while nobody speaks.
+struct Children<'a> {
+    agents: &'a Agents,
+    session: SessionId,
+    running: Vec<String>,
+    screen: Sender<Input>,
+}
+
+impl Children<'_> {
+    fn running(agents: &Agents, session: &SessionId) -> Vec<String> {
+        let runs = agents.of(session).into_iter().filter(|child| child["state"] == "running");
+        runs.filter_map(|child| child["id"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// What the next one that ends has to report.
+    async fn next(&mut self) -> String {
+        let mut changes = self.agents.changes();
+        loop {
+            let now = Self::running(self.agents, &self.session);
+            if let Some(id) = self.running.iter().find(|id| !now.contains(id)) {
+                let known = self.agents.of(&self.session).into_iter().find(|child| child["id"] == id.as_str());
+                let child = known.unwrap_or_default();
+                let name = child["name"].as_str().unwrap_or_default();
+                let text = child["ended"]["text"].as_str().unwrap_or("It failed; the log says how.");
+                let _ = self.screen.send(Input::Prompted(format!("{name} has ended, and the model is told")));
+                return format!("[The agent {name} ({id}) has ended.]\n\n{text}");
+            }
+            self.running = now;
+            if changes.changed().await.is_err() {
+                pending::<()>().await;
             }
         }
     }
@@ -204,11 +293,19 @@ impl Aside<'_> {
         self.tell(Input::Note(Tone::Bad, said(error)));
     }
 
-    fn watch(&self) -> Watch {
-        let screen = self.screen.clone();
+    fn watch(&self, session: &SessionId, unsaid: &Unsaid) -> Watch {
+        let (screen, unsaid) = (self.screen.clone(), unsaid.clone());
+        let bus = told::on_the_bus(self.app.haft.events().clone(), session.clone());
         Arc::new(move |told: &Told| {
+            unsaid.hear(told);
             let _ = screen.send(Input::Told(Box::new(told.clone())));
+            bus(told);
         })
+    }
+
+    fn children(&self, session: &SessionId) -> Children<'_> {
+        let (agents, session) = (self.app.haft.agents(), session.clone());
+        Children { running: Children::running(agents, &session), agents, session, screen: self.screen.clone() }
     }
 
     /// Does what needs no conversation.
@@ -218,7 +315,7 @@ impl Aside<'_> {
             Wish::Filled(ticket, written) => self.person.written(ticket, written),
             Wish::Look => self.look().await,
             Wish::Undo(call) => self.undo(call).await,
-            Wish::Models => self.models(),
+            Wish::Models => self.models().await,
             Wish::Resume(None) => self.talks().await,
             // The rest is for a conversation, and there is none under way.
             _ => {}
@@ -226,12 +323,26 @@ impl Aside<'_> {
     }
 
     /// Shows a conversation, and what was said in it.
-    async fn opened(&self, session: &SessionId, models: &[ModelRef], messages: Vec<Message>) {
-        let talk = self.app.store().talk(session).await.ok().flatten();
-        let model = models.first().map(ToString::to_string);
-        let model = model.or_else(|| talk.map(|talk| talk.model)).unwrap_or_default();
-        let messages = Some(messages);
-        self.tell(Input::Opened(Opened { session: session.to_string(), model, messages }));
+    async fn opened(&self, chat: &Chat<'_>, models: &[ModelRef]) {
+        let talk = chat.talk();
+        let (model, problem) = match models.first() {
+            Some(named) => (named.to_string(), None),
+            None if !talk.model.is_empty() => (talk.model.clone(), None),
+            None => match self.app.haft.models().chosen().await {
+                Ok(chosen) => (chosen.first().map(ToString::to_string).unwrap_or_default(), None),
+                Err(error) => (String::new(), Some(error)),
+            },
+        };
+        let used = Tally {
+            turns: u32::try_from(talk.turns).unwrap_or(u32::MAX),
+            total: talk.usage,
+            cost: talk.cost_micros.and_then(|cost| u64::try_from(cost).ok()),
+            ..Tally::default()
+        };
+        let kept = Some((chat.messages().to_vec(), used));
+        self.tell(Input::Opened(Opened { session: chat.who().session.to_string(), model, kept }));
+        // Said now: whoever types a long message should not learn it afterwards.
+        problem.iter().for_each(|error| self.fail(error));
     }
 
     async fn look(&self) {
@@ -249,8 +360,14 @@ impl Aside<'_> {
         self.tell(Input::Undone(call, undone));
     }
 
-    fn models(&self) {
-        self.tell(Input::Note(Tone::Plain, "`haft models` lists the models there are".to_owned()));
+    async fn models(&self) {
+        let ready = self.app.haft.models().available().await.into_iter().filter(|provider| provider.ready);
+        let names: Vec<String> = ready.flat_map(|provider| provider.models).map(|one| one.model.to_string()).collect();
+        let text = match names.as_slice() {
+            [] => "no provider has a key here, and no server on this machine has models".to_owned(),
+            names => format!("/model NAME, one of:\n{}", names.join("\n")),
+        };
+        self.tell(Input::Note(Tone::Plain, text));
     }
 
     async fn talks(&self) {

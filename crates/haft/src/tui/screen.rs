@@ -5,7 +5,7 @@ use super::ask::{Answer, Asked, Ticket, What};
 use super::command::{self, Command};
 use super::edit::{Editor, History};
 use super::form::Sheet;
-use super::talk::{Item, Path, Talk, Tone};
+use super::talk::{Item, Path, Talk, Tally, Tone};
 use super::text::{count, inert, money};
 use crate::style::Row;
 use crate::terminal;
@@ -42,6 +42,8 @@ pub(crate) enum Input {
     Fill(Ticket, Form),
     /// A question is none any more.
     Withdrawn(Ticket),
+    /// The model is told something that nobody typed: a child in the background has ended.
+    Prompted(String),
     /// What was said has come to its end.
     Over(Over),
     /// A conversation is shown from now on.
@@ -63,6 +65,8 @@ pub(crate) struct Over {
     pub(crate) failed: Option<String>,
     /// What was said meanwhile and has reached nobody.
     pub(crate) unsaid: Vec<String>,
+    /// Whether somebody stopped it.
+    pub(crate) stopped: bool,
 }
 
 /// A conversation that is shown from now on.
@@ -72,8 +76,8 @@ pub(crate) struct Opened {
     pub(crate) session: String,
     /// The model that is asked.
     pub(crate) model: String,
-    /// What was said before; none if it is the one that is shown already.
-    pub(crate) messages: Option<Vec<Message>>,
+    /// What was said before and what that used; none if it is the one that is shown already.
+    pub(crate) kept: Option<(Vec<Message>, Tally)>,
 }
 
 /// What is to be done.
@@ -215,8 +219,16 @@ impl Screen {
             Input::Resize => {}
             Input::Told(told) => return self.told(&told),
             Input::Ask(ticket, question) => self.ask(Asked::call(ticket, question)),
-            Input::Fill(ticket, form) => self.ask(Asked::form(ticket, Sheet::new(&form))),
+            Input::Fill(ticket, form) => match Sheet::new(&form) {
+                Some(sheet) => self.ask(Asked::form(ticket, sheet)),
+                // It cannot be shown, so it is as if nobody were there.
+                None => return vec![Wish::Filled(ticket, Written::Nobody)],
+            },
             Input::Withdrawn(ticket) => self.withdraw(ticket),
+            Input::Prompted(text) => {
+                self.talk.note(Tone::Plain, text);
+                self.pace.since = Some(self.pace.now);
+            }
             Input::Over(over) => return self.over(over),
             Input::Opened(opened) => self.opened(opened),
             Input::Work(rows) => {
@@ -321,19 +333,33 @@ impl Screen {
         if let Some(failed) = over.failed {
             self.talk.note(Tone::Bad, failed);
         }
-        if over.unsaid.is_empty() {
+        // What has reached nobody is shown where it goes from here.
+        self.talk.entries.retain(|entry| !matches!(entry.item, Item::You { waits: true, .. }));
+        let unsaid = over.unsaid.join("\n\n");
+        if unsaid.is_empty() {
+            return Vec::new();
+        }
+        if over.stopped {
+            // Whoever stopped the model may not want it said any more.
+            let typed = self.editor.take();
+            self.editor.insert(format!("{unsaid}\n{typed}").trim_end());
             return Vec::new();
         }
         // It was said while the model spoke its last words: it is said now.
-        self.talk.entries.retain(|entry| !matches!(entry.item, Item::You { waits: true, .. }));
-        self.say(over.unsaid.join("\n\n"))
+        self.say(unsaid)
     }
 
     fn opened(&mut self, opened: Opened) {
         self.about.session = inert(&opened.session);
         self.about.model = inert(&opened.model);
-        let Some(messages) = opened.messages else { return };
+        let Some((messages, used)) = opened.kept else { return };
+        // What was said while it was being opened, or why it is hard to go on with, stays.
+        let said = std::mem::take(&mut self.talk.entries);
         self.talk = Talk::of(&messages);
+        if self.pace.since.is_some() || self.look.conversation == 0 {
+            said.into_iter().for_each(|entry| self.talk.push(entry.item));
+        }
+        self.talk.tally = used;
         self.look.conversation += 1;
         let said = messages.iter().filter(|message| message.role == Role::User).map(Message::text);
         said.filter(|text| !text.is_empty()).for_each(|text| self.history.push(&text));

@@ -181,7 +181,8 @@ impl Talk {
                 self.with_child(subagent_id, &mut |child| child.end(ended));
             }
             Told::Done { ended } => self.done(ended),
-            Told::Start { .. } => {}
+            // It was shown word by word.
+            Told::Start { .. } | Told::Message { .. } => {}
         }
     }
 

@@ -133,3 +133,32 @@ fn a_long_run_is_one_line_that_is_kept_up_to_date_and_out_of_the_way_of_question
     let ran = env.run(&["pipeline", "run", "nap", "--yes"]);
     assert!(ran.code == 0 && !ran.stderr.contains("steps,"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_question_of_an_agents_is_answered_by_number_by_word_and_by_text() {
+    let env = Env::new();
+    let several = r#"user.ask '{"questions": [{"question": "Which?", "options": ["sqlite", "postgres"]}, {"question": "Parts?", "options": ["api", "page", "docs"], "multiple": true}, {"question": "Sure?", "confirm": true}, {"question": "Name?"}]}'"#;
+    let (screen, code) = typed(&env, several, "7\n2\napi, 3\ny\nhaft\n");
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("   2. postgres") && screen.contains("choose a number from 1 to 2"), "{screen}");
+    let said = "Which?: postgres\nParts?: api, docs\nSure?: yes\nName?: haft";
+    assert!(screen.contains(said), "{screen}");
+}
+
+#[test]
+fn enter_declines_a_question_and_its_words_cannot_act() {
+    let env = Env::new();
+    let args = r#"user.ask '{"question": "Which\u001b[2J?", "options": ["a\u001b]0;x\u0007"]}'"#;
+    let (screen, code) = typed(&env, args, "\n");
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("The user declined to answer"), "{screen}");
+    assert!(!screen.contains('\u{1b}') && screen.contains("Which\\u{1b}[2J?"), "{screen:?}");
+}
+
+#[test]
+fn without_a_terminal_a_question_is_not_asked_and_the_call_succeeds() {
+    let env = Env::new();
+    let (outcome, code) = env.call("user.ask", json!({"question": "Go?", "confirm": true, "default": true}), &[]);
+    assert_eq!((code, &outcome["data"]["answered"]), (0, &json!(false)), "{outcome:#}");
+    assert!(outcome["output"].as_str().unwrap().contains("Go?: yes (default)"), "{outcome:#}");
+}

@@ -164,3 +164,38 @@ fn what_other_arguments_are_answered_with_over_rpc_is_what_an_answer_names() {
     let done = resolve(json!({"decision": "once", "basis": basis}));
     assert_eq!((&done["result"]["success"], env.read("a.txt").as_str()), (&json!(true), "other"), "{done:#}");
 }
+
+#[test]
+fn a_question_waits_in_the_inbox_and_is_answered_over_http_and_rpc() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let waits = || until(|| gateway.get("/v1/approvals").json()["approvals"][0]["id"].as_str().map(str::to_owned));
+    let ask = || {
+        let args =
+            json!({"questions": [{"question": "Which?", "options": ["a", "b"]}, {"question": "Go?", "confirm": true}]});
+        gateway.post("/v1/tools/user.ask/call", json!({"args": args, "wait_ms": 30_000}))
+    };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(ask);
+        let id = waits();
+        let shown = gateway.get(&format!("/v1/approvals/{id}")).json();
+        assert_eq!(shown["approval"]["form"]["schema"]["required"], json!(["q1", "q2"]), "{shown:#}");
+        let say = |body: Value| gateway.post(&format!("/v1/approvals/{id}"), body);
+        assert_eq!(say(json!({"decision": "once"})).status, 400);
+        assert_eq!(say(json!({"decision": "answer"})).status, 400);
+        let wrong = say(json!({"decision": "answer", "answer": {"q1": "c", "q2": true}}));
+        assert_eq!(wrong.status, 400, "{wrong:?}");
+        let said = say(json!({"decision": "answer", "answer": {"q1": "b", "q2": false}}));
+        assert_eq!((said.status, &said.json()["state"]), (200, &json!("answered")), "{said:?}");
+        assert_eq!(waiting.join().unwrap().json()["output"], "Which?: b\nGo?: no");
+    });
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(ask);
+        let params = json!({"id": waits(), "answer": {"q1": "a", "q2": true}});
+        let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "approvals.resolve", "params": params});
+        assert_eq!(gateway.post("/rpc", rpc).json()["result"]["state"], "answered");
+        assert_eq!(waiting.join().unwrap().json()["output"], "Which?: a\nGo?: yes");
+    });
+    let unasked = gateway.call("user.ask", json!({"question": "Why?"}));
+    assert_eq!(unasked.json()["data"], json!({"answered": false}), "{unasked:?}");
+}

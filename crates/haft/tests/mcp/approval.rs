@@ -164,3 +164,42 @@ fn in_the_newest_version_a_client_that_goes_leaves_no_question_behind() {
     assert_eq!(env.json(&["approvals", "--json"]), json!([]));
     assert!(env.records().iter().any(|record| record["body"]["error"]["kind"] == "cancelled"));
 }
+
+fn which() -> Value {
+    json!({"name": "user_ask", "arguments": {"question": "Which?", "options": ["a", "b"], "multiple": true}})
+}
+
+#[test]
+fn a_question_of_the_models_is_a_form_of_the_clients() {
+    let env = Env::with(LONG);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let id = client.request("tools/call", which());
+    let form = client.hear("elicitation/create");
+    assert_eq!(form["params"]["requestedSchema"]["properties"]["answer"]["items"]["enum"], json!(["a", "b"]));
+    assert!(form["params"]["message"].as_str().unwrap().ends_with("asks: Which?"), "{form:#}");
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result":
+        {"action": "accept", "content": {"answer": ["b"]}}}));
+    let result = client.answer(id)["result"].clone();
+    assert_eq!((&result["isError"], text(&result)), (&json!(false), "b"), "{result:#}");
+    assert_eq!(env.json(&["approvals", "--json"]), json!([]), "it does not wait anywhere else any more");
+    let id = client.request("tools/call", which());
+    let form = client.hear("elicitation/create");
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "decline"}}));
+    let result = client.answer(id)["result"].clone();
+    assert!(result["isError"] == false && text(&result).contains("declined"), "{result:#}");
+}
+
+#[test]
+fn a_question_that_no_client_can_show_is_answered_from_another_process() {
+    let env = Env::with(LONG);
+    let mut client = env.connect();
+    let id = client.request("tools/call", which());
+    let waits = pending(&env);
+    let shown = String::from_utf8(env.run(&["approvals", "show", &waits]).stdout).unwrap();
+    assert!(shown.contains("some of: a | b") && shown.contains(&format!("answer {waits} answer=…")), "{shown}");
+    let wrong = env.run(&["approvals", "answer", &waits, "answer=c"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    assert!(env.run(&["approvals", "answer", &waits, "a,b"]).status.success());
+    let result = client.answer(id)["result"].clone();
+    assert_eq!(text(&result), "a, b", "{result:#}");
+}

@@ -217,3 +217,32 @@ fn somebody_who_looks_elsewhere_is_told_what_waits_and_only_as_long_as_it_does()
     assert_eq!(visit.eval("told.length"), 2, "an answer is no new question");
     visit.leave();
 }
+
+#[test]
+fn a_question_of_an_agents_is_a_form_on_the_page() {
+    let Some(browser) = Browser::start() else { return };
+    let env = Env::new();
+    let gateway = env.serve(&[]);
+    let visit = Visit::open(&browser, &gateway.entrance());
+    let args = json!({"questions": [
+        {"question": "Which <b>database</b>?", "options": ["sqlite", "postgres"]},
+        {"question": "Which parts?", "options": ["api", "page", "docs"], "multiple": true},
+        {"question": "Why?"}
+    ]});
+    let agent = gateway.agent("user.ask", args);
+    waiting(&visit);
+    visit.see(&named("form"), "Which <b>database</b>?");
+    visit.until("it can be answered", "findShown('[data-test=answer]')?.disabled === false");
+    visit.click(&named("answer"));
+    visit.see("[data-name=q1] .problem", "Choose one.");
+    visit.click_on("[data-name=q1] label", "postgres");
+    visit.click_on("[data-name=q2] label", "api");
+    visit.click_on("[data-name=q2] label", "docs");
+    visit.fill("[data-name=q3] textarea", "speed");
+    visit.click(&named("answer"));
+    visit.see(&named("decision"), "Answered");
+    let outcome = agent.join().unwrap();
+    let said = "Which <b>database</b>?: postgres\nWhich parts?: api, docs\nWhy?: speed";
+    assert_eq!((outcome.status, outcome.json["output"].as_str()), (200, Some(said)));
+    visit.leave();
+}

@@ -175,7 +175,7 @@ impl Reader for Stream {
         let said = object(event)?;
         if let Some(error) = said.get("error").filter(|error| !error.is_null()) {
             let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
-            let kind = error["type"].as_str().or(error["code"].as_str()).unwrap_or_default().to_owned();
+            let kind = error["code"].as_str().or(error["type"].as_str()).unwrap_or_default().to_owned();
             return Err(Broken::Said { kind, message: text("message") });
         }
         if let Some(usage) = said.get("usage").filter(|usage| usage.is_object()) {

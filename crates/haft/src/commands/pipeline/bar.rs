@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::style;
 use haft_core::preview::{cut, inert};
 use haft_runtime::work::drawn;
-use haft_runtime::{Approver, BoxFuture, Event, Halt, Question, Said};
+use haft_runtime::{Approver, BoxFuture, Event, Form, Halt, Question, Said, Written};
 use haft_store::work::{RunSeen, StepSeen};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -164,6 +164,16 @@ impl Approver for Aside<'_> {
 
     fn patience(&self) -> Duration {
         self.approver.patience()
+    }
+
+    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            self.bar.draw("");
+            let before = self.bar.hushed.swap(true, Ordering::AcqRel);
+            let written = self.approver.elicit(form).await;
+            self.bar.hushed.store(before, Ordering::Release);
+            written
+        })
     }
 }
 

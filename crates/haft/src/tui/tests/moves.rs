@@ -23,10 +23,14 @@ fn what_reached_nobody_is_said_when_the_model_has_ended() {
     let mut screen = Screen::scene();
     screen.says("one");
     screen.says("two");
-    let over = Over { failed: None, unsaid: vec!["two".into()] };
-    assert_eq!(screen.update(Input::Over(over)), [Wish::Say("two".into())]);
+    let over = |stopped: bool| Input::Over(Over { failed: None, unsaid: vec!["two".into()], stopped });
+    assert_eq!(screen.update(over(false)), [Wish::Say("two".into())]);
     assert_eq!(screen.talk.entries.len(), 2, "it is shown once");
     assert!(screen.works());
+    screen.says("two");
+    screen.types("thr");
+    assert_eq!(screen.update(over(true)), []);
+    assert_eq!(screen.editor.text(), "two\nthr", "whoever stopped it decides again");
 }
 
 #[test]
@@ -220,9 +224,11 @@ fn a_conversation_that_goes_on_shows_what_was_said() {
     ]))
     .unwrap();
     let mut screen = Screen::scene();
-    let opened = crate::tui::screen::Opened { session: "chat-9".into(), model: "m".into(), messages: Some(messages) };
+    let used = crate::tui::talk::Tally { cost: Some(5), ..Default::default() };
+    let opened =
+        crate::tui::screen::Opened { session: "chat-9".into(), model: "m".into(), kept: Some((messages, used)) };
     screen.update(Input::Opened(opened));
-    assert_eq!(screen.about.session, "chat-9");
+    assert_eq!((screen.about.session.as_str(), screen.talk.tally.cost), ("chat-9", Some(5)));
     assert_eq!(screen.talk.entries.len(), 3);
     assert!(matches!(&screen.talk.entries[2].item, Item::Tool(tool) if tool.end.as_ref().is_some_and(|end| !end.well)));
     screen.press(KeyCode::Up);

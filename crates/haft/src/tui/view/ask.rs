@@ -5,9 +5,9 @@ use crate::style::{BAD, BOLD, CARE, FAINT, NAME, Row};
 use crate::terminal;
 use crate::tui::ask::{Asked, Stage, What};
 use crate::tui::edit::Editor;
-use crate::tui::form::{Field, Kind, Sheet};
+use crate::tui::form::{Blank, Filled, Sheet, choices};
 use crate::tui::screen::{Focus, Screen};
-use crate::tui::text::{Break, row, width, wrap};
+use crate::tui::text::{Break, inert, row, width, wrap};
 use anstyle::Style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -109,36 +109,42 @@ fn split_at(text: &str, column: usize) -> usize {
 fn form(sheet: &Sheet, columns: usize) -> (Vec<Row>, Vec<Row>) {
     let mut body = wrap(&vec![(BOLD, sheet.from.clone()), (FAINT, " asks:".to_owned())], columns, Break::Words(0));
     body.extend(sheet.message.iter().flat_map(|line| wrap(&row(Style::new(), line.clone()), columns, Break::Words(0))));
-    for (at, field) in sheet.fields.iter().enumerate() {
-        body.extend(filled(field, at == sheet.at, columns));
+    for (at, blank) in sheet.blanks.iter().enumerate() {
+        body.extend(filled(blank, at == sheet.at, columns));
     }
     let mut feet = vec![row(FAINT, "enter: next, and done   esc: close   ctrl-x: decline")];
     feet.extend(sheet.problem.iter().map(|problem| row(BAD, problem.clone())));
     (body, feet)
 }
 
-fn filled(field: &Field, here: bool, columns: usize) -> Vec<Row> {
-    let mut rows = wrap(&row(if here { BOLD } else { FAINT }, field.title.clone()), columns, Break::Words(0));
+fn filled(blank: &Blank, here: bool, columns: usize) -> Vec<Row> {
+    let field = &blank.field;
+    let mut rows = wrap(&row(if here { BOLD } else { FAINT }, inert(&field.title)), columns, Break::Words(0));
+    if let Some(more) = field.description.as_ref().filter(|_| here) {
+        rows.extend(more.lines().flat_map(|line| wrap(&row(FAINT, inert(line)), columns, Break::Words(0))));
+    }
     let cursor = |at: bool| if at && here { "> " } else { "  " };
-    match &field.kind {
-        Kind::Words(editor) | Kind::Data(editor, _) if here => rows.extend(boxed(editor, columns)),
-        Kind::Words(editor) | Kind::Data(editor, _) => rows.push(row(FAINT, format!("  {}", editor.text()))),
-        Kind::YesNo(yes) => {
+    let option = |index: usize, mark: &str, title: &str, at: bool| {
+        let line = row(Style::new(), format!("{}{mark} {}. {}", cursor(at), index + 1, inert(title)));
+        wrap(&line, columns, Break::Words(9))
+    };
+    match &blank.filled {
+        Filled::Words(editor) if here => rows.extend(boxed(editor, columns)),
+        Filled::Words(editor) => rows.push(row(FAINT, format!("  {}", editor.text()))),
+        Filled::YesNo(yes) => {
             let mark = |on: bool| if on { "(•)" } else { "( )" };
             rows.push(row(Style::new(), format!("{}{} yes  {} no", cursor(true), mark(*yes), mark(!*yes))));
         }
-        Kind::One(choices, at) => {
-            for (index, (_, name)) in choices.iter().enumerate() {
-                let (mark, chosen) = (cursor(index == *at), if index == *at { "(•)" } else { "( )" });
-                let line = row(Style::new(), format!("{mark}{chosen} {}. {name}", index + 1));
-                rows.extend(wrap(&line, columns, Break::Words(9)));
+        Filled::One(at) => {
+            for (index, choice) in choices(&field.kind).iter().enumerate() {
+                let mark = if index == *at { "(•)" } else { "( )" };
+                rows.extend(option(index, mark, &choice.title, index == *at));
             }
         }
-        Kind::Many(choices, chosen, at) => {
-            for (index, (_, name)) in choices.iter().enumerate() {
+        Filled::Many(chosen, at) => {
+            for (index, choice) in choices(&field.kind).iter().enumerate() {
                 let mark = if chosen.get(index) == Some(&true) { "[x]" } else { "[ ]" };
-                let line = row(Style::new(), format!("{}{mark} {}. {name}", cursor(index == *at), index + 1));
-                rows.extend(wrap(&line, columns, Break::Words(9)));
+                rows.extend(option(index, mark, &choice.title, index == *at));
             }
         }
     }
@@ -180,7 +186,7 @@ impl Shown {
 /// Keeps the field that is being filled in within sight.
 fn follow(asked: &mut Asked, rows: usize, lines: usize) {
     if let What::Form(sheet) = &asked.what {
-        let share = rows * (sheet.at + 1) / sheet.fields.len().max(1);
+        let share = rows * (sheet.at + 1) / sheet.blanks.len().max(1);
         asked.scroll = asked.scroll.max(share.saturating_sub(lines));
     }
 }

@@ -1,0 +1,242 @@
+//! The agents of this process: conversations that are live, and children that run or have run.
+
+use super::chat::Who;
+use super::model::ModelRef;
+use super::purse::Purse;
+use super::spawn::{Order, Ready, Report};
+use super::told::{Ended, Watch};
+use crate::approver::Approver;
+use crate::halt::Halt;
+use crate::pipeline::Haft;
+use haft_core::agent::Block;
+use haft_core::agent::wire::Effort;
+use haft_core::{Call, SessionId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// How many children that have ended are remembered.
+const ENDED_MAX: usize = 256;
+
+/// A conversation that is being followed, as its children need to know it.
+#[derive(Clone)]
+pub(crate) struct Live {
+    pub(crate) purse: Arc<Purse>,
+    pub(crate) models: Vec<ModelRef>,
+    pub(crate) effort: Option<Effort>,
+    pub(crate) watch: Watch,
+    /// Tells it something, which it hears with the next results.
+    pub(crate) say: mpsc::UnboundedSender<Vec<Block>>,
+}
+
+/// A child.
+pub(crate) struct Running {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) above: SessionId,
+    pub(crate) session: SessionId,
+    pub(crate) role: Option<String>,
+    pub(crate) mode: &'static str,
+    pub(crate) task: String,
+    pub(crate) standing: Standing,
+}
+
+/// How it stands.
+pub(crate) enum Standing {
+    /// It runs, and can be stopped and spoken to.
+    Runs { halt: Halt, say: mpsc::UnboundedSender<Vec<Block>> },
+    /// It has ended.
+    Ended(Option<Box<Ended>>),
+}
+
+/// The agents of this process.
+pub struct Agents {
+    live: Mutex<HashMap<SessionId, Live>>,
+    children: Mutex<BTreeMap<String, Running>>,
+    /// Where children in the background go, if somebody tends them.
+    tended: Mutex<Option<mpsc::UnboundedSender<Box<Ready>>>>,
+    /// Changes whenever a child begins or ends.
+    changes: watch::Sender<u64>,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            live: Mutex::default(),
+            children: Mutex::default(),
+            tended: Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+}
+
+impl Agents {
+    fn children(&self) -> MutexGuard<'_, BTreeMap<String, Running>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lives(&self) -> MutexGuard<'_, HashMap<SessionId, Live>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The conversation of a session, if it is being followed here.
+    pub(crate) fn live(&self, session: &SessionId) -> Option<Live> {
+        self.lives().get(session).cloned()
+    }
+
+    pub(crate) fn begin(&self, session: &SessionId, live: Live) {
+        self.lives().insert(session.clone(), live);
+    }
+
+    pub(crate) fn over(&self, session: &SessionId) {
+        self.lives().remove(session);
+    }
+
+    /// Notes a child that begins; gives what it is told meanwhile, unless it is known already.
+    pub(crate) fn note(
+        &self,
+        id: &str,
+        name: &str,
+        order: &Order,
+        (call, who): (&Call, &Who),
+        halt: &Halt,
+    ) -> Option<mpsc::UnboundedReceiver<Vec<Block>>> {
+        let mut children = self.children();
+        if children.contains_key(id) {
+            return None;
+        }
+        let (say, heard) = mpsc::unbounded_channel();
+        let running = Running {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            above: call.session.clone(),
+            session: who.session.clone(),
+            role: order.role.clone(),
+            mode: who.child.as_ref().map_or("sync", |child| child.mode),
+            task: order.task.clone(),
+            standing: Standing::Runs { halt: halt.clone(), say },
+        };
+        children.insert(id.to_owned(), running);
+        drop(children);
+        self.changed();
+        Some(heard)
+    }
+
+    /// A child has ended.
+    pub(crate) fn ended(&self, id: &str, ended: Option<Ended>) {
+        let mut children = self.children();
+        if let Some(child) = children.get_mut(id) {
+            child.standing = Standing::Ended(ended.map(Box::new));
+        }
+        let over = |child: &Running| matches!(child.standing, Standing::Ended(_));
+        let done: Vec<String> = children.values().filter(|child| over(child)).map(|child| child.id.clone()).collect();
+        // Ids sort by time.
+        for old in done.iter().take(done.len().saturating_sub(ENDED_MAX)) {
+            children.remove(old);
+        }
+        drop(children);
+        self.changed();
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Stops a child. Returns whether it was running.
+    pub fn cancel(&self, id: &str) -> bool {
+        let children = self.children();
+        match children.get(id).map(|child| &child.standing) {
+            Some(Standing::Runs { halt, .. }) => {
+                halt.cancel();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Says something to a child that runs. Returns whether it does.
+    pub fn say(&self, id: &str, blocks: Vec<Block>) -> bool {
+        match self.children().get(id).map(|child| &child.standing) {
+            Some(Standing::Runs { say, .. }) => say.send(blocks).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// The children of a session: a line of data each.
+    pub fn of(&self, above: &SessionId) -> Vec<serde_json::Value> {
+        let one = |child: &Running| {
+            let (state, ended) = match &child.standing {
+                Standing::Runs { .. } => ("running", None),
+                Standing::Ended(ended) => ("ended", ended.as_deref()),
+            };
+            serde_json::json!({
+                "id": child.id, "name": child.name, "role": child.role, "mode": child.mode, "task": child.task,
+                "session": child.session, "state": state, "ended": ended,
+            })
+        };
+        self.children().values().filter(|child| child.above == *above).map(one).collect()
+    }
+
+    /// Whether a child of this session runs.
+    pub fn any_running(&self, above: &SessionId) -> bool {
+        let runs = |child: &Running| matches!(child.standing, Standing::Runs { .. });
+        self.children().values().any(|child| child.above == *above && runs(child))
+    }
+
+    /// How a child stands: `None` if there is none, `Some(None)` while it runs.
+    pub(crate) fn standing(&self, id: &str) -> Option<Option<Option<Ended>>> {
+        self.children().get(id).map(|child| match &child.standing {
+            Standing::Runs { .. } => None,
+            Standing::Ended(ended) => Some(ended.as_deref().cloned()),
+        })
+    }
+
+    /// Hears when a child begins or ends.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Gives a child to whoever tends those in the background.
+    pub(crate) fn hand_over(&self, ready: Box<Ready>) -> Result<(), Box<Ready>> {
+        match &*self.tended.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(queue) => queue.send(ready).map_err(|unsent| unsent.0),
+            None => Err(ready),
+        }
+    }
+}
+
+/// Runs the children in the background, until it is halted; then they are stopped. Whoever serves a conversation awaits this
+/// beside it. What they ask goes to `approver`.
+pub async fn tend(haft: &Haft, approver: Arc<dyn Approver>, halt: &Halt) {
+    let (sender, mut queue) = mpsc::unbounded_channel();
+    *haft.agents.tended.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(ready) = queue.recv() => {
+                let (own, approver, agents) = (halt.narrowed(), Arc::clone(&approver), Arc::clone(&haft.agents));
+                let (say, heard) = mpsc::unbounded_channel();
+                agents.children().insert(ready.id().to_owned(), ready.running(own.clone(), say));
+                agents.changed();
+                let above = ready.above().clone();
+                running.spawn(async move {
+                    let report = ready.run(approver.as_ref(), &own, Some(heard)).await;
+                    if let Some(live) = agents.live(&above) {
+                        let _ = live.say.send(vec![Block::Text { text: report_of(&report) }]);
+                    }
+                });
+            }
+            Some(_) = running.join_next() => {}
+            _ = halt.stopped() => break,
+        }
+    }
+    haft.agents.tended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    while running.join_next().await.is_some() {}
+}
+
+/// What a parent is told of a child that ran in the background.
+fn report_of(report: &Report) -> String {
+    let words = report.ended.as_ref().map(|ended| ended.text.trim().to_owned()).unwrap_or_default();
+    format!("[The agent {} ({}) has ended: {}.]\n\n{words}", report.name, report.id, report.why())
+}

@@ -1,0 +1,629 @@
+//! Following a conversation: events for the state machine, and what it wants done.
+//!
+//! Everything that goes on at once is awaited in one place ([`Drive::next`]): the answer as it is said, the calls, what
+//! somebody says meanwhile, the clock. What is said is written down before it has an effect.
+
+use super::agents::Live;
+use super::chat::{Chat, Door};
+use super::model::Model;
+use super::offer::{Offer, system};
+use super::purse::Reserved;
+use super::result::told;
+use super::shorten::{Shorter, shorter};
+use super::told::{Ended, Told, Watch};
+use crate::approver::Approver;
+use crate::events::Event as Heard;
+use crate::halt::Halt;
+use crate::orchestrate::Asked;
+use crate::pipeline::Haft;
+use crate::tool::BoxFuture;
+use crate::{new_call_id, now_ms};
+use haft_core::agent::compact::weigh;
+use haft_core::agent::turns::{Effect, End, Event, Failure, FailureKind, Limits, Turns};
+use haft_core::agent::wire::Request;
+use haft_core::agent::{Block, Delta, Message, Usage};
+use haft_core::{Call, CallError, CallId, Dialect, Origin, Outcome};
+use serde_json::Value;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, mpsc};
+
+/// How many pieces of an answer may wait to be taken in.
+const PIECES: usize = 256;
+/// How many calls one answer may make. More are told so, and not made.
+const CALLS_MAX: usize = 1000;
+/// How much a model writes at once if nobody says otherwise.
+const OUTPUT: u32 = 16_000;
+/// The least that is worth asking for.
+const OUTPUT_MIN: u32 = 512;
+/// How wide one line about a call is.
+const PREVIEW: usize = 120;
+
+/// A conversation being followed.
+pub(super) struct Drive<'c, 'h, 'd> {
+    chat: &'c mut Chat<'h>,
+    models: Vec<Arc<dyn Model>>,
+    turns: Turns,
+    effects: VecDeque<Effect>,
+    door: Through<'d>,
+    offer: Arc<Offer>,
+    system: Vec<String>,
+    asking: Option<Asking>,
+    calls: Option<Calls<'d>>,
+    rest_until: Option<i64>,
+    shortening: Option<BoxFuture<'d, Option<Shorter>>>,
+    heard: broadcast::Receiver<Heard>,
+    /// What children in the background report.
+    reports: mpsc::UnboundedReceiver<Vec<Block>>,
+    /// Of this run, not of the whole conversation.
+    run: Run,
+}
+
+/// The door, taken apart.
+struct Through<'d> {
+    approver: &'d dyn Approver,
+    halt: &'d Halt,
+    origin: Origin,
+    watch: Watch,
+    meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
+}
+
+/// An answer that is awaited.
+struct Asking {
+    /// Asks; over once it is `None`.
+    work: Option<BoxFuture<'static, Result<(), Failure>>>,
+    came: Result<(), Failure>,
+    said: mpsc::Receiver<Delta>,
+    reserved: Option<Reserved>,
+    /// What it would read, about, if nobody tells.
+    estimate: u64,
+    usage: Option<Usage>,
+    written: usize,
+    model: usize,
+}
+
+/// The calls of one answer.
+struct Calls<'d> {
+    sender: Option<mpsc::Sender<Asked>>,
+    work: BoxFuture<'d, ()>,
+    outcomes: mpsc::UnboundedReceiver<Outcome>,
+    ids: HashMap<CallId, String>,
+    halt: Halt,
+    left: usize,
+}
+
+#[derive(Default)]
+struct Run {
+    begun: Option<Instant>,
+    until_ms: Option<i64>,
+    calls: u32,
+    cost: Option<u64>,
+    last_model: usize,
+    why: String,
+    seed: u64,
+    /// What the last answer read and wrote.
+    filled: u64,
+    /// How many of the messages whoever watches has been told of.
+    announced: usize,
+}
+
+impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
+    pub(super) fn new(chat: &'c mut Chat<'h>, models: Vec<Arc<dyn Model>>, door: Door<'d>) -> Self {
+        let haft = chat.haft;
+        let settings = &haft.settings.agent;
+        let until_ms = settings.max_time.map(|time| now_ms() + i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2));
+        let limits = Limits {
+            turns: Some(chat.who.max_turns.unwrap_or(settings.max_turns)),
+            tokens: chat.who.max_tokens.or(settings.max_tokens),
+            until_ms,
+            window: models.first().map(|model| model.facts().window),
+            fallbacks: models.len().saturating_sub(1),
+        };
+        let offer = Arc::new(Offer::new(haft, &chat.who.caller, &haft.active.of(&chat.who.session)));
+        let system = system(haft, &chat.who, offer.deferred);
+        let Door { approver, halt, origin, watch, meanwhile } = door;
+        let announced = chat.history.len();
+        let seed = u64::try_from(announced).unwrap_or_default();
+        let (say, reports) = mpsc::unbounded_channel();
+        let live = Live {
+            purse: Arc::clone(&chat.purse),
+            models: models.iter().map(|model| model.name().clone()).collect(),
+            effort: chat.who.effort,
+            watch: Arc::clone(&watch),
+            say,
+        };
+        haft.agents.begin(&chat.who.session, live);
+        Self {
+            turns: Turns::new(std::mem::take(&mut chat.history), limits),
+            chat,
+            models,
+            effects: VecDeque::new(),
+            door: Through { approver, halt, origin, watch, meanwhile },
+            offer,
+            system,
+            asking: None,
+            calls: None,
+            rest_until: None,
+            shortening: None,
+            heard: haft.events.listen(),
+            reports,
+            run: Run { begun: Some(Instant::now()), until_ms, seed, announced, ..Run::default() },
+        }
+    }
+
+    /// Says something, and follows what comes of it to its end. Whatever happens, the conversation is as it was left.
+    pub(super) async fn follow(mut self, blocks: Vec<Block>) -> Result<Ended, CallError> {
+        self.tell(&Told::Start {
+            session: self.chat.who.session.clone(),
+            model: self.model(0),
+            tools: self.offer.len(),
+            deferred: self.offer.deferred,
+        });
+        let done = self.go(blocks).await;
+        self.haft().agents.over(&self.chat.who.session);
+        let state = match &done {
+            Ok(end) => state(end),
+            Err(_) => "failed".to_owned(),
+        };
+        let end = match done {
+            Ok(end) => end,
+            Err(error) => {
+                // What was under way is told as cut off.
+                self.turns.on(Event::Cancel, now_ms());
+                self.halt_calls().await;
+                self.chat.history = self.turns.history().to_vec();
+                return Err(error);
+            }
+        };
+        let history = self.turns.history().to_vec();
+        let model = self.model(self.run.last_model);
+        let kept = self.chat.keep(&history, &[], &model, &state).await;
+        self.announce();
+        self.chat.history = history;
+        kept?;
+        Ok(self.ended(end))
+    }
+
+    fn ended(&self, end: End) -> Ended {
+        let last = self.chat.history.last().filter(|last| last.role == haft_core::agent::Role::Assistant);
+        let took = self.run.begun.map(|begun| begun.elapsed()).unwrap_or_default();
+        Ended {
+            session: self.chat.who.session.clone(),
+            end,
+            text: last.map(Message::text).unwrap_or_default(),
+            turns: self.turns.asked(),
+            calls: self.run.calls,
+            usage: self.turns.usage(),
+            cost_micros: self.run.cost,
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    async fn go(&mut self, blocks: Vec<Block>) -> Result<End, CallError> {
+        self.on(Event::Say(blocks));
+        loop {
+            while let Some(effect) = self.effects.pop_front() {
+                if let Some(end) = self.act(effect).await? {
+                    self.halt_calls().await;
+                    return Ok(end);
+                }
+            }
+            let event = self.next().await;
+            self.on(event);
+        }
+    }
+
+    fn on(&mut self, event: Event) {
+        let effects = self.turns.on(event, now_ms());
+        self.effects.extend(effects);
+    }
+
+    fn tell(&self, told: &Told) {
+        (self.door.watch)(told);
+    }
+
+    /// Tells of the messages that are whole by now.
+    fn announce(&mut self) {
+        let history = self.turns.history();
+        for message in history.get(self.run.announced..).unwrap_or_default() {
+            self.tell(&Told::Message { message: message.clone() });
+        }
+        self.run.announced = history.len();
+    }
+
+    fn model(&self, at: usize) -> String {
+        self.models.get(at).map(|model| model.name().to_string()).unwrap_or_default()
+    }
+
+    fn haft(&self) -> &'h Haft {
+        self.chat.haft
+    }
+
+    async fn act(&mut self, effect: Effect) -> Result<Option<End>, CallError> {
+        match effect {
+            Effect::Ask { model } => self.ask(model).await?,
+            Effect::Call { id, name, input } => self.call(id, name, input).await?,
+            Effect::Rest(until) => {
+                self.rest_until = Some(until);
+                self.tell(&Told::Retry { why: self.run.why.clone(), after_ms: (until - now_ms()).max(0) });
+            }
+            Effect::Shorten => self.shorten(),
+            Effect::HangUp => {
+                let _ = self.close_answer();
+                (self.asking, self.shortening, self.rest_until) = (None, None, None);
+            }
+            Effect::Halt => {
+                if let Some(calls) = &self.calls {
+                    calls.halt.cancel();
+                }
+            }
+            Effect::End(end) => return Ok(Some(end)),
+        }
+        Ok(None)
+    }
+
+    /// Asks a model with all that was said, if there is money for it.
+    async fn ask(&mut self, at: usize) -> Result<(), CallError> {
+        self.calls = None;
+        let Some(model) = self.models.get(at).cloned() else { return Ok(()) };
+        if at != self.run.last_model {
+            self.run.last_model = at;
+            self.tell(&Told::Fallback { model: self.model(at), why: self.run.why.clone() });
+        }
+        let active = self.haft().active.of(&self.chat.who.session);
+        if self.offer.is_stale(self.haft(), active.len()) {
+            self.offer = Arc::new(Offer::new(self.haft(), &self.chat.who.caller, &active));
+        }
+        let name = self.model(at);
+        self.keep("running", &name).await?;
+        self.announce();
+        let (history, system) = (self.turns.history().to_vec(), self.system.clone());
+        let estimate = self.estimate(&history);
+        let Some((max_output, reserved)) = self.reserve(model.as_ref(), estimate) else {
+            self.on(Event::NoFunds);
+            return Ok(());
+        };
+        self.tell(&Told::Turn { number: self.turns.asked(), model: name });
+        self.run.seed += 1;
+        let seed = format!("{}-{}", self.run.seed, haft_core::record::Digest::of(history.len().to_string().as_bytes()));
+        let seed = seed[..seed.floor_char_boundary(16)].to_owned();
+        let effort = self.chat.who.effort.or_else(|| self.chat.who.role.as_ref()?.effort);
+        let (effort, native_search) =
+            (effort.or(self.haft().settings.agent.effort), self.haft().settings.agent.native_search);
+        let (sender, said) = mpsc::channel(PIECES);
+        let offer = Arc::clone(&self.offer);
+        let work = async move {
+            let tools = offer.offered();
+            let own = &model.name().model;
+            let request = Request {
+                model: own,
+                system: &system,
+                tools: &tools,
+                history: &history,
+                max_output,
+                effort,
+                native_search,
+            };
+            model.ask(&request, &seed, sender).await
+        };
+        self.asking = Some(Asking {
+            work: Some(Box::pin(work)),
+            came: Ok(()),
+            said,
+            reserved,
+            estimate,
+            usage: None,
+            written: 0,
+            model: at,
+        });
+        Ok(())
+    }
+
+    /// About how many tokens the next answer reads.
+    fn estimate(&self, history: &[Message]) -> u64 {
+        let all = |messages: &[Message]| u64::try_from(weigh(messages)).unwrap_or(u64::MAX);
+        if self.run.filled > 0 {
+            // All but the newest was counted by the provider.
+            return self.run.filled + all(&history[history.len().saturating_sub(1)..]);
+        }
+        let system: usize = self.system.iter().map(|part| haft_core::tokens::estimate(part)).sum();
+        all(history) + u64::try_from(system + self.offer.weight()).unwrap_or_default()
+    }
+
+    /// Sets money aside for an answer; for a shorter one, if there is not enough for a long one.
+    fn reserve(&self, model: &dyn Model, estimate: u64) -> Option<(u32, Option<Reserved>)> {
+        let facts = model.facts();
+        let most = self.haft().settings.agent.max_output.unwrap_or(OUTPUT).min(facts.max_output).max(1);
+        let Some(price) = facts.price else { return Some((most, None)) };
+        let cost = |output: u32| price.cost(&Usage { input: estimate, output: output.into(), ..Usage::default() });
+        let mut output = most;
+        loop {
+            if let Some(reserved) = self.chat.purse.reserve(cost(output)) {
+                return Some((output, Some(reserved)));
+            }
+            if output <= OUTPUT_MIN {
+                return None;
+            }
+            output = (output / 2).max(OUTPUT_MIN);
+        }
+    }
+
+    /// Makes a call, once it is written down that it was asked for.
+    async fn call(&mut self, id: String, name: String, input: Value) -> Result<(), CallError> {
+        let model = self.model(self.run.last_model);
+        self.keep("running", &model).await?;
+        let who = &self.chat.who;
+        let mut caller = who.caller.clone();
+        caller.provider = self.models.get(self.run.last_model).map(|model| model.name().provider.clone());
+        let call = Call {
+            id: new_call_id(),
+            spoken: name.clone(),
+            args: input,
+            dialect: Dialect::Haft,
+            session: who.session.clone(),
+            caller,
+            origin: self.door.origin,
+            parents: who.child.as_ref().map(|child| child.parents.clone()).unwrap_or_default(),
+            autonomy: who.autonomy,
+        };
+        self.tell(&Told::ToolStart {
+            id: id.clone(),
+            call_id: call.id.clone(),
+            name: name.clone(),
+            preview: preview(self.haft(), &call),
+        });
+        (self.run.calls, self.chat.total.calls) = (self.run.calls + 1, self.chat.total.calls + 1);
+        let calls = match &mut self.calls {
+            Some(calls) => calls,
+            none => none.insert(Calls::new(self.chat.haft, self.door.approver, self.door.halt)),
+        };
+        let sent = match (&calls.sender, calls.left) {
+            (Some(sender), 1..) => {
+                calls.left -= 1;
+                calls.ids.insert(call.id.clone(), id.clone());
+                sender.try_send(Ok(call)).is_ok()
+            }
+            _ => false,
+        };
+        if !sent {
+            let text = format!("At most {CALLS_MAX} calls are made at once. This one was not made: make it later.");
+            self.on(Event::Called { id, text, images: Vec::new(), failed: true });
+        }
+        Ok(())
+    }
+
+    fn shorten(&mut self) {
+        let Some(model) = self.models.get(self.run.last_model).cloned() else { return };
+        self.run.seed += 1;
+        let (system, offer) = (self.system.clone(), Arc::clone(&self.offer));
+        let seed = format!("{}-short", self.run.seed);
+        self.shortening = Some(Box::pin(shorter(model, system, offer, self.turns.history().to_vec(), seed)));
+    }
+
+    async fn keep(&mut self, state: &str, model: &str) -> Result<(), CallError> {
+        let draft = self.turns.draft();
+        self.chat.keep(self.turns.history(), &draft, model, state).await
+    }
+
+    /// Waits for whatever happens next.
+    async fn next(&mut self) -> Event {
+        loop {
+            let halt = self.door.halt.clone();
+            let late = self.run.until_ms.filter(|_| self.asking.is_some() || self.calls.is_some());
+            let event = tokio::select! {
+                biased;
+                heard = self.heard.recv() => { self.hear(heard); None }
+                said = said(&mut self.asking) => self.said(said),
+                called = called(&mut self.calls) => self.called(called),
+                shorter = short(&mut self.shortening) => self.shortened(shorter).await,
+                () = until(self.rest_until) => { self.rest_until = None; Some(Event::Rested) }
+                more = more(&mut self.door.meanwhile) => Some(Event::Say(more)),
+                Some(report) = self.reports.recv() => Some(Event::Say(report)),
+                () = until(late) => Some(Event::Late),
+                _ = halt.stopped() => Some(Event::Cancel),
+            };
+            if let Some(event) = event {
+                return event;
+            }
+        }
+    }
+
+    /// What the bus says of this conversation's calls.
+    fn hear(&mut self, heard: Result<Heard, broadcast::error::RecvError>) {
+        let Ok(Heard::Progress { call_id, message, .. }) = heard else { return };
+        if let Some(id) = self.calls.as_ref().and_then(|calls| calls.ids.get(&call_id)) {
+            self.tell(&Told::ToolProgress { id: id.clone(), message });
+        }
+    }
+
+    fn said(&mut self, said: Option<Delta>) -> Option<Event> {
+        let Some(delta) = said else {
+            let came = self.close_answer();
+            return Some(match came {
+                Ok(()) => Event::Spoken,
+                Err(failure) => {
+                    self.run.why.clone_from(&failure.message);
+                    Event::Failed(failure)
+                }
+            });
+        };
+        if let Some(asking) = &mut self.asking {
+            match &delta {
+                Delta::Usage(usage) => asking.usage = Some(*usage),
+                Delta::Text(_, text) | Delta::Thinking(_, text) | Delta::Input(_, text) => asking.written += text.len(),
+                _ => {}
+            }
+        }
+        match &delta {
+            Delta::Text(_, text) => self.tell(&Told::Content { text: text.clone() }),
+            Delta::Thinking(_, text) => self.tell(&Told::Thinking { text: text.clone() }),
+            Delta::Use(_, id, name) => self.tell(&Told::ToolInput { id: id.clone(), name: name.clone() }),
+            _ => {}
+        }
+        Some(Event::Said(delta))
+    }
+
+    /// An answer is over: it is paid for and counted. What a provider does not tell is counted as it was foreseen.
+    fn close_answer(&mut self) -> Result<(), Failure> {
+        let Some(asking) = self.asking.take() else { return Ok(()) };
+        let unfinished = asking.work.is_some();
+        let silent = asking.usage.is_none() && asking.written == 0 && (asking.came.is_err() || unfinished);
+        let usage = match asking.usage {
+            Some(usage) => usage,
+            None if silent => Usage::default(),
+            None => Usage {
+                input: asking.estimate,
+                output: u64::try_from(asking.written / 4).unwrap_or_default(),
+                ..Usage::default()
+            },
+        };
+        let Some(model) = self.models.get(asking.model) else { return asking.came };
+        let facts = model.facts();
+        let cost = facts.price.map(|price| price.cost(&usage));
+        if let (Some(reserved), Some(cost)) = (asking.reserved, cost) {
+            reserved.spend(cost);
+        }
+        if !silent {
+            self.run.filled = usage.read() + usage.output;
+            self.chat.total.usage += usage;
+            self.chat.total.turns += 1;
+            for sum in [&mut self.run.cost, &mut self.chat.total.cost] {
+                *sum = match (*sum, cost) {
+                    (Some(sum), Some(cost)) => Some(sum + cost),
+                    (None, cost) => cost,
+                    (sum, None) => sum,
+                };
+            }
+            let (total, cost_micros) = (self.chat.total.usage, self.chat.total.cost);
+            self.tell(&Told::Usage { last: usage, total, cost_micros, window: facts.window });
+        }
+        asking.came
+    }
+
+    fn called(&mut self, outcome: Option<Outcome>) -> Option<Event> {
+        let Some(outcome) = outcome else {
+            self.calls = None;
+            return None;
+        };
+        let id = self.calls.as_mut()?.ids.remove(&outcome.call_id)?;
+        let (text, images, failed) = told(&outcome);
+        self.tell(&Told::ToolEnd { id: id.clone(), outcome: Box::new(outcome) });
+        Some(Event::Called { id, text, images, failed })
+    }
+
+    async fn shortened(&mut self, shorter: Option<Shorter>) -> Option<Event> {
+        self.shortening = None;
+        let Some(Shorter { history, usage }) = shorter else { return Some(Event::NotShortened) };
+        let before = u64::try_from(weigh(self.turns.history())).unwrap_or_default();
+        let after = u64::try_from(weigh(&history)).unwrap_or_default();
+        if after >= before {
+            return Some(Event::NotShortened);
+        }
+        self.chat.total.usage += usage;
+        if let Err(error) = self.chat.keep_shorter(&history).await {
+            let failure = Failure { kind: FailureKind::Invalid, message: error.message };
+            return Some(Event::Failed(failure));
+        }
+        (self.run.filled, self.run.announced) = (0, history.len());
+        self.tell(&Told::Compacted { before, after });
+        Some(Event::Shortened(history))
+    }
+
+    /// Ends the calls that are under way, and waits until they have ended.
+    async fn halt_calls(&mut self) {
+        if let Some(mut calls) = self.calls.take() {
+            calls.halt.cancel();
+            drop(calls.sender.take());
+            calls.work.await;
+        }
+    }
+}
+
+impl<'d> Calls<'d> {
+    fn new<'h: 'd>(haft: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
+        let (sender, asked) = mpsc::channel(CALLS_MAX);
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let halt = halt.narrowed();
+        let own = halt.clone();
+        let work = async move {
+            let each = |outcome| {
+                // Nobody listens once the conversation has ended.
+                let _ = done.send(outcome);
+            };
+            haft.call_each(asked, approver, &own, each).await;
+        };
+        Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
+    }
+}
+
+/// The next piece of an answer; nothing once it is over.
+async fn said(asking: &mut Option<Asking>) -> Option<Delta> {
+    let Some(asking) = asking else { return std::future::pending().await };
+    loop {
+        let Some(work) = &mut asking.work else { return asking.said.recv().await };
+        tokio::select! {
+            biased;
+            Some(delta) = asking.said.recv() => return Some(delta),
+            came = work => (asking.work, asking.came) = (None, came),
+        }
+    }
+}
+
+/// The next outcome; nothing once there are no more to come.
+async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
+    let Some(calls) = calls else { return std::future::pending().await };
+    tokio::select! {
+        biased;
+        outcome = calls.outcomes.recv() => outcome,
+        () = &mut calls.work => calls.outcomes.recv().await,
+    }
+}
+
+async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
+    match shortening {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What somebody says meanwhile.
+async fn more(meanwhile: &mut Option<mpsc::UnboundedReceiver<Vec<Block>>>) -> Vec<Block> {
+    if let Some(queue) = meanwhile
+        && let Some(blocks) = queue.recv().await
+    {
+        return blocks;
+    }
+    *meanwhile = None;
+    std::future::pending().await
+}
+
+async fn until(at_ms: Option<i64>) {
+    match at_ms {
+        Some(at) => {
+            let left = u64::try_from(at - now_ms()).unwrap_or_default();
+            tokio::time::sleep(Duration::from_millis(left)).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// One line about a call, before anybody has looked at it closely.
+fn preview(haft: &Haft, call: &Call) -> String {
+    match haft.registry.resolve(call) {
+        Ok(meant) => {
+            let spec = meant.entry.spec();
+            let bodies = &spec.reach.bodies;
+            haft_core::preview::line(spec.name.as_str(), (spec.name.as_str(), bodies), &meant.args.args, None, PREVIEW)
+        }
+        Err(_) => haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), PREVIEW),
+    }
+}
+
+/// How a conversation ended, in a word.
+fn state(end: &End) -> String {
+    match end {
+        End::Failed(_) => "failed".to_owned(),
+        other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default(),
+    }
+}

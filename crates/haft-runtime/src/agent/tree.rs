@@ -1,0 +1,370 @@
+//! A directory of its own for a child: a copy of the project as it was last committed.
+//!
+//! It is a clone that reads the project's objects and has everything else to itself, so that nothing the child does there,
+//! commits included, touches the project. What was in it at the beginning is noted beside it, where the child cannot write.
+//! What it changed is found by comparing the two; no program runs there for that, because the child may have set one up.
+
+use crate::files;
+use crate::workspace::Workspace;
+use haft_core::change::{Change, State};
+use haft_core::place::Access;
+use haft_core::{CallError, ErrorKind};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How many files a project may have to be copied.
+const FILES_MAX: usize = 200_000;
+/// How large a file may be that is carried over.
+const FILE_MAX: u64 = 64 << 20;
+
+/// A child's directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    dir: PathBuf,
+    note: Note,
+}
+
+/// What is known of it, kept beside it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Note {
+    /// The project.
+    root: PathBuf,
+    /// The commit it began with.
+    base: String,
+    /// The branch it is on.
+    branch: String,
+    /// Where the project is within its repository.
+    prefix: PathBuf,
+    /// What was in it at the beginning.
+    files: BTreeMap<PathBuf, Seen>,
+}
+
+/// A file as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    state: State,
+}
+
+/// Where a child's directory and the note beside it are.
+pub(crate) fn place(data_dir: &Path, id: &str) -> PathBuf {
+    let mut dir = data_dir.as_os_str().to_owned();
+    dir.push("-worktrees");
+    PathBuf::from(dir).join(id)
+}
+
+impl Tree {
+    /// Makes one for a project. Returns it, and what is worth knowing.
+    pub(crate) fn make(
+        workspace: &Workspace,
+        data_dir: &Path,
+        id: &str,
+        branch: &str,
+    ) -> Result<(Self, Vec<String>), CallError> {
+        let root = workspace.root();
+        let no_repository = || {
+            CallError::invalid(format!("{} is not in a git repository with a commit", root.display()))
+                .hint("use the mode sync, or make a first commit")
+        };
+        let base = git(root, &["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
+        let top = PathBuf::from(git(root, &["rev-parse", "--show-toplevel"])?);
+        let prefix = PathBuf::from(git(root, &["rev-parse", "--show-prefix"])?);
+        let dir = place(data_dir, id);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| failed(&dir, &error))?;
+        let tree = dir.join("tree");
+        let made = clone(&top, &tree, &base, branch);
+        if let Err(error) = made {
+            let _ = std::fs::remove_dir_all(&dir);
+            return Err(error);
+        }
+        let files = look(&tree.join(&prefix))?;
+        let note = Note { root: root.to_owned(), base, branch: branch.to_owned(), prefix, files };
+        let text = serde_json::to_vec(&note).map_err(|error| CallError::internal(error.to_string()))?;
+        files::replace(&dir.join("note.json"), &text, Some(0o600)).map_err(|error| failed(&dir, &error))?;
+        let mut warnings = Vec::new();
+        let changed = git(root, &["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default().lines().count();
+        if changed > 0 {
+            warnings
+                .push(format!("{changed} changed files of the project are not committed, and so not in the worktree"));
+        }
+        Ok((Self { dir, note }, warnings))
+    }
+
+    /// One that was made earlier, by the id of its agent.
+    pub(crate) fn open(workspace: &Workspace, data_dir: &Path, id: &str) -> Result<Self, CallError> {
+        let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let dir = place(data_dir, if plain { id } else { "-" });
+        let shown = haft_core::preview::inert(id);
+        let missing = || {
+            CallError::not_found(format!("there is no worktree of an agent `{shown}`"))
+                .hint("agent.control lists agents")
+        };
+        let (text, _) = files::load(&dir.join("note.json"), "note.json", 1 << 30).map_err(|_| missing())?;
+        let note: Note = serde_json::from_slice(&text).map_err(|_| missing())?;
+        if note.root != workspace.root() {
+            return Err(CallError::conflict(format!("the agent {shown} works on {}", note.root.display())));
+        }
+        Ok(Self { dir, note })
+    }
+
+    /// The workspace in it: reading what the project may read, writing nothing but itself.
+    pub(crate) fn workspace(&self, parent: &Workspace) -> Result<Workspace, CallError> {
+        let root = self.root();
+        let fresh = Workspace::new(&root).map_err(|error| failed(&root, &error))?;
+        let mut workspace = parent.own_places().iter().fold(fresh, |workspace, own| workspace.own(own));
+        for extra in parent.readable_roots().iter().filter(|extra| !extra.starts_with(parent.root())) {
+            workspace = workspace.readable(extra);
+        }
+        // Its clone has no objects of its own yet.
+        let top = git(&self.note.root, &["rev-parse", "--git-common-dir"])?;
+        Ok(workspace.readable(&self.note.root.join(top).join("objects")))
+    }
+
+    /// Where the child works.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.join("tree").join(&self.note.prefix)
+    }
+
+    /// The project that it is a copy of.
+    pub(crate) fn project(&self) -> Result<Workspace, CallError> {
+        Workspace::new(&self.note.root).map_err(|error| failed(&self.note.root, &error))
+    }
+
+    /// The branch it is on.
+    pub(crate) fn branch(&self) -> &str {
+        &self.note.branch
+    }
+
+    /// Throws it away.
+    pub(crate) fn discard(&self) -> Result<(), CallError> {
+        std::fs::remove_dir_all(&self.dir).map_err(|error| failed(&self.dir, &error))
+    }
+
+    /// What was changed in it: each path, and how it stands there now.
+    fn changed(&self) -> Result<BTreeMap<PathBuf, State>, CallError> {
+        let now = look(&self.root())?;
+        let gone = self.note.files.keys().filter(|path| !now.contains_key(*path));
+        let gone: Vec<PathBuf> = gone.cloned().collect();
+        let then = |path: &Path| self.note.files.get(path).map(|then| &then.state);
+        let changed = now.into_iter().filter(|(path, seen)| then(path) != Some(&seen.state));
+        let changed = changed.map(|(path, seen)| (path, seen.state));
+        // What is not found there any more is gone, wherever its path may lead by now.
+        Ok(changed.chain(gone.into_iter().map(|path| (path, State::Absent))).collect())
+    }
+
+    /// The changes that make the project what its copy became. Where both changed, the two are joined if that can be done line
+    /// by line; otherwise nothing is changed. Returns also what is not carried over.
+    pub(crate) fn changes(&self, workspace: &Workspace) -> Result<Merge, CallError> {
+        let mut merge = Merge::default();
+        let mut conflicts = Vec::new();
+        for (path, wanted) in self.changed()? {
+            let (theirs, ours) = (self.root().join(&path), self.note.root.join(&path));
+            let shown = crate::workspace::display(path.as_os_str());
+            if let Some(why) = unfit(workspace, &path, &wanted) {
+                merge.left.push(format!("{shown}: {why}"));
+                continue;
+            }
+            let now = state(&ours)?;
+            let then = self.note.files.get(&path).map_or(State::Absent, |seen| seen.state.clone());
+            if now == wanted {
+                continue;
+            }
+            let content = if wanted == State::Absent { None } else { Some(self.read(&theirs)?) };
+            match content {
+                None if now == then => merge.changes.push(Change::Remove { path: ours, before: now }),
+                Some(content) if now == then => {
+                    let mode = mode_of(&wanted);
+                    merge.changes.push(Change::Write { path: ours, content, before: now, mode });
+                }
+                Some(content) => match self.joined(&path, &content, &ours, (&now, &then))? {
+                    Some(content) => {
+                        let mode = mode_of(&wanted);
+                        merge.changes.push(Change::Write { path: ours, content, before: now, mode });
+                    }
+                    None => conflicts.push(shown),
+                },
+                None => conflicts.push(shown),
+            }
+        }
+        if conflicts.is_empty() {
+            return Ok(merge);
+        }
+        let hint = format!(
+            "nothing was changed. The agent's files are in {}: bring over by hand what is wanted, or have it done again",
+            self.root().display()
+        );
+        Err(CallError::conflict(format!("the project and the agent both changed {}", conflicts.join(", "))).hint(hint))
+    }
+
+    /// A file of the child's, which is where it seems to be: a directory on the way may be a link by now.
+    fn read(&self, theirs: &Path) -> Result<Vec<u8>, CallError> {
+        let root = self.root();
+        let real = |path: &Path| path.canonicalize().map_err(|error| failed(path, &error));
+        let inside = theirs
+            .parent()
+            .map(real)
+            .transpose()?
+            .is_some_and(|parent| real(&root).is_ok_and(|root| parent.starts_with(root)));
+        if !inside {
+            return Err(CallError::conflict(format!("{} leads out of the worktree", theirs.display())));
+        }
+        files::load(theirs, &theirs.display().to_string(), FILE_MAX).map(|(content, _)| content)
+    }
+
+    /// Both sides' changes to a text, line by line.
+    fn joined(
+        &self,
+        path: &Path,
+        theirs: &[u8],
+        ours: &Path,
+        (now, then): (&State, &State),
+    ) -> Result<Option<Vec<u8>>, CallError> {
+        let (State::File { .. }, State::File { .. }) = (now, then) else { return Ok(None) };
+        let name = format!("{}:{}", self.note.base, self.note.prefix.join(path).display());
+        let Ok(base) = git_bytes(&self.note.root, &["cat-file", "blob", &name]) else { return Ok(None) };
+        let (ours, _) = files::load(ours, &ours.display().to_string(), FILE_MAX)?;
+        let scratch = scratch(&self.dir)?;
+        let write = |name: &str, content: &[u8]| {
+            let path = scratch.join(name);
+            std::fs::write(&path, content).map(|()| path).map_err(|error| failed(&scratch, &error))
+        };
+        let files = [write("ours", &ours)?, write("base", &base)?, write("theirs", theirs)?];
+        // Not in the child's directory: its configuration is not read.
+        let done = plain(&scratch).args(["merge-file", "-p"]).args(&files).output();
+        let _ = std::fs::remove_dir_all(&scratch);
+        let done = done.map_err(|error| failed(&scratch, &error))?;
+        Ok(done.status.success().then_some(done.stdout))
+    }
+}
+
+/// What comes of a child's work.
+#[derive(Debug, Default)]
+pub(crate) struct Merge {
+    /// What is to be changed in the project.
+    pub(crate) changes: Vec<Change>,
+    /// What is not carried over, and why.
+    pub(crate) left: Vec<String>,
+}
+
+/// Why a path is not carried over.
+fn unfit(workspace: &Workspace, path: &Path, wanted: &State) -> Option<&'static str> {
+    let Some(text) = path.to_str() else { return Some("its name is no text") };
+    if matches!(wanted, State::Link { .. }) {
+        return Some("links are not carried over");
+    }
+    match workspace.place("path", Access::Write, text) {
+        Ok(place) if place.inside && place.sensitive.is_none() => None,
+        Ok(place) if place.inside => Some("it is a sensitive place"),
+        _ => Some("in the project it leads elsewhere"),
+    }
+}
+
+/// What stands at a path, links as links.
+fn state(path: &Path) -> Result<State, CallError> {
+    match std::fs::read_link(path) {
+        Ok(target) => Ok(State::Link { target }),
+        Err(_) => files::state(path).map_err(|error| failed(path, &error)),
+    }
+}
+
+fn scratch(dir: &Path) -> Result<PathBuf, CallError> {
+    let scratch = dir.join(format!("join-{}", crate::new_mark()));
+    std::fs::DirBuilder::new().mode(0o700).create(&scratch).map_err(|error| failed(&scratch, &error))?;
+    Ok(scratch)
+}
+
+fn mode_of(state: &State) -> Option<u32> {
+    match state {
+        State::File { mode, .. } => Some(*mode),
+        _ => None,
+    }
+}
+
+/// What is in a directory, without what its ignore files leave out and without the repository itself.
+fn look(root: &Path) -> Result<BTreeMap<PathBuf, Seen>, CallError> {
+    let walk = ignore::WalkBuilder::new(root)
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .git_exclude(false)
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    let mut found = BTreeMap::new();
+    for entry in walk.flatten() {
+        if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+            continue;
+        }
+        if found.len() >= FILES_MAX {
+            return Err(CallError::failed(format!("there are more than {FILES_MAX} files in {}", root.display())));
+        }
+        let meta = std::fs::symlink_metadata(entry.path()).map_err(|error| failed(entry.path(), &error))?;
+        if !meta.is_file() && !meta.is_symlink() {
+            continue;
+        }
+        let seen = Seen { state: state(entry.path())? };
+        if let Ok(inside) = entry.path().strip_prefix(root) {
+            found.insert(inside.to_owned(), seen);
+        }
+    }
+    Ok(found)
+}
+
+fn clone(top: &Path, tree: &Path, base: &str, branch: &str) -> Result<(), CallError> {
+    let (from, to) = (top.to_string_lossy(), tree.to_string_lossy());
+    git(top, &["clone", "--quiet", "--shared", "--no-checkout", "--no-tags", "--template=", &from, &to])?;
+    git(tree, &["checkout", "--quiet", "-B", branch, base])?;
+    // It has nobody to push to.
+    git(tree, &["remote", "remove", "origin"])?;
+    let mut permissions = std::fs::metadata(tree).map_err(|error| failed(tree, &error))?.permissions();
+    permissions.set_mode(0o700);
+    std::fs::set_permissions(tree, permissions).map_err(|error| failed(tree, &error))
+}
+
+/// git as it is, without what a repository might have it run.
+fn plain(dir: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(dir)
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.file.allow=always"])
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
+        .stdin(Stdio::null());
+    command
+}
+
+fn git(dir: &Path, args: &[&str]) -> Result<String, CallError> {
+    let bytes = git_bytes(dir, args)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
+}
+
+fn git_bytes(dir: &Path, args: &[&str]) -> Result<Vec<u8>, CallError> {
+    let output = plain(dir).args(args).output().map_err(|error| {
+        CallError::failed(format!("git cannot be started: {error}")).hint("install git, or use the mode sync")
+    })?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let what = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default();
+    Err(CallError::new(ErrorKind::Failed, format!("git {what} failed: {}", haft_core::preview::inert(&words))))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CallError {
+    CallError::failed(format!("{}: {error}", path.display()))
+}
+
+/// A name for a branch.
+pub(crate) fn branch(wanted: Option<&str>, id: &str) -> String {
+    let fine = |name: &&str| {
+        !name.starts_with('-')
+            && name.len() <= 100
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte))
+            && !name.contains("..")
+    };
+    wanted.filter(fine).map_or_else(|| format!("haft/{id}"), str::to_owned)
+}

@@ -1,0 +1,283 @@
+//! agent.spawn, agent.control and agent.merge: agents that work for an agent.
+
+use crate::agent::spawn::{ORDERS_MAX, Order, Report};
+use crate::agent::tree::Tree;
+use crate::scene::Scene;
+use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tools::declare;
+use haft_core::agent::Block;
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, ErrorKind, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long children may take that are waited for.
+const LONGEST: Duration = Duration::from_hours(6);
+
+/// All of them.
+pub(super) fn all() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(Act { spec: Arc::new(spawn()), work: |scene| Box::pin(run_spawn(scene)) }),
+        Arc::new(Act { spec: Arc::new(control()), work: |scene| Box::pin(run_control(scene)) }),
+        crate::tool::Blocking::tool(merge(), run_merge),
+    ]
+}
+
+type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
+
+struct Act {
+    spec: Arc<ToolSpec>,
+    work: Work,
+}
+
+impl Tool for Act {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        (self.work)(scene)
+    }
+}
+
+fn spawn() -> ToolSpec {
+    declare(
+        "agent.spawn",
+        "Have another agent do a task with its own context and report back. For work that can be told in full and needs no questions; several run in parallel.",
+    )
+    .input(json!({"type": "object", "additionalProperties": false, "properties": {
+        "task": {"type": "string", "description": "What to do, with all that it needs to know."},
+        "name": {"type": "string", "description": "What to call it."},
+        "role": {"type": "string", "description": "researcher, creator, operator, collector, or one of the project's."},
+        "context": {"type": "string", "description": "What is known already."},
+        "mode": {"type": "string", "enum": ["sync", "background", "worktree"], "default": "sync", "description": "worktree: on a copy of the project, for agent_merge."},
+        "branch": {"type": "string", "description": "Branch of the worktree."},
+        "model": {"type": "string", "description": "provider/model."},
+        "tools": {"type": "array", "items": {"type": "string"}, "description": "Only these."},
+        "agents": {"type": "array", "maxItems": ORDERS_MAX, "items": {"type": "object"}, "description": "Several: each with members as above; also effort, instructions, max_turns, max_tokens, max_usd, isolated_memory."}}}))
+    .hint("sub-agent subagent delegate parallel background worktree team helper")
+    .by_parts()
+    .in_order()
+    .timeout(LONGEST)
+}
+
+fn control() -> ToolSpec {
+    declare(
+        "agent.control",
+        "List your agents, wait for one, say something to one that runs, cancel it, or discard its worktree.",
+    )
+    .input(json!({"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
+        "action": {"type": "string", "enum": ["list", "wait", "message", "cancel", "discard"], "description": "What to do."},
+        "id": {"type": "string", "description": "The agent."},
+        "message": {"type": "string", "description": "What to say."},
+        "timeout_ms": {"type": "integer", "minimum": 0, "maximum": 21_600_000, "default": 600_000, "description": "How long to wait."}}}))
+    .hint("sub-agent status follow-up stop background wait result")
+    .on_own_tasks()
+    .acts()
+    .only_reads_when("action", &["list", "wait", "message", "cancel"])
+    .timeout(LONGEST)
+}
+
+fn merge() -> ToolSpec {
+    declare("agent.merge", "Bring into the project what an agent did on its worktree. Shows the diff first.")
+        .input(json!({"type": "object", "additionalProperties": false, "required": ["id"], "properties": {
+            "id": {"type": "string", "description": "The agent."}}}))
+        .hint("worktree apply changes sub-agent accept")
+        .changes_files()
+        .timeout(Duration::from_mins(5))
+}
+
+async fn run_spawn(scene: &Scene) -> Result<Reply, CallError> {
+    let mut args = scene.args().clone();
+    let several = args.as_object_mut().and_then(|args| args.remove("agents"));
+    let bad = |error: serde_json::Error| CallError::invalid(format!("the agents cannot be read: {error}"));
+    let mut orders: Vec<Order> = match several {
+        Some(list) => serde_json::from_value(list).map_err(bad)?,
+        None => Vec::new(),
+    };
+    let own: Order = serde_json::from_value(args).map_err(bad)?;
+    if !own.task.trim().is_empty() {
+        orders.insert(0, own);
+    }
+    if orders.is_empty() {
+        return Err(CallError::invalid("nothing is to be done: `task` is missing")
+            .hint("say `task`, or `agents` with one in each"));
+    }
+    if orders.len() > ORDERS_MAX {
+        return Err(CallError::invalid(format!("at most {ORDERS_MAX} agents are spawned at once")));
+    }
+    let reports = scene.back().spawn(orders).await?;
+    Ok(reported(&reports))
+}
+
+/// What a parent is told: a section for each, in the order in which they were asked for.
+fn reported(reports: &[Report]) -> Reply {
+    let text = reports.iter().map(section).collect::<Vec<_>>().join("\n\n");
+    let labels: BTreeSet<_> = reports.iter().flat_map(|report| report.labels.iter().copied()).collect();
+    let mut reply = Reply::text(text).data(json!({ "agents": reports }));
+    reply.labels = labels.into_iter().collect();
+    let warned = |report: &Report| {
+        report.warnings.iter().map(|warning| format!("{}: {warning}", report.name)).collect::<Vec<_>>()
+    };
+    reply.warnings = reports.iter().flat_map(warned).collect();
+    if reports.iter().all(|report| !report.is_done()) {
+        let why: Vec<String> = reports.iter().map(|report| format!("{}: {}", report.name, report.why())).collect();
+        let hint = reports.iter().find_map(|report| report.error.as_ref()?.hint.clone());
+        let cancelled = |report: &Report| matches!(&report.ended, Some(ended) if ended.end == haft_core::agent::turns::End::Cancelled);
+        let kind = match reports.first().and_then(|report| report.error.as_ref()) {
+            Some(error) => error.kind,
+            None if reports.iter().all(cancelled) => ErrorKind::Cancelled,
+            None => ErrorKind::Failed,
+        };
+        let error = CallError::new(kind, why.join("; "));
+        reply.error = Some(match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        });
+    }
+    reply
+}
+
+fn section(report: &Report) -> String {
+    let mut text = format!("## {}\n\n", report.name);
+    match (&report.ended, &report.error) {
+        (_, Some(error)) => text.push_str(&format!("It could not be done: {}", error.message)),
+        (None, None) => text.push_str(&format!(
+            "It runs in the background as {}. You are told when it ends; agent_control waits for it, speaks to it or stops it.",
+            report.id
+        )),
+        (Some(ended), None) => {
+            if !ended.is_done() {
+                text.push_str(&format!("[It ended early: {}.]\n\n", report.why()));
+            }
+            text.push_str(ended.text.trim());
+        }
+    }
+    if let Some(tree) = &report.worktree {
+        if tree.files.is_empty() {
+            text.push_str("\n\n[It changed nothing in its worktree.]");
+        } else {
+            text.push_str(&format!(
+                "\n\n[It changed {} on the branch {} in {}. agent_merge with the id {} brings that into the project; agent_control discards it.]\n\n{}",
+                tree.files.join(", "),
+                tree.branch,
+                tree.path,
+                report.id,
+                tree.diff
+            ));
+        }
+    }
+    text
+}
+
+#[derive(Deserialize)]
+struct Control {
+    action: String,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+    timeout_ms: u64,
+}
+
+async fn run_control(scene: &Scene) -> Result<Reply, CallError> {
+    let Control { action, id, message, timeout_ms } = scene.parse()?;
+    let (agents, session) = (scene.agents(), &scene.call().session);
+    let own = agents.of(session);
+    if action == "list" {
+        return Ok(listed(&own));
+    }
+    let id = id.ok_or_else(|| CallError::invalid(format!("`id` is missing: whom to {action}?")))?;
+    let known = own.iter().any(|child| child["id"] == id.as_str());
+    let shown = cut(&inert(&id), 80);
+    if action == "discard" {
+        return discard(scene, id).await;
+    }
+    if !known {
+        return Err(CallError::not_found(format!("there is no agent `{shown}` of this conversation"))
+            .hint("agent.control lists them"));
+    }
+    match action.as_str() {
+        "cancel" if agents.cancel(&id) => Ok(Reply::text(format!("{shown} is being stopped."))),
+        "cancel" => Ok(Reply::text(format!("{shown} has ended already."))),
+        "message" => {
+            let text = message.filter(|text| !text.trim().is_empty());
+            let text = text.ok_or_else(|| CallError::invalid("`message` is missing"))?;
+            if agents.say(&id, vec![Block::Text { text }]) {
+                return Ok(Reply::text(format!("{shown} hears it with its next results.")));
+            }
+            Err(CallError::conflict(format!("{shown} has ended"))
+                .hint("spawn another one, and tell it what this one said"))
+        }
+        _ => wait(scene, &id, Duration::from_millis(timeout_ms)).await,
+    }
+}
+
+fn listed(own: &[Value]) -> Reply {
+    let line = |child: &Value| {
+        let word = |name: &str| child[name].as_str().unwrap_or_default().to_owned();
+        format!("{} {} ({}): {}", word("id"), word("name"), word("state"), cut(&inert(&word("task")), 80))
+    };
+    let text = if own.is_empty() {
+        "You have no agents.".to_owned()
+    } else {
+        own.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    Reply::text(text).data(json!({ "agents": own }))
+}
+
+async fn wait(scene: &Scene, id: &str, limit: Duration) -> Result<Reply, CallError> {
+    let agents = scene.agents();
+    let mut changes = agents.changes();
+    let ended = async {
+        loop {
+            match agents.standing(id) {
+                Some(None) => {}
+                other => return other.flatten(),
+            }
+            if changes.changed().await.is_err() {
+                return None;
+            }
+        }
+    };
+    let ended = tokio::select! {
+        ended = ended => ended,
+        () = tokio::time::sleep(limit) => return Ok(Reply::text(format!("{id} still runs.")).data(json!({ "running": true }))),
+    };
+    let ended = ended.flatten().ok_or_else(|| CallError::failed(format!("{id} failed; the log says how")))?;
+    let text = format!("{}\n\n[{}]", ended.text.trim(), crate::agent::worded(&ended.end));
+    Ok(Reply::text(text).data(json!({ "running": false, "ended": ended })))
+}
+
+async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
+    let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
+    let work = move || {
+        let tree = Tree::open(&workspace, &data_dir, &id)?;
+        tree.discard()?;
+        Ok(Reply::text(format!("The worktree of {id} is gone.")))
+    };
+    crate::tool::off_thread(scene.halt().clone(), work).await
+}
+
+/// What the agent did, as changes of the project: shown, decided, made and undone like those of any other tool.
+fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
+    #[derive(Deserialize)]
+    struct Args {
+        id: String,
+    }
+    let Args { id } = scene.parse()?;
+    let tree = Tree::open(scene.workspace(), &scene.terms().data_dir, &id)?;
+    let merge = tree.changes(scene.workspace())?;
+    if merge.changes.is_empty() {
+        return Ok(Reply::text("There is nothing to bring over."));
+    }
+    let files: Vec<String> = merge.changes.iter().map(|change| scene.shown(change.path())).collect();
+    let mut reply = Reply::text(format!("Brought over: {}.", files.join(", ")));
+    reply.data = Some(json!({ "files": files, "left": merge.left }));
+    reply.warnings = merge.left.iter().map(|left| format!("not carried over: {left}")).collect();
+    reply.changes = merge.changes;
+    Ok(reply)
+}

@@ -1,0 +1,252 @@
+//! `haft run`: an agent does something, and a person sees it happen.
+
+mod shown;
+mod streamed;
+
+use super::call::approver;
+use crate::app::{App, Failure, Threads};
+use crate::cli::{Common, EffortWord, RunArgs, RunFormat};
+use crate::style::{self, FAINT, paint};
+use haft_core::agent::Block;
+use haft_core::agent::turns::End;
+use haft_core::agent::wire::Effort;
+use haft_core::policy::Autonomy;
+use haft_core::preview::inert;
+use haft_core::{CallError, Origin, SessionId};
+use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
+use haft_runtime::{Approver, Haft, Halt, new_call_id};
+use std::io::{IsTerminal, Read};
+use std::sync::Arc;
+
+/// How much may be piped in.
+const PIPED_MAX: u64 = 4 << 20;
+
+/// Has an agent do something.
+pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
+    let words = words(args)?;
+    let app = App::open_to_run(common, &args.rules, Threads::One)?;
+    let mut who = who(&app, common, args)?;
+    let narrowed = match &args.role {
+        Some(name) => {
+            let (narrowed, role) = app.block_on(app.haft.in_role(name))?;
+            if role.autonomous {
+                who.autonomy = Some(Autonomy::Autonomous);
+            }
+            who.role = Some(role);
+            Some(narrowed)
+        }
+        None => None,
+    };
+    let haft = narrowed.as_ref().unwrap_or(&app.haft);
+    let format = if app.json { RunFormat::Events } else { args.format };
+    let approver: Arc<dyn Approver> = Arc::from(approver(&app, &args.asking));
+    let halt = Halt::new();
+    let watch = watcher(&app, format, args.show_thinking, &who);
+    let ended = app.block_on(async {
+        let work = converse(haft, who, words, (&approver, &halt), &watch);
+        let ended = until_interrupted(work, &halt).await;
+        app.haft.flush().await?;
+        ended
+    })?;
+    if format == RunFormat::Text {
+        shown::finish(&ended);
+    }
+    Ok(code(&ended))
+}
+
+/// Says it, and goes on as long as there are agents in the background to hear from.
+async fn converse(
+    haft: &Haft,
+    who: Who,
+    words: String,
+    (approver, halt): (&Arc<dyn Approver>, &Halt),
+    watch: &Watch,
+) -> Result<Ended, CallError> {
+    let session = who.session.clone();
+    let mut chat = Chat::open(haft, who).await?;
+    let tending = halt.narrowed();
+    let talk = async {
+        let mut words = words;
+        loop {
+            let door = Door {
+                approver: approver.as_ref(),
+                halt,
+                origin: Origin::Cli,
+                watch: Arc::clone(watch),
+                meanwhile: None,
+            };
+            let ended = chat.say(vec![Block::Text { text: words }], door).await;
+            match ended {
+                Ok(ended) if ended.is_done() => match awaited(haft, &session, halt).await {
+                    Some(report) => words = report,
+                    None => break Ok(ended),
+                },
+                other => break other,
+            }
+        }
+    };
+    let tended = tend(haft, Arc::clone(approver), &tending);
+    tokio::pin!(tended);
+    let ended = tokio::select! {
+        ended = talk => ended,
+        () = &mut tended => Err(CallError::internal("nobody tends the agents any more")),
+    };
+    tending.cancel();
+    tended.await;
+    ended
+}
+
+/// Waits for the next agent in the background to end, and says what it reported. None if there is none.
+async fn awaited(haft: &Haft, session: &SessionId, halt: &Halt) -> Option<String> {
+    let agents = haft.agents();
+    if !agents.any_running(session) {
+        return None;
+    }
+    let running = |agents: &haft_runtime::agent::Agents| -> Vec<String> {
+        let runs = agents.of(session).into_iter().filter(|child| child["state"] == "running");
+        runs.filter_map(|child| child["id"].as_str().map(str::to_owned)).collect()
+    };
+    let (before, mut changes) = (running(agents), agents.changes());
+    loop {
+        let now = running(agents);
+        if let Some(id) = before.iter().find(|id| !now.contains(id)) {
+            let child = agents.of(session).into_iter().find(|child| child["id"] == id.as_str())?;
+            let (name, text) = (child["name"].as_str().unwrap_or_default(), child["ended"]["text"].as_str());
+            return Some(format!(
+                "[The agent {name} ({id}) has ended.]\n\n{}",
+                text.unwrap_or("It failed; the log says how.")
+            ));
+        }
+        tokio::select! {
+            changed = changes.changed() => changed.ok()?,
+            _ = halt.stopped() => return None,
+        }
+    }
+}
+
+/// Waits for work; the first Ctrl-C stops it cleanly, the second at once.
+async fn until_interrupted<T>(work: impl Future<Output = T>, halt: &Halt) -> T {
+    tokio::pin!(work);
+    let mut stopped = false;
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                if stopped {
+                    std::process::exit(130);
+                }
+                stopped = true;
+                style::note(&paint(FAINT, "stopping; again to leave at once"));
+                halt.cancel();
+            }
+        }
+    }
+}
+
+/// What is said: the words that were typed, and what was piped in beside them.
+fn words(args: &RunArgs) -> Result<String, Failure> {
+    let typed = args.prompt.join(" ");
+    let stdin = std::io::stdin();
+    let piped = if typed.trim() == "-" || !stdin.is_terminal() {
+        let mut text = String::new();
+        let read = stdin.lock().take(PIPED_MAX).read_to_string(&mut text);
+        read.map_err(|error| CallError::invalid(format!("stdin cannot be read: {error}")))?;
+        text
+    } else {
+        String::new()
+    };
+    let typed = if typed.trim() == "-" { "" } else { typed.trim() };
+    match (typed.is_empty(), piped.trim().is_empty()) {
+        (false, true) => Ok(typed.to_owned()),
+        (true, false) => Ok(piped.trim().to_owned()),
+        (false, false) => Ok(format!("{typed}\n\n{}", piped.trim_end())),
+        (true, true) if args.resume.is_some() => Ok("Go on.".to_owned()),
+        (true, true) => {
+            Err(CallError::invalid("nothing is to be done: say what, as in `haft run \"mend the failing test\"`")
+                .hint("`haft tui` opens a conversation instead")
+                .into())
+        }
+    }
+}
+
+fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
+    let read = |name: &String| ModelRef::try_from(name.clone()).map_err(CallError::invalid);
+    let models = args.model.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut caller = app.caller.clone();
+    caller.agent.get_or_insert_with(|| "main".to_owned());
+    let session = match args.resume.as_deref() {
+        Some(named) => resumed(app, named)?,
+        // A conversation of its own, unless somebody names one.
+        None if common.session == "default" => SessionId::new(&format!("run-{}", new_call_id())).unwrap_or_default(),
+        None => app.session().clone(),
+    };
+    Ok(Who {
+        session,
+        caller,
+        models,
+        effort: args.effort.map(effort),
+        max_turns: args.max_turns,
+        max_tokens: args.max_tokens,
+        instructions: args.instructions.clone(),
+        purse: args.max_usd.map(|usd| Purse::new(Some(haft_runtime::agent::purse::micros(usd)))),
+        ..Who::default()
+    })
+}
+
+/// The conversation to go on with: the latest of this project, or the one whose name begins so.
+fn resumed(app: &App, named: &str) -> Result<SessionId, Failure> {
+    let root = app.haft.workspace().root().to_string_lossy().into_owned();
+    let talks = app.block_on(app.store().talks(&root, None, 1000))?;
+    let exact = |session: &str| session == named || session == format!("run-{named}");
+    let found = match named {
+        "" => talks.first(),
+        named => talks.iter().find(|talk| exact(&talk.session)).or_else(|| {
+            let begins = |session: &str| session.starts_with(named) || session.starts_with(&format!("run-{named}"));
+            let mut fitting = talks.iter().filter(|talk| begins(&talk.session));
+            fitting.next().filter(|_| fitting.next().is_none())
+        }),
+    };
+    let missing = || {
+        let message = if named.is_empty() {
+            "there is no conversation in this project to go on with".to_owned()
+        } else {
+            format!("there is no conversation `{}` in this project, or more than one begins so", inert(named))
+        };
+        CallError::not_found(message).hint("`haft session list` shows them")
+    };
+    Ok(found.and_then(|talk| SessionId::new(&talk.session)).ok_or_else(missing)?)
+}
+
+fn effort(word: EffortWord) -> Effort {
+    match word {
+        EffortWord::Off => Effort::Off,
+        EffortWord::Low => Effort::Low,
+        EffortWord::Medium => Effort::Medium,
+        EffortWord::High => Effort::High,
+        EffortWord::Max => Effort::Max,
+    }
+}
+
+fn watcher(app: &App, format: RunFormat, thinking: bool, who: &Who) -> Watch {
+    let inner: Watch = match format {
+        RunFormat::Events => Arc::new(|told| style::json(told)),
+        RunFormat::StreamJson => streamed::watch(&app.haft, who),
+        RunFormat::Text => shown::watch(thinking),
+    };
+    let bus = told::on_the_bus(app.haft.events().clone(), who.session.clone());
+    Arc::new(move |told| {
+        inner(told);
+        bus(told);
+    })
+}
+
+fn code(ended: &Ended) -> u8 {
+    match ended.end {
+        End::Done => 0,
+        End::Time => 6,
+        _ => {
+            style::note(&format!("{} {}", paint(style::CARE, "ended early:"), inert(&worded(&ended.end))));
+            1
+        }
+    }
+}
