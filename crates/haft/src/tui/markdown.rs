@@ -60,7 +60,8 @@ fn prose(line: &str, columns: usize) -> Vec<Row> {
     let (mark, words) = bullet(rest);
     let lead = format!("{}{mark}", " ".repeat(indent));
     let hang = lead.chars().count();
-    let whole = [vec![(NAME, lead)], spans(words, Style::new())].concat();
+    let lead = if lead.is_empty() { Row::new() } else { row(NAME, lead) };
+    let whole = [lead, spans(words, Style::new())].concat();
     wrap(&whole, columns, Break::Words(hang))
 }
 
@@ -166,7 +167,22 @@ mod tests {
     #[test]
     fn what_models_write_is_shown_modestly() {
         let text = "# Title\n\nSome **bold** and *slanted* and `code` in snake_case.\n\n- one item that is long enough to wrap\n  - inner\n1. first\n> quoted\n---\n```rust\nfn main() {}\n```\nsee [docs](https://a.test)";
-        insta::assert_snapshot!(shown(text, 30), @"");
+        insta::assert_snapshot!(shown(text, 30), @r"
+        <h:Title>
+
+        Some <b:bold> and <i:slanted> and <c:code>
+        in snake_case.
+
+        <c:• >one item that is long enough
+          to wrap
+        <c:  • >inner
+        <c:1. >first
+        <f:│ ><f:quoted>
+        <f:──────────────────────────────>
+        <f:  rust>
+        <f:  │ ><c:fn main() {}>
+        see <i:docs (https://a.test)>
+        ");
     }
 
     #[test]

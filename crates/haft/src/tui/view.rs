@@ -52,8 +52,7 @@ impl View {
         if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
             return self.too_small(area, frame.buffer_mut());
         }
-        let bar = bars::typing(screen, usize::from(area.width), usize::from(area.height));
-        let typed = height(bar.rows.len());
+        let typed = height(bars::typing(screen, usize::from(area.width), usize::from(area.height)).rows.len());
         let asked = ask::rows(screen, usize::from(area.width));
         let room = area.height - 1 - typed;
         let asked_height = asked.as_ref().map_or(0, |asked| asked.height(usize::from(room)));
@@ -62,6 +61,8 @@ impl View {
         if let Some(asked) = asked {
             asked.draw(self, screen, middle, frame.buffer_mut());
         }
+        // What was found is only known by now.
+        let bar = bars::typing(screen, usize::from(area.width), usize::from(area.height));
         for (at, row) in bar.rows.iter().enumerate() {
             self.row(row, below, at, frame.buffer_mut());
         }

@@ -160,8 +160,10 @@ fn calls_and_children_unfold() {
     screen.hears(child("k", "scout", "look around"));
     screen.hears(within("k", begins("b", "file.read: y")));
     screen.press(KeyCode::Tab);
-    assert_eq!(screen.look.focus, Focus::Browse(vec![1]));
+    assert_eq!(screen.look.focus, Focus::Browse(vec![2]), "the newest");
+    screen.press(KeyCode::Up);
     screen.press(KeyCode::Enter);
+    assert!(screen.talk.entries[1].open);
     screen.press(KeyCode::Down);
     assert_eq!(screen.look.focus, Focus::Browse(vec![2]), "{:?}", screen.talk.foldable());
     screen.press(KeyCode::Char(' '));

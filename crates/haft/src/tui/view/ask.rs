@@ -12,6 +12,9 @@ use anstyle::Style;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+/// As many lines it may take, however few there are.
+const LEAST: usize = 8;
+
 /// A question as lines.
 pub(super) struct Shown {
     head: Row,
@@ -68,7 +71,7 @@ fn answers(question: &haft_runtime::Question, stage: &Stage, columns: usize) -> 
 
 /// Something that is typed, with a cursor of its own.
 fn typed(asks: &str, editor: &Editor, columns: usize) -> Vec<Row> {
-    let mut rows = vec![row(FAINT, format!("{asks}  esc goes back"))];
+    let mut rows = wrap(&row(FAINT, format!("{asks}  esc goes back")), columns, Break::Words(0));
     rows.extend(boxed(editor, columns));
     rows
 }
@@ -155,7 +158,7 @@ impl Shown {
     /// How many lines it takes of those there are. Most of the screen, or nearly all of it if all is wanted.
     pub(super) fn height(&self, room: usize) -> usize {
         let all = 1 + self.body.len() + self.feet.len();
-        let most = if self.whole { room } else { room * 7 / 10 };
+        let most = if self.whole { room } else { (room * 7 / 10).max(LEAST) };
         all.min(most.max(1 + self.feet.len() + 2)).min(room)
     }
 

@@ -75,10 +75,11 @@ impl Lines {
     }
 }
 
-/// Whether there is an empty line between two entries: calls that follow each other stand together.
+/// Whether there is an empty line between two entries: calls that follow each other stand together, and so do notes.
 fn apart(before: &Item, after: &Item) -> bool {
     let small = |item: &Item| matches!(item, Item::Tool(_) | Item::Child(_) | Item::Thought(_));
-    !(small(before) && small(after))
+    let notes = matches!((before, after), (Item::Note(..), Item::Note(..)));
+    !(notes || small(before) && small(after))
 }
 
 /// Adds the lines of an entry.
