@@ -153,10 +153,14 @@ impl Screen {
     }
 
     fn answering(&mut self, key: KeyEvent) -> Vec<Wish> {
+        let seen = self.seen();
         let Some(asked) = self.asked.front_mut() else {
             self.look.focus = Focus::Type;
             return Vec::new();
         };
+        if !seen && key.code != KeyCode::Esc {
+            return Vec::new();
+        }
         if key.code == KeyCode::Tab {
             self.look.focus = Focus::Type;
             return Vec::new();

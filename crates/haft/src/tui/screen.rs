@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 
 /// How long nobody may have typed before a question takes the keys. Whoever types is not to answer what they have not seen.
 const PAUSE_MS: u64 = 700;
+/// How long a question has to have been there before a key answers it: two quick keys are not two answers.
+const SIGHT_MS: u64 = 250;
 /// How long somebody has to say again that they want to leave.
 const AGAIN_MS: u64 = 2_000;
 
@@ -174,6 +176,8 @@ pub(crate) struct Pace {
     pub(crate) stopping: bool,
     /// When somebody typed last.
     pub(crate) typed: u64,
+    /// Since when the first question is there.
+    pub(crate) asked: u64,
     /// When somebody wanted to leave, and has to say so again.
     pub(crate) leaving: Option<u64>,
 }
@@ -273,6 +277,9 @@ impl Screen {
 
     /// A question waits. It takes the keys only if nobody is in the midst of typing.
     fn ask(&mut self, asked: Asked) {
+        if self.asked.is_empty() {
+            self.pace.asked = self.pace.now;
+        }
         self.asked.push_back(asked);
         let resting = self.pace.now.saturating_sub(self.pace.typed) >= PAUSE_MS || self.pace.typed == 0;
         if self.look.focus == Focus::Type && self.editor.is_empty() && resting {
@@ -282,7 +289,13 @@ impl Screen {
 
     fn withdraw(&mut self, ticket: Ticket) {
         self.asked.retain(|asked| asked.ticket != ticket);
+        self.pace.asked = self.pace.now;
         self.unask();
+    }
+
+    /// Whether the first question has been there long enough to be seen.
+    pub(super) fn seen(&self) -> bool {
+        self.pace.now.saturating_sub(self.pace.asked) >= SIGHT_MS
     }
 
     /// Keys are for typing again when nothing is asked any more.
@@ -299,8 +312,7 @@ impl Screen {
         }
         let Some(asked) = self.asked.pop_front() else { return Vec::new() };
         self.unask();
-        // The next question has to be seen before a key can answer it.
-        self.pace.typed = self.pace.now;
+        self.pace.asked = self.pace.now;
         match answer {
             Answer::Said(said) => {
                 if let (What::Call(question, _), Said::Once | Said::Session) = (&asked.what, &said)

@@ -3,10 +3,21 @@
 use crate::{Env, Model};
 use haft_stub::Reply;
 use serde_json::json;
+use std::time::Duration;
+
+/// What it reads before it may write.
+fn reads() -> Reply {
+    Reply::call("file_read", json!({"path": "a.txt"}))
+}
 
 fn writes(then: &str) -> Vec<Reply> {
     let call = json!({"path": "a.txt", "content": "two\n"});
-    vec![Reply::say("I change it.").and_call("file_write", call), Reply::say(then)]
+    vec![reads(), Reply::say("I change it.").and_call("file_write", call), Reply::say(then)]
+}
+
+/// Looks at a question for as long as it takes to see one. What is typed sooner answers nothing.
+fn sees() {
+    std::thread::sleep(Duration::from_millis(400));
 }
 
 #[test]
@@ -20,8 +31,7 @@ fn a_change_is_shown_as_a_difference_and_made_when_somebody_says_so() {
         assert!(screen.contains(part), "no {part:?}: {screen}");
     }
     assert_eq!(env.read("a.txt"), "one\n", "nothing happens before the answer");
-    // Whoever has only just seen it is not taken by their word.
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    sees();
     window.types("o");
     window.shows("It is changed.");
     assert_eq!(env.read("a.txt"), "two\n");
@@ -39,6 +49,7 @@ fn a_rejection_reaches_the_model_with_its_reason() {
     let model = Model::new(writes("As you wish."));
     let mut window = env.open(&model, &["make it two"]);
     window.shows("[o]nce");
+    sees();
     window.types("r");
     window.shows("what should the model be told?");
     window.says("use three instead");
@@ -55,8 +66,8 @@ fn somebody_who_types_answers_nothing_by_it() {
     let slow = Reply::say("I change it, slowly and with care.")
         .and_call("file_write", call)
         .in_pieces(10)
-        .slow(std::time::Duration::from_millis(60));
-    let model = Model::new(vec![slow, Reply::say("Well.")]);
+        .slow(Duration::from_millis(60));
+    let model = Model::new(vec![reads(), slow, Reply::say("Well.")]);
     let mut window = env.open(&model, &["make it two"]);
     window.shows("I change");
     window.types("oh no");
@@ -79,6 +90,7 @@ fn a_question_of_the_model_is_filled_in() {
     let mut window = env.open(&model, &["paint it"]);
     let screen = window.shows("Which colour?");
     assert!(screen.contains("1. red") && screen.contains("2. blue"), "{screen}");
+    sees();
     window.types("2");
     window.shows("(•) 2. blue");
     window.types("\r");

@@ -133,6 +133,7 @@ fn a_question_shows_the_effect_and_nothing_that_acts() {
     >
     ⠋ working 19s  esc to stop          anthropic/claude · 12.3k/200k (6%) · $0.0123
     ");
+    screen.at(20_400);
     screen.press(KeyCode::Char('r'));
     screen.types("not so");
     insta::assert_snapshot!(screen.drawn(40, 10), @r"
@@ -189,6 +190,7 @@ fn a_form_shows_its_choices() {
         schema: json!({"type": "object", "properties": properties}),
     };
     screen.update(Input::Fill(1, form));
+    screen.at(20_400);
     screen.press(KeyCode::Down);
     insta::assert_snapshot!(screen.drawn(80, 24), @r"
     > ask me

@@ -63,6 +63,7 @@ fn a_question_is_answered_by_one_key() {
         screen.at(ticket * 10_000);
         screen.update(Input::Ask(ticket, shell_question()));
         assert_eq!(screen.look.focus, Focus::Ask);
+        screen.at(ticket * 10_000 + 400);
         assert_eq!(screen.press(KeyCode::Char(key)), [Wish::Answer(ticket, said)]);
         assert_eq!(screen.look.focus, Focus::Type);
     }
@@ -82,6 +83,7 @@ fn a_question_takes_no_key_from_somebody_who_types() {
     screen.update(Input::Ask(1, question()));
     assert_eq!(screen.press(KeyCode::Char('o')), []);
     assert_eq!((screen.editor.text(), &screen.look.focus), ("noo", &Focus::Type));
+    screen.at(2_000);
     assert_eq!(screen.press(KeyCode::Tab), []);
     assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(1, Said::Once)]);
 
@@ -92,8 +94,12 @@ fn a_question_takes_no_key_from_somebody_who_types() {
     screen.press(KeyCode::Tab);
     assert_eq!(screen.update(Input::Paste("o".into())), [], "what is pasted answers nothing");
     screen.update(Input::Ask(2, question()));
+    screen.at(2_000);
     assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(1, Said::Once)]);
     assert_eq!(screen.look.focus, Focus::Ask, "the next one is shown");
+    assert_eq!(screen.press(KeyCode::Char('o')), [], "nobody can have seen it");
+    screen.at(2_300);
+    assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(2, Said::Once)]);
 }
 
 #[test]
@@ -102,6 +108,7 @@ fn answers_that_need_words_are_checked() {
     screen.says("edit");
     screen.at(5_000);
     screen.update(Input::Ask(1, question()));
+    screen.at(5_500);
     screen.press(KeyCode::Char('a'));
     screen.control('u');
     screen.types("b/*");
@@ -113,6 +120,7 @@ fn answers_that_need_words_are_checked() {
 
     screen.at(9_000);
     screen.update(Input::Ask(2, question()));
+    screen.at(9_500);
     screen.press(KeyCode::Char('e'));
     screen.types("x");
     assert_eq!(screen.press(KeyCode::Enter), []);
@@ -122,6 +130,7 @@ fn answers_that_need_words_are_checked() {
 
     screen.at(19_000);
     screen.update(Input::Ask(3, question()));
+    screen.at(19_500);
     screen.press(KeyCode::Char('r'));
     screen.types("use notes/");
     assert_eq!(screen.press(KeyCode::Enter), [Wish::Answer(3, Said::Reject("use notes/".into()))]);
@@ -133,6 +142,7 @@ fn escape_at_a_question_stops_and_a_withdrawn_one_goes() {
     screen.says("edit");
     screen.at(5_000);
     screen.update(Input::Ask(1, question()));
+    screen.at(5_500);
     assert_eq!(screen.press(KeyCode::Char('r')), []);
     assert_eq!(screen.press(KeyCode::Esc), [], "back to the answers");
     assert_eq!(screen.press(KeyCode::Esc), [Wish::Cancel]);
@@ -147,6 +157,7 @@ fn a_form_is_filled_in() {
     screen.at(5_000);
     let schema = json!({"type": "object", "properties": {"which": {"type": "string", "enum": ["red", "blue"]}}});
     screen.update(Input::Fill(7, Form { from: "user.ask".into(), message: "Which?".into(), schema }));
+    screen.at(5_500);
     screen.press(KeyCode::Down);
     let answer = Written::Answer(json!({"which": "blue"}));
     assert_eq!(screen.press(KeyCode::Enter), [Wish::Filled(7, answer)]);
