@@ -23,6 +23,7 @@ use crate::call::Call;
 use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
 use crate::grant::{Grant, subject};
+use crate::hook::HookSaid;
 use crate::outcome::Source;
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
@@ -119,6 +120,8 @@ pub struct Facts {
     pub web: Option<Errand>,
     /// What the conversation has heard that somebody else may have written, or that must not leave.
     pub heard: Vec<Source>,
+    /// What the user's hooks said about it.
+    pub hooked: Vec<HookSaid>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
 }

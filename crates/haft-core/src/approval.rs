@@ -19,7 +19,9 @@ mod ruled;
 pub use lists::{BadList, List, Preset, shipped_presets};
 pub use manifest::{Accepted, Manifested, Parted, Proposed};
 pub use outward::{Provenance, SecretUse, WebCare, WebReading};
-pub use resolvers::{Confirmed, Floor, Granted, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading};
+pub use resolvers::{
+    Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading,
+};
 pub use ruled::Ruled;
 
 /// What is decided about a call. Ordered by severity.
@@ -106,9 +108,10 @@ impl Chain {
     /// The voices that always speak under a policy, so that none can be forgotten. Lists, rules and levels are added.
     pub fn under(policy: &Arc<Policy>) -> Self {
         let mut chain = Self::default();
-        let voices: [Arc<dyn Resolver>; 14] = [
+        let voices: [Arc<dyn Resolver>; 15] = [
             Arc::new(Floor(Arc::clone(policy))),
             Arc::new(Confirmed(Arc::clone(policy))),
+            Arc::new(Hooked),
             Arc::new(Pinned),
             Arc::new(Accepted),
             Arc::new(Manifested),

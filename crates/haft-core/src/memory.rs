@@ -21,7 +21,9 @@ pub use note::{Note, civil, holds, is_tag, read_stamp, stamp};
 pub use piece::{Piece, pieces};
 pub use rank::{Source, Weights};
 pub use snippet::{Snippet, snippet};
+pub(crate) use vectors::Vectors;
 pub use vectors::narrowed;
+pub(crate) use words::spelled;
 pub use words::{Counted, WORDS_VERSION, hash, words};
 
 /// The largest document, in bytes.

@@ -101,6 +101,8 @@ pub enum Kind {
     Made,
     /// A run of a pipeline began or ended, or a person settled one of its steps.
     Work,
+    /// A hook of the user's put something else in place, marked a call as failed, or could not be asked.
+    Hook,
 }
 
 impl Kind {
@@ -122,6 +124,7 @@ impl Kind {
             Self::Request => "request",
             Self::Made => "made",
             Self::Work => "work",
+            Self::Hook => "hook",
         }
     }
 }

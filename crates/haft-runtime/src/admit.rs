@@ -3,6 +3,7 @@
 use crate::approver::{Approver, Question, Said, Yes};
 use crate::events::Event;
 use crate::halt::Halt;
+use crate::hooked::Purpose;
 use crate::hygiene::LONG;
 use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
@@ -131,7 +132,7 @@ impl Haft {
         halt: &Halt,
     ) -> Result<Entered, Stop> {
         loop {
-            let pending = match self.rule(checked).await? {
+            let pending = match self.rule(checked, halt).await? {
                 Ruling::Admitted(admitted) => return Ok(Entered::Admitted(Box::new(admitted))),
                 Ruling::Refused(refused) => return Err(refused.into()),
                 Ruling::Ask(pending) => pending,
@@ -146,9 +147,9 @@ impl Haft {
 
     /// The decision. Grants are only looked up when there would be a question without them, and a grant
     /// that somebody else used up in the meantime leads to the question after all.
-    pub(crate) async fn rule(&self, checked: Checked) -> Result<Ruling, Stop> {
+    pub(crate) async fn rule(&self, checked: Checked, halt: &Halt) -> Result<Ruling, Stop> {
         let (policy, chain) = (&self.settings.policy, &self.settings.chain);
-        let facts = self.facts(&checked).await?;
+        let (checked, facts) = self.known(checked, halt, Purpose::Run).await?;
         let pending = match decide(checked, facts, policy, chain) {
             Ruling::Ask(pending) => pending,
             decided => return Ok(decided),
@@ -221,7 +222,18 @@ impl Haft {
         })?;
         let web = web.map(|errand| self.with_secrets(checked, errand));
         let heard = self.heard_in(&checked.call().session).await;
-        Ok(Facts { places, grants: Vec::new(), hold, shell, altered, barred, web, heard, now_ms: now_ms() })
+        Ok(Facts {
+            places,
+            grants: Vec::new(),
+            hold,
+            shell,
+            altered,
+            barred,
+            web,
+            heard,
+            hooked: Vec::new(),
+            now_ms: now_ms(),
+        })
     }
 
     /// What a call would ask of the web. Long arguments are looked through on a thread of their own.
@@ -408,6 +420,8 @@ impl Haft {
             interpreters: Arc::clone(&self.interpreters),
             making: Arc::clone(&self.settings.making),
             agents: Arc::clone(&self.agents),
+            active: Arc::clone(&self.active),
+            finder: Arc::clone(&self.finder),
         }
     }
 
@@ -479,7 +493,7 @@ impl Haft {
         let call = crate::registry::unwrapped(call);
         self.ready(&call).await?;
         let checked = self.check(call, &halt).map_err(|stop| stop.error)?;
-        let mut facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
+        let (checked, mut facts) = self.known(checked, &halt, Purpose::Look).await.map_err(|stop| stop.error)?;
         let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
         facts.grants = grants.map_err(store_error)?;
         let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);

@@ -5,6 +5,7 @@ use crate::agent::spawn::{Order, Report};
 use crate::approver::{Approver, Question, Said};
 use crate::halt::Halt;
 use crate::journal::Opened;
+use crate::orchestrate::Asked;
 use crate::pipeline::Haft;
 use crate::run::PREVIEW_COLUMNS;
 use crate::tool::BoxFuture;
@@ -58,6 +59,7 @@ pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
     Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
     Call(Box<Call>, oneshot::Sender<Outcome>),
+    Calls(Vec<Call>, oneshot::Sender<Vec<Outcome>>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
     Spawn(Vec<Order>, oneshot::Sender<Result<Vec<Report>, CallError>>),
 }
@@ -160,6 +162,15 @@ impl Back {
         queue.send(Wish::Call(Box::new(call), answer)).await.map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())
     }
+
+    /// Makes several calls, together where they may run beside one another. What came of them is in their order.
+    pub async fn call_all(&self, calls: Vec<Call>) -> Result<Vec<Outcome>, CallError> {
+        let (answer, outcomes) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Calls(calls, answer)).await.map_err(|_| gone())?;
+        outcomes.await.map_err(|_| gone())
+    }
 }
 
 impl Wishes {
@@ -186,21 +197,27 @@ impl Haft {
     }
 
     async fn grant(&self, opened: &Opened, (approver, halt): (&dyn Approver, &Halt), wishes: &mut Wishes, wish: Wish) {
-        wishes.heard += usize::from(!matches!(wish, Wish::Call(..) | Wish::Work(..) | Wish::Spawn(..)));
+        let counted = !matches!(wish, Wish::Call(..) | Wish::Calls(..) | Wish::Work(..) | Wish::Spawn(..));
+        wishes.heard += usize::from(counted);
         let enough = wishes.heard > WISHES_MAX;
         match wish {
             Wish::Call(call, answer) => {
-                let outermost = call.parents.first().unwrap_or(&call.id);
-                let count = wishes.calls.get_or_insert_with(|| self.trees.count(outermost));
-                let made = count.fetch_add(1, Ordering::Relaxed);
-                let outcome = if made >= CALLS_MAX || call.parents.len() > DEPTH_MAX {
-                    let why = format!("one call makes at most {CALLS_MAX} others in all, at most {DEPTH_MAX} deep");
-                    let verdict = crate::registry::undecided("it was one call too many");
-                    Outcome::failure(call.id.clone(), call.spoken.as_str(), CallError::failed(why), verdict)
-                } else {
-                    self.call(*call, approver, halt).await
+                let outcome = match self.counted(wishes, *call) {
+                    Ok(call) => self.call(call, approver, halt).await,
+                    Err(refused) => *refused,
                 };
                 let _ = answer.send(outcome);
+            }
+            Wish::Calls(calls, answer) => {
+                let (sender, asked) = mpsc::channel(calls.len().max(1));
+                for call in calls {
+                    // There is room for all of them.
+                    let _ = sender.try_send(self.counted(wishes, call));
+                }
+                drop(sender);
+                let mut outcomes = Vec::new();
+                self.call_each(asked, approver, halt, |outcome| outcomes.push(outcome)).await;
+                let _ = answer.send(outcomes);
             }
             Wish::Work(job, answer) => {
                 let call = opened.admitted().checked().call();
@@ -231,6 +248,19 @@ impl Haft {
                 let _ = answer.send(said);
             }
         }
+    }
+
+    /// A call that another makes, unless it is one too many.
+    fn counted(&self, wishes: &mut Wishes, call: Call) -> Asked {
+        let outermost = call.parents.first().unwrap_or(&call.id);
+        let count = wishes.calls.get_or_insert_with(|| self.trees.count(outermost));
+        let made = count.fetch_add(1, Ordering::Relaxed);
+        if made < CALLS_MAX && call.parents.len() <= DEPTH_MAX {
+            return Ok(call);
+        }
+        let why = format!("one call makes at most {CALLS_MAX} others in all, at most {DEPTH_MAX} deep");
+        let verdict = crate::registry::undecided("it was one call too many");
+        Err(Box::new(Outcome::failure(call.id.clone(), call.spoken.as_str(), CallError::failed(why), verdict)))
     }
 
     /// A model's words cost money and may carry data out: a person agrees to each request.

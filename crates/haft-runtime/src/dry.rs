@@ -1,6 +1,7 @@
 //! Dry runs: what a call would do, found out without doing it.
 
 use crate::halt::Halt;
+use crate::hooked::Purpose;
 use crate::hygiene::{self, Looked};
 use crate::pipeline::{Haft, Stop};
 use crate::{apply, journal};
@@ -49,7 +50,7 @@ impl Haft {
             Err(stop) => Err(stop),
         };
         let known = match checked {
-            Ok(checked) => self.facts(&checked).await.map(|facts| (facts, checked)),
+            Ok(checked) => self.known(checked, halt, Purpose::Look).await.map(|(checked, facts)| (facts, checked)),
             Err(stop) => Err(stop),
         };
         let hold = known.as_ref().ok().and_then(|(facts, _)| facts.hold.clone());

@@ -97,6 +97,11 @@ impl Memory {
         }
     }
 
+    /// The table of word vectors, if it is there and meaning counts.
+    pub(crate) async fn word_vectors(&self) -> Option<Arc<Table>> {
+        if self.settings.embeddings == Embeddings::Off { None } else { self.table().await }
+    }
+
     async fn table(&self) -> Option<Arc<Table>> {
         if let Some(known) = self.table.get() {
             return known.clone();

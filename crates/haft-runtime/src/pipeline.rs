@@ -9,7 +9,9 @@ use crate::approver::Approver;
 use crate::browser::{BrowserSettings, Browsers};
 use crate::confined::Terms;
 use crate::events::{Event, Events};
+use crate::finding::Finder;
 use crate::halt::Halt;
+use crate::hooked::HookSettings;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::making::Making;
@@ -77,6 +79,8 @@ pub struct Settings {
     pub making: Arc<Making>,
     /// What agents go by.
     pub agent: Arc<AgentSettings>,
+    /// The user's own programs that are asked about calls.
+    pub hooks: Arc<HookSettings>,
 }
 
 impl Settings {
@@ -111,6 +115,7 @@ impl Settings {
             secrets: Arc::default(),
             making: Arc::default(),
             agent: Arc::default(),
+            hooks: Arc::default(),
         }
     }
 
@@ -152,6 +157,7 @@ pub struct Haft {
     pub(crate) agents: Arc<Agents>,
     /// The models that can be asked.
     pub(crate) models: Arc<Models>,
+    pub(crate) finder: Arc<Finder>,
 }
 
 /// A call that ended before it ran.
@@ -247,6 +253,7 @@ impl Haft {
             active: Arc::default(),
             agents: Arc::default(),
             models,
+            finder: Arc::default(),
         }
     }
 
@@ -258,6 +265,11 @@ impl Haft {
     /// The tools there are. Register your own here.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// The tools that each conversation has found.
+    pub fn active(&self) -> &Arc<Active> {
+        &self.active
     }
 
     /// The project.
@@ -367,7 +379,8 @@ impl Haft {
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let mut outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
+        let outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
+        let mut outcome = self.heed_after(&opened, outcome, halt).await;
         outcome.duration_ms = millis(begun);
         let warning = self.note_executed(opened.admitted(), &outcome).await;
         outcome.warnings.extend(warning);

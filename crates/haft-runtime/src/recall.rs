@@ -1,6 +1,7 @@
 //! Looking back: what a call changed, taking it back, and running what a person approved later.
 
 use crate::halt::Halt;
+use crate::hooked::Purpose;
 use crate::pipeline::Haft;
 use crate::tool::{BoxFuture, Staging};
 use crate::{Approver, Question, Said, new_call_id, store_error, undo};
@@ -162,7 +163,7 @@ impl Haft {
         call.spoken = before.spec().name.to_string();
         (call.dialect, call.args) = (haft_core::Dialect::Haft, crate::tools::api::with_keys(args, &before));
         let checked = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
-        let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
+        let (checked, facts) = self.known(checked, &halt, Purpose::Look).await.map_err(|stop| stop.error)?;
         let pending = match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
             Ruling::Ask(pending) => pending,
             Ruling::Refused(refused) => return Err(refused.error),
@@ -221,7 +222,7 @@ impl Haft {
         let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
         self.ready(&call).await?;
         let checked = self.check(call, halt).map_err(|stop| stop.error)?;
-        let facts = self.facts(&checked).await.map_err(|stop| stop.error)?;
+        let (checked, facts) = self.known(checked, halt, Purpose::Look).await.map_err(|stop| stop.error)?;
         match decide(checked, facts, &self.settings.policy, &self.settings.chain) {
             Ruling::Ask(pending) => Ok(Some(pending)),
             Ruling::Admitted(_) | Ruling::Refused(_) => Ok(None),

@@ -390,6 +390,24 @@ impl Catalogue {
     pub(crate) fn visible(&self, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
         visible(&self.registry, &self.policy, caller)
     }
+
+    /// Looks whether this caller is told about a tool, for those who ask about a few of many. It is what [`visible`] says.
+    pub(crate) fn sees(&self, caller: haft_core::Caller) -> impl Fn(&str) -> bool + Send + use<> {
+        let (registry, policy) = (Arc::clone(&self.registry), Arc::clone(&self.policy));
+        let counts = |entry: &Entry| !entry.is_manifests() || entry.tool().barred().is_none();
+        // What models would call by a manifest's name, they would not reach.
+        let taken: BTreeSet<String> = registry.read(|tools| {
+            let made = tools.values().filter(|entry| entry.is_manifests() && counts(entry));
+            made.map(|entry| entry.spec().name.api_name()).collect()
+        });
+        move |name| {
+            registry.get(name).is_some_and(|entry| {
+                let spec = entry.spec();
+                let hidden = !entry.is_manifests() && !taken.is_empty() && taken.contains(&spec.name.api_name());
+                counts(&entry) && !hidden && policy.admits(&spec.name, &caller).is_ok()
+            })
+        }
+    }
 }
 
 /// Canonical arguments, in which a model may have mixed another dialect's parameters.

@@ -1,11 +1,12 @@
 //! What a running tool sees of the world: its arguments, the places it may use, and ways to be stopped
 //! and to report progress. Nothing else.
 
-use crate::agent::Agents;
+use crate::agent::{Active, Agents};
 use crate::back::Back;
 use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events, Share};
+use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
@@ -91,6 +92,8 @@ pub(crate) struct Outfit {
     pub(crate) interpreters: Arc<Interpreters>,
     pub(crate) making: Arc<Making>,
     pub(crate) agents: Arc<Agents>,
+    pub(crate) active: Arc<Active>,
+    pub(crate) finder: Arc<Finder>,
 }
 
 impl Scene {
@@ -308,6 +311,16 @@ impl Scene {
     /// The agents of this process.
     pub(crate) fn agents(&self) -> &Arc<Agents> {
         &self.outward.agents
+    }
+
+    /// The tools that each conversation has found.
+    pub fn active(&self) -> &Arc<Active> {
+        &self.outward.active
+    }
+
+    /// Who finds tools.
+    pub(crate) fn finder(&self) -> &Arc<Finder> {
+        &self.outward.finder
     }
 
     /// A secret by its name; none if nobody has it. From then on it is masked in all that this call gives back.

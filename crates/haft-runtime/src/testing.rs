@@ -67,6 +67,8 @@ impl Stage {
             secrets: Arc::default(),
             interpreters: Arc::default(),
             making: Arc::default(),
+            active: Arc::default(),
+            finder: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }

@@ -13,6 +13,7 @@ pub mod memory;
 pub(crate) mod pipeline;
 pub mod process;
 pub(crate) mod running;
+pub(crate) mod script;
 pub mod session;
 pub mod shell;
 pub mod system;
@@ -34,6 +35,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(system::tool());
     tools.extend(task::all());
     tools.extend(catalogue::all());
+    tools.push(script::tool());
     tools.extend(create::all());
     tools.extend(web::all());
     tools.extend(api::all());

@@ -479,8 +479,10 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         browser,
         media,
         memory,
+        agent,
         making,
         secrets,
+        hooks,
         ..
     } = loaded.settings;
     let vault = ground.vault();
@@ -504,9 +506,11 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.browser = browser;
     settings.media = media;
     settings.memory = memory;
+    settings.agent = Arc::new(agent);
     settings.folders = ground.paths.tool_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));
+    settings.hooks = Arc::new(hooks);
     // What goes on after its call goes on after this process; and whoever keeps it is this very program, also if
     // another version has been installed in its place.
     settings.keeper = Keeper::Process(PathBuf::from("/proc/self/exe"));

@@ -6,6 +6,7 @@ mod author;
 mod doors;
 mod import;
 mod memory;
+mod models;
 mod secret;
 mod shelf;
 mod store;
@@ -19,6 +20,7 @@ pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
+pub use models::{ModelsAction, ModelsArgs};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
@@ -137,6 +139,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Keep what agents know, and find it again.
     Memory(MemoryArgs),
+    /// List the models that agents can ask, or try one.
+    Models(ModelsArgs),
     /// Keep secrets, encrypted, and say where they may go.
     Secret(SecretArgs),
     /// Keep what is to be done: by somebody, at a time, again and again, or when a page changes.
@@ -166,6 +170,9 @@ pub enum Command {
     /// Keep a task: haft starts itself with this to run what goes on after its call.
     #[command(hide = true)]
     Keep,
+    /// Run a script: haft starts itself with this, confined, for tool.script.
+    #[command(hide = true)]
+    Script,
     /// Print reference documentation as Markdown.
     #[command(hide = true)]
     Docs {
@@ -186,11 +193,17 @@ pub enum Reference {
     Cli,
 }
 
-/// List the tools, or show one.
+/// List the tools, show one, or find some: `haft tools search WORDS`.
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
-    /// Only this one, in full.
+    /// Only this one, in full; or `search`, to find tools by what they do.
     pub name: Option<String>,
+    /// With search: what they should do.
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
+    /// With search: how many at the most.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=50))]
+    pub limit: u8,
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,

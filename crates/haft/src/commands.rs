@@ -13,6 +13,7 @@ mod lint;
 mod log;
 mod mcp;
 mod memory;
+mod models;
 mod new;
 mod pipeline;
 mod policy;
@@ -77,6 +78,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::New(args) => new::run(common, &args),
         Command::Import(args) => import::run(&App::open(common)?, args.from),
         Command::Memory(args) => memory::run(&App::open(common)?, args.action),
+        Command::Models(args) => models::run(&App::open(common)?, args.action),
         Command::Secret(args) => secret::run(common, args.action),
         Command::Task(args) => task::run(&App::open(common)?, args.action),
         Command::Config(args) => config::run(common, &args),
@@ -89,6 +91,9 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Man { command } => reference::man(command.as_deref()),
         // Tidied up after by whoever waits for it: nobody reads what it would print.
         Command::Keep => haft_runtime::task::keep(std::io::stdin(), std::io::stdout()).map(|()| 0).map_err(Into::into),
+        Command::Script => {
+            haft_runtime::script::host(std::io::stdin().lock(), std::io::stdout()).map(|()| 0).map_err(Into::into)
+        }
         Command::Docs { kind } => Ok(reference::docs(kind)),
     }
 }

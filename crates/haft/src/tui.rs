@@ -36,6 +36,7 @@ use conduct::Conduct;
 use haft_core::preview::inert;
 use haft_core::{CallError, SessionId, suggest};
 use haft_runtime::agent::ModelRef;
+use haft_store::talks::Talk;
 use screen::{About, Screen};
 use shell::Shell;
 use std::io::IsTerminal;
@@ -48,7 +49,7 @@ pub(crate) fn run(common: &Common, args: TuiArgs) -> Result<u8, Failure> {
     fit(common)?;
     let models = args.model.as_deref().map(model).transpose()?;
     let app = App::open_to_serve(common, Threads::One)?;
-    let session = app.block_on(which(&app, common, args.resume))?;
+    let session = app.block_on(which(&app, common, args.resume.as_deref()))?;
     let screen = Screen {
         about: About {
             session: session.to_string(),
@@ -65,7 +66,7 @@ pub(crate) fn run(common: &Common, args: TuiArgs) -> Result<u8, Failure> {
     });
     shell.close()?;
     if let Some(session) = kept? {
-        style::note(&paint(FAINT, format!("go on with: haft tui --resume {}", inert(session.as_str()))));
+        style::note(&paint(FAINT, format!("go on with: haft tui --resume={}", inert(session.as_str()))));
     }
     Ok(0)
 }
@@ -98,35 +99,42 @@ fn model(name: &str) -> Result<ModelRef, CallError> {
 }
 
 /// The conversation that is meant: the one that was named, the latest, or a new one.
-async fn which(app: &App, common: &Common, resume: Option<Option<String>>) -> Result<SessionId, Failure> {
-    let named = match resume {
-        None if common.session == SessionId::default().as_str() => return Ok(fresh()),
-        None => return Ok(app.session().clone()),
-        Some(named) => named,
-    };
-    Ok(resumed(app, named.as_deref()).await?)
+async fn which(app: &App, common: &Common, resume: Option<&str>) -> Result<SessionId, CallError> {
+    match resume {
+        Some(named) => resumed(app, named).await,
+        None if common.session == SessionId::default().as_str() => Ok(fresh()),
+        None => Ok(app.session().clone()),
+    }
 }
 
-/// A conversation that there is already.
-async fn resumed(app: &App, named: Option<&str>) -> Result<SessionId, CallError> {
+/// A conversation that there is already: the one that is named so or whose name alone begins so; the latest if nothing is
+/// said.
+async fn resumed(app: &App, named: &str) -> Result<SessionId, CallError> {
     let root = app.haft.workspace().root().to_string_lossy().into_owned();
     let talks = app.store().talks(&root, None, TALKS).await.map_err(|error| {
         let hint = error.hint();
         CallError::internal(error.to_string()).hint(hint)
     })?;
+    let begins =
+        |talk: &&Talk| ["", "chat-", "run-"].iter().any(|lead| talk.session.starts_with(&format!("{lead}{named}")));
+    let mut fitting = talks.iter().filter(begins);
     let found = match named {
-        None => talks.first(),
-        Some(name) => talks.iter().find(|talk| talk.session == name),
+        "" => talks.first(),
+        name => talks
+            .iter()
+            .find(|talk| talk.session == name)
+            .or_else(|| fitting.next().filter(|_| fitting.next().is_none())),
     };
     if let Some(session) = found.and_then(|talk| SessionId::new(&talk.session)) {
         return Ok(session);
     }
-    let Some(name) = named else {
+    if named.is_empty() {
         return Err(CallError::not_found("there is no conversation in this project yet")
             .hint("`haft tui` without --resume begins one"));
-    };
-    let near = suggest::did_you_mean(name, talks.iter().map(|talk| talk.session.as_str()));
-    Err(CallError::not_found(format!("there is no conversation `{}` in this project", inert(name)))
+    }
+    let near = suggest::did_you_mean(named, talks.iter().map(|talk| talk.session.as_str()));
+    let message = format!("there is no conversation `{}` in this project, or more than one begins so", inert(named));
+    Err(CallError::not_found(message)
         .hint(near.unwrap_or_else(|| "/resume in `haft tui` lists those there are".to_owned())))
 }
 

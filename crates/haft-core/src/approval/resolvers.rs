@@ -59,6 +59,24 @@ impl Resolver for Confirmed {
     }
 }
 
+/// 1000: what the user's own programs said. They were asked beforehand; the strictest counts, and none can loosen.
+pub struct Hooked;
+
+impl Resolver for Hooked {
+    fn name(&self) -> &'static str {
+        "hook"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let said = &question.facts.hooked;
+        let strictest = said.iter().find(|said| said.decision == Decision::Deny).or_else(|| said.first());
+        let strict = strictest.filter(|said| said.decision != Decision::Allow);
+        Ok(strict.map(|said| (said.decision, format!("the hook `{}` says: {}", said.hook, said.reason))))
+    }
+}
+
 /// 1000: tools whose declaration is not the one that a person accepted. No list, grant or level lifts that.
 pub struct Pinned;
 

@@ -10,7 +10,7 @@ pub fn narrowed(vector: &[f32]) -> Vec<i8> {
 
 /// Vectors by place. A place may be empty.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Vectors {
+pub(crate) struct Vectors {
     dims: usize,
     data: Vec<i8>,
     /// One over each vector's length; zero where there is none, or one without a direction.
@@ -22,7 +22,7 @@ pub(super) struct Vectors {
 
 impl Vectors {
     /// Room for one more, empty.
-    pub(super) fn grow(&mut self) {
+    pub(crate) fn grow(&mut self) {
         self.inverse.push(0.0);
         self.filled.push(false);
         self.make_room();
@@ -34,7 +34,7 @@ impl Vectors {
     }
 
     /// Fills a place. What has another length than the first belongs to another model, and is not taken.
-    pub(super) fn set(&mut self, place: usize, vector: &[i8]) -> bool {
+    pub(crate) fn set(&mut self, place: usize, vector: &[i8]) -> bool {
         if self.dims == 0 {
             self.dims = vector.len();
             self.make_room();
@@ -51,19 +51,19 @@ impl Vectors {
         true
     }
 
-    pub(super) fn clear(&mut self, place: usize) {
+    pub(crate) fn clear(&mut self, place: usize) {
         if let (Some(inverse), Some(filled)) = (self.inverse.get_mut(place), self.filled.get_mut(place)) {
             (*inverse, *filled) = (0.0, false);
         }
     }
 
-    pub(super) fn has(&self, place: usize) -> bool {
+    pub(crate) fn has(&self, place: usize) -> bool {
         self.filled.get(place).is_some_and(|filled| *filled)
     }
 
     /// Of these places, about so many whose vectors have the most signs in common with a question: a quick look, to
     /// choose where to look closely.
-    pub(super) fn near(&self, question: &[i8], places: &[usize], most: usize) -> Vec<usize> {
+    pub(crate) fn near(&self, question: &[i8], places: &[usize], most: usize) -> Vec<usize> {
         let wide = self.dims.div_ceil(64);
         if wide == 0 || question.len() != self.dims {
             return Vec::new();
@@ -86,18 +86,27 @@ impl Vectors {
     }
 
     /// The cosine between a question and the vectors of these places, by place; zero elsewhere.
-    #[expect(clippy::cast_precision_loss, reason = "a sum of so few small products is exact")]
-    pub(super) fn cosines(&self, question: &[i8], places: &[usize]) -> Vec<f32> {
-        let (own, mut cosines) = (length(question), vec![0.0; self.inverse.len()]);
-        if self.dims == 0 || question.len() != self.dims || own == 0.0 {
-            return cosines;
-        }
-        let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
-        for place in places {
-            let vector = &self.data[place * self.dims..(place + 1) * self.dims];
-            cosines[*place] = dot(vector, &wide) as f32 * self.inverse[*place] / own;
+    pub(crate) fn cosines(&self, question: &[i8], places: &[usize]) -> Vec<f32> {
+        let mut cosines = vec![0.0; self.inverse.len()];
+        for (cosine, place) in self.likeness(question, places).zip(places) {
+            cosines[*place] = cosine;
         }
         cosines
+    }
+
+    /// The same for each of these places, in their order.
+    #[expect(clippy::cast_precision_loss, reason = "a sum of so few small products is exact")]
+    pub(crate) fn likeness<'v>(&'v self, question: &[i8], places: &'v [usize]) -> impl Iterator<Item = f32> + use<'v> {
+        let own = length(question);
+        let comparable = self.dims > 0 && question.len() == self.dims && own > 0.0;
+        let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
+        places.iter().map(move |place| {
+            if !comparable {
+                return 0.0;
+            }
+            let vector = &self.data[place * self.dims..(place + 1) * self.dims];
+            dot(vector, &wide) as f32 * self.inverse[*place] / own
+        })
     }
 }
 

@@ -13,6 +13,11 @@ const WORD_MAX: usize = 64;
 
 /// Hands over each word of a text.
 pub fn words(text: &str, mut each: impl FnMut(&str)) {
+    spelled(text, |_, word| each(word));
+}
+
+/// The same, each after how it was spelled: in lower case, with its ending.
+pub(crate) fn spelled(text: &str, mut each: impl FnMut(&str, &str)) {
     let (mut run, mut wide): (String, Option<char>) = (String::new(), None);
     let mut alone = false;
     for c in text.chars() {
@@ -22,14 +27,14 @@ pub fn words(text: &str, mut each: impl FnMut(&str)) {
             if let Some(before) = wide {
                 pair.push(before);
                 pair.push(c);
-                each(&pair);
+                each(&pair, &pair);
             }
             alone = wide.is_none();
             wide = Some(c);
             continue;
         }
         if let Some(last) = wide.take().filter(|_| alone) {
-            each(last.encode_utf8(&mut [0; 4]));
+            alike(last, &mut each);
         }
         alone = false;
         if c.is_alphanumeric() || c == '_' {
@@ -37,18 +42,18 @@ pub fn words(text: &str, mut each: impl FnMut(&str)) {
         } else {
             emit(&mut run, &mut each);
             if is_picture(c) {
-                each(c.encode_utf8(&mut [0; 4]));
+                alike(c, &mut each);
             }
         }
     }
     if let Some(last) = wide.filter(|_| alone) {
-        each(last.encode_utf8(&mut [0; 4]));
+        alike(last, &mut each);
     }
     emit(&mut run, &mut each);
 }
 
 /// A run of letters as words: the whole, and its parts if it has several.
-fn emit(run: &mut String, each: &mut impl FnMut(&str)) {
+fn emit(run: &mut String, each: &mut impl FnMut(&str, &str)) {
     let whole = run.trim_matches('_');
     if !whole.is_empty() {
         let (mut parts, mut last) = (vec![String::new()], ' ');
@@ -65,17 +70,25 @@ fn emit(run: &mut String, each: &mut impl FnMut(&str)) {
         if parts.len() > 1 {
             let mut joined = parts.concat();
             shorten(&mut joined);
-            each(&joined);
+            each(&joined, &joined);
         }
         for mut part in parts {
             shorten(&mut part);
+            let whole = part.clone();
             stem(&mut part);
             if !part.is_empty() {
-                each(&part);
+                each(&whole, &part);
             }
         }
     }
     run.clear();
+}
+
+/// A sign that is a word by itself.
+fn alike(sign: char, each: &mut impl FnMut(&str, &str)) {
+    let (mut room, sign) = ([0; 4], sign);
+    let word: &str = sign.encode_utf8(&mut room);
+    each(word, word);
 }
 
 fn shorten(word: &mut String) {

@@ -116,7 +116,7 @@ impl<'h> Chat<'h> {
         let (talk, history) = haft.store.open_talk(new, writer.clone()).await.map_err(store_error)?;
         let saved = history.len();
         let names: Vec<_> = talk.active.iter().filter_map(|name| haft_core::ToolName::new(name).ok()).collect();
-        haft.active.activate(&who.session, &names);
+        haft.active.restore(&who.session, names);
         let total = Total {
             usage: talk.usage,
             cost: talk.cost_micros.and_then(|cost| u64::try_from(cost).ok()),

@@ -54,6 +54,7 @@ impl Haft {
             shelf: Arc::clone(&self.shelf),
             interpreters: Arc::clone(&self.interpreters),
             active: Arc::clone(&self.active),
+            finder: Arc::clone(&self.finder),
             agents: Arc::clone(&self.agents),
             models: Arc::clone(&self.models),
         }

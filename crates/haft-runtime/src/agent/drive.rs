@@ -248,7 +248,12 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 self.rest_until = Some(until);
                 self.tell(&Told::Retry { why: self.run.why.clone(), after_ms: (until - now_ms()).max(0) });
             }
-            Effect::Shorten => self.shorten(),
+            Effect::Shorten => {
+                // All of it, before any of it is left out.
+                let model = self.model(self.run.last_model);
+                self.keep("running", &model).await?;
+                self.shorten();
+            }
             Effect::HangUp => {
                 let _ = self.close_answer();
                 (self.asking, self.shortening, self.rest_until) = (None, None, None);

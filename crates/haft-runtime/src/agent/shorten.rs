@@ -29,7 +29,8 @@ pub(crate) async fn shorter(
     history: Vec<Message>,
     seed: String,
 ) -> Option<Shorter> {
-    let window = model.facts().window;
+    // Whoever says that it is too much may take less than is known of it, or count otherwise.
+    let window = model.facts().window.min(u64::try_from(weigh(&history)).unwrap_or(u64::MAX));
     let room = |percent: u64| usize::try_from(window * percent / 100).unwrap_or(usize::MAX);
     let cut = trimmed(&history, room(KEPT));
     if weigh(&cut) <= room(AIM) {

@@ -93,6 +93,16 @@ impl Table {
         texts.iter().map(|text| self.meaning(text, &mut known)).collect()
     }
 
+    /// The meaning of one text.
+    pub fn embed_one(&self, text: &str) -> Vec<i8> {
+        self.meaning(text, &mut HashMap::new())
+    }
+
+    /// Whether a word is in it whole.
+    pub fn knows(&self, word: &str) -> bool {
+        self.cut(word).len() == 1
+    }
+
     fn meaning(&self, text: &str, known: &mut HashMap<String, Vec<u32>>) -> Vec<i8> {
         let mut sum = vec![0.0_f32; self.dims];
         for word in text.split_whitespace() {

@@ -50,6 +50,14 @@ pub(crate) enum News {
 }
 
 impl Desk {
+    /// The program that becomes what it is told to be, if this one can.
+    pub(crate) fn program(&self) -> Option<&Path> {
+        match &self.keeper {
+            Keeper::Thread => None,
+            Keeper::Process(program) => Some(program),
+        }
+    }
+
     pub(crate) fn new(maker: Maker, terms: Arc<Terms>, undo: UndoLimits, keeper: Keeper) -> Self {
         Self { ground: Arc::new(Ground { maker, terms }), undo, keeper, threads: Mutex::default() }
     }

@@ -3,9 +3,10 @@
 //! tool.call never runs itself: a call by way of it is resolved to the call that is meant before anything is
 //! decided (`registry::unwrapped`).
 
+use crate::finding::Wanted;
 use crate::registry::{CALLER, Entry, declaration};
 use crate::scene::Scene;
-use crate::tool::{BoxFuture, Reply, Tool};
+use crate::tool::{BoxFuture, Reply, Tool, off_thread};
 use crate::tools::declare;
 use haft_core::{CallError, Dialect, ToolSpec};
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// The tools about tools.
 pub(super) fn all() -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(About { spec: Arc::new(search()), work: run_search }),
+        Arc::new(Search { spec: Arc::new(search()) }),
         Arc::new(About { spec: Arc::new(list()), work: run_list }),
         Arc::new(About { spec: Arc::new(call()), work: run_call }),
     ]
@@ -67,20 +68,39 @@ struct Query {
     limit: usize,
 }
 
-fn run_search(scene: &Scene) -> Result<Reply, CallError> {
-    let Query { query, limit } = scene.parse()?;
-    let words = words(&query);
-    let mut found: Vec<(u32, Arc<Entry>)> = scene
-        .catalogue()
-        .visible(&scene.call().caller)
-        .into_iter()
-        .map(|entry| (score(entry.spec(), &query, &words), entry))
-        .filter(|(score, _)| *score > 0)
-        .collect();
-    // Equal scores stay in the order of their names.
-    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    found.truncate(limit);
-    let tools: Vec<Value> = found.iter().flat_map(|(_, entry)| declaration(entry, Dialect::Haft)).map(short).collect();
+/// tool.search: what it finds, the conversation may be told of from then on.
+struct Search {
+    spec: Arc<ToolSpec>,
+}
+
+impl Tool for Search {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
+        Box::pin(async move {
+            let Query { query, limit } = scene.parse()?;
+            let table = scene.memory().word_vectors().await;
+            let (finder, catalogue) = (Arc::clone(scene.finder()), scene.catalogue().clone());
+            let caller = scene.call().caller.clone();
+            let look = move || {
+                let seen = catalogue.sees(caller);
+                Ok(finder.find(&catalogue.registry, table.as_deref(), &Wanted { query: &query, limit, seen: &seen }))
+            };
+            let found = off_thread(scene.halt().clone(), look).await?;
+            let entries: Vec<Arc<Entry>> =
+                found.iter().filter_map(|found| scene.catalogue().registry.get(&found.name)).collect();
+            if !scene.is_trial() {
+                scene.active().activate(&scene.call().session, entries.iter().map(|entry| entry.spec().name.clone()));
+            }
+            Ok(shown(&entries))
+        })
+    }
+}
+
+fn shown(found: &[Arc<Entry>]) -> Reply {
+    let tools: Vec<Value> = found.iter().flat_map(|entry| declaration(entry, Dialect::Haft)).map(short).collect();
     let line = |tool: &Value| {
         format!(
             "{}: {}\n{}",
@@ -94,7 +114,8 @@ fn run_search(scene: &Scene) -> Result<Reply, CallError> {
     } else {
         tools.iter().map(line).collect::<Vec<_>>().join("\n\n")
     };
-    Ok(Reply::text(text).data(json!({ "tools": tools })))
+    let activated: Vec<&str> = found.iter().map(|entry| entry.spec().name.as_str()).collect();
+    Reply::text(text).data(json!({ "tools": tools, "activated": activated }))
 }
 
 /// What a model needs to call it.
@@ -145,37 +166,4 @@ fn glee_list(entries: &[Arc<Entry>]) -> Reply {
 /// Never comes to be run: see `Haft::check`.
 fn run_call(_: &Scene) -> Result<Reply, CallError> {
     Err(CallError::internal("tool.call stands for another tool"))
-}
-
-fn words(text: &str) -> Vec<String> {
-    let split = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1);
-    split.map(str::to_lowercase).collect()
-}
-
-/// How well a tool fits: its name counts most, then the words it wants to be found by, then its description.
-fn score(spec: &ToolSpec, query: &str, wanted: &[String]) -> u32 {
-    let name = spec.name.as_str();
-    if name.eq_ignore_ascii_case(query.trim()) || spec.name.api_name().eq_ignore_ascii_case(query.trim()) {
-        return u32::MAX;
-    }
-    let fields = [(8, words(name)), (4, words(spec.search_hint)), (2, words(&spec.description))];
-    let weigh = |word: &String| {
-        let best = fields.iter().map(|(weight, text)| {
-            if text.contains(word) {
-                weight * 2
-            } else if text.iter().any(|other| other.starts_with(word.as_str()) || alike(other, word)) {
-                *weight
-            } else {
-                0
-            }
-        });
-        best.sum::<u32>()
-    };
-    wanted.iter().map(weigh).sum()
-}
-
-/// Whether two words differ in their ending alone: `files` and `file`, `searching` and `search`.
-fn alike(a: &str, b: &str) -> bool {
-    let shared = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
-    shared >= 4 && shared + 3 >= a.len().max(b.len())
 }

@@ -4,6 +4,7 @@
 
 mod asking;
 mod forms;
+mod hooks;
 mod inbox;
 mod tools;
 

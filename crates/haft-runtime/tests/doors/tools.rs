@@ -1,6 +1,7 @@
 //! Tools about tools: what is called by way of another tool is the call that is meant.
 
 use super::{Person, Stage, call, free, kind, run};
+use haft_core::SessionId;
 use haft_runtime::Said;
 use serde_json::{Value, json};
 
@@ -61,5 +62,42 @@ fn a_tool_is_found_by_what_it_does() {
         }
         let none = stage.here.call(call("tool.search", json!({"query": "zzzz"})), &nobody, &free()).await;
         assert!(none.success && none.output.starts_with("No tool fits"), "{none:?}");
+    });
+}
+
+#[test]
+fn what_a_conversation_finds_is_kept_in_the_order_it_was_found() {
+    run(async {
+        let stage = Stage::new();
+        let nobody = Person::saying(Said::Nobody);
+        let search = |session: &str, query: &str, limit: usize| {
+            let mut call = call("tool.search", json!({"query": query, "limit": limit}));
+            call.session = SessionId::new(session).unwrap();
+            call
+        };
+        let data = stage.here.call(search("one", "calc.eval", 1), &nobody, &free()).await.data.unwrap();
+        assert_eq!(data["activated"], json!(["calc.eval"]));
+        for query in ["file.read", "calc.eval", "shell.exec"] {
+            stage.here.call(search("one", query, 1), &nobody, &free()).await;
+        }
+        stage.here.call(search("other", "file.write", 1), &nobody, &free()).await;
+        let active = |session: &str| {
+            let names = stage.here.active().of(&SessionId::new(session).unwrap());
+            names.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(active("one"), ["calc.eval", "file.read", "shell.exec"]);
+        assert_eq!(active("other"), ["file.write"]);
+        assert!(active("third").is_empty());
+    });
+}
+
+#[test]
+fn a_program_that_cannot_start_itself_says_so_of_scripts() {
+    run(async {
+        let stage = Stage::new();
+        let nobody = Person::saying(Said::Nobody);
+        let outcome = stage.here.call(call("tool.script", json!({"code": "return 1"})), &nobody, &free()).await;
+        let error = outcome.error.unwrap();
+        assert!(error.message.contains("this program cannot become one") && error.hint.is_some(), "{error:?}");
     });
 }

@@ -147,6 +147,9 @@ fn summary(body: &Value) -> String {
     if body["kind"] == "request" {
         return request(body);
     }
+    if body["kind"] == "hook" {
+        return hook(body);
+    }
     let places = body["places"].as_array().into_iter().flatten().filter_map(|place| place["path"].as_str());
     let places: Vec<&str> = places.collect();
     if !places.is_empty() {
@@ -156,6 +159,16 @@ fn summary(body: &Value) -> String {
         return haft_core::preview::cut(&haft_core::preview::inert(message), 100);
     }
     body["duration_ms"].as_u64().map(|ms| format!("{ms} ms")).unwrap_or_default()
+}
+
+/// Which hook did something, and to what.
+fn hook(body: &Value) -> String {
+    let text = |name: &str| body[name].as_str().unwrap_or_default();
+    let short = |name: &str| text(name).get(..12).unwrap_or_default().to_owned();
+    let change =
+        if text("before").is_empty() { String::new() } else { format!("  {} → {}", short("before"), short("after")) };
+    let why = if text("why").is_empty() { String::new() } else { format!("  {}", text("why")) };
+    haft_core::preview::cut(&haft_core::preview::inert(&format!("by {}{change}{why}", text("hook"))), 120)
 }
 
 /// What became of a request: whom it went to, what they said, how much came and how long that took.

@@ -64,7 +64,8 @@ async fn converse(
 ) -> Result<Ended, CallError> {
     let session = who.session.clone();
     let mut chat = Chat::open(haft, who).await?;
-    let tending = halt.narrowed();
+    // They are stopped when this has ended, and not before: their end is part of it.
+    let tending = Halt::new();
     let talk = async {
         let mut words = words;
         loop {

@@ -2,6 +2,7 @@
 
 mod cost;
 pub(super) mod manifest;
+mod search;
 
 use crate::app::{App, Failure};
 use crate::cli::ToolsArgs;
@@ -16,6 +17,13 @@ use std::sync::Arc;
 
 /// Lists the tools that exist for this caller, in the words they speak.
 pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
+    if args.name.as_deref() == Some("search") && !args.words.is_empty() {
+        return search::run(app, &args.words.join(" "), usize::from(args.limit));
+    }
+    if let Some(more) = args.words.first() {
+        let message = format!("one tool is shown at a time, and `{}` is another word", haft_core::preview::inert(more));
+        return Err(CallError::invalid(message).hint("`haft tools search WORDS` finds tools by what they do").into());
+    }
     let dialect = app.dialect(args.dialect.as_deref())?;
     let provider = args.provider.as_deref().map(read_provider).transpose()?;
     app.learn_tools();

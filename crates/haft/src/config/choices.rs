@@ -3,6 +3,7 @@
 use super::commands::CommandRule;
 use super::error::ConfigError;
 use super::file::{Approval, Autonomy, Config, Level};
+use super::models::Models;
 use super::placed::{Spot, Text};
 use haft_core::Dialect;
 use std::ffi::OsString;
@@ -25,6 +26,8 @@ pub struct Choices {
     pub agent: Option<String>,
     /// The provider whose model makes the calls.
     pub provider: Option<String>,
+    /// The models to ask, `provider/model`, with commas between.
+    pub model: Option<Text>,
     /// Rules about shell commands.
     pub rules: Vec<CommandRule>,
 }
@@ -51,6 +54,7 @@ impl Choices {
             store: text("HAFT_STORE")?,
             agent: word("HAFT_AGENT")?,
             provider: word("HAFT_PROVIDER")?,
+            model: text("HAFT_MODEL")?,
             rules: Vec::new(),
         })
     }
@@ -64,6 +68,7 @@ impl Choices {
             rules: self.rules.clone(),
             dialect: self.dialect,
             store: self.store.clone(),
+            models: self.model.as_ref().map(Models::named).unwrap_or_default(),
             ..Config::default()
         }
     }

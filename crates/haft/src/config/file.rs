@@ -5,8 +5,10 @@ use super::browser::Browser;
 use super::commands::{CommandRule, entries_schema};
 use super::confinement::{Confinement, Permissions};
 use super::doors::{Gateway, Mcp, Tools};
+use super::hooks::HookSaid;
 use super::media::Media;
 use super::memory::Memory;
+use super::models::{Agent, Models};
 use super::placed::{Placed, Text};
 use super::security::{SecretSaid, Security};
 use super::shell::Shell;
@@ -100,6 +102,12 @@ pub struct Config {
     /// What agents know, and how it is found.
     #[serde(skip_serializing_if = "is_default")]
     pub memory: Memory,
+    /// Which models are asked, and where.
+    #[serde(skip_serializing_if = "is_default")]
+    pub models: Models,
+    /// How far an agent may go with one thing that it is told, and what it is told besides.
+    #[serde(skip_serializing_if = "is_default")]
+    pub agent: Agent,
     /// What agents may make.
     #[serde(skip_serializing_if = "is_default")]
     pub security: Security,
@@ -156,6 +164,13 @@ pub struct Hooks {
     /// Tools that nobody has an opinion about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<Text>,
+    /// Programs and addresses that are asked before a call is decided. They can only tighten. Not for projects that
+    /// nobody trusts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<HookSaid>,
+    /// Programs and addresses that are told what came of a call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<HookSaid>,
 }
 
 /// How much an agent may do by itself.

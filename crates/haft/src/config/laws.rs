@@ -125,7 +125,12 @@ fn level() -> impl Strategy<Value = Option<Level>> {
 }
 
 fn hooks() -> impl Strategy<Value = Hooks> {
-    (patterns(), patterns(), patterns()).prop_map(|(confirm, log, silent)| Hooks { confirm, log, silent })
+    (patterns(), patterns(), patterns()).prop_map(|(confirm, log, silent)| Hooks {
+        confirm,
+        log,
+        silent,
+        ..Hooks::default()
+    })
 }
 
 fn floor() -> impl Strategy<Value = Vec<FloorRule>> {

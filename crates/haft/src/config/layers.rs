@@ -163,6 +163,7 @@ impl Layers {
         if trust == Trust::Trusted {
             let mut ignored: Vec<&'static str> = project.store.take().map(|_| "store").into_iter().collect();
             ignored.extend((!std::mem::take(&mut project.secrets).is_empty()).then_some("secrets"));
+            ignored.extend(project.models.take_users_own());
             return Stack { user, project, trusted: true, ignored };
         }
         let mut base = self.built_in();

@@ -49,6 +49,8 @@ impl Config {
             browser,
             media,
             memory,
+            models,
+            agent,
             security,
             secrets,
             dialect,
@@ -86,6 +88,8 @@ impl Config {
         self.browser.add(browser);
         self.media.add(media);
         self.memory.add(memory);
+        self.models.add(models);
+        self.agent.add(agent);
         self.security.add(security);
         // The farther entry stays, as with profiles.
         for (name, entry) in secrets {
@@ -106,6 +110,8 @@ impl Config {
         self.browser.each_spot(visit);
         self.media.each_spot(visit);
         self.memory.each_spot(visit);
+        self.models.each_spot(visit);
+        self.agent.each_spot(visit);
         self.security.each_spot(visit);
         each_entry(&mut self.secrets, visit, |said, visit| {
             said.command.iter_mut().for_each(|words| each_in(words, visit));
@@ -142,7 +148,8 @@ impl Config {
         }
         approval.grant_uses.iter_mut().for_each(|uses| visit(&mut uses.spot));
         let Approval { auto_approve, remove, deny: refused, .. } = approval;
-        let Hooks { confirm, log, silent } = hooks;
+        let Hooks { confirm, log, silent, before, after } = hooks;
+        before.iter_mut().chain(after).for_each(|hook| hook.each_spot(visit));
         let Files { read, write } = files;
         for list in [deny, remove, refused, confirm, log, silent, read, write].into_iter().chain(auto_approve) {
             each_in(list, visit);
@@ -164,6 +171,8 @@ impl Hooks {
         join(&mut self.confirm, layer.confirm);
         join(&mut self.log, layer.log);
         join(&mut self.silent, layer.silent);
+        join(&mut self.before, layer.before);
+        join(&mut self.after, layer.after);
     }
 }
 

@@ -70,7 +70,7 @@ impl Layers {
             narrowed = project.profile.take();
             project.profiles.clear();
         }
-        let layers = [
+        let layers = vec![
             ("built in", self.built_in()),
             ("user", stack.user.clone()),
             ("project", project),

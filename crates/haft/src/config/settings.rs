@@ -6,6 +6,7 @@ use super::doors::{self, Doors};
 use super::error::ConfigError;
 use super::file::{Config, Kept, Undo};
 use super::layers::{Layers, Stack};
+use super::models;
 use super::names::Names;
 use super::paths::Paths;
 use super::placed::{Spot, Text};
@@ -15,8 +16,10 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::suggest::nearest;
 use haft_core::{Caller, Dialect};
+use haft_runtime::agent::AgentSettings;
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Terms;
+use haft_runtime::hooked::HookSettings;
 use haft_runtime::making::Making;
 use haft_runtime::media::MediaSettings;
 use haft_runtime::memory::MemorySettings;
@@ -59,10 +62,14 @@ pub struct Settings {
     pub media: MediaSettings,
     /// What memory goes by.
     pub memory: MemorySettings,
+    /// What agents go by.
+    pub agent: AgentSettings,
     /// What agents may make.
     pub making: Making,
     /// Where secrets come from.
     pub secrets: BTreeMap<String, SecretSource>,
+    /// Programs and addresses that are asked about calls.
+    pub hooks: HookSettings,
 }
 
 /// Directories that may be used besides the project.
@@ -82,7 +89,7 @@ pub(super) fn build(
     commands: Commands,
     names: &mut Names<'_>,
 ) -> Result<Settings, ConfigError> {
-    let web = merged.web.wanted(names)?;
+    let (web, hooks) = (merged.web.wanted(names)?, merged.hooks.wanted(names)?);
     let warnings = &mut names.warnings;
     let nearest_said = |flag: &Option<String>, variable: &Option<String>| flag.clone().or_else(|| variable.clone());
     let caller = Caller {
@@ -110,8 +117,10 @@ pub(super) fn build(
         web,
         media: merged.media.wanted()?,
         memory: merged.memory.wanted()?,
+        agent: models::wanted(&merged.models, &merged.agent)?,
         making: security::making(&stack.user.security, &lowered(layers, stack))?,
         secrets: security::secrets(&merged.secrets)?,
+        hooks,
         doors: doors::doors(&merged.mcp, &merged.tools, &merged.gateway)?,
     })
 }

@@ -70,7 +70,7 @@ fn error(text: impl AsRef<[u8]>) -> String {
 fn unknown_keys_and_values_suggest() {
     assert_snapshot!(error("profile: full\ndney: []\n"), @r"
     ~/.config/haft/config.yml:2:1: unknown key `dney`: did you mean `deny`?
-    hint: known here: profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, rules, commands, files, permissions, confinement, shell, kept, undo, mcp, tools, gateway, web, browser, media, memory, security, secrets, dialect, store
+    hint: known here: profile, profiles, deny, agents, providers, hooks, autonomy, floor, approval, rules, commands, files, permissions, confinement, shell, kept, undo, mcp, tools, gateway, web, browser, media, memory, models, agent, security, secrets, dialect, store
     ");
     assert_snapshot!(error("approval:\n  auto_aprove: []\n"), @r"
     ~/.config/haft/config.yml:2:3: unknown key `auto_aprove`: did you mean `auto_approve`?

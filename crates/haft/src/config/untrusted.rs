@@ -8,6 +8,7 @@ use super::doors::{Gateway, Mcp, Tools};
 use super::file::{Approval, Autonomy, Config, Files, Hooks, Kept, Level, Preset, Undo};
 use super::media::Media;
 use super::memory::Memory;
+use super::models::Models;
 use super::shell::Shell;
 
 /// A project's file with everything taken out that could loosen, and the keys that were.
@@ -27,7 +28,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         deny,
         agents,
         providers,
-        hooks: Hooks { confirm, log, silent },
+        hooks: Hooks { confirm, log, silent, before, after },
         autonomy,
         floor,
         approval,
@@ -46,6 +47,8 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         browser,
         media,
         memory,
+        models,
+        agent,
         security,
         secrets,
         dialect,
@@ -53,11 +56,15 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     } = project.clone();
     let (may_reach, may_ask) = (permissions.clone().tightened(), web.clone().tightened());
     let held = confinement.clone().tightened(base.confinement.require);
+    let less = agent.clone().tightened(&base.agent);
     let stricter_autonomy = autonomy.filter(|said| autonomy_is_stricter(*said, base.autonomy));
     let mut ignored = Vec::new();
     let mut note = |key: &'static str, is_said: bool| ignored.extend(is_said.then_some(key));
     note("hooks.log", !log.is_empty());
     note("hooks.silent", !silent.is_empty());
+    // They are programs that would be started.
+    note("hooks.before", !before.is_empty());
+    note("hooks.after", !after.is_empty());
     note("autonomy", stricter_autonomy != autonomy);
     note("rules.*.allow", rules.iter().any(|rule| rule.allow.is_some()));
     note("commands", !commands.is_empty());
@@ -75,6 +82,9 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("browser", browser != Browser::default());
     note("media", media != Media::default());
     note("memory", memory != Memory::default());
+    // It would say who gets keys and conversations.
+    note("models", models != Models::default());
+    note("agent", less != agent);
     // It would start a program, and say where secrets go.
     note("secrets", !secrets.is_empty());
     note("dialect", dialect.is_some());
@@ -93,6 +103,7 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         permissions: may_reach,
         confinement: held,
         web: may_ask,
+        agent: less,
         // It can only lower what the user has: both hold.
         security,
         ..Config::default()

@@ -69,10 +69,9 @@ impl<'a> Conduct<'a> {
 
     /// Does what is wished until somebody leaves. Gives the conversation that can be gone on with.
     pub(super) async fn run(mut self, wishes: UnboundedReceiver<Wish>) -> Option<SessionId> {
-        let (haft, person) = (&self.aside.app.haft, Arc::new(self.aside.person.clone()));
-        let halt = Halt::new();
+        let (app, person, halt) = (self.aside.app, Arc::new(self.aside.person.clone()), Halt::new());
         // Children in the background go on while nobody speaks.
-        let mut tended = pin!(tend(haft, person, &halt));
+        let mut tended = pin!(tend(&app.haft, person, &halt));
         tokio::select! {
             () = self.converse(wishes) => {}
             () = &mut tended => {}
@@ -110,7 +109,7 @@ impl<'a> Conduct<'a> {
                     (self.session, self.spoken) = (fresh(), false);
                     chat = self.open().await;
                 }
-                Some(Wish::Resume(Some(name))) => match resumed(self.aside.app, Some(&name)).await {
+                Some(Wish::Resume(Some(name))) => match resumed(self.aside.app, &name).await {
                     Ok(session) => {
                         self.session = session;
                         chat = self.open().await;
@@ -342,7 +341,9 @@ impl Aside<'_> {
         let kept = Some((chat.messages().to_vec(), used));
         self.tell(Input::Opened(Opened { session: chat.who().session.to_string(), model, kept }));
         // Said now: whoever types a long message should not learn it afterwards.
-        problem.iter().for_each(|error| self.fail(error));
+        if let Some(error) = problem {
+            self.fail(&error);
+        }
     }
 
     async fn look(&self) {

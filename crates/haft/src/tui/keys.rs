@@ -86,7 +86,7 @@ impl Screen {
             _ => match self.look.focus.clone() {
                 Focus::Type => self.typing(key),
                 Focus::Ask => self.answering(key),
-                Focus::Browse(path) => self.browsing(key, path),
+                Focus::Browse(path) => self.browsing(key, &path),
                 Focus::Search => self.searching(key),
                 Focus::Help(top) => self.reading(key, top),
             },
@@ -171,16 +171,16 @@ impl Screen {
         }
     }
 
-    fn browsing(&mut self, key: KeyEvent, path: super::talk::Path) -> Vec<Wish> {
+    fn browsing(&mut self, key: KeyEvent, path: &[usize]) -> Vec<Wish> {
         let ways = self.talk.foldable();
-        let at = ways.iter().position(|way| *way == path).unwrap_or(ways.len().saturating_sub(1));
+        let at = ways.iter().position(|way| way == path).unwrap_or(ways.len().saturating_sub(1));
         let to = match key.code {
             KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => (at + 1).min(ways.len().saturating_sub(1)),
             KeyCode::Home | KeyCode::Char('g') => 0,
             KeyCode::End | KeyCode::Char('G') => ways.len().saturating_sub(1),
             KeyCode::Enter | KeyCode::Char(' ') => {
-                self.talk.turn_over(&path);
+                self.talk.turn_over(path);
                 at
             }
             KeyCode::Char('/') => return self.search(),

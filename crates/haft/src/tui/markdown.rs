@@ -20,7 +20,6 @@ pub(crate) fn rows(text: &str, columns: usize) -> Vec<Row> {
         match (fence, mark) {
             (Some(open), Some(mark)) if open == mark => {
                 fence = None;
-                continue;
             }
             (None, Some(mark)) => {
                 fence = Some(mark);
@@ -28,7 +27,6 @@ pub(crate) fn rows(text: &str, columns: usize) -> Vec<Row> {
                 if !language.is_empty() {
                     rows.push(row(FAINT, format!("  {language}")));
                 }
-                continue;
             }
             (Some(_), _) => rows.extend(code(line, columns)),
             (None, None) => rows.extend(prose(line, columns)),

@@ -369,7 +369,9 @@ impl Screen {
         let said = std::mem::take(&mut self.talk.entries);
         self.talk = Talk::of(&messages);
         if self.pace.since.is_some() || self.look.conversation == 0 {
-            said.into_iter().for_each(|entry| self.talk.push(entry.item));
+            for entry in said {
+                self.talk.push(entry.item);
+            }
         }
         self.talk.tally = used;
         self.look.conversation += 1;
@@ -428,15 +430,12 @@ impl Screen {
     }
 
     fn undo(&mut self) -> Vec<Wish> {
-        match self.talk.undoable() {
-            Some(call) => vec![Wish::Undo(call.clone())],
-            None => {
-                let text = "no call of this conversation changed anything that can be taken back; `haft changes` lists \
-                            those of others";
-                self.talk.note(Tone::Plain, text);
-                Vec::new()
-            }
+        if let Some(call) = self.talk.undoable() {
+            return vec![Wish::Undo(call.clone())];
         }
+        let text = "no call of this conversation changed anything that can be taken back; `haft changes` lists others";
+        self.talk.note(Tone::Plain, text);
+        Vec::new()
     }
 
     fn cost(&mut self) {

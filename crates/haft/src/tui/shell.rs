@@ -48,7 +48,7 @@ impl Shell {
         give_back_on_panic();
         hold().map_err(fail)?;
         let (inputs, taken) = channel();
-        let (wishes, wished) = unbounded_channel();
+        let (wishes, asked_for) = unbounded_channel();
         let diverted = inputs.clone();
         style::divert(Some(Box::new(move |line| {
             let _ = diverted.send(Input::Note(Tone::Care, line));
@@ -62,7 +62,7 @@ impl Shell {
                 .spawn(move || Shown { screen, wishes, view: View::new(colours) }.run(prompt, &taken))
         });
         match drawing {
-            Ok(drawing) => Ok((Self { inputs, drawing }, wished)),
+            Ok(drawing) => Ok((Self { inputs, drawing }, asked_for)),
             Err(error) => {
                 give_back();
                 Err(fail(error))

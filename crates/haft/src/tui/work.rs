@@ -61,9 +61,6 @@ fn line(run: &RunSeen) -> Row {
 }
 
 fn step(step: &StepSeen) -> Row {
-    vec![
-        row(FAINT, "  "),
-        vec![mark(&step.state), (Style::new(), inert(&step.id)), (FAINT, format!("  {}", step.state))],
-    ]
-    .concat()
+    let (style, mark) = mark(&step.state);
+    vec![(style, format!("  {mark}")), (Style::new(), inert(&step.id)), (FAINT, format!("  {}", step.state))]
 }

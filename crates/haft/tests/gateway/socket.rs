@@ -8,20 +8,20 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-struct Socket {
+pub(crate) struct Socket {
     runtime: tokio::runtime::Runtime,
     stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
 impl Gateway {
-    fn socket(&self) -> Socket {
+    pub(crate) fn socket(&self) -> Socket {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let url = format!("ws://{}/ws?token={}", self.server.host, self.token);
         let (stream, _) = runtime.block_on(connect_async(url)).unwrap();
         Socket { runtime, stream }
     }
 
-    fn rpc(&self, body: Value) -> Value {
+    pub(crate) fn rpc(&self, body: Value) -> Value {
         let answer = self.post("/rpc", body);
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()
@@ -29,7 +29,7 @@ impl Gateway {
 }
 
 impl Socket {
-    fn send(&mut self, value: Value) {
+    pub(crate) fn send(&mut self, value: Value) {
         self.say(Message::text(value.to_string()));
     }
 
@@ -37,7 +37,7 @@ impl Socket {
         self.runtime.block_on(self.stream.send(message)).unwrap();
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         loop {
             match self.runtime.block_on(self.stream.next()) {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
@@ -48,7 +48,7 @@ impl Socket {
     }
 
     /// Everything up to the answer to this request.
-    fn answered(&mut self, id: i64) -> (Vec<Value>, Value) {
+    pub(crate) fn answered(&mut self, id: i64) -> (Vec<Value>, Value) {
         let mut events = Vec::new();
         loop {
             let value = self.next();

@@ -118,7 +118,8 @@ fn without_colours_nothing_is_coloured() {
     let model = Model::new(vec![Reply::say("A `word`.")]);
     let coloured = |raw: &str| raw.contains("\u{1b}[36m") || raw.contains("\u{1b}[38;5;");
     let variables = [("TERM", "xterm-256color"), ("NO_COLOR", "1")];
-    let args = ["tui", "--model", model.name(), "hello"];
+    let args = ["tui", "--model", "stub/stub-1", "hello"];
+    model.known_to(&env);
     let window = Window::with(&env, &args, (80, 24), &variables);
     window.shows("A word.");
     assert!(!coloured(&window.raw()), "{:?}", window.raw());

@@ -1,6 +1,6 @@
 //! `haft tui` as a person meets it: the real binary in a real terminal, talking to a model behind real HTTP.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod asked;
 mod life;
@@ -39,8 +39,8 @@ impl Env {
 
     /// The screen, talking to that model.
     fn open(&self, model: &Model, args: &[&str]) -> Window {
-        let mut all = vec!["tui", "--model", model.name()];
-        all.extend(args);
+        model.known_to(self);
+        let all = [&["tui"], args].concat();
         Window::open(self, &all, (80, 24), "xterm-256color")
     }
 }

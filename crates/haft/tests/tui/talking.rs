@@ -20,7 +20,7 @@ fn words_come_as_they_are_said() {
     assert!(early.contains("> count for me") && early.contains("working"), "{early}");
     assert!(!early.contains("nine ten"), "it came at once: {early}");
     let whole = window.shows("nine ten.");
-    assert!(whole.contains("ollama/stub-1"), "{whole}");
+    assert!(whole.contains("stub/stub-1"), "{whole}");
     window.shows("ready");
     assert_eq!(model.faults(), Vec::<String>::new());
 }
@@ -94,7 +94,7 @@ fn a_conversation_is_found_again() {
     window.shows("ready");
     window.says("/quit");
     assert_eq!(window.ended(), 0);
-    assert!(window.screen().contains("go on with: haft tui --resume chat-"), "{}", window.screen());
+    assert!(window.screen().contains("go on with: haft tui --resume=chat-"), "{}", window.screen());
     let mut window = env.open(&model, &["--resume"]);
     let screen = window.shows("The word is kumquat.");
     assert!(screen.contains("> tell me a word"), "{screen}");

@@ -110,7 +110,7 @@ fn split_at(text: &str, column: usize) -> usize {
 }
 
 fn form(sheet: &Sheet, columns: usize) -> (Vec<Row>, Vec<Row>) {
-    let mut body = wrap(&vec![(BOLD, sheet.from.clone()), (FAINT, " asks:".to_owned())], columns, Break::Words(0));
+    let mut body = wrap(&[(BOLD, sheet.from.clone()), (FAINT, " asks:".to_owned())], columns, Break::Words(0));
     body.extend(sheet.message.iter().flat_map(|line| wrap(&row(Style::new(), line.clone()), columns, Break::Words(0))));
     for (at, blank) in sheet.blanks.iter().enumerate() {
         body.extend(filled(blank, at == sheet.at, columns));

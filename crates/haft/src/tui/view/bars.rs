@@ -72,8 +72,7 @@ pub(super) fn status(screen: &Screen, columns: usize) -> Row {
     }
     let tally = &screen.talk.tally;
     let mut facts = vec![screen.about.model.clone()];
-    if tally.window > 0 {
-        let share = tally.filled * 100 / tally.window;
+    if let Some(share) = (tally.filled * 100).checked_div(tally.window) {
         facts.push(format!("{}/{} ({share}%)", count(tally.filled), count(tally.window)));
     }
     facts.extend(tally.cost.map(money));

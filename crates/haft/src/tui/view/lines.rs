@@ -131,10 +131,10 @@ fn thought(text: &str, open: bool, width: usize, laid: &mut Laid) {
 }
 
 /// A mark, a line about it, and how long it took or takes.
-fn head(mark: (Style, &str), about: Row, time: &str, columns: usize) -> Row {
+fn head(mark: (Style, &str), about: &[(Style, String)], time: &str, columns: usize) -> Row {
     let time = if time.is_empty() { String::new() } else { format!("  {time}") };
     let room = columns.saturating_sub(2 + time.chars().count());
-    [vec![(mark.0, format!("{} ", mark.1))], cut(&about, room), row(FAINT, time)].concat()
+    [vec![(mark.0, format!("{} ", mark.1))], cut(about, room), row(FAINT, time)].concat()
 }
 
 fn call(tool: &Tool, open: bool, width: usize, now: u64, laid: &mut Laid) {
@@ -146,7 +146,7 @@ fn call(tool: &Tool, open: bool, width: usize, now: u64, laid: &mut Laid) {
     };
     let (name, rest) = tool.preview.split_once(':').map_or((tool.preview.as_str(), ""), |at| at);
     let about = vec![(NAME, name.to_owned()), (Style::new(), rest.to_owned())];
-    laid.rows.push(head(mark, about, &time, width));
+    laid.rows.push(head(mark, &about, &time, width));
     let inside = |style: Style, text: &str| {
         let parts = wrap(&row(style, text.to_owned()), width.saturating_sub(4), Break::Anywhere);
         parts.into_iter().map(|part| [row(FAINT, "  │ "), part].concat()).collect::<Vec<Row>>()
@@ -188,7 +188,7 @@ fn family(child: &Child, open: bool, columns: usize, now: u64, laid: &mut Laid) 
     let mode = if child.mode == "sync" { String::new() } else { format!(" [{}]", child.mode) };
     let about =
         vec![(BOLD, format!("{fold}{}", child.name)), (FAINT, mode), (Style::new(), format!(": {}", child.task))];
-    laid.rows.push(head(mark, about, &state, columns));
+    laid.rows.push(head(mark, &about, &state, columns));
     if !open {
         let doing = child.ended.as_ref().map_or_else(|| child.doing(), |(_, text)| text.clone());
         if !doing.is_empty() {

@@ -1,0 +1,23 @@
+//! What can be typed about models: `haft models`.
+
+use clap::{Args, Subcommand};
+
+/// The models that agents can ask.
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    /// What to do [default: list].
+    #[command(subcommand)]
+    pub action: Option<ModelsAction>,
+}
+
+/// What to do with models.
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// List providers and models: which key is set, what they take and cost, and which is used.
+    List,
+    /// Ask a model for a word and for a call, and say how it went.
+    Test {
+        /// Which, as `provider/model`; without it, the one that agents ask.
+        model: Option<String>,
+    },
+}

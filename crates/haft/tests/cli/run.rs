@@ -1,0 +1,200 @@
+//! `haft run`: an agent does something, and a person or a program sees it happen.
+
+use super::{Env, Ran};
+use haft_stub::{Asked, Reply, Stub, Trouble, Wire};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// A project whose model is the stub.
+fn scene(stub: &Stub) -> Env {
+    let env = Env::new();
+    let url = stub.base(Wire::Anthropic);
+    env.config(&format!(
+        "models:\n  use: [stub/stub-1]\n  providers:\n    stub: {{wire: anthropic, url: \"{url}\"}}\n  known:\n    \
+         stub/stub-1: {{window: 200000, max_output: 4000, input: 1, output: 1}}\n"
+    ));
+    env
+}
+
+fn script() -> Vec<Reply> {
+    vec![
+        Reply::say("I look first.").and_call("file_read", json!({"path": "a.txt"})),
+        Reply::call("file_edit", json!({"path": "a.txt", "old_string": "one", "new_string": "two"})),
+        Reply::say("It says two now."),
+    ]
+}
+
+fn lines(ran: &Ran) -> Vec<Value> {
+    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn into_a_pipe_go_the_last_words_and_what_was_done_is_told_beside() {
+    let stub = Stub::start(script());
+    let env = scene(&stub);
+    env.file("a.txt", "one\n");
+    let ran = env.run(&["run", "--yes", "make", "it", "two"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "It says two now.\n"), "{}", ran.stderr);
+    assert_eq!(env.read("a.txt"), "two\n");
+    assert!(ran.stderr.contains("file.read: a.txt") && ran.stderr.contains("file.edit: a.txt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("3 turns, 2 calls") && ran.stderr.contains("haft run --resume="), "{}", ran.stderr);
+    assert!(stub.asked()[0].says("make it two"));
+}
+
+#[test]
+fn nobody_there_means_nothing_is_changed() {
+    let stub = Stub::start(script());
+    let env = scene(&stub);
+    env.file("a.txt", "one\n");
+    let ran = env.run(&["run", "--no-input", "make it two"]);
+    assert_eq!((ran.code, env.read("a.txt").as_str()), (0, "one\n"), "{}", ran.stderr);
+    assert!(stub.asked()[2].says("approval_required"));
+}
+
+#[test]
+fn events_and_messages_are_json_lines() {
+    let stub = Stub::start(script());
+    let env = scene(&stub);
+    env.file("a.txt", "one\n");
+    let ran = env.run(&["run", "--yes", "--json", "make it two"]);
+    let told = lines(&ran);
+    assert_eq!((told[0]["event"].as_str(), told.last().unwrap()["event"].as_str()), (Some("start"), Some("done")));
+    assert_eq!(told.last().unwrap()["ended"]["end"], "done");
+    let ends = told.iter().filter(|told| told["event"] == "tool_end");
+    assert!(ends.clone().count() == 2 && ends.clone().all(|end| end["outcome"]["success"] == true));
+    let stub = Stub::start(script());
+    let env = scene(&stub);
+    env.file("a.txt", "one\n");
+    let ran = env.run(&["run", "--yes", "--format", "stream-json", "make it two"]);
+    let kinds: Vec<String> = lines(&ran).iter().map(|line| line["type"].as_str().unwrap().to_owned()).collect();
+    let whole = ["system", "user", "assistant", "user", "assistant", "user", "assistant", "result"];
+    assert_eq!(kinds, whole, "{}", ran.stdout);
+    let last = lines(&ran).pop().unwrap();
+    assert_eq!(
+        (&last["subtype"], &last["result"], &last["num_turns"]),
+        (&json!("success"), &json!("It says two now."), &json!(3))
+    );
+    assert_eq!(lines(&ran)[2]["message"]["content"][1]["name"], "file_read");
+}
+
+#[test]
+fn a_conversation_is_gone_on_with() {
+    let stub = Stub::start(vec![Reply::say("Blue, then."), Reply::say("You said blue."), Reply::say("Still blue.")]);
+    let env = scene(&stub);
+    assert_eq!(env.run(&["run", "my colour is blue"]).code, 0);
+    let ran = env.run(&["run", "--resume", "which colour?"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "You said blue.\n"), "{}", ran.stderr);
+    assert!(stub.asked()[1].says("my colour is blue"));
+    let told = env.run(&["run", "--resume", "--json", "and now?"]);
+    let session = lines(&told)[0]["session"].as_str().unwrap().to_owned();
+    assert!(env.run(&["session", "list"]).stdout.contains(&session));
+    assert!(stub.asked()[2].says("You said blue."));
+    let ran = env.run(&["run", "--resume=nobody", "x"]);
+    assert!(ran.code != 0 && ran.stderr.contains("there is no conversation `nobody`"), "{}", ran.stderr);
+    assert_eq!(stub.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_piped_in_is_told_as_well() {
+    let stub = Stub::start(vec![Reply::say("I see it.")]);
+    let env = scene(&stub);
+    let mut child =
+        env.command(&["run", "what is wrong?"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"error: it broke\n").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(stub.asked()[0].says("what is wrong?") && stub.asked()[0].says("error: it broke"));
+}
+
+#[test]
+fn without_words_without_a_model_and_with_an_odd_one_it_is_said_what_to_do() {
+    let stub = Stub::start(Vec::new());
+    let env = scene(&stub);
+    let ran = env.run(&["run"]);
+    assert!(ran.code == 2 && ran.stderr.contains("haft run \""), "{}", ran.stderr);
+    let ran = env.run(&["run", "--model", "gpt", "x"]);
+    assert!(ran.code == 2 && ran.stderr.contains("provider/model"), "{}", ran.stderr);
+    let ran = env.run(&["run", "--model", "nobody/gpt", "x"]);
+    assert!(ran.code != 0 && ran.stderr.contains("nobody"), "{}", ran.stderr);
+    let ran = env.run(&["run", "--role", "wizard", "x"]);
+    assert!(ran.code == 2 && ran.stderr.contains("researcher"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_model_that_does_not_let_us_in_is_an_error_and_the_conversation_stays() {
+    let stub =
+        Stub::with(
+            |asked: &Asked| {
+                if asked.number == 0 { Reply::trouble(Trouble::BadKey) } else { Reply::say("There you are.") }
+            },
+        );
+    let env = scene(&stub);
+    let ran = env.run(&["run", "hello"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended early"), "{}", ran.stderr);
+    let ran = env.run(&["run", "--resume", "again"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "There you are.\n"), "{}", ran.stderr);
+    assert!(stub.asked()[1].says("hello"));
+}
+
+#[test]
+fn money_ends_it() {
+    let stub = Stub::with(|asked| Reply::call("calc_eval", json!({"expression": format!("1+{}", asked.number)})));
+    let env = scene(&stub);
+    let ran = env.run(&["run", "--max-usd", "0.01", "count"]);
+    assert!(ran.code == 1 && ran.stderr.contains("no money left"), "{}", ran.stderr);
+    assert!(stub.asked().len() < 8, "{}", stub.asked().len());
+}
+
+#[test]
+fn ctrl_c_stops_it_and_it_can_be_gone_on_with() {
+    let stub = Stub::with(|asked| {
+        if asked.says("please continue") {
+            return Reply::say("Gone on.");
+        }
+        Reply::call("shell_exec", json!({"command": "echo begun; sleep 20"}))
+    });
+    let env = scene(&stub);
+    let mut child = env
+        .command(&["run", "--yes", "--json", "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
+    let begun = std::time::Instant::now();
+    while let Some(Ok(line)) = told.next() {
+        if line.contains("tool_start") {
+            break;
+        }
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let rest: Vec<String> = told.map_while(Result::ok).collect();
+    let status = child.wait().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(status.code(), Some(1));
+    assert!(rest.last().unwrap().contains("\"cancelled\""), "{rest:?}");
+    let ran = env.run(&["run", "--resume", "please continue"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Gone on.\n"), "{}", ran.stderr);
+    assert_eq!(stub.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn agents_in_the_background_are_waited_for() {
+    let stub = Stub::with(|asked| match () {
+        () if asked.says("count the stars") && !asked.says("the parent") => {
+            Reply::say("Four thousand.").slow(Duration::from_millis(60))
+        }
+        () if asked.says("Four thousand.") => Reply::say("There are four thousand."),
+        () if asked.says("runs in the background") => Reply::say("I wait."),
+        () => Reply::call("agent_spawn", json!({"name": "counter", "task": "count the stars", "mode": "background"})),
+    });
+    let env = scene(&stub);
+    let ran = env.run(&["run", "you are the parent"]);
+    assert_eq!((ran.code, ran.stdout.lines().last()), (0, Some("There are four thousand.")), "{}", ran.stderr);
+}
