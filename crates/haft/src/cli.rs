@@ -11,6 +11,7 @@ mod secret;
 mod shelf;
 mod store;
 mod task;
+mod tui;
 mod work;
 
 pub use agent::{EffortWord, RunArgs, RunFormat};
@@ -24,6 +25,7 @@ pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
 pub use store::{StoreAction, StoreArgs};
 pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
+pub use tui::TuiArgs;
 pub use work::{Became, PipelineAction, PipelineArgs, SessionAction, SessionArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -119,6 +121,8 @@ pub enum Command {
     Mcp(McpArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
+    /// Converse with a model on a whole screen: what it says and does, what it asks, what it costs.
+    Tui(TuiArgs),
     /// Run, watch and mend pipelines.
     Pipeline(PipelineArgs),
     /// Look at the sessions that haft remembers, or forget one.

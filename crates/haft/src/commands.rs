@@ -69,6 +69,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Confine(args) => Ok(confine::run(&args)),
         Command::Mcp(args) => mcp::run(common, args),
         Command::Serve(args) => serve::run(common, &args),
+        Command::Tui(args) => crate::tui::run(common, args),
         Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),
         Command::Session(args) => session::run(&App::open(common)?, args.action),
         Command::Worker(args) => worker::run(common, &args),

@@ -29,6 +29,7 @@ mod style;
 mod telemetry;
 mod terminal;
 mod time;
+mod tui;
 
 pub use haft_core as core;
 pub use haft_core::approval::{Chain, Decision, Question as ChainQuestion, Resolver, ResolverError, Verdict, Vote};

@@ -7,6 +7,7 @@ use haft_core::{CallError, preview};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// For what went well.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -88,9 +89,25 @@ fn out_json(text: &str) {
     out_raw(&text.chars().map(escape).collect::<String>());
 }
 
-/// Prints a line on stderr.
+/// Prints a line on stderr, or gives it to whoever has the screen.
 pub(crate) fn note(text: &str) {
+    let diverted = DIVERTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(take) = diverted.as_ref() {
+        return take(anstream::adapter::strip_str(text).to_string());
+    }
+    drop(diverted);
     let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Whoever takes what would be printed on stderr. It must not wait, nor print.
+type Taker = Box<dyn Fn(String) + Send>;
+
+static DIVERTED: Mutex<Option<Taker>> = Mutex::new(None);
+
+/// Has what would be printed on stderr taken by somebody, or by nobody again: a line in the midst of a screen would
+/// spoil it.
+pub(crate) fn divert(taker: Option<Taker>) {
+    *DIVERTED.lock().unwrap_or_else(PoisonError::into_inner) = taker;
 }
 
 /// Text that came from a model, a file or a name: line by line, with everything made visible that could
@@ -118,21 +135,30 @@ pub(crate) fn error(error: &CallError) {
     }
 }
 
+/// A line in pieces, each in its style, for whoever draws it: a terminal line by line, or a whole screen.
+pub(crate) type Row = Vec<(Style, String)>;
+
+/// A line as a terminal takes it.
+pub(crate) fn painted(row: &[(Style, String)]) -> String {
+    row.iter().map(|(style, text)| paint(*style, text)).collect()
+}
+
 /// A unified diff with its usual colours; each line made inert, so that file content cannot act.
 pub(crate) fn diff(text: &str) -> String {
-    let line = |line: &str| {
-        let shown = preview::inert(line);
-        let style = match line.as_bytes().first() {
-            Some(b'+') if line.starts_with("+++") => BOLD,
-            Some(b'-') if line.starts_with("---") => BOLD,
-            Some(b'+') => GOOD,
-            Some(b'-') => AnsiColor::Red.on_default(),
-            Some(b'@') => NAME,
-            _ => Style::new(),
-        };
-        paint(style, shown)
+    text.lines().map(|line| painted(&[diff_line(line)])).collect::<Vec<_>>().join("\n")
+}
+
+/// One line of it.
+pub(crate) fn diff_line(line: &str) -> (Style, String) {
+    let style = match line.as_bytes().first() {
+        Some(b'+') if line.starts_with("+++") => BOLD,
+        Some(b'-') if line.starts_with("---") => BOLD,
+        Some(b'+') => GOOD,
+        Some(b'-') => AnsiColor::Red.on_default(),
+        Some(b'@') => NAME,
+        _ => Style::new(),
     };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    (style, preview::inert(line))
 }
 
 #[cfg(test)]

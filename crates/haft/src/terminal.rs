@@ -2,7 +2,8 @@
 
 mod form;
 
-use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, paint};
+use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, Row, paint, painted};
+use anstyle::Style;
 use haft_core::Hold;
 use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
@@ -73,12 +74,16 @@ pub(crate) fn fill_in(form: &Form) -> std::io::Result<Written> {
 
 /// Says which rules would have allowed a shell command that a person has just approved.
 pub(crate) fn suggest(rules: &[String], config: &str) {
-    if rules.is_empty() {
-        return;
+    if let Some(text) = suggestion(rules, config) {
+        style::note(&paint(FAINT, text));
     }
+}
+
+/// The same as text.
+pub(crate) fn suggestion(rules: &[String], config: &str) -> Option<String> {
     let rules: Vec<String> = rules.iter().map(|rule| format!("`- allow: {}`", inert(rule))).collect();
     let text = format!("to allow this from now on: add {} to `rules:` in {config}", rules.join(" and "));
-    style::note(&paint(FAINT, text));
+    (!rules.is_empty()).then_some(text)
 }
 
 fn converse(question: &Question) -> std::io::Result<Said> {
@@ -116,39 +121,47 @@ fn converse(question: &Question) -> std::io::Result<Said> {
 }
 
 /// What is asked, as text. The diff is cut at `lines`.
-pub(crate) fn present(question: &Question, lines: usize) -> String {
+fn present(question: &Question, lines: usize) -> String {
+    let rows = rows(question, lines);
+    let text = std::iter::once(String::new()).chain(rows.iter().map(|row| painted(row))).chain([String::new()]);
+    text.collect::<Vec<_>>().join("\n")
+}
+
+/// What is asked, line by line, as every terminal and screen shows it. The diff is cut at `lines`.
+pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
+    let plain = |text: String| (Style::new(), text);
+    let faint = |text: &str| (FAINT, text.to_owned());
     let severity = match question.severity {
-        Severity::Low => paint(FAINT, "low"),
-        Severity::Medium => paint(FAINT, "medium"),
-        Severity::High => paint(CARE, "high"),
-        Severity::Critical => paint(BAD, "critical"),
+        Severity::Low => (FAINT, "low".to_owned()),
+        Severity::Medium => (FAINT, "medium".to_owned()),
+        Severity::High => (CARE, "high".to_owned()),
+        Severity::Critical => (BAD, "critical".to_owned()),
     };
-    let mut text = vec![
-        String::new(),
-        format!("{} {}  (severity {severity})", paint(BOLD, "haft:"), paint(NAME, &question.preview)),
-        format!("{} {}", paint(FAINT, "asked because"), inert(&question.verdict.reason)),
+    let head = [(BOLD, "haft:".to_owned()), plain(" ".to_owned()), (NAME, question.preview.clone())];
+    let tail = [plain("  (severity ".to_owned()), severity, plain(")".to_owned())];
+    let mut rows = vec![
+        head.into_iter().chain(tail).collect(),
+        vec![faint("asked because"), plain(format!(" {}", inert(&question.verdict.reason)))],
     ];
-    text.extend(question.class.map(|class| format!("{} it {}", paint(FAINT, "as a command"), class.does())));
-    text.extend(question.hold.as_ref().map(held));
-    text.extend(sent(question, lines));
+    rows.extend(question.class.map(|class| vec![faint("as a command"), plain(format!(" it {}", class.does()))]));
+    rows.extend(question.hold.as_ref().map(held));
+    rows.extend(sent_rows(question, lines).unwrap_or_default());
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
-        text.push(paint(FAINT, "it was tried, and printed:"));
-        text.extend(tried.lines().map(|line| format!("  {}", inert(line))));
+        rows.push(vec![faint("it was tried, and printed:")]);
+        rows.extend(tried.lines().map(|line| vec![plain(format!("  {}", inert(line)))]));
     }
     if let Some(problem) = &question.problem {
-        text.push(format!("{} {}", paint(CARE, "it would fail:"), inert(problem)));
+        rows.push(vec![(CARE, "it would fail:".to_owned()), plain(format!(" {}", inert(problem)))]);
     }
     if let Some(diff) = question.diff.as_ref().filter(|diff| !diff.is_empty()) {
         let total = diff.lines().count();
-        let shown: String = diff.lines().take(lines).flat_map(|line| [line, "\n"]).collect();
-        text.push(String::new());
-        text.push(style::diff(&shown));
+        rows.push(Row::new());
+        rows.extend(diff.lines().take(lines).map(|line| vec![style::diff_line(line)]));
         if total > lines {
-            text.push(paint(FAINT, format!("… {} more lines: d shows all", total - lines)));
+            rows.push(vec![(FAINT, format!("… {} more lines: d shows all", total - lines))]);
         }
     }
-    text.push(String::new());
-    text.join("\n")
+    rows
 }
 
 /// What of a question's arguments is sent or run as it is, and what is said of it.
@@ -170,34 +183,44 @@ pub(crate) fn body(question: &Question) -> Option<String> {
 
 /// The same as lines for a terminal, long ones broken, so that nothing of it is out of sight.
 pub(crate) fn sent(question: &Question, lines: usize) -> Option<String> {
+    Some(sent_rows(question, lines)?.iter().map(|row| painted(row)).collect::<Vec<_>>().join("\n"))
+}
+
+fn sent_rows(question: &Question, lines: usize) -> Option<Vec<Row>> {
     const WIDTH: usize = 200;
     let whole: Vec<char> = body(question)?.chars().collect();
     let pieces = whole.split(|c| *c == '\n').flat_map(|line| line.chunks(WIDTH));
-    let piece = |piece: &[char]| format!("  {}", inert(&piece.iter().collect::<String>()));
+    let piece = |piece: &[char]| vec![(Style::new(), format!("  {}", inert(&piece.iter().collect::<String>())))];
     let more = pieces.clone().count().saturating_sub(lines);
-    let rest = (more > 0).then(|| paint(FAINT, format!("… {more} more lines")));
-    let head = paint(FAINT, carried(question)?.1);
-    Some(std::iter::once(head).chain(pieces.take(lines).map(piece)).chain(rest).collect::<Vec<_>>().join("\n"))
+    let rest = (more > 0).then(|| vec![(FAINT, format!("… {more} more lines"))]);
+    let head = vec![(FAINT, carried(question)?.1.to_owned())];
+    Some(std::iter::once(head).chain(pieces.take(lines).map(piece)).chain(rest).collect())
 }
 
 /// How the kernel holds the program, in one line.
-fn held(hold: &Hold) -> String {
+fn held(hold: &Hold) -> Row {
     let network = if hold.network { "may use the network" } else { "no network" };
     let gap = hold.gap.as_ref().map_or_else(
-        || "what it changes can be shown first and undone".to_owned(),
-        |gap| paint(CARE, format!("what it changes cannot be undone: {gap}")),
+        || (Style::new(), "what it changes can be shown first and undone".to_owned()),
+        |gap| (CARE, format!("what it changes cannot be undone: {gap}")),
     );
-    let level = if hold.enforced { hold.level.clone() } else { paint(BAD, &hold.level) };
-    format!("{} {level}; {network}; {gap}", paint(FAINT, "confinement"))
+    let level = (if hold.enforced { Style::new() } else { BAD }, hold.level.clone());
+    let plain = |text: String| (Style::new(), text);
+    vec![(FAINT, "confinement".to_owned()), plain(" ".to_owned()), level, plain(format!("; {network}; ")), gap]
 }
 
-fn choices(question: &Question) -> String {
-    let pattern = format!(" {}", haft_core::preview::cut(&inert(&question.subject), 60));
+/// The answers that there are to a question: the key, and the rest of the word.
+pub(crate) fn keys(question: &Question) -> Vec<(&'static str, &'static str)> {
     let once = if question.shown.is_some() && question.tried.is_some() { "nce: keep this" } else { "nce" };
     let attempt = question.can_try().then_some(("t", "ry"));
     let lasting = [("s", "ession"), ("a", "lways")].into_iter().filter(|_| question.can_last());
     let rest = lasting.chain([("r", "eject"), ("e", "dit"), ("d", "iff")]);
-    let keys: Vec<_> = [("o", once)].into_iter().chain(attempt).chain(rest).collect();
+    [("o", once)].into_iter().chain(attempt).chain(rest).collect()
+}
+
+fn choices(question: &Question) -> String {
+    let pattern = format!(" {}", haft_core::preview::cut(&inert(&question.subject), 60));
+    let keys = keys(question);
     let list: Vec<String> = keys.iter().map(|(key, rest)| format!("[{}]{rest}", paint(BOLD, key))).collect();
     format!("{}{} > ", list.join(" "), paint(FAINT, pattern))
 }
@@ -215,22 +238,36 @@ fn prompt(keys: &mut impl BufRead, text: &str) -> std::io::Result<Option<String>
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
+/// What is offered to be remembered, if somebody says so.
+pub(crate) fn offered(question: &Question) -> String {
+    literal(&question.subject)
+}
+
+/// An answer for a pattern, if that is one that covers the call; otherwise why not.
+pub(crate) fn for_pattern(question: &Question, pattern: String) -> Result<Said, String> {
+    Grant::check_pattern(&question.tool, &pattern).map_err(|error| error.to_string())?;
+    if !matches(&pattern, &question.subject) {
+        return Err("that pattern does not cover this call".to_owned());
+    }
+    Ok(Said::Always(pattern))
+}
+
+/// An answer with other arguments.
+pub(crate) fn with_arguments(typed: &str) -> Result<Said, String> {
+    serde_json::from_str(typed).map(Said::Edit).map_err(|error| format!("that is not JSON: {error}"))
+}
+
+/// The answer, or why it is none, said as a warning.
+fn or_warn(said: Result<Said, String>) -> Option<Said> {
+    said.inspect_err(|why| style::warn(why)).ok()
+}
+
 fn always(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
-    let offered = literal(&question.subject);
+    let offered = offered(question);
     let text = format!("for which pattern? (enter for {}) ", inert(&offered));
     let Some(typed) = prompt(keys, &text)? else { return Ok(Some(Said::Nobody)) };
     let pattern = if typed.is_empty() { offered } else { typed };
-    match Grant::check_pattern(&question.tool, &pattern) {
-        Ok(()) if matches(&pattern, &question.subject) => Ok(Some(Said::Always(pattern))),
-        Ok(()) => {
-            style::warn("that pattern does not cover this call");
-            Ok(None)
-        }
-        Err(error) => {
-            style::warn(&error.to_string());
-            Ok(None)
-        }
-    }
+    Ok(or_warn(for_pattern(question, pattern)))
 }
 
 fn edit(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<Said>> {
@@ -241,13 +278,7 @@ fn edit(keys: &mut impl BufRead, question: &Question) -> std::io::Result<Option<
     if typed.is_empty() {
         return Ok(None);
     }
-    match serde_json::from_str(&typed) {
-        Ok(args) => Ok(Some(Said::Edit(args))),
-        Err(error) => {
-            style::warn(&format!("that is not JSON: {error}"));
-            Ok(None)
-        }
-    }
+    Ok(or_warn(with_arguments(&typed)))
 }
 
 #[cfg(test)]

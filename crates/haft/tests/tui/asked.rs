@@ -1,0 +1,99 @@
+//! Being asked: the effect is seen, one key answers, and the file changes or does not.
+
+use crate::{Env, Model};
+use haft_stub::Reply;
+use serde_json::json;
+use std::time::Duration;
+
+/// What it reads before it may write.
+fn reads() -> Reply {
+    Reply::call("file_read", json!({"path": "a.txt"}))
+}
+
+fn writes(then: &str) -> Vec<Reply> {
+    let call = json!({"path": "a.txt", "content": "two\n"});
+    vec![reads(), Reply::say("I change it.").and_call("file_write", call), Reply::say(then)]
+}
+
+/// Looks at a question for as long as it takes to see one. What is typed sooner answers nothing.
+fn sees() {
+    std::thread::sleep(Duration::from_millis(400));
+}
+
+#[test]
+fn a_change_is_shown_as_a_difference_and_made_when_somebody_says_so() {
+    let env = Env::new();
+    env.file("a.txt", "one\n");
+    let model = Model::new(writes("It is changed."));
+    let mut window = env.open(&model, &["make it two"]);
+    let screen = window.shows("[o]nce");
+    for part in ["-one", "+two", "severity medium", "asked because"] {
+        assert!(screen.contains(part), "no {part:?}: {screen}");
+    }
+    assert_eq!(env.read("a.txt"), "one\n", "nothing happens before the answer");
+    sees();
+    window.types("o");
+    window.shows("It is changed.");
+    assert_eq!(env.read("a.txt"), "two\n");
+    let screen = window.hides("[o]nce");
+    assert!(screen.contains("✓ file"), "{screen}");
+    window.says("/undo");
+    window.shows("undid");
+    assert_eq!(env.read("a.txt"), "one\n");
+}
+
+#[test]
+fn a_rejection_reaches_the_model_with_its_reason() {
+    let env = Env::new();
+    env.file("a.txt", "one\n");
+    let model = Model::new(writes("As you wish."));
+    let mut window = env.open(&model, &["make it two"]);
+    window.shows("[o]nce");
+    sees();
+    window.types("r");
+    window.shows("what should the model be told?");
+    window.says("use three instead");
+    window.shows("As you wish.");
+    assert_eq!(env.read("a.txt"), "one\n");
+    assert!(model.was_told("use three instead"));
+}
+
+#[test]
+fn somebody_who_types_answers_nothing_by_it() {
+    let env = Env::new();
+    env.file("a.txt", "one\n");
+    let call = json!({"path": "a.txt", "content": "two\n"});
+    let slow = Reply::say("I change it, slowly and with care.")
+        .and_call("file_write", call)
+        .in_pieces(10)
+        .slow(Duration::from_millis(60));
+    let model = Model::new(vec![reads(), slow, Reply::say("Well.")]);
+    let mut window = env.open(&model, &["make it two"]);
+    window.shows("I change");
+    window.types("oh no");
+    window.shows("tab to answer");
+    window.types("ooo");
+    window.shows("> oh noooo");
+    assert_eq!(env.read("a.txt"), "one\n");
+    window.types("\t");
+    window.shows("[o]nce");
+    window.types("o");
+    window.shows("Well.");
+    assert_eq!(env.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_question_of_the_model_is_filled_in() {
+    let env = Env::new();
+    let ask = json!({"question": "Which colour?", "options": ["red", "blue"]});
+    let model = Model::new(vec![Reply::call("user_ask", ask), Reply::say("Blue, then.")]);
+    let mut window = env.open(&model, &["paint it"]);
+    let screen = window.shows("Which colour?");
+    assert!(screen.contains("1. red") && screen.contains("2. blue"), "{screen}");
+    sees();
+    window.types("2");
+    window.shows("(•) 2. blue");
+    window.types("\r");
+    window.shows("Blue, then.");
+    assert!(model.was_told("blue"));
+}

@@ -1,0 +1,104 @@
+//! Talking to a model: words as they come, calls as they are made.
+
+use crate::{Env, Model};
+use haft_stub::Reply;
+use serde_json::json;
+use std::time::Duration;
+
+/// Escape.
+const ESC: &str = "\u{1b}";
+
+#[test]
+fn words_come_as_they_are_said() {
+    let env = Env::new();
+    let words = "One two three four five six seven eight nine ten.";
+    let model = Model::new(vec![Reply::say(words).in_pieces(12).slow(Duration::from_millis(40))]);
+    let mut window = env.open(&model, &[]);
+    window.shows("say something");
+    window.says("count for me");
+    let early = window.shows("One two");
+    assert!(early.contains("> count for me") && early.contains("working"), "{early}");
+    assert!(!early.contains("nine ten"), "it came at once: {early}");
+    let whole = window.shows("nine ten.");
+    assert!(whole.contains("stub/stub-1"), "{whole}");
+    window.shows("ready");
+    assert_eq!(model.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn a_call_is_a_row_with_what_came_of_it() {
+    let env = Env::new();
+    env.file("a.txt", "first line\nsecond line\n");
+    let call = Reply::say("I read it.").and_call("file_read", json!({"path": "a.txt"}));
+    let model = Model::new(vec![call, Reply::say("It has two lines.")]);
+    let mut window = env.open(&model, &["what is in a.txt?"]);
+    let screen = window.shows("It has two lines.");
+    assert!(screen.contains("✓ file_read a.txt") || screen.contains("✓ file.read a.txt"), "{screen}");
+    assert!(!screen.contains("second line"), "folded: {screen}");
+    window.types("\u{f}");
+    window.shows("second line");
+    assert!(model.was_told("second line"));
+}
+
+#[test]
+fn escape_stops_it_and_it_can_be_gone_on_with() {
+    let env = Env::new();
+    let long = "word ".repeat(2_000);
+    let slow = Reply::say(long).in_pieces(20).slow(Duration::from_millis(50));
+    let model = Model::new(vec![slow, Reply::say("Here I am again.")]);
+    let mut window = env.open(&model, &["talk and talk"]);
+    window.shows("word word");
+    window.types(ESC);
+    window.shows("stopped. What was said stays");
+    window.shows("ready");
+    window.says("go on");
+    window.shows("Here I am again.");
+    assert_eq!(model.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_said_meanwhile_is_told_with_the_next_results() {
+    let env = Env::new();
+    let slow = Reply::say("I think about it for a while.").in_pieces(8).slow(Duration::from_millis(150));
+    let model = Model::new(vec![slow, Reply::say("Green it is.")]);
+    let mut window = env.open(&model, &["paint it red"]);
+    window.shows("I think");
+    window.says("no, green");
+    window.shows("told with the next results");
+    let screen = window.shows("Green it is.");
+    assert!(!screen.contains("told with"), "{screen}");
+    assert!(model.was_told("no, green"));
+}
+
+#[test]
+fn nothing_a_model_or_a_tool_says_acts_on_the_terminal() {
+    let env = Env::new();
+    env.file("evil.txt", "\u{1b}]0;owned\u{7}\u{1b}[2Jgone\n");
+    let call = Reply::say("\u{1b}]0;owned\u{7}Look:\u{9b}2J").and_call("file_read", json!({"path": "evil.txt"}));
+    let model = Model::new(vec![call, Reply::say("That was \u{1b}[31mit.")]);
+    let mut window = env.open(&model, &["read evil.txt"]);
+    window.shows("it.");
+    window.shows("ready");
+    window.types("\u{f}");
+    let screen = window.shows("gone");
+    assert!(screen.contains("\\u{1b}]0;owned\\u{7}Look:"), "{screen}");
+    assert!(!window.raw().contains("\u{1b}]0;owned") && !window.raw().contains("\u{9b}"), "it acted");
+}
+
+#[test]
+fn a_conversation_is_found_again() {
+    let env = Env::new();
+    let model = Model::new(vec![Reply::say("The word is **kumquat**."), Reply::say("Kumquat, as I said.")]);
+    let mut window = env.open(&model, &["tell me a word"]);
+    window.shows("The word is kumquat.");
+    window.shows("ready");
+    window.says("/quit");
+    assert_eq!(window.ended(), 0);
+    assert!(window.screen().contains("go on with: haft tui --resume=chat-"), "{}", window.screen());
+    let mut window = env.open(&model, &["--resume"]);
+    let screen = window.shows("The word is kumquat.");
+    assert!(screen.contains("> tell me a word"), "{screen}");
+    window.says("which word?");
+    window.shows("Kumquat, as I said.");
+    assert!(model.was_told("The word is **kumquat**."));
+}
