@@ -30,6 +30,47 @@ pub(crate) struct Live {
     pub(crate) say: mpsc::UnboundedSender<Vec<Block>>,
 }
 
+/// A conversation that is being followed. Whoever stops following it, for whatever reason, has it forgotten.
+pub(crate) struct Lived {
+    agents: Arc<Agents>,
+    session: SessionId,
+    say: mpsc::UnboundedSender<Vec<Block>>,
+}
+
+impl Drop for Lived {
+    fn drop(&mut self) {
+        let mut lives = self.agents.lives();
+        // Somebody else may follow it by now.
+        if lives.get(&self.session).is_some_and(|live| live.say.same_channel(&self.say)) {
+            lives.remove(&self.session);
+        }
+    }
+}
+
+/// A child that runs. If it is dropped before it has ended, it has ended all the same.
+pub(crate) struct Noted {
+    agents: Arc<Agents>,
+    id: String,
+    ended: Option<Ended>,
+}
+
+impl Noted {
+    pub(crate) fn new(agents: &Arc<Agents>, id: &str) -> Self {
+        Self { agents: Arc::clone(agents), id: id.to_owned(), ended: None }
+    }
+
+    /// How it ended, if it did.
+    pub(crate) fn end(mut self, ended: Option<Ended>) {
+        self.ended = ended;
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.agents.ended(&self.id, self.ended.take());
+    }
+}
+
 /// A child.
 pub(crate) struct Running {
     pub(crate) id: String,
@@ -85,12 +126,11 @@ impl Agents {
         self.lives().get(session).cloned()
     }
 
-    pub(crate) fn begin(&self, session: &SessionId, live: Live) {
+    /// A conversation is followed from now on, as long as what this gives lives.
+    pub(crate) fn begin(self: &Arc<Self>, session: &SessionId, live: Live) -> Lived {
+        let lived = Lived { agents: Arc::clone(self), session: session.clone(), say: live.say.clone() };
         self.lives().insert(session.clone(), live);
-    }
-
-    pub(crate) fn over(&self, session: &SessionId) {
-        self.lives().remove(session);
+        lived
     }
 
     /// Notes a child that begins; gives what it is told meanwhile, unless it is known already.
@@ -124,7 +164,7 @@ impl Agents {
     }
 
     /// A child has ended.
-    pub(crate) fn ended(&self, id: &str, ended: Option<Ended>) {
+    fn ended(&self, id: &str, ended: Option<Ended>) {
         let mut children = self.children();
         if let Some(child) = children.get_mut(id) {
             child.standing = Standing::Ended(ended.map(Box::new));

@@ -3,7 +3,7 @@
 //! Everything that goes on at once is awaited in one place ([`Drive::next`]): the answer as it is said, the calls, what
 //! somebody says meanwhile, the clock. What is said is written down before it has an effect.
 
-use super::agents::Live;
+use super::agents::{Live, Lived};
 use super::chat::{Chat, Door};
 use super::model::Model;
 use super::offer::{Offer, system};
@@ -56,6 +56,7 @@ pub(super) struct Drive<'c, 'h, 'd> {
     heard: broadcast::Receiver<Heard>,
     /// What children in the background report.
     reports: mpsc::UnboundedReceiver<Vec<Block>>,
+    _lived: Lived,
     /// Of this run, not of the whole conversation.
     run: Run,
 }
@@ -133,7 +134,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             watch: Arc::clone(&watch),
             say,
         };
-        haft.agents.begin(&chat.who.session, live);
+        let lived = haft.agents.begin(&chat.who.session, live);
         Self {
             turns: Turns::new(std::mem::take(&mut chat.history), limits),
             chat,
@@ -148,6 +149,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             shortening: None,
             heard: haft.events.listen(),
             reports,
+            _lived: lived,
             run: Run { begun: Some(Instant::now()), until_ms, seed, announced, ..Run::default() },
         }
     }
@@ -161,7 +163,6 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             deferred: self.offer.deferred,
         });
         let done = self.go(blocks).await;
-        self.haft().agents.over(&self.chat.who.session);
         let state = match &done {
             Ok(end) => state(end),
             Err(_) => "failed".to_owned(),
@@ -291,8 +292,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         };
         self.tell(&Told::Turn { number: self.turns.asked(), model: name });
         self.run.seed += 1;
-        let seed = format!("{}-{}", self.run.seed, haft_core::record::Digest::of(history.len().to_string().as_bytes()));
-        let seed = seed[..seed.floor_char_boundary(16)].to_owned();
+        let seed = format!("{}{}", &crate::new_mark()[..8], self.run.seed);
         let effort = self.chat.who.effort.or_else(|| self.chat.who.role.as_ref()?.effort);
         let (effort, native_search) =
             (effort.or(self.haft().settings.agent.effort), self.haft().settings.agent.native_search);
@@ -463,7 +463,13 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         match &delta {
             Delta::Text(_, text) => self.tell(&Told::Content { text: text.clone() }),
             Delta::Thinking(_, text) => self.tell(&Told::Thinking { text: text.clone() }),
-            Delta::Use(_, id, name) => self.tell(&Told::ToolInput { id: id.clone(), name: name.clone() }),
+            Delta::Use(_, id, name) => {
+                // Its arguments are still to come: what is known of it is made ready meanwhile.
+                if let Some(entry) = self.haft().registry.get_by_api_name(name) {
+                    let _ = entry.input();
+                }
+                self.tell(&Told::ToolInput { id: id.clone(), name: name.clone() });
+            }
             _ => {}
         }
         Some(Event::Said(delta))
@@ -541,6 +547,11 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             calls.halt.cancel();
             drop(calls.sender.take());
             calls.work.await;
+            while let Ok(outcome) = calls.outcomes.try_recv() {
+                if let Some(id) = calls.ids.remove(&outcome.call_id) {
+                    self.tell(&Told::ToolEnd { id, outcome: Box::new(outcome) });
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 //!                             background: by whoever tends agents in this process
 //! ```
 
-use super::agents::{Running, Standing};
+use super::agents::{Noted, Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
 use super::model::ModelRef;
 use super::roles;
@@ -398,6 +398,7 @@ impl Ready {
         let inner = inward(id.clone(), Arc::clone(&watch), Arc::clone(&heard));
         let own = halt.narrowed();
         let registered = haft.agents.note(&id, &name, &order, (&call, &who), &own);
+        let noted = Noted::new(&haft.agents, &id);
         let meanwhile = meanwhile.or(registered);
         let session = who.session.clone();
         let said =
@@ -408,7 +409,7 @@ impl Ready {
             Ok(ended) => (Some(ended), None),
             Err(error) => (None, Some(error)),
         };
-        haft.agents.ended(&id, ended.clone());
+        noted.end(ended.clone());
         if let Some(ended) = &ended {
             watch(&Told::SubagentEnd { subagent_id: id.clone(), ended: Box::new(ended.clone()) });
         }
