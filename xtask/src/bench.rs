@@ -3,6 +3,7 @@
 //! peer. Nothing is left out for being slow: a number that misses its target is printed as such.
 
 mod doors;
+mod finding;
 mod haft;
 mod manifests;
 mod memory;
@@ -32,6 +33,7 @@ const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
 const WEB: &str = "The web";
 const TOOLS: &str = "Tools as files";
+const FINDING: &str = "Finding tools";
 const MEMORY: &str = "Memory";
 const WORK: &str = "Work that lasts";
 
@@ -44,6 +46,7 @@ pub(crate) fn run() -> Result<()> {
         at_the_doors()?,
         on_the_web()?,
         as_files()?,
+        found()?,
         remembering()?,
         lasting()?,
     ];
@@ -73,6 +76,11 @@ pub(crate) fn web() -> Result<()> {
 /// Only what tools as files cost.
 pub(crate) fn tools() -> Result<()> {
     renew(&as_files()?)
+}
+
+/// Only what finding tools costs, and how well it works.
+pub(crate) fn finding() -> Result<()> {
+    renew(&found()?)
 }
 
 /// Only what memory costs, and how well it finds.
@@ -139,6 +147,12 @@ fn as_files() -> Result<Section> {
     let body = format!("{}\n{}", manifests::body()?, tools::body()?);
     print!("{body}");
     Ok(Section { title: TOOLS, body })
+}
+
+fn found() -> Result<Section> {
+    let body = finding::body()?;
+    print!("{body}");
+    Ok(Section { title: FINDING, body })
 }
 
 fn remembering() -> Result<Section> {

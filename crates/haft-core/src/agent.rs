@@ -12,6 +12,7 @@
 //! words, and a history is a value that can be checked. What does the speaking is the driver in `haft-runtime`.
 
 pub mod compact;
+pub mod file;
 pub mod gather;
 pub mod pairs;
 pub mod sse;

@@ -26,6 +26,7 @@ pub mod providers;
 pub mod purse;
 pub mod remote;
 mod result;
+pub mod roles;
 pub mod settings;
 mod shorten;
 pub(crate) mod spawn;

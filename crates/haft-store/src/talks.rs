@@ -10,6 +10,7 @@ use crate::{Mode, Store, StoreError, now_ms};
 use haft_core::SessionId;
 use haft_core::agent::{Message, Usage};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 pub(crate) const TABLES: Step = Step::alike(
     "CREATE TABLE talks (
@@ -228,6 +229,13 @@ impl Store {
     pub async fn talk(&self, session: &SessionId) -> Result<Option<Talk>, StoreError> {
         let session = session.clone();
         self.insist(Mode::Read, move |db| find(db, session.as_str())).await
+    }
+
+    /// What conversations are about, by session.
+    pub async fn titles(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let sql = "SELECT session, title FROM talks";
+        let all = |db: &Db<'_>| db.all(sql, &[], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?)));
+        Ok(self.insist(Mode::Read, move |db| all(db)).await?.into_iter().collect())
     }
 
     /// All that was said in one, with what was left out of what is sent later. Each epoch begins with what was kept of the one

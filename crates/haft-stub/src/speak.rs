@@ -5,7 +5,7 @@ mod chat;
 mod gemini;
 mod responses;
 
-use crate::Wire;
+use crate::Wire::{self, Anthropic, Chat, Gemini, Responses};
 use crate::reply::{Reply, Trouble};
 use crate::server::Asked;
 use serde_json::{Value, json};
@@ -61,7 +61,6 @@ fn broken(wire: Wire, trouble: Trouble) -> Value {
 
 /// The status, Anthropic's, `OpenAI`'s and Google's name for it, and what is said.
 fn words(wire: Wire, trouble: Trouble) -> (u16, (&'static str, &'static str, &'static str), &'static str) {
-    use Wire::{Anthropic, Chat, Gemini, Responses};
     match (trouble, wire) {
         (Trouble::Limited, Anthropic) => (
             429,

@@ -40,6 +40,8 @@ pub struct Models {
     patience: Duration,
     /// Connections are kept by provider: the same for all its models.
     places: Mutex<BTreeMap<String, (Target, Client)>>,
+    /// Those that a program has added itself.
+    added: Mutex<BTreeMap<ModelRef, Arc<dyn Model>>>,
 }
 
 /// A provider, as people are told of it.
@@ -77,7 +79,7 @@ pub struct Listed {
 impl Models {
     /// By these settings, with keys from these secrets; a proxy carries what goes outside if the carrier says so.
     pub fn new(settings: Arc<AgentSettings>, secrets: Arc<Secrets>, carrier: Carrier) -> Self {
-        Self { settings, secrets, carrier, patience: PATIENCE, places: Mutex::default() }
+        Self { settings, secrets, carrier, patience: PATIENCE, places: Mutex::default(), added: Mutex::default() }
     }
 
     /// Those of a tool layer.
@@ -105,8 +107,17 @@ impl Models {
         self.settings.facts.get(model).copied().unwrap_or_else(|| facts::of(model))
     }
 
+    /// Adds a model of a program's own, which is asked by its name like any other.
+    pub fn register(&self, model: Arc<dyn Model>) {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner).insert(model.name().clone(), model);
+    }
+
     /// A model. It is an error if nobody knows its provider or has a key for it.
     pub async fn get(&self, model: &ModelRef) -> Result<Arc<dyn Model>, CallError> {
+        let added = self.added.lock().unwrap_or_else(PoisonError::into_inner).get(model).cloned();
+        if let Some(added) = added {
+            return Ok(added);
+        }
         let provider = self.provider(&model.provider)?;
         if !provider.keys.is_empty() && self.key_of(&provider).await?.is_none() {
             return Err(no_key(&model.provider, &provider.keys));

@@ -9,6 +9,7 @@
 use super::agents::{Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
 use super::model::ModelRef;
+use super::roles;
 use super::settings::Role;
 use super::told::{Ended, Told, Watch};
 use super::tree::{self, Tree};
@@ -210,7 +211,8 @@ impl Haft {
 
     /// The roles that children may have.
     async fn roles(&self) -> Result<BTreeMap<String, Role>, CallError> {
-        std::future::ready(Ok(self.settings.agent.roles.clone())).await
+        let accepted = roles::accepted(&self.store, &self.workspace).await?;
+        Ok(roles::roles(&self.settings.agent, &self.workspace, &accepted))
     }
 
     /// What a child will be. Nothing has happened yet, but for its copy of the project.

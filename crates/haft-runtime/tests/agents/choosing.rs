@@ -31,7 +31,7 @@ fn with(settings: AgentSettings) -> Models {
 async fn the_first_provider_with_a_key_is_asked_if_nobody_says_which() {
     let stub = Stub::with(|_| Reply::say("Yes."));
     let models = with(only(vec![("openai", provider(Wire::Responses, stub.base(haft_stub::Wire::Responses)))]));
-    assert_eq!(models.chosen().await.unwrap(), [name("openai/gpt-5")]);
+    assert_eq!(models.chosen().await.unwrap(), [name("openai/gpt-5.6")]);
     let chain = models.chain(&[]).await.unwrap();
     assert_eq!(ask(&*chain[0]).await.message.text(), "Yes.");
 }

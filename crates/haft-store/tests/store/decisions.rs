@@ -27,6 +27,7 @@ fn ask(scene: &Scene) -> String {
         sources: Vec::new(),
         host: None,
         consent: None,
+        form: None,
     };
     wait(scene.store.ask(approval, &call)).unwrap();
     call.id.to_string()

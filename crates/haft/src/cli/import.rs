@@ -49,6 +49,15 @@ pub enum ImportFrom {
         #[command(flatten)]
         writing: Writing,
     },
+    /// An agent of each file in .claude/agents (Markdown) and .gemini/agents (TOML).
+    Agents {
+        /// A directory that has those, or is one of them [default: the project].
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+        /// How it is written.
+        #[command(flatten)]
+        writing: Writing,
+    },
 }
 
 /// How it is written.

@@ -1,7 +1,9 @@
 //! `haft import`: tools that are files, made from what others have. What is written is not accepted: a person reviews it
 //! and runs `haft trust`.
 
+mod agents;
 mod skills;
+mod toml;
 mod write;
 
 use crate::app::{App, Failure};
@@ -29,6 +31,9 @@ pub(super) fn run(app: &App, from: ImportFrom) -> Result<u8, Failure> {
         }
         ImportFrom::Mcp { server, tools, writing } => (bridged(app, &server, &tools)?, writing),
         ImportFrom::ClaudeSkills { dir, writing } => (skills::read(&dir)?, writing),
+        ImportFrom::Agents { from, writing } => {
+            (agents::read(from.as_deref().unwrap_or_else(|| app.haft.workspace().root()))?, writing)
+        }
     };
     finish(app, &taken, writing)
 }
@@ -144,7 +149,12 @@ fn finish(app: &App, taken: &Taken, writing: Writing) -> Result<u8, Failure> {
     for path in &shown {
         style::out(&format!("{} {}", style::paint(style::GOOD, verb), style::inert(path)));
     }
-    if !writing.dry_run && taken.drafts.iter().any(|draft| draft.place == Place::Tool) {
+    for draft in taken.drafts.iter().filter(|draft| writing.dry_run && draft.place == Place::Agent) {
+        style::out(&style::paint(style::BOLD, &draft.name));
+        let text = draft.files.iter().map(|(_, content)| String::from_utf8_lossy(content)).collect::<String>();
+        text.lines().for_each(|line| style::out(&format!("  {}", style::inert(line))));
+    }
+    if !writing.dry_run && taken.drafts.iter().any(|draft| draft.place != Place::Skill) {
         style::note("review them, run `haft lint`, and accept them with `haft trust`: until then they do not run");
     }
     Ok(0)

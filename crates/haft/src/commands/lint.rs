@@ -1,5 +1,6 @@
-//! `haft lint`: tools and workflows that are files, checked where they lie.
+//! `haft lint`: tools, workflows and agents that are files, checked where they lie.
 
+mod agents;
 mod files;
 mod look;
 mod sarif;
@@ -30,6 +31,8 @@ struct Report {
     tools: usize,
     /// How many are workflows.
     workflows: usize,
+    /// How many are agents.
+    agents: usize,
     mended: usize,
 }
 
@@ -56,7 +59,7 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
         strays.clear();
     }
     let (checked, mended) = checked(&around, &files, args.fix);
-    let mut report = Report { checked, tools: files.len(), workflows: 0, mended };
+    let mut report = Report { checked, tools: files.len(), workflows: 0, agents: 0, mended };
     report.name_twins(&files, &everything);
     report.checked.extend(strays.iter().map(|stray| {
         let message = "is no tool: a tool is a directory with a tool.yml in it";
@@ -66,6 +69,9 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
         let workflows = workflows::checked(&workspace, &around);
         report.workflows = workflows.len();
         report.checked.extend(workflows);
+        let agents = agents::checked(&workspace, &around);
+        report.agents = agents.len();
+        report.checked.extend(agents);
     }
     let errors = report.count(Severity::Error) + if args.strict { report.count(Severity::Warning) } else { 0 };
     match (args.format, common.json()) {
@@ -176,11 +182,10 @@ impl Report {
             let root = style::inert(&root.display().to_string());
             return format!("There are no tools in .haft/tools or .glee/tools of {root}; `haft new` makes one.");
         }
-        let of = match (self.tools, self.workflows) {
-            (tools, 0) => counted(tools, "tool"),
-            (0, workflows) => counted(workflows, "workflow"),
-            (tools, workflows) => format!("{} and {}", counted(tools, "tool"), counted(workflows, "workflow")),
-        };
+        let all = [(self.tools, "tool"), (self.workflows, "workflow"), (self.agents, "agent")];
+        let of: Vec<String> =
+            all.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
+        let of = if of.is_empty() { counted(0, "tool") } else { of.join(" and ") };
         match (errors, warnings) {
             (0, 0) => format!("{mended}{}", paint(GOOD, format!("Nothing is wrong with {of}."))),
             (0, warnings) => format!("{mended}{} in {of}, no errors.", counted(warnings, "warning")),
@@ -200,7 +205,7 @@ impl Report {
             })
         });
         let flaws: Vec<Value> = flaws.collect();
-        json!({"tools": self.tools, "workflows": self.workflows, "errors": self.count(Severity::Error),
+        json!({"tools": self.tools, "workflows": self.workflows, "agents": self.agents, "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning), "mended": self.mended, "flaws": flaws})
     }
 }

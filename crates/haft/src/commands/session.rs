@@ -5,9 +5,11 @@ use crate::app::{App, Failure};
 use crate::cli::SessionAction;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use crate::time;
-use haft_core::preview::inert;
-use haft_core::{CallError, suggest};
+use haft_core::agent::{Block, Message, Role};
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, SessionId, suggest};
 use haft_runtime::{Halt, Yes};
+use haft_store::talks::Talk;
 use haft_store::{Session, Traced};
 use serde_json::{Value, json};
 
@@ -22,25 +24,36 @@ pub(super) fn run(app: &App, action: Option<SessionAction>) -> Result<u8, Failur
 
 fn list(app: &App) -> Result<u8, Failure> {
     let sessions = app.block_on(app.store().sessions()).map_err(Failure::store)?;
+    let titles = app.block_on(app.store().titles()).map_err(Failure::store)?;
     if app.json {
-        style::json(&json!({ "sessions": sessions }));
+        let told = |session: &Session| {
+            let mut told = json!(session);
+            if let Some(title) = titles.get(&session.id) {
+                told["title"] = json!(title);
+            }
+            told
+        };
+        style::json(&json!({ "sessions": sessions.iter().map(told).collect::<Vec<_>>() }));
         return Ok(0);
     }
     if sessions.is_empty() {
         style::note("no session was used yet");
     }
+    let about = |session: &Session| titles.get(&session.id).map(|title| inert(title)).unwrap_or_default();
     let row = |session: &Session| {
-        [inert(&session.id), session.calls.to_string(), time::shown(session.created_ms), time::shown(session.used_ms)]
+        let (since, used) = (time::shown(session.created_ms), time::shown(session.used_ms));
+        [inert(&session.id), session.calls.to_string(), since, used, about(session)]
     };
-    let head = ["SESSION", "CALLS", "SINCE", "LAST USED"].map(ToOwned::to_owned);
-    let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
+    let head = ["SESSION", "CALLS", "SINCE", "LAST USED", "ABOUT"].map(ToOwned::to_owned);
+    let rows: Vec<[String; 5]> = sessions.iter().map(row).collect();
     let width = |column: usize| {
         std::iter::once(&head).chain(&rows).map(|row| row[column].chars().count()).max().unwrap_or_default()
     };
-    let (first, second, third) = (width(0), width(1), width(2));
-    for (at, [id, calls, since, used]) in std::iter::once(&head).chain(&rows).enumerate() {
+    let (first, second, third, fourth) = (width(0), width(1), width(2), width(3));
+    for (at, [id, calls, since, used, about]) in std::iter::once(&head).chain(&rows).enumerate() {
         let style = if at == 0 { FAINT } else { NAME };
-        let rest = format!("{calls:>second$}  {since:third$}  {used}");
+        let rest = format!("{calls:>second$}  {since:third$}  {used:fourth$}  {about}");
+        let rest = rest.trim_end().to_owned();
         let rest = if at == 0 { paint(FAINT, rest) } else { rest };
         if at > 0 || !rows.is_empty() {
             style::out(&format!("{}  {rest}", paint(style, format!("{id:first$}"))));
@@ -57,14 +70,22 @@ fn shown(app: &App, id: &str, limit: u32) -> Result<u8, Failure> {
             .hint(near.unwrap_or_else(|| "`haft session list` shows those there are".to_owned()))
             .into());
     };
+    let talked = talked(app, id)?;
     let traced = app.block_on(app.store().latest_calls(limit, Some(session.id.clone()))).map_err(Failure::store)?;
     let calls: Vec<Value> = traced.iter().map(line).collect();
     if app.json {
-        style::json(&json!({ "session": session, "calls": calls }));
+        let mut told = json!({ "session": session, "calls": calls });
+        if let Some((talk, epochs)) = &talked {
+            told["conversation"] = json!({ "talk": talk, "messages": epochs });
+        }
+        style::json(&told);
         return Ok(0);
     }
     let since = paint(FAINT, format!("since {}, {} calls", time::shown(session.created_ms), session.calls));
     style::out(&format!("{}  {since}", paint(BOLD, inert(&session.id))));
+    if let Some((_, epochs)) = &talked {
+        epochs.iter().flatten().for_each(say);
+    }
     for call in &calls {
         let word = |name: &str| inert(call[name].as_str().unwrap_or_default());
         let state = match call["state"].as_str() {
@@ -77,6 +98,36 @@ fn shown(app: &App, id: &str, limit: u32) -> Result<u8, Failure> {
         style::out(&format!("{at}  {}  {}  {state}{took}", word("call_id"), paint(NAME, word("tool"))));
     }
     Ok(0)
+}
+
+/// What was said in a session, if it is a conversation: all of it, in the parts that it was sent in.
+fn talked(app: &App, id: &str) -> Result<Option<(Talk, Vec<Vec<Message>>)>, Failure> {
+    let Some(session) = SessionId::new(id) else { return Ok(None) };
+    let Some(talk) = app.block_on(app.store().talk(&session)).map_err(Failure::store)? else { return Ok(None) };
+    let said = app.block_on(app.store().said(&session)).map_err(Failure::store)?;
+    Ok(Some((talk, said)))
+}
+
+/// Prints a message for people: words in full, calls and results in a line.
+fn say(message: &Message) {
+    for block in &message.blocks {
+        match block {
+            Block::Text { text } if message.role == Role::User => {
+                style::out(&format!("{} {}", paint(BOLD, ">"), style::inert(text)));
+            }
+            Block::Text { text } => style::out(&style::inert(text)),
+            Block::Use { name, input, .. } => {
+                let args = cut(&inert(&input.to_string()), 80);
+                style::out(&format!("{} {} {}", paint(NAME, "●"), inert(name), paint(FAINT, args)));
+            }
+            Block::Result { text, failed, .. } => {
+                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let mark = if *failed { paint(BAD, "✗") } else { paint(GOOD, "✓") };
+                style::out(&format!("  {mark} {}", paint(FAINT, cut(&inert(first), 100))));
+            }
+            Block::Thinking { .. } | Block::Image(_) | Block::Foreign { .. } => {}
+        }
+    }
 }
 
 /// A call as its records tell it.

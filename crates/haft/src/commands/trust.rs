@@ -8,6 +8,7 @@ use crate::config::Trust;
 use crate::style;
 use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
+use haft_runtime::agent::roles;
 use haft_runtime::shelf::{Offer, Shelf};
 use haft_runtime::work::workflow::{self, Offered};
 use haft_store::Store;
@@ -23,14 +24,17 @@ struct Wanted {
     tools: Vec<Offer>,
     /// The workflows that do not count yet.
     workflows: Vec<Offered>,
-    /// How many of both count already.
-    counted: (usize, usize),
+    /// The agents that do not count yet.
+    agents: Vec<Offered>,
+    /// How many of each count already.
+    counted: [(usize, &'static str); 3],
 }
 
 impl Wanted {
     fn is_new(&self) -> bool {
         !self.tools.is_empty()
             || !self.workflows.is_empty()
+            || !self.agents.is_empty()
             || self.config.is_some_and(|(_, before)| before != Trust::Trusted)
     }
 }
@@ -80,30 +84,36 @@ fn wanted(
     for why in &refused {
         style::warn(&why.to_string());
     }
-    let workflows = if args.tools.is_empty() {
-        runtime.block_on(workflow::offers(store, &ground.workspace))?
+    let (workflows, agents) = if args.tools.is_empty() {
+        let workflows = runtime.block_on(workflow::offers(store, &ground.workspace))?;
+        (workflows, runtime.block_on(roles::offers(store, &ground.workspace))?)
     } else {
-        workflow::Offers::default()
+        Default::default()
     };
-    for flaw in &workflows.flaws {
+    for flaw in workflows.flaws.iter().chain(&agents.flaws) {
         style::warn(&style::inert(flaw));
     }
-    if config.is_none() && offers.is_empty() && workflows.open.is_empty() && workflows.counted == 0 {
+    let none = |offers: &workflow::Offers| offers.open.is_empty() && offers.counted == 0;
+    if config.is_none() && offers.is_empty() && none(&workflows) && none(&agents) {
         if !workflows.flaws.is_empty() {
             return Err(CallError::failed("none of these workflows can be accepted").into());
+        }
+        if !agents.flaws.is_empty() {
+            return Err(CallError::failed("none of these agents can be accepted").into());
         }
         if !refused.is_empty() {
             return Err(CallError::failed("none of these tools can be accepted").into());
         }
         let file = ground.paths.project_config();
         let message = format!(
-            "{} is not there, and the project has no tools and no workflows: there is nothing to trust",
+            "{} is not there, and the project has no tools, workflows or agents: there is nothing to trust",
             file.display()
         );
         return Err(CallError::not_found(message).hint("`haft init` makes a configuration").into());
     }
     let (counted, tools): (Vec<Offer>, Vec<Offer>) = offers.into_iter().partition(Offer::counts);
-    Ok(Wanted { config, tools, counted: (counted.len(), workflows.counted), workflows: workflows.open })
+    let counted = [(counted.len(), "tools"), (workflows.counted, "workflows"), (agents.counted, "agents")];
+    Ok(Wanted { config, tools, counted, workflows: workflows.open, agents: agents.open })
 }
 
 fn accept(
@@ -129,8 +139,12 @@ fn accept(
     if !wanted.workflows.is_empty() {
         runtime.block_on(workflow::accept(store, &ground.workspace, &wanted.workflows))?;
     }
+    if !wanted.agents.is_empty() {
+        runtime.block_on(roles::accept(store, &ground.workspace, &wanted.agents))?;
+    }
     if common.json() {
-        let mut said = json!({ "tools": names, "shown": shown, "workflows": show::workflows(&wanted.workflows) });
+        let mut said = json!({ "tools": names, "shown": shown, "workflows": show::files(&wanted.workflows),
+            "agents": show::files(&wanted.agents) });
         if let (Some((digest, _)), Some(state)) = (wanted.config, state) {
             said["file"] = json!(ground.paths.project_config());
             said["state"] = json!(state);
@@ -148,12 +162,15 @@ fn accept(
     for workflow in &wanted.workflows {
         style::out(&format!("accepted: the workflow {}", style::inert(&workflow.name)));
     }
-    if !new {
-        match wanted.counted {
-            (0, 0) => {}
-            (tools, 0) => style::out(&format!("accepted already: {tools} tools")),
-            (tools, workflows) => style::out(&format!("accepted already: {tools} tools and {workflows} workflows")),
-        }
+    for agent in &wanted.agents {
+        style::out(&format!("accepted: the agent {}", style::inert(&agent.name)));
+    }
+    // The tools are always told, if anything is.
+    let shown = |(at, (count, _)): &(usize, &(usize, &str))| *at == 0 || *count > 0;
+    let counted: Vec<String> =
+        wanted.counted.iter().enumerate().filter(shown).map(|(_, (count, noun))| format!("{count} {noun}")).collect();
+    if !new && wanted.counted.iter().any(|(count, _)| *count > 0) {
+        style::out(&format!("accepted already: {}", counted.join(" and ")));
     }
     Ok(0)
 }
@@ -169,13 +186,18 @@ fn revoke(
         runtime.block_on(store.trust(ground.paths.root(), None))?;
     }
     let names = runtime.block_on(shelf.revoke(&args.tools))?;
-    let workflows = if whole { runtime.block_on(workflow::revoke(store, &ground.workspace))? } else { Vec::new() };
+    let (workflows, agents) = if whole {
+        let workflows = runtime.block_on(workflow::revoke(store, &ground.workspace))?;
+        (workflows, runtime.block_on(roles::revoke(store, &ground.workspace))?)
+    } else {
+        Default::default()
+    };
     if let Some(name) = args.tools.iter().find(|name| !names.contains(name)) {
         style::warn(&format!("`{}` was not accepted", haft_core::preview::inert(name)));
     }
     let file = ground.paths.project_config();
     if common.json() {
-        let mut said = json!({"state": "withdrawn", "tools": names, "workflows": workflows});
+        let mut said = json!({"state": "withdrawn", "tools": names, "workflows": workflows, "agents": agents});
         if whole {
             (said["file"], said["content"]) = (json!(file), Value::Null);
         }
@@ -190,6 +212,9 @@ fn revoke(
     }
     for name in &workflows {
         style::out(&format!("withdrawn: the workflow {}", style::inert(name)));
+    }
+    for name in &agents {
+        style::out(&format!("withdrawn: the agent {}", style::inert(name)));
     }
     Ok(0)
 }
@@ -210,17 +235,28 @@ fn confirmed(common: &Common, ground: &Ground, wanted: &Wanted) -> Result<bool, 
         count => things.push(format!("let agents use these {count} tools with these permissions")),
     }
     for workflow in &wanted.workflows {
-        show::workflow(ground, workflow);
+        show::file(ground, "workflow", workflow);
     }
     match wanted.workflows.len() {
         0 => {}
         1 => things.push("let this workflow be run".to_owned()),
         count => things.push(format!("let these {count} workflows be run")),
     }
+    for agent in &wanted.agents {
+        show::file(ground, "agent", agent);
+    }
+    match wanted.agents.len() {
+        0 => {}
+        1 => things.push("let this agent be used".to_owned()),
+        count => things.push(format!("let these {count} agents be used")),
+    }
     if !std::io::stdin().is_terminal() {
         let nobody = CallError::invalid("there is no terminal to ask at, and nothing was accepted")
             .hint("look at it, and accept it with --yes");
-        let shown = || json!({"shown": show::data(&wanted.tools), "workflows": show::workflows(&wanted.workflows)});
+        let shown = || {
+            json!({"shown": show::data(&wanted.tools), "workflows": show::files(&wanted.workflows),
+                "agents": show::files(&wanted.agents)})
+        };
         return Err(if common.json() { nobody.details(shown()) } else { nobody });
     }
     let mut stderr = anstream::stderr().lock();

@@ -33,26 +33,26 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         floor,
         approval,
         rules,
-        commands,
-        files,
+        commands: _,
+        files: _,
         permissions,
         confinement,
-        shell,
-        undo,
-        kept,
-        mcp,
-        tools,
-        gateway,
+        shell: _,
+        undo: _,
+        kept: _,
+        mcp: _,
+        tools: _,
+        gateway: _,
         web,
-        browser,
-        media,
-        memory,
-        models,
+        browser: _,
+        media: _,
+        memory: _,
+        models: _,
         agent,
         security,
-        secrets,
-        dialect,
-        store,
+        secrets: _,
+        dialect: _,
+        store: _,
     } = project.clone();
     let (may_reach, may_ask) = (permissions.clone().tightened(), web.clone().tightened());
     let held = confinement.clone().tightened(base.confinement.require);
@@ -67,28 +67,11 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
     note("hooks.after", !after.is_empty());
     note("autonomy", stricter_autonomy != autonomy);
     note("rules.*.allow", rules.iter().any(|rule| rule.allow.is_some()));
-    note("commands", !commands.is_empty());
-    note("files", files != Files::default());
     note("permissions", may_reach != permissions);
     note("confinement", held != confinement);
-    note("shell", shell != Shell::default());
-    note("undo", undo != Undo::default());
-    note("kept", kept != Kept::default());
-    // A server is a program that would be started.
-    note("mcp", mcp != Mcp::default());
-    note("tools", tools != Tools::default());
-    note("gateway", gateway != Gateway::default());
     note("web", may_ask != web);
-    note("browser", browser != Browser::default());
-    note("media", media != Media::default());
-    note("memory", memory != Memory::default());
-    // It would say who gets keys and conversations.
-    note("models", models != Models::default());
     note("agent", less != agent);
-    // It would start a program, and say where secrets go.
-    note("secrets", !secrets.is_empty());
-    note("dialect", dialect.is_some());
-    note("store", store.is_some());
+    ignored.extend(users_alone(project));
     let config = Config {
         profile,
         profiles,
@@ -109,6 +92,31 @@ pub(super) fn tighten(project: &Config, base: &Config) -> Tightened {
         ..Config::default()
     };
     Tightened { config, ignored }
+}
+
+/// What is the user's alone to say: the keys of it that the project says all the same.
+fn users_alone(project: &Config) -> impl Iterator<Item = &'static str> {
+    let said = [
+        ("commands", !project.commands.is_empty()),
+        ("files", project.files != Files::default()),
+        ("shell", project.shell != Shell::default()),
+        ("undo", project.undo != Undo::default()),
+        ("kept", project.kept != Kept::default()),
+        // A server is a program that would be started.
+        ("mcp", project.mcp != Mcp::default()),
+        ("tools", project.tools != Tools::default()),
+        ("gateway", project.gateway != Gateway::default()),
+        ("browser", project.browser != Browser::default()),
+        ("media", project.media != Media::default()),
+        ("memory", project.memory != Memory::default()),
+        // It would say who gets conversations.
+        ("models", project.models != Models::default()),
+        // It would start a program, and say where secrets go.
+        ("secrets", !project.secrets.is_empty()),
+        ("dialect", project.dialect.is_some()),
+        ("store", project.store.is_some()),
+    ];
+    said.into_iter().filter_map(|(key, is_said)| is_said.then_some(key))
 }
 
 fn tighten_approval(approval: Approval, base: Option<Level>, ignored: &mut Vec<&'static str>) -> Approval {

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that cannot prove anything here says so")]
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
+mod agents;
 mod api;
 mod approvals;
 mod bad_input;

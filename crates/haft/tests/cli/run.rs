@@ -89,7 +89,10 @@ fn a_conversation_is_gone_on_with() {
     assert!(stub.asked()[1].says("my colour is blue"));
     let told = env.run(&["run", "--resume", "--json", "and now?"]);
     let session = lines(&told)[0]["session"].as_str().unwrap().to_owned();
-    assert!(env.run(&["session", "list"]).stdout.contains(&session));
+    let listed = env.run(&["session", "list"]).stdout;
+    assert!(listed.contains(&session) && listed.contains("my colour is blue"), "{listed}");
+    let shown = env.run(&["session", "show", &session]).stdout;
+    assert!(shown.contains("> which colour?") && shown.contains("You said blue."), "{shown}");
     assert!(stub.asked()[2].says("You said blue."));
     let ran = env.run(&["run", "--resume=nobody", "x"]);
     assert!(ran.code != 0 && ran.stderr.contains("there is no conversation `nobody`"), "{}", ran.stderr);

@@ -47,7 +47,8 @@ fn each_call_is_decided_by_itself() {
     let (outcome, _) = env.call("tool.script", script(deny), &["--yes", "--deny", "echo"]);
     assert_eq!(outcome["data"]["value"][0], false, "{outcome:#}");
     assert!(outcome["data"]["value"][1].as_str().unwrap().starts_with("shell.exec: "), "{outcome:#}");
-    let (kind, message, _) = env.err("tool.script", script("call('file.read', {path = 'none'})"), &["--yes"]);
+    let (kind, message, _) =
+        env.err("tool.script", script("local read = call('file.read', {path = 'none'})"), &["--yes"]);
     assert_eq!(kind, "failed");
     assert!(message.starts_with("the script failed: script:1: file.read: "), "{message}");
 }
@@ -96,6 +97,7 @@ fn what_would_never_end_is_ended() {
     let env = Env::new();
     for (code, why) in [
         ("while true do end", "million steps"),
+        ("while true do pcall(function() while true do end end) end", "million steps"),
         ("local t = {} while true do t[#t + 1] = ('x'):rep(1 << 20) .. #t end", "of memory"),
         (
             "local t = {} while true do t[#t + 1] = coroutine.wrap(function() coroutine.yield() end) t[#t]() end",

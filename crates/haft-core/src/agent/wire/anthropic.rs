@@ -41,12 +41,37 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
         body["tools"] = tools.into();
     }
     match request.effort {
+        Some(effort) if adapts(request.model) => {
+            body["output_config"] = json!({"effort": word(effort)});
+            if effort != Effort::Off {
+                body["thinking"] = json!({"type": "adaptive"});
+            }
+        }
         None | Some(Effort::Off) => {}
         Some(effort) => {
             body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)});
         }
     }
     body
+}
+
+/// Whether a model decides by itself how much it thinks. Since Claude 4.6 they do, and later ones refuse to be told a number.
+fn adapts(model: &str) -> bool {
+    let Some(name) = model.strip_prefix("claude-") else { return false };
+    // A date is no version.
+    let mut numbers = name.split('-').filter(|part| part.len() <= 2).filter_map(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    version >= (4, 6)
+}
+
+/// The word for how hard such a model thinks. Some cannot be kept from it.
+fn word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Off | Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Max => "max",
+    }
 }
 
 /// How many tokens may be thoughts. They count as written, so there is less than that.
@@ -205,5 +230,45 @@ fn why(word: &str) -> Stop {
         "refusal" => Stop::Refused,
         "pause_turn" => Stop::Paused,
         _ => Stop::End,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_models_are_told_how_hard_to_think_and_older_ones_how_much() {
+        for (model, expected) in [
+            ("claude-3-7-sonnet-20250219", false),
+            ("claude-opus-4-20250514", false),
+            ("claude-sonnet-4-5-20250929", false),
+            ("claude-haiku-4-5", false),
+            ("claude-opus-4-6", true),
+            ("claude-sonnet-5", true),
+            ("claude-opus-5-5", true),
+            ("claude-fable-5-1", true),
+            ("m", false),
+        ] {
+            assert_eq!(adapts(model), expected, "{model}");
+        }
+        let body = |effort| {
+            body(&Request {
+                model: "claude-opus-5-5",
+                system: &[],
+                tools: &[],
+                history: &[],
+                max_output: 8000,
+                effort: Some(effort),
+                native_search: false,
+            })
+        };
+        let high = body(Effort::High);
+        assert_eq!(
+            (&high["thinking"], &high["output_config"]),
+            (&json!({"type": "adaptive"}), &json!({"effort": "high"}))
+        );
+        let off = body(Effort::Off);
+        assert_eq!((off.get("thinking"), &off["output_config"]["effort"]), (None, &json!("low")));
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Draft {
 pub(super) enum Place {
     Tool,
     Skill,
+    /// A file, not a directory.
+    Agent,
 }
 
 impl Place {
@@ -26,6 +28,7 @@ impl Place {
         match self {
             Self::Tool => "tool",
             Self::Skill => "skill",
+            Self::Agent => "agent",
         }
     }
 
@@ -33,20 +36,39 @@ impl Place {
         match self {
             Self::Tool => ".haft/tools",
             Self::Skill => ".haft/skills",
+            Self::Agent => ".haft/agents",
+        }
+    }
+}
+
+impl Draft {
+    /// Its directory, from the project's root.
+    fn dir(&self) -> PathBuf {
+        let dir = Path::new(self.place.dir());
+        if self.place == Place::Agent { dir.to_owned() } else { dir.join(&self.name) }
+    }
+
+    /// Whether something is there already.
+    fn is_there(&self, root: &Path) -> bool {
+        let dir = root.join(self.dir());
+        if self.place == Place::Agent {
+            self.files.iter().any(|(path, _)| dir.join(path).exists())
+        } else {
+            dir.exists()
         }
     }
 }
 
 /// Writes everything, and gives what was written.
 pub(super) fn all(root: &Path, drafts: &[Draft], writing: Writing) -> Result<Vec<PathBuf>, CallError> {
-    let dir_of = |draft: &Draft| root.join(draft.place.dir()).join(&draft.name);
+    let dir_of = |draft: &Draft| root.join(draft.dir());
     for draft in drafts {
-        let own = Path::new(draft.place.dir()).join(&draft.name);
+        let own = draft.dir();
         no_links(root, &own)?;
         draft.files.iter().try_for_each(|(path, _)| no_links(root, &own.join(path)))?;
     }
     let taken: Vec<String> =
-        drafts.iter().filter(|draft| dir_of(draft).exists()).map(|draft| draft.name.clone()).collect();
+        drafts.iter().filter(|draft| draft.is_there(root)).map(|draft| draft.name.clone()).collect();
     if !taken.is_empty() && !writing.force {
         return Err(CallError::conflict(format!("there are already: {}; nothing was written", taken.join(", ")))
             .hint("--force overwrites them"));

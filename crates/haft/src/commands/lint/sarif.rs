@@ -1,6 +1,6 @@
 //! Flaws for code scanning: SARIF 2.1.0.
 
-use super::{Report, workflows};
+use super::{Report, agents, workflows};
 use haft_core::manifest::lint::RULES;
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ pub(super) fn of(report: &Report) -> Value {
     let rules: Vec<Value> = RULES
         .iter()
         .chain(&workflows::RULES)
+        .chain(&agents::RULES)
         .map(|rule| json!({"id": rule.id, "shortDescription": {"text": rule.asks}}))
         .collect();
     let results = report.checked.iter().flat_map(|checked| {
@@ -20,7 +21,8 @@ pub(super) fn of(report: &Report) -> Value {
             }
             let path = flaw.path();
             let text = if path.is_empty() { flaw.message.clone() } else { format!("{path}: {}", flaw.message) };
-            let index = RULES.iter().chain(&workflows::RULES).position(|rule| rule.id == flaw.rule);
+            let index =
+                RULES.iter().chain(&workflows::RULES).chain(&agents::RULES).position(|rule| rule.id == flaw.rule);
             let mut result = json!({"ruleId": flaw.rule, "level": flaw.severity.word(), "message": {"text": text},
                 "locations": [{"physicalLocation": place}]});
             if let Some(index) = index {

@@ -54,13 +54,13 @@ pub(super) fn tool(ground: &Ground, offer: &Offer) {
     offer.pages.iter().for_each(page);
 }
 
-/// A workflow: all of it, or what changed in it.
-pub(super) fn workflow(ground: &Ground, offered: &Offered) {
+/// A workflow or an agent: all of it, or what changed in it.
+pub(super) fn file(ground: &Ground, noun: &str, offered: &Offered) {
     style::note("");
     let at = paint(FAINT, format!("({})", inert(&ground.paths.shown(&offered.path))));
-    style::note(&format!("the workflow {} {at}", paint(BOLD, inert(&offered.name))));
+    style::note(&format!("the {noun} {} {at}", paint(BOLD, inert(&offered.name))));
     if let Some(diff) = &offered.diff {
-        style::note(&paint(CARE, "  you accepted an earlier version of this workflow; since then:"));
+        style::note(&paint(CARE, format!("  you accepted an earlier version of this {noun}; since then:")));
         return changes(diff);
     }
     let shown = beginning(&offered.text);
@@ -71,7 +71,7 @@ pub(super) fn workflow(ground: &Ground, offered: &Offered) {
 }
 
 /// The same as data.
-pub(super) fn workflows(offered: &[Offered]) -> Vec<Value> {
+pub(super) fn files(offered: &[Offered]) -> Vec<Value> {
     let one = |one: &Offered| json!({"name": one.name, "file": one.path, "standing": one.standing, "yml": one.text, "diff": one.diff});
     offered.iter().map(one).collect()
 }
