@@ -113,7 +113,10 @@ fn note(times: &Times) {
 }
 
 fn events(events: &[Value]) -> String {
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())).collect()
+    events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default()))
+        .collect()
 }
 
 fn call(seed: &str, number: usize) -> String {
@@ -157,7 +160,8 @@ impl Tool for Probe {
 }
 
 fn declared(name: &str) -> Result<ToolSpec> {
-    let description = format!("{name} looks up a record by its number and gives what is known of it, with its neighbours.");
+    let description =
+        format!("{name} looks up a record by its number and gives what is known of it, with its neighbours.");
     Ok(ToolSpec::new(name, description)?.input(json!({"type": "object", "additionalProperties": false, "properties": {
         "number": {"type": "integer", "description": "Which record"},
         "fields": {"type": "array", "items": {"type": "string"}, "description": "Only these fields of it"},
@@ -170,7 +174,9 @@ fn layer(dir: &Path, agent: AgentSettings, begun: &Times) -> Result<Haft> {
     let mut settings = Settings::new(dir.join("data"));
     settings.agent = Arc::new(AgentSettings { defer_above: (usize::MAX, usize::MAX), max_turns: 1000, ..agent });
     let haft = Haft::new(Workspace::new(&dir.join("project"))?, Store::open(&dir.join("haft.db"))?, settings);
-    let probe = |name: &str| -> Result<Arc<dyn Tool>> { Ok(Arc::new(Probe { spec: Arc::new(declared(name)?), begun: Arc::clone(begun) })) };
+    let probe = |name: &str| -> Result<Arc<dyn Tool>> {
+        Ok(Arc::new(Probe { spec: Arc::new(declared(name)?), begun: Arc::clone(begun) }))
+    };
     haft.registry().register(probe("probe")?)?;
     let mut number = 0;
     while haft.registry().names().len() < TOOLS {
@@ -184,12 +190,18 @@ fn layer(dir: &Path, agent: AgentSettings, begun: &Times) -> Result<Haft> {
 fn history(pairs: usize) -> Vec<Message> {
     let pair = |number: usize| {
         let id = format!("old-{number}");
-        let used = Block::Use { id: id.clone(), name: "file_read".to_owned(), input: json!({"path": format!("src/{number}.rs")}), mark: None };
+        let used = Block::Use {
+            id: id.clone(),
+            name: "file_read".to_owned(),
+            input: json!({"path": format!("src/{number}.rs")}),
+            mark: None,
+        };
         let text = "let value = compute(number, &mut state)?; // as before\n".repeat(75);
         let told = Block::Result { id, text, images: Vec::new(), failed: false };
         [Message { role: Role::Assistant, blocks: vec![used] }, Message { role: Role::User, blocks: vec![told] }]
     };
-    let mut history: Vec<Message> = [Message::user("Look at all of it.")].into_iter().chain((0..pairs).flat_map(pair)).collect();
+    let mut history: Vec<Message> =
+        [Message::user("Look at all of it.")].into_iter().chain((0..pairs).flat_map(pair)).collect();
     history.push(Message { role: Role::Assistant, blocks: vec![Block::Text { text: "I have.".to_owned() }] });
     history
 }
@@ -198,7 +210,15 @@ fn history(pairs: usize) -> Vec<Message> {
 async fn kept(haft: &Haft, session: &str, pairs: usize) -> Result<Who> {
     let session = SessionId::new(session).ok_or("a session's name")?;
     let root = haft.workspace().root().display().to_string();
-    let new = NewTalk { session: session.clone(), root, title: String::new(), above: None, role: None, mode: "main", place: None };
+    let new = NewTalk {
+        session: session.clone(),
+        root,
+        title: String::new(),
+        above: None,
+        role: None,
+        mode: "main",
+        place: None,
+    };
     haft.store().open_talk(new, "bench".to_owned()).await?;
     let texts = history(pairs).iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;
     let standing = Standing {
@@ -247,7 +267,9 @@ async fn over_http(dir: &Path) -> Result<Vec<f64>> {
     let stub = haft_stub::Stub::with(move |request| {
         note(&asked);
         match request.number {
-            number if number < usize::try_from(TURNS).unwrap_or(usize::MAX) => haft_stub::Reply::call("probe", json!({"number": number})),
+            number if number < usize::try_from(TURNS).unwrap_or(usize::MAX) => {
+                haft_stub::Reply::call("probe", json!({"number": number}))
+            }
             _ => haft_stub::Reply::say("Done."),
         }
     });

@@ -3,6 +3,8 @@
 //! Everything that goes on at once is awaited in one place ([`Drive::next`]): the answer as it is said, the calls, what
 //! somebody says meanwhile, the clock. What is said is written down before it has an effect.
 
+mod parts;
+
 use super::agents::{Live, Lived};
 use super::chat::{Chat, Door};
 use super::model::Model;
@@ -14,7 +16,6 @@ use super::told::{Ended, Told, Watch};
 use crate::approver::Approver;
 use crate::events::Event as Heard;
 use crate::halt::Halt;
-use crate::orchestrate::Asked;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::{new_call_id, now_ms};
@@ -22,23 +23,20 @@ use haft_core::agent::compact::weigh;
 use haft_core::agent::turns::{Effect, End, Event, Failure, FailureKind, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
-use haft_core::{Call, CallError, CallId, Dialect, Origin, Outcome};
+use haft_core::{Call, CallError, Dialect, Origin, Outcome};
+use parts::{Asking, CALLS_MAX, Calls, called, more, preview, said, short, state, until};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{broadcast, mpsc};
 
 /// How many pieces of an answer may wait to be taken in.
 const PIECES: usize = 256;
-/// How many calls one answer may make. More are told so, and not made.
-const CALLS_MAX: usize = 1000;
 /// How much a model writes at once if nobody says otherwise.
 const OUTPUT: u32 = 16_000;
 /// The least that is worth asking for.
 const OUTPUT_MIN: u32 = 512;
-/// How wide one line about a call is.
-const PREVIEW: usize = 120;
 
 /// A conversation being followed.
 pub(super) struct Drive<'c, 'h, 'd> {
@@ -68,30 +66,6 @@ struct Through<'d> {
     origin: Origin,
     watch: Watch,
     meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
-}
-
-/// An answer that is awaited.
-struct Asking {
-    /// Asks; over once it is `None`.
-    work: Option<BoxFuture<'static, Result<(), Failure>>>,
-    came: Result<(), Failure>,
-    said: mpsc::Receiver<Delta>,
-    reserved: Option<Reserved>,
-    /// What it would read, about, if nobody tells.
-    estimate: u64,
-    usage: Option<Usage>,
-    written: usize,
-    model: usize,
-}
-
-/// The calls of one answer.
-struct Calls<'d> {
-    sender: Option<mpsc::Sender<Asked>>,
-    work: BoxFuture<'d, ()>,
-    outcomes: mpsc::UnboundedReceiver<Outcome>,
-    ids: HashMap<CallId, String>,
-    halt: Halt,
-    left: usize,
 }
 
 #[derive(Default)]
@@ -553,93 +527,5 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 }
             }
         }
-    }
-}
-
-impl<'d> Calls<'d> {
-    fn new<'h: 'd>(haft: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
-        let (sender, asked) = mpsc::channel(CALLS_MAX);
-        let (done, outcomes) = mpsc::unbounded_channel();
-        let halt = halt.narrowed();
-        let own = halt.clone();
-        let work = async move {
-            let each = |outcome| {
-                // Nobody listens once the conversation has ended.
-                let _ = done.send(outcome);
-            };
-            haft.call_each(asked, approver, &own, each).await;
-        };
-        Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
-    }
-}
-
-/// The next piece of an answer; nothing once it is over.
-async fn said(asking: &mut Option<Asking>) -> Option<Delta> {
-    let Some(asking) = asking else { return std::future::pending().await };
-    loop {
-        let Some(work) = &mut asking.work else { return asking.said.recv().await };
-        tokio::select! {
-            biased;
-            Some(delta) = asking.said.recv() => return Some(delta),
-            came = work => (asking.work, asking.came) = (None, came),
-        }
-    }
-}
-
-/// The next outcome; nothing once there are no more to come.
-async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
-    let Some(calls) = calls else { return std::future::pending().await };
-    tokio::select! {
-        biased;
-        outcome = calls.outcomes.recv() => outcome,
-        () = &mut calls.work => calls.outcomes.recv().await,
-    }
-}
-
-async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
-    match shortening {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// What somebody says meanwhile.
-async fn more(meanwhile: &mut Option<mpsc::UnboundedReceiver<Vec<Block>>>) -> Vec<Block> {
-    if let Some(queue) = meanwhile
-        && let Some(blocks) = queue.recv().await
-    {
-        return blocks;
-    }
-    *meanwhile = None;
-    std::future::pending().await
-}
-
-async fn until(at_ms: Option<i64>) {
-    match at_ms {
-        Some(at) => {
-            let left = u64::try_from(at - now_ms()).unwrap_or_default();
-            tokio::time::sleep(Duration::from_millis(left)).await;
-        }
-        None => std::future::pending().await,
-    }
-}
-
-/// One line about a call, before anybody has looked at it closely.
-fn preview(haft: &Haft, call: &Call) -> String {
-    match haft.registry.resolve(call) {
-        Ok(meant) => {
-            let spec = meant.entry.spec();
-            let bodies = &spec.reach.bodies;
-            haft_core::preview::line(spec.name.as_str(), (spec.name.as_str(), bodies), &meant.args.args, None, PREVIEW)
-        }
-        Err(_) => haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), PREVIEW),
-    }
-}
-
-/// How a conversation ended, in a word.
-fn state(end: &End) -> String {
-    match end {
-        End::Failed(_) => "failed".to_owned(),
-        other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default(),
     }
 }
