@@ -235,9 +235,9 @@ async fn kept(haft: &Haft, session: &str, pairs: usize) -> Result<Who> {
     Ok(Who { session, caller, ..Who::default() })
 }
 
-async fn said(haft: &Haft, who: Who, watch: Watch) -> Result<()> {
+async fn said(layer: &Haft, who: Who, watch: Watch) -> Result<()> {
     let halt = Halt::new();
-    let mut chat = Chat::open(haft, who).await?;
+    let mut chat = Chat::open(layer, who).await?;
     let door = Door { approver: &Yes, halt: &halt, origin: Origin::Library, watch, meanwhile: None };
     let ended = chat.say(vec![Block::Text { text: "Go.".to_owned() }], door).await?;
     if ended.is_done() { Ok(()) } else { Err(format!("{:?}", ended.end).into()) }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 const AIM: u64 = 40;
 const KEPT: u64 = 15;
 /// How much a model writes to tell what was said.
-const SUMMARY_MAX: u32 = 4096;
+pub(super) const SUMMARY_MAX: u32 = 4096;
 
 /// A conversation made shorter, and what that used.
 pub(crate) struct Shorter {

@@ -15,6 +15,10 @@ const USUAL: &str = "creator";
 
 /// What the agent of a step is asked: as what, with what, and for how much of the money that the run may cost.
 pub(super) async fn order(layer: &Haft, run: &Loaded, step: &Step, mut args: Value) -> Result<Value, CallError> {
+    if args.get("agents").is_some() || args.get("mode").is_some_and(|mode| mode == "background") {
+        return Err(CallError::invalid("a step is one agent's, and is over when that is")
+            .hint("make several steps; steps that do not need each other run at once"));
+    }
     args["name"] = json!(step.id);
     if args.get("role").is_none() && args.get("tools").is_none() {
         args["role"] = json!(USUAL);

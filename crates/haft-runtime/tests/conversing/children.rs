@@ -86,7 +86,7 @@ async fn a_child_never_has_more_than_its_parent_and_its_role() {
     stage.file("a.txt", "seen\n");
     let (ended, _) = stage.say("You are the parent. Let it try.").await;
     assert_eq!(ended.end, End::Done);
-    let child = stage.stub.asked().into_iter().filter(|asked| is_child(asked, "Try everything")).next_back().unwrap();
+    let child = stage.stub.asked().into_iter().rfind(|asked| is_child(asked, "Try everything")).unwrap();
     let told = results(&child);
     assert_eq!(told.iter().map(|(_, failed)| *failed).collect::<Vec<_>>(), [true, true, true, true, false], "{told:?}");
     for gone in ["shelled", "written", "around"] {
@@ -203,8 +203,7 @@ async fn one_in_the_background_is_listed_spoken_to_waited_for_and_stopped() {
     };
     let (ended, ()) = tokio::join!(said, tended);
     assert_eq!((ended.end, ended.text.as_str()), (End::Done, "All are done."));
-    let all =
-        results(&stage.stub.asked().into_iter().filter(|asked| asked.says("You are the parent")).next_back().unwrap());
+    let all = results(&stage.stub.asked().into_iter().rfind(|asked| asked.says("You are the parent")).unwrap());
     assert!(all[2].0.contains("ears (running)") && all[2].0.contains("idle (running)"), "{all:?}");
     assert!(all[5].0.contains("I heard it."), "{all:?}");
     assert!(all[6].0.contains("cancelled"), "{all:?}");

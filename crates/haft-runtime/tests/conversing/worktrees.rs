@@ -157,7 +157,7 @@ async fn a_child_cannot_set_up_what_git_would_run() {
     let trap = "echo x >> old.txt; git config core.fsmonitor 'touch trapped'; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; true";
     let stage = stage(vec![("shell_exec", json!({"command": trap}))]);
     stage.say("You are the parent.").await;
-    let child = stage.stub.asked().into_iter().filter(child).next_back().unwrap();
+    let child = stage.stub.asked().into_iter().rfind(child).unwrap();
     let (text, failed) = results(&child).pop().unwrap();
     assert!(failed && text.contains("protected"), "{text}");
 }

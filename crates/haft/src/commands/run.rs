@@ -13,6 +13,7 @@ use haft_core::agent::wire::Effort;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
 use haft_core::{CallError, Origin, SessionId};
+use haft_runtime::agent::agents::told_of;
 use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
 use haft_runtime::{Approver, Haft, Halt, new_call_id};
 use std::io::{IsTerminal, Read};
@@ -67,7 +68,7 @@ async fn converse(
     // They are stopped when this has ended, and not before: their end is part of it.
     let tending = Halt::new();
     let talk = async {
-        let mut words = words;
+        let (mut words, mut first) = (words, true);
         loop {
             let door = Door {
                 approver: approver.as_ref(),
@@ -76,7 +77,10 @@ async fn converse(
                 watch: Arc::clone(watch),
                 meanwhile: None,
             };
-            let ended = chat.say(vec![Block::Text { text: words }], door).await;
+            let blocks = vec![Block::Text { text: words }];
+            // What an agent reports may use up what is left, and no more.
+            let ended = if first { chat.say(blocks, door).await } else { chat.hear(blocks, door).await };
+            first = false;
             match ended {
                 Ok(ended) if ended.is_done() => match awaited(haft, &session, halt).await {
                     Some(report) => words = report,
@@ -113,10 +117,8 @@ async fn awaited(haft: &Haft, session: &SessionId, halt: &Halt) -> Option<String
         if let Some(id) = before.iter().find(|id| !now.contains(id)) {
             let child = agents.of(session).into_iter().find(|child| child["id"] == id.as_str())?;
             let (name, text) = (child["name"].as_str().unwrap_or_default(), child["ended"]["text"].as_str());
-            return Some(format!(
-                "[The agent {name} ({id}) has ended.]\n\n{}",
-                text.unwrap_or("It failed; the log says how.")
-            ));
+            let words = text.unwrap_or("It failed; the log says how.");
+            return Some(told_of(name, id, "it is over", words));
         }
         tokio::select! {
             changed = changes.changed() => changed.ok()?,

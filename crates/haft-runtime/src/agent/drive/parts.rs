@@ -45,7 +45,7 @@ pub(super) struct Calls<'d> {
 }
 
 impl<'d> Calls<'d> {
-    pub(super) fn new<'h: 'd>(haft: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
+    pub(super) fn new<'h: 'd>(layer: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
         let (sender, asked) = mpsc::channel(CALLS_MAX);
         let (done, outcomes) = mpsc::unbounded_channel();
         let halt = halt.narrowed();
@@ -55,7 +55,7 @@ impl<'d> Calls<'d> {
                 // Nobody listens once the conversation has ended.
                 let _ = done.send(outcome);
             };
-            haft.call_each(asked, approver, &own, each).await;
+            layer.call_each(asked, approver, &own, each).await;
         };
         Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
     }
