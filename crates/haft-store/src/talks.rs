@@ -261,7 +261,7 @@ impl Store {
                 return db.all(&sql, cells![above, most], talk);
             }
             let sql = format!(
-                "SELECT {COLUMNS} FROM talks WHERE root = ?1 AND above IS NULL ORDER BY at_ms DESC, session LIMIT ?2"
+                "SELECT {COLUMNS} FROM talks WHERE root = ?1 AND above IS NULL AND state <> 'new' ORDER BY at_ms DESC, session LIMIT ?2"
             );
             db.all(&sql, cells![root, most], talk)
         })

@@ -453,7 +453,11 @@ impl Turns {
             FailureKind::Busy(_) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
                 let pause = PAUSE_MS.0.saturating_mul(1 << self.failures.min(16)).min(PAUSE_MS.1);
                 let until = match failure.kind {
-                    FailureKind::Busy(Some(after_ms)) => now_ms.saturating_add(after_ms.clamp(0, PAUSE_MS.1 * 10)),
+                    // Whoever says "at once" again and again is not believed.
+                    FailureKind::Busy(Some(after_ms)) => {
+                        let least = if self.failures == 0 { 0 } else { pause / 4 };
+                        now_ms.saturating_add(after_ms.clamp(least, PAUSE_MS.1 * 10))
+                    }
                     _ => now_ms.saturating_add(pause),
                 };
                 self.failures += 1;

@@ -147,6 +147,11 @@ impl<'h> Chat<'h> {
         })
     }
 
+    /// Looks whether a conversation could be had, before one is begun.
+    pub async fn possible(haft: &Haft, who: &Who) -> Result<(), CallError> {
+        haft.models().chain(&who.models).await.map(drop)
+    }
+
     /// What was said, for whoever shows it.
     pub fn messages(&self) -> &[Message] {
         &self.history

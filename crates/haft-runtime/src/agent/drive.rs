@@ -86,6 +86,8 @@ struct Run {
     announced: usize,
     /// What may be used up, at the beginning.
     left: Left,
+    /// What had been spent before.
+    spent: u64,
 }
 
 impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
@@ -110,7 +112,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let offer = Arc::new(Offer::new(haft, &caller, &haft.active.of(&chat.who.session)));
         let system = system(haft, &chat.who, offer.deferred);
         let Door { approver, halt, origin, watch, meanwhile } = door;
-        let announced = chat.history.len();
+        let (announced, spent) = (chat.history.len(), chat.purse.spent());
         let seed = u64::try_from(announced).unwrap_or_default();
         let (say, reports) = mpsc::unbounded_channel();
         let live = Live {
@@ -138,7 +140,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             heard: haft.events.listen(),
             reports,
             _lived: lived,
-            run: Run { begun: Some(Instant::now()), until_ms, seed, announced, left, ..Run::default() },
+            run: Run { begun: Some(Instant::now()), until_ms, seed, announced, left, spent, ..Run::default() },
         }
     }
 
@@ -169,6 +171,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 return Err(error);
             }
         };
+        self.count_children();
         let (used, left) = (self.turns.usage(), self.run.left);
         self.chat.left = Some(Left {
             turns: left.turns.saturating_sub(self.turns.asked()),
@@ -552,6 +555,15 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         (self.run.filled, self.run.announced) = (0, history.len());
         self.tell(&Told::Compacted { before, after });
         Ok(Event::Shortened(history))
+    }
+
+    /// What children spent is part of what it cost.
+    fn count_children(&mut self) {
+        let all = self.chat.purse.spent().saturating_sub(self.run.spent);
+        let theirs = all.saturating_sub(self.run.cost.unwrap_or_default());
+        if theirs > 0 {
+            self.pay(None, Some(theirs));
+        }
     }
 
     fn price(&self) -> Option<Price> {

@@ -208,10 +208,22 @@ impl Haft {
     /// The same tool layer in a role: behind its gate, and with what it is told.
     pub async fn in_role(&self, name: &str) -> Result<(Self, Role), CallError> {
         let roles = self.roles().await?;
-        let role = roles.get(name).cloned().ok_or_else(|| unknown_role(name, &roles))?;
+        let role = roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, &roles))?;
         let lasting = Rules::new(&["*"], &LASTING).map_err(|error| CallError::invalid(error.to_string()))?;
         let gates = vec![role_gate(name, &role)?, Gate { by: format!("role {name}"), rules: lasting }];
         Ok((self.narrowed(gates, None), role))
+    }
+
+    fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
+        let shown = cut(&inert(name), 80);
+        if roles::filed(&self.workspace).iter().any(|file| file.name == name) {
+            return CallError::invalid(format!(
+                "the role `{shown}` is a file of this project that nobody has accepted as it stands"
+            ))
+            .hint("`haft trust` shows it and accepts it");
+        }
+        let known: Vec<&str> = roles.keys().map(String::as_str).collect();
+        CallError::invalid(format!("there is no role `{shown}`")).hint(format!("the roles are {}", known.join(", ")))
     }
 
     /// The roles that children may have.
@@ -233,7 +245,7 @@ impl Haft {
         }
         let role = match &order.role {
             None => None,
-            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| unknown_role(name, roles))?),
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
         };
         let (id, name) = (new_call_id().to_string(), named(&order));
         let mut warnings = Vec::new();
@@ -508,12 +520,6 @@ fn role_gate(name: &str, role: &Role) -> Result<Gate, CallError> {
     let allow = role.tools.clone().unwrap_or_else(|| vec!["*".to_owned()]);
     let rules = Rules::new(&allow, &role.deny).map_err(|error| CallError::invalid(error.to_string()))?;
     Ok(Gate { by: format!("role {name}"), rules })
-}
-
-fn unknown_role(name: &str, roles: &BTreeMap<String, Role>) -> CallError {
-    let known: Vec<&str> = roles.keys().map(String::as_str).collect();
-    CallError::invalid(format!("there is no role `{}`", cut(&inert(name), 80)))
-        .hint(format!("the roles are {}", known.join(", ")))
 }
 
 /// What a child is called: letters, digits and dashes of the name it was given, or of its task.

@@ -5,7 +5,7 @@ use crate::pipeline::Haft;
 use crate::store_error;
 use haft_core::work::Step;
 use haft_core::{CallError, ErrorKind};
-use haft_store::work::StepSeen;
+use haft_store::work::{End, StepSeen};
 use serde_json::{Value, json};
 
 /// The tool that has an agent do something.
@@ -35,6 +35,19 @@ pub(super) async fn order(layer: &Haft, run: &Loaded, step: &Step, mut args: Val
     let mut one = Value::Object(rest);
     one["max_usd"] = json!(own.min(left));
     Ok(json!({ "agents": [one] }))
+}
+
+/// What a step gave whose one agent has ended: its words alone.
+pub(super) fn alone(end: End) -> End {
+    match end {
+        End::Done(mut gave) => {
+            if let Some(text) = gave["data"]["agents"][0]["ended"]["text"].as_str().map(str::to_owned) {
+                gave["output"] = json!(text);
+            }
+            End::Done(gave)
+        }
+        other => other,
+    }
 }
 
 /// What the agents of a step have cost, in dollars.
