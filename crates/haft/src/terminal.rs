@@ -70,15 +70,17 @@ impl Approver for Terminal {
 
 /// Lets the person at the terminal fill in a form.
 pub(crate) fn fill_in(form: &Form) -> std::io::Result<Written> {
-    form::fill_in(&mut BufReader::new(tty()?), form)
+    FILLED_IN.store(true, Ordering::Relaxed);
+    form::fill_in(&mut BufReader::new(File::open("/dev/tty")?), form)
 }
 
-/// The terminal. What is left over from an earlier question is no answer to the next one: somebody may have pasted more lines than
-/// were asked for.
+/// Whether a form was filled in since somebody was last asked for a yes.
+static FILLED_IN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal, to ask for a yes. What is left over from a form is none: somebody may have pasted more lines than were asked for.
 fn tty() -> std::io::Result<File> {
-    static ASKED: AtomicBool = AtomicBool::new(false);
     let tty = File::open("/dev/tty")?;
-    if ASKED.swap(true, Ordering::Relaxed) {
+    if FILLED_IN.swap(false, Ordering::Relaxed) {
         let _ = rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush);
     }
     Ok(tty)

@@ -107,8 +107,8 @@ fn a_bad_config_is_named_by_file_line_and_column() {
 #[test]
 fn a_deny_for_a_tool_that_is_not_there_yet_is_a_warning() {
     let env = Env::new();
-    env.config("deny: [\"agent.spawn\", \"group:runtime\"]\n");
+    env.config("deny: [\"gmail.send\", \"group:runtime\"]\n");
     let ran = env.run(&["call", "calc.eval", "expression=1"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("no tool is named `agent.spawn` in this version"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no tool is named `gmail.send` in this version"), "{}", ran.stderr);
 }

@@ -216,7 +216,7 @@ fn meant(name: &str) -> Option<String> {
 /// A model with its provider. What only other systems understand is left to whoever uses the agent.
 fn model(value: &Value, notes: &mut Vec<String>) -> Option<String> {
     let name = value.as_str().unwrap_or_default().trim();
-    let provider = [("claude-", "anthropic"), ("gemini-", "google"), ("gpt-", "openai")];
+    let provider = [("claude-", "anthropic"), ("gemini-", "gemini"), ("gpt-", "openai")];
     match provider.iter().find(|(start, _)| name.starts_with(start)) {
         Some((_, provider)) => Some(format!("{provider}/{name}")),
         None if name.is_empty() || name == "inherit" => None,
