@@ -321,11 +321,13 @@ impl Screen {
     /// What escape does.
     pub(crate) fn escapes(&self) -> &'static str {
         let asked = self.asked.front().filter(|_| self.look.focus == Focus::Ask);
+        if let Some(closes) = asked.and_then(Asked::escapes) {
+            return closes;
+        }
         match (&self.look.focus, asked) {
             (Focus::Help(_), _) => "esc closes the help",
             (Focus::Search, _) => "esc closes the search",
             (Focus::Browse(_), _) => "esc goes back",
-            (_, Some(asked)) if asked.escapes().is_some() => asked.escapes().unwrap_or_default(),
             _ if self.look.work.is_some() => "esc closes the tasks",
             (_, Some(Asked { what: What::Form(_), .. })) => "esc closes the form",
             _ => "esc to stop",

@@ -278,6 +278,9 @@ fn a_form_is_filled_in() {
     screen.update(Input::Fill(7, Form { from: "user.ask".into(), message: "Which?".into(), schema }));
     screen.at(5_500);
     screen.press(KeyCode::Down);
+    screen.control('t');
+    assert!(screen.drawn(80, 24).contains("esc: close the tasks"));
+    assert_eq!(screen.press(KeyCode::Esc), [], "the form stays");
     let answer = Written::Answer(json!({"which": "blue"}));
     assert_eq!(screen.press(KeyCode::Enter), [Wish::Filled(7, answer)]);
 }

@@ -39,7 +39,7 @@ pub(super) fn rows(screen: &Screen, columns: usize) -> Option<Shown> {
     };
     let (body, mut feet) = match &asked.what {
         What::Call(question, stage) => (about(question, columns), answers(question, stage, asked.whole, columns)),
-        What::Form(sheet) => form(sheet, columns),
+        What::Form(sheet) => form(sheet, screen.look.work.is_some(), columns),
     };
     feet.extend(asked.problem.iter().map(|problem| row(CARE, problem.clone())));
     if !focused {
@@ -122,13 +122,14 @@ fn split_at(text: &str, column: usize) -> usize {
     text.len()
 }
 
-fn form(sheet: &Sheet, columns: usize) -> (Vec<Row>, Vec<Row>) {
+fn form(sheet: &Sheet, covered: bool, columns: usize) -> (Vec<Row>, Vec<Row>) {
     let mut body = wrap(&[(BOLD, sheet.from.clone()), (FAINT, " asks:".to_owned())], columns, Break::Words(0));
     body.extend(sheet.message.iter().flat_map(|line| wrap(&row(Style::new(), line.clone()), columns, Break::Words(0))));
     for (at, blank) in sheet.blanks.iter().enumerate() {
         body.extend(filled(blank, at == sheet.at, columns));
     }
-    let mut feet = vec![row(FAINT, "enter: next, and done   esc: close   ctrl-x: decline")];
+    let closes = if covered { "close the tasks" } else { "close" };
+    let mut feet = vec![row(FAINT, format!("enter: next, and done   esc: {closes}   ctrl-x: decline"))];
     feet.extend(sheet.problem.iter().map(|problem| row(BAD, problem.clone())));
     (body, feet)
 }
