@@ -55,6 +55,7 @@ pub(crate) fn run(common: &Common, args: TuiArgs) -> Result<u8, Failure> {
             session: session.to_string(),
             model: args.model.unwrap_or_default(),
             config: app.config.clone(),
+            project: app.haft.workspace().root().to_string_lossy().into_owned(),
         },
         ..Screen::default()
     };

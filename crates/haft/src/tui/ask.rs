@@ -90,6 +90,15 @@ impl Asked {
         None
     }
 
+    /// What escape closes in it, if it closes anything but the question itself.
+    pub(crate) fn escapes(&self) -> Option<&'static str> {
+        match &self.what {
+            What::Call(_, Stage::Choose) => self.whole.then_some("esc closes the diff"),
+            What::Call(..) => Some("esc goes back"),
+            What::Form(_) => None,
+        }
+    }
+
     /// Pastes where something is being typed. What is pasted is never an answer.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.what {
@@ -118,6 +127,7 @@ impl Asked {
             KeyCode::Char('d') => self.whole = !self.whole,
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
+            KeyCode::Esc if self.whole => self.whole = false,
             KeyCode::Esc => return Some(Answer::Stop),
             _ => {
                 let keys: Vec<&str> = terminal::keys(question).into_iter().map(|(key, _)| key).collect();

@@ -10,7 +10,7 @@ pub(crate) const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "anywhere",
         &[
-            ("esc", "stop the model; close what is open"),
+            ("esc", "close what is open; then, stop the model"),
             ("ctrl-c", "stop the model; twice leaves"),
             ("ctrl-d", "leave, if nothing is typed"),
             ("tab", "between typing, questions and the conversation"),
@@ -43,7 +43,8 @@ pub(crate) const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("a", "yes, always, for a pattern"),
             ("r", "no, with a word to the model"),
             ("e", "with other arguments"),
-            ("d", "all of the difference; up and down scroll"),
+            ("d", "all of the difference; up and down scroll, esc goes back"),
+            ("esc", "no, and stop the model"),
         ],
     ),
     (
@@ -58,7 +59,12 @@ pub(crate) const KEYS: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "looking through the conversation",
-        &[("up down", "between calls and children"), ("enter space", "unfold, fold"), ("/", "search")],
+        &[
+            ("up down", "between calls and children"),
+            ("enter space", "unfold, fold"),
+            ("/", "search"),
+            ("a letter", "back to typing"),
+        ],
     ),
 ];
 
@@ -91,7 +97,6 @@ impl Screen {
                 Focus::Help(top) => self.reading(key, top),
             },
         };
-        self.pace.typed = self.pace.now;
         self.pace.leaving = None;
         wishes
     }
@@ -111,12 +116,17 @@ impl Screen {
 
     fn typing(&mut self, key: KeyEvent) -> Vec<Wish> {
         let held = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::CONTROL);
+        if !matches!(key.code, KeyCode::Esc | KeyCode::Tab | KeyCode::BackTab | KeyCode::PageUp | KeyCode::PageDown) {
+            self.typed();
+        }
         match key.code {
             KeyCode::Enter if held => self.editor.insert("\n"),
             KeyCode::Char('j') if key.modifiers.contains(KeyModifiers::CONTROL) => self.editor.insert("\n"),
             KeyCode::Enter => return self.submit(),
+            KeyCode::Esc if self.look.work.take().is_some() => {}
             KeyCode::Esc => return self.stop(),
-            KeyCode::Tab if self.editor.text().starts_with('/') => self.complete(),
+            // What is asked says that tab answers.
+            KeyCode::Tab if self.asked.is_empty() && self.editor.text().starts_with('/') => self.complete(),
             KeyCode::Tab | KeyCode::BackTab => self.turn_to(),
             KeyCode::PageUp => self.page(-1),
             KeyCode::PageDown => self.page(1),
@@ -162,7 +172,10 @@ impl Screen {
             return Vec::new();
         }
         if key.code == KeyCode::Tab {
-            self.look.focus = Focus::Type;
+            (self.look.focus, self.look.aside) = (Focus::Type, true);
+            return Vec::new();
+        }
+        if key.code == KeyCode::Esc && asked.escapes().is_none() && self.look.work.take().is_some() {
             return Vec::new();
         }
         match asked.key(key) {
@@ -175,10 +188,10 @@ impl Screen {
         let ways = self.talk.foldable();
         let at = ways.iter().position(|way| way == path).unwrap_or(ways.len().saturating_sub(1));
         let to = match key.code {
-            KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => (at + 1).min(ways.len().saturating_sub(1)),
-            KeyCode::Home | KeyCode::Char('g') => 0,
-            KeyCode::End | KeyCode::Char('G') => ways.len().saturating_sub(1),
+            KeyCode::Up => at.saturating_sub(1),
+            KeyCode::Down => (at + 1).min(ways.len().saturating_sub(1)),
+            KeyCode::Home => 0,
+            KeyCode::End => ways.len().saturating_sub(1),
             KeyCode::Enter | KeyCode::Char(' ') => {
                 self.talk.turn_over(path);
                 at
@@ -190,9 +203,19 @@ impl Screen {
             }
             KeyCode::PageUp => return self.paged(-1),
             KeyCode::PageDown => return self.paged(1),
-            KeyCode::Esc | KeyCode::Tab | KeyCode::Char('q' | 'i') => {
-                (self.look.focus, self.look.top) = (Focus::Type, None);
+            KeyCode::Tab if !self.asked.is_empty() => {
+                (self.look.focus, self.look.top) = (Focus::Ask, None);
                 return Vec::new();
+            }
+            KeyCode::Esc | KeyCode::Tab => {
+                self.look.top = None;
+                self.back();
+                return Vec::new();
+            }
+            // No letter is lost: whoever types wants to say something.
+            KeyCode::Char(_) => {
+                self.look.focus = Focus::Type;
+                return self.typing(key);
             }
             _ => return Vec::new(),
         };
@@ -219,9 +242,13 @@ impl Screen {
         };
         self.look.reveal = true;
         match key.code {
+            KeyCode::Tab if !self.asked.is_empty() => {
+                self.look.search = None;
+                self.look.focus = Focus::Ask;
+            }
             KeyCode::Esc | KeyCode::Tab => {
                 self.look.search = None;
-                self.look.focus = Focus::Type;
+                self.back();
             }
             KeyCode::Enter | KeyCode::Up => search.back = (search.back + 1).min(self.look.hits.saturating_sub(1)),
             KeyCode::Down => search.back = search.back.saturating_sub(1),
@@ -241,8 +268,11 @@ impl Screen {
             KeyCode::PageDown | KeyCode::Char(' ') => Focus::Help(top + 10),
             KeyCode::Up | KeyCode::Char('k') => Focus::Help(top.saturating_sub(1)),
             KeyCode::PageUp => Focus::Help(top.saturating_sub(10)),
-            _ if self.asked.is_empty() => Focus::Type,
-            _ => Focus::Ask,
+            KeyCode::Tab if !self.asked.is_empty() => Focus::Ask,
+            _ => {
+                self.back();
+                return Vec::new();
+            }
         };
         Vec::new()
     }

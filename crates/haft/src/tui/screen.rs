@@ -17,7 +17,7 @@ use ratatui::crossterm::event::KeyEvent;
 use std::collections::VecDeque;
 
 /// How long nobody may have typed before a question takes the keys. Whoever types is not to answer what they have not seen.
-const PAUSE_MS: u64 = 700;
+const PAUSE_MS: u64 = 1_000;
 /// How long a question has to have been there before a key answers it: two quick keys are not two answers.
 const SIGHT_MS: u64 = 250;
 /// How long somebody has to say again that they want to leave.
@@ -163,6 +163,9 @@ pub(crate) struct Look {
     pub(crate) conversation: u64,
     /// Whether what is chosen or found has to be brought into sight.
     pub(crate) reveal: bool,
+    /// Whether somebody turned from the first question to the box, or typed there since it came. Then it takes no keys by
+    /// itself.
+    pub(crate) aside: bool,
 }
 
 /// What goes on, and since when.
@@ -174,7 +177,7 @@ pub(crate) struct Pace {
     pub(crate) since: Option<u64>,
     /// Whether it was told to stop.
     pub(crate) stopping: bool,
-    /// When somebody typed last.
+    /// When somebody last typed into the box.
     pub(crate) typed: u64,
     /// Since when the first question is there.
     pub(crate) asked: u64,
@@ -191,6 +194,8 @@ pub(crate) struct About {
     pub(crate) model: String,
     /// The file in which rules are written, as people write it.
     pub(crate) config: String,
+    /// Where the project is.
+    pub(crate) project: String,
 }
 
 /// All that the terminal shows and knows.
@@ -216,7 +221,10 @@ impl Screen {
     /// Takes what happens, and says what is to be done.
     pub(crate) fn update(&mut self, input: Input) -> Vec<Wish> {
         match input {
-            Input::Tick(now) => self.pace.tick(now),
+            Input::Tick(now) => {
+                self.pace.tick(now);
+                self.face();
+            }
             Input::Key(key) => return self.key(key),
             Input::Paste(text) => self.paste(&text),
             Input::Wheel(lines) => self.scroll(lines),
@@ -253,7 +261,12 @@ impl Screen {
 
     /// Whether something moves by itself, so that time matters.
     pub(crate) fn spins(&self) -> bool {
-        self.pace.since.is_some() || self.pace.leaving.is_some() || self.talk.moves()
+        self.pace.since.is_some() || self.pace.leaving.is_some() || self.talk.moves() || self.waits()
+    }
+
+    /// Whether anything was said in this conversation.
+    pub(crate) fn begun(&self) -> bool {
+        self.talk.entries.iter().any(|entry| !matches!(entry.item, Item::Note(..)))
     }
 
     /// Whether the model works.
@@ -279,17 +292,54 @@ impl Screen {
     fn ask(&mut self, asked: Asked) {
         if self.asked.is_empty() {
             self.pace.asked = self.pace.now;
+            self.look.aside = !self.editor.is_empty();
         }
         self.asked.push_back(asked);
-        let resting = self.pace.now.saturating_sub(self.pace.typed) >= PAUSE_MS || self.pace.typed == 0;
-        if self.look.focus == Focus::Type && self.editor.is_empty() && resting {
+        self.face();
+    }
+
+    /// Whether a question waits for nothing but a pause in typing.
+    fn waits(&self) -> bool {
+        !self.asked.is_empty() && self.look.focus == Focus::Type && self.editor.is_empty() && !self.look.aside
+    }
+
+    /// Turns the keys to a question as soon as nobody is in the midst of typing.
+    fn face(&mut self) {
+        let rests = self.pace.now.saturating_sub(self.pace.typed) >= PAUSE_MS || self.pace.typed == 0;
+        if self.waits() && rests {
             self.look.focus = Focus::Ask;
+            self.pace.asked = self.pace.now;
+        }
+    }
+
+    /// Back from what was looked at: to a question if one waits and nothing is being typed, otherwise to the box.
+    pub(super) fn back(&mut self) {
+        let asks = !self.asked.is_empty() && self.editor.is_empty();
+        self.look.focus = if asks { Focus::Ask } else { Focus::Type };
+    }
+
+    /// What escape does.
+    pub(crate) fn escapes(&self) -> &'static str {
+        let asked = self.asked.front().filter(|_| self.look.focus == Focus::Ask);
+        if let Some(closes) = asked.and_then(Asked::escapes) {
+            return closes;
+        }
+        match (&self.look.focus, asked) {
+            (Focus::Help(_), _) => "esc closes the help",
+            (Focus::Search, _) => "esc closes the search",
+            (Focus::Browse(_), _) => "esc goes back",
+            _ if self.look.work.is_some() => "esc closes the tasks",
+            (_, Some(Asked { what: What::Form(_), .. })) => "esc closes the form",
+            _ => "esc to stop",
         }
     }
 
     fn withdraw(&mut self, ticket: Ticket) {
+        if self.asked.front().is_some_and(|asked| asked.ticket == ticket) {
+            self.pace.asked = self.pace.now;
+            self.look.aside = !self.editor.is_empty();
+        }
         self.asked.retain(|asked| asked.ticket != ticket);
-        self.pace.asked = self.pace.now;
         self.unask();
     }
 
@@ -443,7 +493,7 @@ impl Screen {
         let usage = &tally.total;
         let cost = tally.cost.map_or_else(|| "nobody knows the price".to_owned(), money);
         let text = format!(
-            "{cost}: {} turns; {} tokens read ({} of them remembered), {} written ({} of them thoughts)",
+            "this conversation: {cost}; {} turns; {} tokens read ({} of them remembered), {} written ({} of them thoughts)",
             tally.turns,
             count(usage.read()),
             count(usage.cache_read),
@@ -453,8 +503,13 @@ impl Screen {
         self.talk.note(Tone::Plain, text);
     }
 
-    fn paste(&mut self, text: &str) {
+    /// Something goes into the box.
+    pub(super) fn typed(&mut self) {
         self.pace.typed = self.pace.now;
+        self.look.aside = true;
+    }
+
+    fn paste(&mut self, text: &str) {
         match (&self.look.focus, self.asked.front_mut()) {
             (Focus::Ask, Some(asked)) => asked.paste(text),
             (Focus::Search, _) => {
@@ -463,6 +518,7 @@ impl Screen {
                 }
             }
             _ => {
+                self.typed();
                 self.look.focus = Focus::Type;
                 self.editor.insert(text);
             }

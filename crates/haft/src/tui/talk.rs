@@ -119,6 +119,8 @@ pub(crate) struct Tally {
     pub(crate) window: u64,
     /// In millionths of a dollar.
     pub(crate) cost: Option<u64>,
+    /// What it had cost before the last thing that was said.
+    pub(crate) before: Option<u64>,
 }
 
 /// The way to an entry: its place, and the places in children that lead there.
@@ -168,9 +170,11 @@ impl Talk {
                 self.note(Tone::Plain, text);
             }
             Told::Usage { last, total, cost_micros, window } => {
+                let Tally { turns, cost, before, .. } = self.tally;
                 let filled = last.read() + last.output;
-                let turns = self.tally.turns;
-                self.tally = Tally { turns, total: *total, filled, window: *window, cost: *cost_micros };
+                // What children cost may be known already, and be in no sum of this conversation's own.
+                let cost = cost.max(*cost_micros);
+                self.tally = Tally { turns, total: *total, filled, window: *window, cost, before };
             }
             Told::Warning { message } => self.note(Tone::Care, message.clone()),
             Told::SubagentStart { .. } => self.child_begins(told, now),
@@ -181,8 +185,9 @@ impl Talk {
                 self.with_child(subagent_id, &mut |child| child.end(ended));
             }
             Told::Done { ended } => self.done(ended),
+            Told::Start { .. } => self.tally.before = self.tally.cost,
             // It was shown word by word.
-            Told::Start { .. } | Told::Message { .. } => {}
+            Told::Message { .. } => {}
         }
     }
 
@@ -287,8 +292,9 @@ impl Talk {
 
     fn done(&mut self, ended: &Ended) {
         self.cut_off();
-        self.tally.total = ended.usage;
-        self.tally.cost = ended.cost_micros.or(self.tally.cost);
+        // That is of the last thing that was said, with what its children cost. What is shown is of all that was said.
+        let whole = ended.cost_micros.map(|cost| self.tally.before.unwrap_or_default() + cost);
+        self.tally.cost = self.tally.cost.max(whole);
         if let Some((tone, text)) = why(&ended.end) {
             self.note(tone, text);
         }
@@ -335,6 +341,16 @@ impl Talk {
                 end.undoable = false;
             }
         }
+    }
+
+    /// The child, however deep it is, that made a call.
+    pub(crate) fn maker(&self, call: &CallId) -> Option<&Child> {
+        let made = |entry: &Entry| matches!(&entry.item, Item::Tool(tool) if tool.call_id.as_ref() == Some(call));
+        self.entries.iter().rev().find_map(|entry| match &entry.item {
+            Item::Child(child) if child.talk.entries.iter().any(made) => Some(&**child),
+            Item::Child(child) => child.talk.maker(call),
+            _ => None,
+        })
     }
 
     /// The ways to everything that can be unfolded, in the order in which it is shown.

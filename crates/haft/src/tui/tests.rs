@@ -23,6 +23,7 @@ impl Screen {
         let mut screen = Self::default();
         screen.about.model = "anthropic/claude".to_owned();
         screen.about.session = "chat-1".to_owned();
+        screen.about.project = "/src/plants".to_owned();
         screen.about.config = "~/.config/haft/config.yml".to_owned();
         screen.update(Input::Tick(1_000));
         screen

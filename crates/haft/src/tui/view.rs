@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ┌──────────────────────────────┬──────────┐
-//! │ conversation                 │ work     │  the work beside it or in its place, the help in its place
+//! │ conversation                 │ work     │  the work beside it or above it, the help in its place
 //! ├──────────────────────────────┴──────────┤
 //! │ a question, if one waits                │
 //! ├─────────────────────────────────────────┤
@@ -88,20 +88,28 @@ impl View {
             return seen.enumerate().for_each(|(at, row)| self.row(row, area, at, buffer));
         }
         let Some(work) = &screen.look.work else { return self.talk(screen, area, buffer) };
-        let beside = if area.width >= WIDE { WORK_COLUMNS } else { area.width };
-        let left = Rect { width: area.width - beside, ..area };
-        let right = Rect { x: area.x + left.width, width: beside, ..area };
-        let rows = bars::work(work, usize::from(beside), left.width > 0);
-        rows.iter().take(usize::from(area.height)).enumerate().for_each(|(at, row)| self.row(row, right, at, buffer));
-        if left.width > 0 {
-            self.talk(screen, left, buffer);
-        }
+        let beside = area.width >= WIDE;
+        let (columns, lines) = if beside { (WORK_COLUMNS, area.height) } else { (area.width, area.height / 2) };
+        let rows = bars::work(work, (usize::from(columns), usize::from(lines)), beside);
+        // What is said and what comes of it stays in sight.
+        let (pane, rest) = if beside {
+            let left = Rect { width: area.width - columns, ..area };
+            (Rect { x: left.right(), width: columns, ..area }, left)
+        } else {
+            let taken = height(rows.len()).min(lines);
+            (Rect { height: taken, ..area }, Rect { y: area.y + taken, height: area.height - taken, ..area })
+        };
+        rows.iter().enumerate().for_each(|(at, row)| self.row(row, pane, at, buffer));
+        self.talk(screen, rest, buffer);
     }
 
     fn talk(&mut self, screen: &mut Screen, area: Rect, buffer: &mut Buffer) {
         let width = usize::from(area.width);
         self.lines.lay(screen, width);
-        let (rows, heads) = self.lines.all();
+        let (mut rows, heads) = self.lines.all();
+        // Before anything is said there are but notes, and nothing to choose.
+        let welcome = if screen.begun() { Vec::new() } else { bars::welcome(screen, width) };
+        rows.splice(0..0, &welcome);
         let chosen = match &screen.look.focus {
             Focus::Browse(path) => heads.iter().find(|(way, _)| way == path).map(|(_, at)| *at),
             _ => None,

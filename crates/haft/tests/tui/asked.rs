@@ -59,6 +59,29 @@ fn a_rejection_reaches_the_model_with_its_reason() {
 }
 
 #[test]
+fn the_difference_is_closed_again_and_the_next_question_takes_the_keys() {
+    let env = Env::new();
+    env.file("a.txt", "one\n");
+    let write = |text: &str| Reply::call("file_write", json!({"path": "a.txt", "content": text}));
+    let model = Model::new(vec![reads(), write("two\n"), write("three\n"), Reply::say("All is changed.")]);
+    let mut window = env.open(&model, &["count up"]);
+    window.shows("[o]nce");
+    sees();
+    window.types("d");
+    window.shows("esc or d goes back");
+    window.types("\u{1b}");
+    let screen = window.hides("esc or d goes back");
+    assert!(screen.contains("[o]nce") && screen.contains("working"), "{screen}");
+    window.types("o");
+    let screen = window.shows("+three");
+    assert!(!screen.contains("tab to answer"), "{screen}");
+    sees();
+    window.types("o");
+    window.shows("All is changed.");
+    assert_eq!(env.read("a.txt"), "three\n");
+}
+
+#[test]
 fn somebody_who_types_answers_nothing_by_it() {
     let env = Env::new();
     env.file("a.txt", "one\n");

@@ -68,9 +68,9 @@ fn it_is_drawn_anew_when_the_window_changes() {
     window.resize((100, 30));
     window.shows("lazy dog and goes on and on");
     window.types("?");
-    window.shows("stop the model; close what is open");
+    window.shows("close what is open; then, stop the model");
     window.types("q");
-    window.hides("stop the model; close what is open");
+    window.hides("close what is open; then, stop the model");
 }
 
 #[test]
@@ -88,6 +88,12 @@ fn what_is_to_be_done_is_shown() {
     window.shows("water the plants");
     window.types("\u{14}");
     window.hides("water the plants");
+    window.types("\u{14}hello");
+    window.shows("water the plants");
+    window.shows("> hello");
+    window.types("\u{1b}");
+    let screen = window.hides("water the plants");
+    assert!(screen.contains("> hello"), "{screen}");
 }
 
 #[test]

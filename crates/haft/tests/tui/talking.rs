@@ -1,7 +1,7 @@
 //! Talking to a model: words as they come, calls as they are made.
 
 use crate::{Env, Model};
-use haft_stub::Reply;
+use haft_stub::{Counted, Reply};
 use serde_json::json;
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ fn words_come_as_they_are_said() {
     let words = "One two three four five six seven eight nine ten.";
     let model = Model::new(vec![Reply::say(words).in_pieces(12).slow(Duration::from_millis(40))]);
     let mut window = env.open(&model, &[]);
-    window.shows("say something");
+    let first = window.shows("model    stub/stub-1");
+    assert!(first.contains("project  ") && first.contains("say something"), "{first}");
     window.says("count for me");
     let early = window.shows("One two");
     assert!(early.contains("> count for me") && early.contains("working"), "{early}");
@@ -38,6 +39,23 @@ fn a_call_is_a_row_with_what_came_of_it() {
     window.types("\u{f}");
     window.shows("second line");
     assert!(model.was_told("second line"));
+}
+
+#[test]
+fn the_cost_is_that_of_the_whole_conversation() {
+    let env = Env::new();
+    let costs = |text: &str, input: u64| {
+        Reply::say(text).counted(Counted { input, cache_read: 0, cache_write: 0, output: 0, thinking: 0 })
+    };
+    let model = Model::new(vec![costs("One.", 6_000), costs("Two.", 3_000)]);
+    let mut window = env.open(&model, &["first"]);
+    window.shows("One.");
+    window.until("the cost of the first", |screen| screen.contains("ready") && screen.contains("$0.0060"));
+    window.says("second");
+    window.shows("Two.");
+    window.until("the cost of both", |screen| screen.contains("ready") && screen.contains("$0.0090"));
+    window.says("/cost");
+    window.shows("this conversation: $0.0090; 2 turns; 9.0k tokens read");
 }
 
 #[test]

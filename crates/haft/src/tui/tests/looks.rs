@@ -98,7 +98,7 @@ fn children_are_a_tree() {
 
     ── looking: up down, enter unfolds, esc goes back ──────────────────────────────
     >
-    ⠋ working 4.0s  esc to stop                            anthropic/claude · chat-1
+    ⠋ working 4.0s  esc goes back                          anthropic/claude · chat-1
     ");
 }
 
@@ -146,7 +146,7 @@ fn a_question_shows_the_effect_and_nothing_that_acts() {
     > not so
     ────────────────────────────────────────
     >
-    ⠼ working 19s  esc to stop  anthropic/c…
+    ⠼ working 19s  esc goes back  anthropic…
     ");
 }
 
@@ -216,7 +216,7 @@ fn a_form_shows_its_choices() {
     enter: next, and done   esc: close   ctrl-x: decline
     ────────────────────────────────────────────────────────────────────────────────
     >
-    ⠼ working 19s  esc to stop                             anthropic/claude · chat-1
+    ⠼ working 19s  esc closes the form                     anthropic/claude · chat-1
     ");
 }
 
@@ -228,11 +228,11 @@ fn at_a_large_size_the_work_is_beside_the_conversation() {
     screen.update(Input::Work(vec![row("tasks"), row("a1b2 pending water the plants")]));
     screen.hears(words("\n```rust\nfn main() {}\n```\n"));
     insta::assert_snapshot!(screen.drawn(120, 40), @r"
-    > fix the typo in a.txt                                                         │ tasks and runs
-                                                                                    │ ctrl-t closes this
-    ∴ I read it first.                                                              │
-                                                                                    │ tasks
-    I'll read it first, then fix a.txt:                                             │ a1b2 pending water the plants
+    > fix the typo in a.txt                                                         │ tasks and runs  esc closes this
+                                                                                    │
+    ∴ I read it first.                                                              │ tasks
+                                                                                    │ a1b2 pending water the plants
+    I'll read it first, then fix a.txt:                                             │
                                                                                     │
     • read                                                                          │
     • edit                                                                          │
@@ -267,8 +267,53 @@ fn at_a_large_size_the_work_is_beside_the_conversation() {
                                                                                     │
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     > say something meanwhile
-    ⠋ working 12s  esc to stop                                         anthropic/claude · 12.3k/200k (6%) · $0.0123 · chat-1
+    ⠋ working 12s  esc closes the tasks                                anthropic/claude · 12.3k/200k (6%) · $0.0123 · chat-1
     ");
+}
+
+#[test]
+fn at_the_usual_size_the_work_leaves_room_for_what_is_said() {
+    let mut screen = busy();
+    screen.control('t');
+    let row = |number: usize| crate::tui::text::row(anstyle::Style::new(), format!("task {number}"));
+    screen.update(Input::Work((0..30).map(row).collect()));
+    screen.types("hello");
+    let picture = screen.drawn(80, 24);
+    for part in ["tasks and runs  esc closes this", "task 6", "… 23 more lines", "running 日本語", "> hello"] {
+        assert!(picture.contains(part), "no {part:?}:\n{picture}");
+    }
+    screen.update(Input::Work(vec![row(0)]));
+    assert!(screen.drawn(80, 24).contains("I'll read it first"), "a short list takes few lines");
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    let picture = screen.drawn(80, 24);
+    assert!(!picture.contains("tasks and runs") && picture.contains("> hello"), "{picture}");
+}
+
+#[test]
+fn a_question_says_which_child_asks_and_where() {
+    let mut screen = Screen::scene();
+    screen.says("look around");
+    for (id, mode) in [("k", "sync"), ("w", "worktree")] {
+        let mut begins_so = child(id, "scout", "find it");
+        if let Told::SubagentStart { mode: told, .. } = &mut begins_so {
+            mode.clone_into(told);
+        }
+        screen.hears(begins_so);
+        screen.hears(within(id, begins(id, "file.edit: a.txt")));
+    }
+    screen.hears(begins("own", "file.edit: a.txt"));
+    let mut head = |id: &str| {
+        let mut question = question();
+        question.call_id = call_id(id);
+        screen.asked.clear();
+        screen.update(Input::Ask(1, question));
+        let picture = screen.drawn(80, 24);
+        let line = picture.lines().find(|line| line.contains("may it?")).unwrap();
+        line.trim_matches(['─', ' ']).to_owned()
+    };
+    assert_eq!(head("k"), "may it? scout (explorer) asks");
+    assert_eq!(head("w"), "may it? scout (explorer) asks, in a worktree");
+    assert_eq!(head("own"), "may it?");
 }
 
 #[test]
@@ -306,7 +351,7 @@ fn the_help_names_every_key_and_command() {
     Every call is shown, decided, recorded, and can be taken back.
 
     anywhere
-      esc                   stop the model; close what is open
+      esc                   close what is open; then, stop the model
       ctrl-c                stop the model; twice leaves
       ctrl-d                leave, if nothing is typed
       tab                   between typing, questions and the conversation
@@ -333,7 +378,8 @@ fn the_help_names_every_key_and_command() {
       a                     yes, always, for a pattern
       r                     no, with a word to the model
       e                     with other arguments
-      d                     all of the difference; up and down scroll
+      d                     all of the difference; up and down scroll, esc goes back
+      esc                   no, and stop the model
 
     asked by a tool
       up down 1-9           choose
@@ -346,6 +392,7 @@ fn the_help_names_every_key_and_command() {
       up down               between calls and children
       enter space           unfold, fold
       /                     search
+      a letter              back to typing
 
     commands
       /help                 the keys and these commands
@@ -367,8 +414,6 @@ fn the_help_names_every_key_and_command() {
 
 
 
-
-
     ── help: up down, any other key closes ─────────────────────────────────────────
     >
     ready                                                  anthropic/claude · chat-1
@@ -379,12 +424,12 @@ fn the_help_names_every_key_and_command() {
 fn an_empty_screen_and_an_end() {
     let mut screen = Screen::scene();
     insta::assert_snapshot!(screen.drawn(60, 10), @r"
+    project  /src/plants
+    model    anthropic/claude
 
-
-
-
-
-
+    Type what is to be done; enter says it.
+    What needs your yes is asked here.
+    ? shows the keys, ctrl-d leaves.
 
     ────────────────────────────────────────────────────────────
     > say something   ? for the keys

@@ -103,6 +103,125 @@ fn a_question_takes_no_key_from_somebody_who_types() {
 }
 
 #[test]
+fn escape_closes_what_is_open_before_it_stops_anything() {
+    let mut screen = Screen::scene();
+    screen.says("edit");
+    screen.at(5_000);
+    screen.update(Input::Ask(1, question()));
+    screen.at(5_500);
+    screen.press(KeyCode::Char('d'));
+    let picture = screen.drawn(80, 24);
+    assert!(picture.contains("esc or d goes back") && picture.contains("esc closes the diff"), "{picture}");
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert!(!screen.drawn(80, 24).contains("goes back") && screen.asked.len() == 1, "it is still asked");
+    screen.control('t');
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert!(screen.look.work.is_none() && screen.look.focus == Focus::Ask);
+    screen.control('f');
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert_eq!(screen.look.focus, Focus::Ask, "back to what waits");
+    assert_eq!(screen.press(KeyCode::Esc), [Wish::Cancel]);
+
+    let mut screen = Screen::scene();
+    screen.says("go");
+    screen.control('t');
+    screen.press(KeyCode::Char('?'));
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert!(screen.look.work.is_some() && screen.look.focus == Focus::Type, "one thing at a time");
+    assert_eq!(screen.press(KeyCode::Esc), []);
+    assert!(screen.look.work.is_none());
+    assert_eq!(screen.press(KeyCode::Esc), [Wish::Cancel]);
+}
+
+#[test]
+fn a_question_after_another_takes_the_keys_too() {
+    let mut screen = Screen::scene();
+    screen.says("edit");
+    screen.at(5_000);
+    screen.update(Input::Ask(1, question()));
+    screen.at(5_400);
+    assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(1, Said::Once)]);
+    screen.at(5_500);
+    screen.update(Input::Ask(2, question()));
+    assert_eq!(screen.look.focus, Focus::Ask, "an answer is not typed into the box");
+    assert_eq!(screen.press(KeyCode::Char('o')), [], "nobody can have seen it");
+    screen.at(5_800);
+    assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(2, Said::Once)]);
+}
+
+#[test]
+fn a_question_takes_the_keys_when_nobody_types_any_more() {
+    let asked = |between: &dyn Fn(&mut Screen)| {
+        let mut screen = Screen::scene();
+        screen.says("edit");
+        screen.update(Input::Ask(1, question()));
+        assert_eq!(screen.look.focus, Focus::Type, "somebody typed a moment ago");
+        between(&mut screen);
+        screen.at(9_000);
+        screen
+    };
+    let mut screen = asked(&|_| {});
+    assert_eq!(screen.look.focus, Focus::Ask);
+    assert_eq!(screen.press(KeyCode::Char('o')), [], "nobody can have seen where the keys go");
+    screen.at(9_300);
+    assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(1, Said::Once)]);
+    let erased = asked(&|screen| {
+        screen.types("n");
+        screen.press(KeyCode::Backspace);
+    });
+    assert_eq!(erased.look.focus, Focus::Type, "somebody is about to say something");
+    let turned = asked(&|screen| {
+        screen.at(3_000);
+        screen.at(3_500);
+        screen.press(KeyCode::Tab);
+    });
+    assert_eq!(turned.look.focus, Focus::Type, "somebody wants to type");
+}
+
+#[test]
+fn whoever_looks_around_answers_by_tab_and_loses_no_letter() {
+    let mut screen = Screen::scene();
+    screen.says("edit");
+    screen.hears(begins("a", "file.read: x"));
+    screen.at(5_000);
+    screen.press(KeyCode::Tab);
+    screen.update(Input::Ask(1, question()));
+    assert!(matches!(screen.look.focus, Focus::Browse(_)));
+    assert!(screen.drawn(80, 24).contains("looking: tab to answer the question above"));
+    screen.at(5_500);
+    screen.press(KeyCode::Tab);
+    assert_eq!(screen.press(KeyCode::Char('o')), [Wish::Answer(1, Said::Once)]);
+    screen.press(KeyCode::Tab);
+    screen.types("jog on");
+    assert_eq!((screen.editor.text(), &screen.look.focus), ("jog on", &Focus::Type));
+}
+
+#[test]
+fn the_cost_is_of_the_whole_conversation_and_never_falls() {
+    let mut screen = Screen::scene();
+    let mut prompt = |sum: u64, last: u64| {
+        screen.says("go");
+        let (session, model) = (SessionId::default(), "m".to_owned());
+        screen.hears(Told::Start { session, model, tools: 0, deferred: 0 });
+        let total = Usage { input: sum, output: 0, ..Usage::default() };
+        screen.hears(Told::Usage { last: total, total, cost_micros: Some(sum), window: 200_000 });
+        let during = screen.talk.tally.cost;
+        let ended = Ended { cost_micros: Some(last), ..ended(End::Done) };
+        screen.hears(Told::Done { ended: Box::new(ended) });
+        screen.update(Input::Over(Over::default()));
+        (during, screen.talk.tally.cost, screen.talk.tally.total.input)
+    };
+    assert_eq!(prompt(10_000, 10_000), (Some(10_000), Some(10_000), 10_000));
+    assert_eq!(prompt(17_400, 7_400), (Some(17_400), Some(17_400), 17_400), "not of the last prompt");
+    // A child cost 2400: only the end of what was said knows.
+    assert_eq!(prompt(20_000, 5_000), (Some(20_000), Some(22_400), 20_000));
+    assert_eq!(prompt(21_000, 1_000), (Some(22_400), Some(23_400), 21_000));
+    screen.says("/cost");
+    let picture = screen.drawn(80, 24);
+    assert!(picture.contains("this conversation: $0.0234") && picture.contains("· $0.0234"), "{picture}");
+}
+
+#[test]
 fn answers_that_need_words_are_checked() {
     let mut screen = Screen::scene();
     screen.says("edit");
@@ -159,6 +278,9 @@ fn a_form_is_filled_in() {
     screen.update(Input::Fill(7, Form { from: "user.ask".into(), message: "Which?".into(), schema }));
     screen.at(5_500);
     screen.press(KeyCode::Down);
+    screen.control('t');
+    assert!(screen.drawn(80, 24).contains("esc: close the tasks"));
+    assert_eq!(screen.press(KeyCode::Esc), [], "the form stays");
     let answer = Written::Answer(json!({"which": "blue"}));
     assert_eq!(screen.press(KeyCode::Enter), [Wish::Filled(7, answer)]);
 }

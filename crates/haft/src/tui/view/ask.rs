@@ -14,6 +14,8 @@ use ratatui::layout::Rect;
 
 /// As many lines it may take, however few there are.
 const LEAST: usize = 8;
+/// So much of a child's name is shown.
+const NAMED: usize = 30;
 
 /// A question as lines.
 pub(super) struct Shown {
@@ -31,16 +33,26 @@ pub(super) fn rows(screen: &Screen, columns: usize) -> Option<Shown> {
     let focused = screen.look.focus == Focus::Ask;
     let more = screen.asked.len() - 1;
     let more = if more > 0 { format!(", {more} more after it") } else { String::new() };
-    let word = if matches!(asked.what, What::Call(..)) { "may it?" } else { "a tool asks" };
+    let word = match &asked.what {
+        What::Call(question, _) => format!("may it?{}", who(screen, question)),
+        What::Form(_) => "a tool asks".to_owned(),
+    };
     let (body, mut feet) = match &asked.what {
-        What::Call(question, stage) => (about(question, columns), answers(question, stage, columns)),
-        What::Form(sheet) => form(sheet, columns),
+        What::Call(question, stage) => (about(question, columns), answers(question, stage, asked.whole, columns)),
+        What::Form(sheet) => form(sheet, screen.look.work.is_some(), columns),
     };
     feet.extend(asked.problem.iter().map(|problem| row(CARE, problem.clone())));
     if !focused {
         feet = vec![row(CARE, "tab to answer")];
     }
     Some(Shown { head: rule(&format!("{word}{more}"), columns), body, feet, whole: asked.whole })
+}
+
+/// Who asks and where, if it is a child.
+fn who(screen: &Screen, question: &haft_runtime::Question) -> String {
+    let Some(child) = screen.talk.maker(&question.call_id) else { return String::new() };
+    let place = if child.mode == "worktree" { ", in a worktree" } else { "" };
+    format!(" {} asks{place}", haft_core::preview::cut(&child.name, NAMED))
 }
 
 /// What is asked, as every terminal shows it. Differences are broken anywhere: every column of them means something.
@@ -55,13 +67,14 @@ fn about(question: &haft_runtime::Question, columns: usize) -> Vec<Row> {
     broken.collect()
 }
 
-fn answers(question: &haft_runtime::Question, stage: &Stage, columns: usize) -> Vec<Row> {
+fn answers(question: &haft_runtime::Question, stage: &Stage, whole: bool, columns: usize) -> Vec<Row> {
     match stage {
         Stage::Choose => {
             let keys = terminal::keys(question).into_iter().flat_map(|(key, rest)| {
                 [(Style::new(), "[".to_owned()), (BOLD, key.to_owned()), (Style::new(), format!("]{rest} "))]
             });
-            wrap(&keys.collect::<Row>(), columns, Break::Words(0))
+            let back = whole.then(|| (FAINT, " esc or d goes back".to_owned()));
+            wrap(&keys.chain(back).collect::<Row>(), columns, Break::Words(0))
         }
         Stage::Pattern(editor) => typed("for which pattern?", editor, columns),
         Stage::Reason(editor) => typed("what should the model be told? (enter for nothing)", editor, columns),
@@ -109,13 +122,14 @@ fn split_at(text: &str, column: usize) -> usize {
     text.len()
 }
 
-fn form(sheet: &Sheet, columns: usize) -> (Vec<Row>, Vec<Row>) {
+fn form(sheet: &Sheet, covered: bool, columns: usize) -> (Vec<Row>, Vec<Row>) {
     let mut body = wrap(&[(BOLD, sheet.from.clone()), (FAINT, " asks:".to_owned())], columns, Break::Words(0));
     body.extend(sheet.message.iter().flat_map(|line| wrap(&row(Style::new(), line.clone()), columns, Break::Words(0))));
     for (at, blank) in sheet.blanks.iter().enumerate() {
         body.extend(filled(blank, at == sheet.at, columns));
     }
-    let mut feet = vec![row(FAINT, "enter: next, and done   esc: close   ctrl-x: decline")];
+    let closes = if covered { "close the tasks" } else { "close" };
+    let mut feet = vec![row(FAINT, format!("enter: next, and done   esc: {closes}   ctrl-x: decline"))];
     feet.extend(sheet.problem.iter().map(|problem| row(BAD, problem.clone())));
     (body, feet)
 }

@@ -6,7 +6,7 @@ use crate::style::{BOLD, CARE, FAINT, NAME, Row};
 use crate::tui::command::{self, COMMANDS};
 use crate::tui::keys::KEYS;
 use crate::tui::screen::{Focus, Screen};
-use crate::tui::text::{Break, count, cut, lasted, money, row, width, wrap};
+use crate::tui::text::{Break, count, cut, inert, lasted, money, row, width, wrap};
 use anstyle::Style;
 
 /// What is typed, and where the cursor is in it.
@@ -45,6 +45,7 @@ fn heading(screen: &Screen) -> String {
                 if screen.look.hits == 0 { "nothing".to_owned() } else { format!("{at} of {}", screen.look.hits) };
             format!("search: {found}; up and down between them, esc closes")
         }
+        Focus::Browse(_) if !screen.asked.is_empty() => "looking: tab to answer the question above".to_owned(),
         Focus::Browse(_) => "looking: up down, enter unfolds, esc goes back".to_owned(),
         Focus::Help(_) => "help: up down, any other key closes".to_owned(),
         Focus::Type if !screen.asked.is_empty() => "tab to answer the question above".to_owned(),
@@ -62,7 +63,7 @@ pub(super) fn status(screen: &Screen, columns: usize) -> Row {
             let lasts = lasted(pace.now.saturating_sub(since));
             vec![
                 (NAME, format!("{} {doing} {lasts}", spinner(pace.now))),
-                (FAINT, if pace.stopping { "" } else { "  esc to stop" }.to_owned()),
+                (FAINT, if pace.stopping { String::new() } else { format!("  {}", screen.escapes()) }),
             ]
         }
         None => row(FAINT, "ready"),
@@ -106,15 +107,44 @@ pub(super) fn help(columns: usize) -> Vec<Row> {
 }
 
 /// What is to be done, and how far it is.
-pub(super) fn work(work: &[Row], columns: usize, beside: bool) -> Vec<Row> {
+pub(super) fn work(work: &[Row], (columns, lines): (usize, usize), beside: bool) -> Vec<Row> {
     let edge = if beside { "│ " } else { "" };
     let room = columns.saturating_sub(edge.chars().count());
-    let mut rows = vec![row(BOLD, "tasks and runs"), row(FAINT, "ctrl-t closes this"), Row::new()];
+    let mut rows = vec![vec![(BOLD, "tasks and runs".to_owned()), (FAINT, "  esc closes this".to_owned())]];
+    if beside {
+        rows.push(Row::new());
+    }
     if work.is_empty() {
         rows.push(row(FAINT, "nothing is to be done"));
     }
     rows.extend(work.iter().map(|line| cut(line, room)));
-    // The edge goes down as far as anybody can see.
-    rows.resize_with(rows.len().max(200), Row::new);
+    // Beside the conversation the edge goes all the way down; above it, a line ends what is shown.
+    let most = if beside { lines } else { lines.saturating_sub(1) };
+    if rows.len() > most {
+        let left = rows.len() + 1 - most.max(1);
+        rows.truncate(most.saturating_sub(1));
+        rows.push(row(FAINT, format!("… {left} more lines")));
+    }
+    if beside {
+        rows.resize_with(lines, Row::new);
+    } else {
+        rows.push(rule("", columns));
+    }
     rows.into_iter().map(|line| [row(FAINT, edge), line].concat()).collect()
+}
+
+/// What is shown before anything was said: where this is, who is asked, and what to do.
+pub(super) fn welcome(screen: &Screen, columns: usize) -> Vec<Row> {
+    let about = &screen.about;
+    let facts = [("project", &about.project), ("model", &about.model)];
+    let known = facts.into_iter().filter(|(_, fact)| !fact.is_empty());
+    let facts = known.map(|(name, fact)| vec![(FAINT, format!("{name:<8} ")), (Style::new(), inert(fact))]);
+    let todo = [
+        "Type what is to be done; enter says it.",
+        "What needs your yes is asked here.",
+        "? shows the keys, ctrl-d leaves.",
+    ];
+    let todo = todo.into_iter().map(|line| row(FAINT, line));
+    let rows: Vec<Row> = facts.chain([Row::new()]).chain(todo).chain([Row::new()]).collect();
+    rows.iter().flat_map(|line| wrap(line, columns, Break::Words(0))).collect()
 }
