@@ -115,7 +115,7 @@ impl Guest {
         let besides = [("network", self.reached()), ("write", format!("the project, and {}", kept.join(", ")))];
         for (name, what) in besides {
             if let Some(held) = hold.permissions.get_mut(name) {
-                *held = format!("{what} ({held})");
+                *held = format!("{what}; {held}");
             }
         }
         hold

@@ -236,8 +236,16 @@ fn told(stage: &Stage, agent: &Agent, came: Came) -> Reply {
         labels: vec![Label::Untrusted],
         warnings,
         error,
-        ..Reply::text(text)
+        ..Reply::text(signed(text, agent, session.as_deref()))
     }
+}
+
+/// Its last words, with the name of the conversation: whoever is told only words can go on with it all the same.
+fn signed(mut text: String, agent: &Agent, session: Option<&str>) -> String {
+    if let Some(session) = session {
+        text.push_str(&format!("\n\n[{} can go on with this as session {session}]", agent.name));
+    }
+    text
 }
 
 /// What went wrong: how it ended, what it said of itself, or that it said nothing that can be read.

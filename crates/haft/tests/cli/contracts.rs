@@ -27,9 +27,9 @@ fn a_dialect_lists_its_contract() {
     }
     insta::assert_snapshot!(shown.join("\n"), @r"
     flynn: file.read file.write file.edit file.list shell.exec process.start process.status process.kill process.output process.list web.fetch web.search memory.read memory.write memory.search media.send image.analyze audio.transcribe browser.navigate browser.screenshot system.info sessions.list sessions.delete
-    flyto: Bash Read Edit Write Glob Grep WebFetch WebSearch TaskCreate TaskUpdate TaskList Gitignore
+    flyto: Bash Read Edit Write Glob Grep WebFetch WebSearch TaskCreate TaskUpdate TaskList Gitignore Agent ToolSearch
     flemma: calculator calculator_async bash read edit write
-    nodyn: bash read_file write_file batch_files memory_store memory_recall http_request ask_user api_setup task_create task_update task_list web_research run_pipeline plan_task capture_process promote_process
+    nodyn: bash read_file write_file batch_files memory_store memory_recall http_request ask_user api_setup task_create task_update task_list web_research run_pipeline plan_task capture_process promote_process spawn_agent
     glee: glee_tool glee_tool_create glee_tools_list glee_task
     ");
 }

@@ -63,6 +63,13 @@ fn text(path: PathBuf) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| format!("{}: {error}", path.display()))
 }
 
+/// What it said, without the marks around what nobody vouches for.
+fn words(outcome: &Value) -> Vec<&str> {
+    let lines: Vec<&str> = outcome["output"].as_str().unwrap().lines().collect();
+    assert!(lines[0].starts_with("<untrusted"), "{outcome:#}");
+    lines[1..lines.len() - 1].to_vec()
+}
+
 fn message(outcome: &Value) -> &str {
     outcome["error"]["message"].as_str().unwrap_or("nothing went wrong")
 }
@@ -76,7 +83,7 @@ fn a_task_goes_in_and_words_a_session_and_changes_come_out() {
     let task = "--help; $(touch evil) `id` \"quoted\"\nsecond line";
     let outcome = env.delegate(json!({"task": task, "session": "s-0", "model": "opus"}));
     assert_eq!(outcome["success"], true, "{outcome:#}");
-    assert_eq!(outcome["output"], "All done.");
+    assert_eq!(words(&outcome), ["All done.", "", "[claude can go on with this as session s-1]"]);
     let data = &outcome["data"];
     assert_eq!((&data["agent"], &data["session"], &data["exit_code"]), (&json!("claude"), &json!("s-1"), &json!(0)));
     assert_eq!(data["cost_usd"], 0.25);
@@ -162,7 +169,7 @@ fn it_reaches_its_makers_hosts_and_nobody_else() {
     let outcome = env.delegate(json!({"task": "x", "agent": "gemini"}));
     let names =
         "accounts.google.com cloudcode-pa.googleapis.com generativelanguage.googleapis.com oauth2.googleapis.com";
-    assert_eq!(outcome["output"], format!("no no no no 403 403 403 403 {names}"), "{outcome:#}");
+    assert_eq!(words(&outcome)[0], format!("no no no no 403 403 403 403 {names}"), "{outcome:#}");
     assert_eq!(outcome["data"]["session"], "g-1");
     assert!(outcome["warnings"].to_string().contains("example.com"), "what was refused is told: {outcome:#}");
 }
@@ -179,14 +186,14 @@ fn the_first_that_is_installed_is_asked_unless_one_is_named() {
     env.install("codex", lines);
     env.install("gemini", "echo '{\"response\":\"Hello.\"}'");
     let outcome = env.delegate(json!({"task": "x"}));
-    assert_eq!((&outcome["output"], &outcome["data"]["session"]), (&json!("Mended."), &json!("t-9")), "{outcome:#}");
+    assert_eq!((words(&outcome)[0], &outcome["data"]["session"]), ("Mended.", &json!("t-9")), "{outcome:#}");
     let fixed = "exec|--json|--skip-git-repo-check|--dangerously-bypass-approvals-and-sandbox|";
     assert_eq!(env.read("args.txt"), format!("{fixed}-|"));
     let outcome = env.delegate(json!({"task": "x", "session": "t-9"}));
     assert_eq!(outcome["success"], true, "{outcome:#}");
     assert_eq!(env.read("args.txt"), format!("{fixed}resume|t-9|-|"));
     let outcome = env.delegate(json!({"task": "x", "agent": "gemini"}));
-    assert_eq!((&outcome["output"], &outcome["data"]["session"]), (&json!("Hello."), &Value::Null), "{outcome:#}");
+    assert_eq!((words(&outcome), &outcome["data"]["session"]), (vec!["Hello."], &Value::Null), "{outcome:#}");
 }
 
 #[test]
@@ -272,8 +279,10 @@ fn it_is_asked_about_with_all_that_it_may_reach_and_never_tried() {
     assert!(hold["permissions"]["network"].as_str().unwrap().starts_with("api.anthropic.com:443, claude.ai:443"));
     assert!(hold["permissions"]["write"].as_str().unwrap().contains(".claude/projects"), "{hold:#}");
     assert!(hold["gap"].as_str().unwrap().contains("stays told"), "{hold:#}");
-    let dry = env.delegated(json!({"task": "x"}), &["--dry-run", "--no-input"]);
-    assert!(dry.to_string().contains("cannot be tried without doing it"), "{dry:#}");
+    let dry = || env.delegated(json!({"task": "x"}), &["--dry-run", "--yes"]);
+    assert_eq!(dry()["error"]["kind"], "approval_required", "trying it would reach somebody");
+    env.config("auto_approve: [\"agent.delegate\"]\n");
+    assert!(message(&dry()).contains("cannot be tried without doing it"), "{:#}", dry());
     env.config("profile: coding\n");
     let coding = env.delegate(json!({"task": "x"}));
     assert_eq!(coding["success"], false, "who may run no programs may not delegate: {coding:#}");
