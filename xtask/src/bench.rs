@@ -2,6 +2,7 @@
 //! turns within one run, so that a busy machine slows both, and only ratios are judged where there is a
 //! peer. Nothing is left out for being slow: a number that misses its target is printed as such.
 
+mod conversing;
 mod doors;
 mod finding;
 mod haft;
@@ -34,6 +35,7 @@ const DOORS: &str = "Doors";
 const WEB: &str = "The web";
 const TOOLS: &str = "Tools as files";
 const FINDING: &str = "Finding tools";
+const AGENTS: &str = "Agents";
 const MEMORY: &str = "Memory";
 const WORK: &str = "Work that lasts";
 
@@ -47,6 +49,7 @@ pub(crate) fn run() -> Result<()> {
         on_the_web()?,
         as_files()?,
         found()?,
+        conversing()?,
         remembering()?,
         lasting()?,
     ];
@@ -81,6 +84,11 @@ pub(crate) fn tools() -> Result<()> {
 /// Only what finding tools costs, and how well it works.
 pub(crate) fn finding() -> Result<()> {
     renew(&found()?)
+}
+
+/// Only what conversations cost.
+pub(crate) fn agents() -> Result<()> {
+    renew(&conversing()?)
 }
 
 /// Only what memory costs, and how well it finds.
@@ -153,6 +161,12 @@ fn found() -> Result<Section> {
     let body = finding::body()?;
     print!("{body}");
     Ok(Section { title: FINDING, body })
+}
+
+fn conversing() -> Result<Section> {
+    let body = conversing::body()?;
+    print!("{body}");
+    Ok(Section { title: AGENTS, body })
 }
 
 fn remembering() -> Result<Section> {

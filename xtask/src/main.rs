@@ -30,6 +30,7 @@ cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
 cargo xtask bench tools                   the same for tools as files alone
 cargo xtask bench finding                 the same for finding tools alone
+cargo xtask bench agents                  the same for conversations alone
 cargo xtask bench memory                  the same for memory alone
 cargo xtask bench work                    the same for pipelines and tasks alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
@@ -62,6 +63,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "tools"] => bench::tools(),
         ["bench", "doors"] => bench::doors(),
         ["bench", "finding"] => bench::finding(),
+        ["bench", "agents"] => bench::agents(),
         ["bench", "memory"] => bench::memory(),
         ["bench", "work"] => bench::work(),
         ["chaos", rest @ ..] => chaos::command(rest),

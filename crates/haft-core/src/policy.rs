@@ -161,7 +161,9 @@ impl Policy {
         // Whoever names itself can take more rules upon itself, and shed none.
         let counts =
             |rules: Option<&Vec<Override>>| rules.is_some_and(|all| all.iter().any(|one| one.replaces_profile));
-        let replaced = counts(agent.filter(|_| !caller.claimed)) || counts(provider);
+        // A child may be given another model, and sheds nothing by that.
+        let by_provider = caller.depth() == 0 && counts(provider);
+        let replaced = counts(agent.filter(|_| !caller.claimed)) || by_provider;
         let profile = self.profile.iter().filter(|_| !replaced);
         for gate in profile.chain(&self.gates).chain(own.map(|one| &one.gate)) {
             gate.rules.verdict(tool).map_err(|reason| NotThere { by: gate.by.clone(), reason })?;
@@ -254,6 +256,13 @@ mod tests {
         assert!(admits("wide", "shell.exec") && admits("wide/other", "shell.exec"), "what its parent has");
         assert!(!admits("wide/narrow", "shell.exec") && !admits("wide/narrow/deep", "shell.exec"));
         assert!(!admits("other/wide", "shell.exec"), "only the outermost name can stand in for the profile");
+        policy.providers.insert("near".to_owned(), rule("near", &full, true));
+        for (agent, expected) in [("other", true), ("other/child", false)] {
+            let caller =
+                Caller { agent: Some(agent.to_owned()), provider: Some("near".to_owned()), ..Caller::default() };
+            let there = policy.admits(&ToolName::new("shell.exec").unwrap(), &caller).is_ok();
+            assert_eq!(there, expected, "a child's model does not lift what holds for its parent");
+        }
     }
 
     #[test]

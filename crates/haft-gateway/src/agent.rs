@@ -29,6 +29,7 @@ pub(crate) struct Send {
     #[serde(alias = "text", alias = "content", alias = "prompt")]
     message: String,
     model: Option<String>,
+    wait_ms: Option<u64>,
 }
 
 /// The conversations of this door.
@@ -99,13 +100,14 @@ impl Gateway {
         caller.agent.get_or_insert_with(|| "main".to_owned());
         let who = Who { session: session.clone(), caller, models: model.into_iter().collect(), ..Who::default() };
         let gateway = Shared::clone(self);
-        let work = async move { gateway.converse(visitor, who, send.message).await };
+        let patience = send.wait_ms.map_or(self.options.patience, Duration::from_millis).min(PATIENCE_MAX);
+        let work = async move { gateway.converse(visitor, who, send.message, patience).await };
         let done = self.work.tasks.spawn(work).await;
         let ended = done.map_err(|crash| Fault::from(CallError::internal(format!("it crashed: {crash}"))))??;
         Ok(json!({ "session": session, "ended": ended, "text": ended.text }))
     }
 
-    async fn converse(&self, visitor: Visitor, who: Who, message: String) -> Result<Ended, Fault> {
+    async fn converse(&self, visitor: Visitor, who: Who, message: String, patience: Duration) -> Result<Ended, Fault> {
         let busy = || Fault::new(BUSY, "busy: there are too many conversations");
         let session = who.session.clone();
         let place = self.work.conversations.enter(&session, &self.work.halt).ok_or_else(busy)?;
@@ -114,7 +116,7 @@ impl Gateway {
             turn = place.lane.turn.lock() => turn,
             error = halt.stopped() => return Err(error.into()),
         };
-        let inbox = Inbox::new(PATIENCE_MAX, &self.work.waiting, session.clone());
+        let inbox = Inbox::new(patience, &self.work.waiting, session.clone());
         let door = Door {
             approver: &inbox,
             halt: &halt,
@@ -122,9 +124,12 @@ impl Gateway {
             watch: on_the_bus(self.haft.events().clone(), session),
             meanwhile: None,
         };
-        let mut chat = Chat::open(&self.haft, who).await?;
-        let said = chat.say(vec![Block::Text { text: message }], door).await;
-        said.map_err(|error| match error.kind {
+        let said = async {
+            Chat::possible(&self.haft, &who).await?;
+            let mut chat = Chat::open(&self.haft, who).await?;
+            chat.say(vec![Block::Text { text: message }], door).await
+        };
+        said.await.map_err(|error| match error.kind {
             // Nobody has said which model, and there is no key for any.
             haft_core::ErrorKind::NotFound => {
                 Fault::new(NO_AGENT, error.message.clone()).with(json!({ "hint": error.hint }))

@@ -248,7 +248,7 @@ impl Conversation {
             // Steps are calls of their own, and are told as such.
             Event::Step { .. } => return Vec::new(),
         };
-        let Some(open) = self.open.get_mut(call) else { return Vec::new() };
+        let Some(open) = self.open.get_mut(call) else { return self.asked(&event) };
         drop(open.gate.take());
         let (name, data) = match &event {
             // Its own end comes with its outcome.
@@ -256,6 +256,14 @@ impl Conversation {
             other => hub::worded(other),
         };
         vec![open.form.event(&open.id, name, &data)]
+    }
+
+    /// That a call of a conversation which this socket waits for waits itself.
+    fn asked(&self, event: &Event) -> Vec<Value> {
+        let Event::Approval { session, .. } = event else { return Vec::new() };
+        let Some((form, id)) = self.said.get(session).and_then(VecDeque::front) else { return Vec::new() };
+        let (name, data) = hub::worded(event);
+        vec![form.event(id, name, &data)]
     }
 
     /// What happens in a conversation that this socket waits for.

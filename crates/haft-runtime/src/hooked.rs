@@ -88,7 +88,7 @@ impl Hook {
     async fn ask(&self, of: &Haft, given: Vec<u8>, halt: &Halt) -> Result<Vec<u8>, String> {
         let asked = async {
             match &self.asks {
-                Asks::Program(argv) => program::ask(argv, of.workspace.root(), &of.terms, given).await,
+                Asks::Program(argv) => program::ask(argv, of.workspace.project(), &of.terms, given).await,
                 Asks::Address(target, client) => address::ask(target, client, given).await,
             }
         };
@@ -110,6 +110,13 @@ fn ended(checked: &Checked, error: CallError) -> Stop {
 
 fn short(text: &str) -> String {
     cut(&inert(text.trim()), REASON_MAX)
+}
+
+/// What a hook was to look at and could not is not shown: it may be what the hook is there to take out.
+fn withhold(outcome: &mut Outcome, hook: &Hook, why: &str) {
+    outcome.output = format!("[withheld: the hook `{}` that looks at it could not be asked]", hook.name);
+    (outcome.data, outcome.full_output, outcome.truncated) = (None, None, false);
+    outcome.warnings.push(format!("the hook `{}` could not be asked: {}", hook.name, short(why)));
 }
 
 impl Haft {
@@ -243,7 +250,7 @@ impl Haft {
                     self.note(Purpose::Run, checked, hook, "after_call", "error", |entry| {
                         entry.with("why", short(&why))
                     });
-                    outcome.warnings.push(format!("the hook `{}` could not be asked: {}", hook.name, short(&why)));
+                    withhold(&mut outcome, hook, &why);
                 }
             }
         }

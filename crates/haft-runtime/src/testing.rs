@@ -69,6 +69,7 @@ impl Stage {
             making: Arc::default(),
             active: Arc::default(),
             finder: Arc::default(),
+            agents: Arc::default(),
         };
         Self { dir, workspace, store, terms, desk, outfit }
     }

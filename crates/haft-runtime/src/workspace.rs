@@ -20,13 +20,23 @@ pub struct Workspace {
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     own: Vec<PathBuf>,
+    /// The project that this is a copy of, if it is one.
+    #[serde(default)]
+    copy_of: Option<PathBuf>,
 }
 
 impl Workspace {
     /// A workspace rooted at `root`, where everything inside may be read, and written when asked.
     pub fn new(root: &Path) -> std::io::Result<Self> {
         let root = root.canonicalize()?;
-        Ok(Self { readable: vec![root.clone()], writable: vec![root.clone()], root, home: home(), own: Vec::new() })
+        Ok(Self {
+            readable: vec![root.clone()],
+            writable: vec![root.clone()],
+            root,
+            home: home(),
+            own: Vec::new(),
+            copy_of: None,
+        })
     }
 
     /// The workspace around a directory: the nearest one upward with `.haft` or `.glee`, else the git
@@ -58,6 +68,18 @@ impl Workspace {
     pub fn own(mut self, dir: &Path) -> Self {
         self.own.push(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()));
         self
+    }
+
+    /// The same as a copy of a project, whose own programs nobody may choose from here either.
+    #[must_use]
+    pub(crate) fn copy_of(mut self, project: &Path) -> Self {
+        self.copy_of = Some(project.to_owned());
+        self
+    }
+
+    /// The project, also where this is a copy of it.
+    pub(crate) fn project(&self) -> &Path {
+        self.copy_of.as_deref().unwrap_or(&self.root)
     }
 
     /// The roots that may be read unasked.

@@ -255,17 +255,15 @@ impl Store {
     /// The conversations of a project, the latest first: those of people, or the children of one.
     pub async fn talks(&self, root: &str, above: Option<&str>, most: i64) -> Result<Vec<Talk>, StoreError> {
         let (root, above) = (root.to_owned(), above.map(str::to_owned));
-        self.insist(Mode::Read, move |db| match &above {
-            Some(above) => {
+        self.insist(Mode::Read, move |db| {
+            if let Some(above) = &above {
                 let sql = format!("SELECT {COLUMNS} FROM talks WHERE above = ?1 ORDER BY begun_ms, session LIMIT ?2");
-                db.all(&sql, cells![above, most], talk)
+                return db.all(&sql, cells![above, most], talk);
             }
-            None => {
-                let sql = format!(
-                    "SELECT {COLUMNS} FROM talks WHERE root = ?1 AND above IS NULL ORDER BY at_ms DESC, session LIMIT ?2"
-                );
-                db.all(&sql, cells![root, most], talk)
-            }
+            let sql = format!(
+                "SELECT {COLUMNS} FROM talks WHERE root = ?1 AND above IS NULL AND state <> 'new' ORDER BY at_ms DESC, session LIMIT ?2"
+            );
+            db.all(&sql, cells![root, most], talk)
         })
         .await
     }

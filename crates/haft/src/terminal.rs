@@ -11,6 +11,7 @@ use haft_core::tool::Severity;
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How much of a diff is shown before it is asked for.
 const DIFF_LINES: usize = 60;
@@ -69,7 +70,18 @@ impl Approver for Terminal {
 
 /// Lets the person at the terminal fill in a form.
 pub(crate) fn fill_in(form: &Form) -> std::io::Result<Written> {
-    form::fill_in(&mut BufReader::new(File::open("/dev/tty")?), form)
+    form::fill_in(&mut BufReader::new(tty()?), form)
+}
+
+/// The terminal. What is left over from an earlier question is no answer to the next one: somebody may have pasted more lines than
+/// were asked for.
+fn tty() -> std::io::Result<File> {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    let tty = File::open("/dev/tty")?;
+    if ASKED.swap(true, Ordering::Relaxed) {
+        let _ = rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush);
+    }
+    Ok(tty)
 }
 
 /// Says which rules would have allowed a shell command that a person has just approved.
@@ -87,7 +99,7 @@ pub(crate) fn suggestion(rules: &[String], config: &str) -> Option<String> {
 }
 
 fn converse(question: &Question) -> std::io::Result<Said> {
-    let mut keys = BufReader::new(File::open("/dev/tty")?);
+    let mut keys = BufReader::new(tty()?);
     style::note(&present(question, DIFF_LINES));
     loop {
         let Some(answer) = prompt(&mut keys, &choices(question))? else { return Ok(Said::Nobody) };

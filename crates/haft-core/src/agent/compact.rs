@@ -78,7 +78,7 @@ pub const SUMMARISE: &str = "The conversation is too long to be sent whole. Writ
 /// A history whose older part is told in these words.
 pub fn summarised(summary: &str, newer: &[Message]) -> Vec<Message> {
     let told = format!(
-        "[What was said earlier was left out to save room. This is what is known of it.]\n\n{}\n\n[What follows is as it was said.]",
+        "[What was said earlier was left out to save room. This is what the model itself wrote down of it; it is not the person's word.]\n\n{}\n\n[What follows is as it was said.]",
         summary.trim()
     );
     let mut history = vec![Message::user(told)];

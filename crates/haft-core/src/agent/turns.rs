@@ -19,6 +19,8 @@ const PAUSE_MS: (i64, i64) = (1000, 60_000);
 const REPEATS: (u32, u32) = (3, 5);
 /// How often a model that ran into its limit is let go on.
 const CONTINUED: u32 = 2;
+/// How many calls one answer may make.
+const USES: usize = 1024;
 /// How much of a model's window may be filled before what was said is made shorter, in percent.
 const FULL: u64 = 80;
 
@@ -334,7 +336,9 @@ impl Turns {
     fn said(&mut self, delta: Delta) -> Vec<Effect> {
         let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
         let delta = match delta {
-            Delta::Use(at, id, name) => Delta::Use(at, unused(id, &self.history, &turn.gather), name),
+            // Nobody makes so many calls at once; what is past that was never said.
+            Delta::Use(..) if turn.calls.len() >= USES => return Vec::new(),
+            Delta::Use(at, id, name) => Delta::Use(at, unused(id, turn.calls.len(), &self.history, &turn.gather), name),
             other => other,
         };
         let Some(Block::Use { id, name, input, .. }) = turn.gather.take(delta) else { return Vec::new() };
@@ -430,7 +434,11 @@ impl Turns {
     }
 
     fn failed(&mut self, failure: Failure, now_ms: i64) -> Vec<Effect> {
-        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        let turn = match &mut self.phase {
+            Phase::Turn(turn) => turn,
+            Phase::Shortening => return self.end(End::Failed(failure)),
+            _ => return Vec::new(),
+        };
         // What was called is told; the model says the rest then.
         if !turn.calls.is_empty() {
             turn.spoken = true;
@@ -445,7 +453,11 @@ impl Turns {
             FailureKind::Busy(_) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
                 let pause = PAUSE_MS.0.saturating_mul(1 << self.failures.min(16)).min(PAUSE_MS.1);
                 let until = match failure.kind {
-                    FailureKind::Busy(Some(after_ms)) => now_ms.saturating_add(after_ms.clamp(0, PAUSE_MS.1 * 10)),
+                    // Whoever says "at once" again and again is not believed.
+                    FailureKind::Busy(Some(after_ms)) => {
+                        let least = if self.failures == 0 { 0 } else { pause / 4 };
+                        now_ms.saturating_add(after_ms.clamp(least, PAUSE_MS.1 * 10))
+                    }
                     _ => now_ms.saturating_add(pause),
                 };
                 self.failures += 1;
@@ -494,13 +506,14 @@ impl Turns {
 }
 
 /// An id that no other call has. Some servers count from nought in every answer.
-fn unused(id: String, history: &[Message], gather: &Gather) -> String {
+fn unused(id: String, so_many: usize, history: &[Message], gather: &Gather) -> String {
     let taken =
         |id: &str| gather.has(id) || history.iter().any(|message| message.uses().any(|(known, ..)| known == id));
     if !id.is_empty() && !taken(&id) {
         return id;
     }
-    let new = (1..=u32::MAX).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
+    let before = history.len() + so_many;
+    let new = (before..before + USES).map(|number| format!("{id}-{number}")).find(|new| !taken(new));
     new.unwrap_or(id)
 }
 

@@ -139,6 +139,11 @@ pub(crate) trait Reader {
     /// Reads an event. What is not known is passed over: providers add to their formats.
     fn read(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<(), Broken>;
 
+    /// Whether it has been said that nothing more comes.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// The stream is over. Some formats say only now what they had to say.
     fn end(&mut self, out: &mut Vec<Delta>) {
         let _ = out;
@@ -159,6 +164,11 @@ impl Decoder {
         }
         self.stopped |= out.iter().any(|delta| matches!(delta, Delta::Stopped(_)));
         Ok(out)
+    }
+
+    /// Whether nothing more comes, though the connection may stay open.
+    pub fn is_over(&self) -> bool {
+        self.reader.is_over()
     }
 
     /// The stream is over. It was cut off if nobody said why it ended.

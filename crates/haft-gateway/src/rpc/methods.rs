@@ -188,14 +188,11 @@ fn agent_cancel(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Val
         call_id: Option<CallId>,
     }
     let Params { session: name, call_id } = given(params)?;
-    let cancelled: Vec<CallId> = match call_id {
-        Some(call) => Some(call).filter(|call| gateway.cancel(visitor, call)).into_iter().collect(),
-        None => {
-            let session = session(visitor, name)?;
-            let talking = gateway.work.conversations.cancel(&session);
-            let cancelled: Vec<CallId> = gateway.cancel_session(&session);
-            return Ok(json!({ "cancelled": cancelled, "conversation": talking }));
-        }
-    };
-    Ok(json!({ "cancelled": cancelled }))
+    if let Some(call) = call_id {
+        let cancelled: Vec<CallId> = Some(call).filter(|call| gateway.cancel(visitor, call)).into_iter().collect();
+        return Ok(json!({ "cancelled": cancelled }));
+    }
+    let session = session(visitor, name)?;
+    let talking = gateway.work.conversations.cancel(&session);
+    Ok(json!({ "cancelled": gateway.cancel_session(&session), "conversation": talking }))
 }

@@ -87,7 +87,17 @@ pub struct Chat<'h> {
     writer: String,
     pub(super) total: Total,
     pub(super) purse: Arc<Purse>,
+    /// What is left of what may be used up for what a person said last.
+    pub(super) left: Option<Left>,
     talk: Talk,
+}
+
+/// What may still be used up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Left {
+    pub(super) turns: u32,
+    pub(super) tokens: Option<u64>,
+    pub(super) until_ms: Option<i64>,
 }
 
 /// What a conversation has used since it began.
@@ -124,7 +134,22 @@ impl<'h> Chat<'h> {
             calls: talk.calls,
         };
         let purse = who.purse.clone().unwrap_or_else(|| Purse::new(haft.settings.agent.max_micros));
-        Ok(Self { haft, who, history: haft_core::agent::pairs::mend(history), saved, writer, total, purse, talk })
+        Ok(Self {
+            haft,
+            who,
+            history: haft_core::agent::pairs::mend(history),
+            saved,
+            writer,
+            total,
+            purse,
+            left: None,
+            talk,
+        })
+    }
+
+    /// Looks whether a conversation could be had, before one is begun.
+    pub async fn possible(haft: &Haft, who: &Who) -> Result<(), CallError> {
+        haft.models().chain(&who.models).await.map(drop)
     }
 
     /// What was said, for whoever shows it.
@@ -154,6 +179,12 @@ impl<'h> Chat<'h> {
 
     /// Says something, and follows what comes of it to its end.
     pub async fn say(&mut self, blocks: Vec<Block>, door: Door<'_>) -> Result<Ended, CallError> {
+        self.left = None;
+        self.hear(blocks, door).await
+    }
+
+    /// The same for what nobody says but a child that has ended: it may use up what is left of the last time.
+    pub async fn hear(&mut self, blocks: Vec<Block>, door: Door<'_>) -> Result<Ended, CallError> {
         let models = self.models().await?;
         if self.talk.title.is_empty() {
             self.talk.title = title(&blocks);
@@ -170,7 +201,15 @@ impl<'h> Chat<'h> {
             (true, Some(own)) => vec![own],
             _ => self.who.models.clone(),
         };
-        self.haft.models().chain(&wanted).await
+        let models = self.haft.models().chain(&wanted).await?;
+        let unpriced = models.iter().find(|model| model.facts().price.is_none());
+        match unpriced.filter(|_| self.purse.left().is_some()) {
+            Some(model) => {
+                Err(CallError::invalid(format!("nobody knows what {} costs, and money is limited", model.name()))
+                    .hint("name its prices under `models.known`, or set no limit"))
+            }
+            None => Ok(models),
+        }
     }
 
     /// Writes down what was said since it was last written down, and what is being said.

@@ -3,42 +3,41 @@
 //! Everything that goes on at once is awaited in one place ([`Drive::next`]): the answer as it is said, the calls, what
 //! somebody says meanwhile, the clock. What is said is written down before it has an effect.
 
-use super::agents::Live;
-use super::chat::{Chat, Door};
-use super::model::Model;
+mod parts;
+
+use super::agents::{Live, Lived};
+use super::chat::{Chat, Door, Left};
+use super::model::{Model, Price};
 use super::offer::{Offer, system};
 use super::purse::Reserved;
 use super::result::told;
-use super::shorten::{Shorter, shorter};
+use super::shorten::{SUMMARY_MAX, Shorter, shorter};
 use super::told::{Ended, Told, Watch};
 use crate::approver::Approver;
 use crate::events::Event as Heard;
 use crate::halt::Halt;
-use crate::orchestrate::Asked;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::{new_call_id, now_ms};
 use haft_core::agent::compact::weigh;
-use haft_core::agent::turns::{Effect, End, Event, Failure, FailureKind, Limits, Turns};
+use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
-use haft_core::{Call, CallError, CallId, Dialect, Origin, Outcome};
+use haft_core::outcome::Label;
+use haft_core::{Call, CallError, Caller, Dialect, Origin, Outcome};
+use parts::{Asking, CALLS_MAX, Calls, called, more, preview, said, short, state, until};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{broadcast, mpsc};
 
 /// How many pieces of an answer may wait to be taken in.
 const PIECES: usize = 256;
-/// How many calls one answer may make. More are told so, and not made.
-const CALLS_MAX: usize = 1000;
 /// How much a model writes at once if nobody says otherwise.
 const OUTPUT: u32 = 16_000;
 /// The least that is worth asking for.
 const OUTPUT_MIN: u32 = 512;
-/// How wide one line about a call is.
-const PREVIEW: usize = 120;
 
 /// A conversation being followed.
 pub(super) struct Drive<'c, 'h, 'd> {
@@ -53,9 +52,12 @@ pub(super) struct Drive<'c, 'h, 'd> {
     calls: Option<Calls<'d>>,
     rest_until: Option<i64>,
     shortening: Option<BoxFuture<'d, Option<Shorter>>>,
+    /// Money for that.
+    set_aside: Option<Reserved>,
     heard: broadcast::Receiver<Heard>,
     /// What children in the background report.
     reports: mpsc::UnboundedReceiver<Vec<Block>>,
+    _lived: Lived,
     /// Of this run, not of the whole conversation.
     run: Run,
 }
@@ -67,30 +69,6 @@ struct Through<'d> {
     origin: Origin,
     watch: Watch,
     meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
-}
-
-/// An answer that is awaited.
-struct Asking {
-    /// Asks; over once it is `None`.
-    work: Option<BoxFuture<'static, Result<(), Failure>>>,
-    came: Result<(), Failure>,
-    said: mpsc::Receiver<Delta>,
-    reserved: Option<Reserved>,
-    /// What it would read, about, if nobody tells.
-    estimate: u64,
-    usage: Option<Usage>,
-    written: usize,
-    model: usize,
-}
-
-/// The calls of one answer.
-struct Calls<'d> {
-    sender: Option<mpsc::Sender<Asked>>,
-    work: BoxFuture<'d, ()>,
-    outcomes: mpsc::UnboundedReceiver<Outcome>,
-    ids: HashMap<CallId, String>,
-    halt: Halt,
-    left: usize,
 }
 
 #[derive(Default)]
@@ -106,6 +84,10 @@ struct Run {
     filled: u64,
     /// How many of the messages whoever watches has been told of.
     announced: usize,
+    /// What may be used up, at the beginning.
+    left: Left,
+    /// What had been spent before.
+    spent: u64,
 }
 
 impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
@@ -113,27 +95,35 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let haft = chat.haft;
         let settings = &haft.settings.agent;
         let until_ms = settings.max_time.map(|time| now_ms() + i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2));
+        let left = chat.left.take().unwrap_or(Left {
+            turns: chat.who.max_turns.unwrap_or(settings.max_turns).min(settings.max_turns),
+            tokens: [chat.who.max_tokens, settings.max_tokens].into_iter().flatten().min(),
+            until_ms,
+        });
+        let Left { turns, tokens, until_ms } = left;
         let limits = Limits {
-            turns: Some(chat.who.max_turns.unwrap_or(settings.max_turns)),
-            tokens: chat.who.max_tokens.or(settings.max_tokens),
+            turns: Some(turns),
+            tokens,
             until_ms,
             window: models.first().map(|model| model.facts().window),
             fallbacks: models.len().saturating_sub(1),
         };
-        let offer = Arc::new(Offer::new(haft, &chat.who.caller, &haft.active.of(&chat.who.session)));
+        let caller = as_asked(&chat.who.caller, models.first());
+        let offer = Arc::new(Offer::new(haft, &caller, &haft.active.of(&chat.who.session)));
         let system = system(haft, &chat.who, offer.deferred);
         let Door { approver, halt, origin, watch, meanwhile } = door;
-        let announced = chat.history.len();
+        let (announced, spent) = (chat.history.len(), chat.purse.spent());
         let seed = u64::try_from(announced).unwrap_or_default();
         let (say, reports) = mpsc::unbounded_channel();
         let live = Live {
             purse: Arc::clone(&chat.purse),
             models: models.iter().map(|model| model.name().clone()).collect(),
             effort: chat.who.effort,
+            max_tokens: tokens,
             watch: Arc::clone(&watch),
             say,
         };
-        haft.agents.begin(&chat.who.session, live);
+        let lived = haft.agents.begin(&chat.who.session, live);
         Self {
             turns: Turns::new(std::mem::take(&mut chat.history), limits),
             chat,
@@ -146,9 +136,11 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             calls: None,
             rest_until: None,
             shortening: None,
+            set_aside: None,
             heard: haft.events.listen(),
             reports,
-            run: Run { begun: Some(Instant::now()), until_ms, seed, announced, ..Run::default() },
+            _lived: lived,
+            run: Run { begun: Some(Instant::now()), until_ms, seed, announced, left, spent, ..Run::default() },
         }
     }
 
@@ -161,7 +153,6 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             deferred: self.offer.deferred,
         });
         let done = self.go(blocks).await;
-        self.haft().agents.over(&self.chat.who.session);
         let state = match &done {
             Ok(end) => state(end),
             Err(_) => "failed".to_owned(),
@@ -172,10 +163,21 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 // What was under way is told as cut off.
                 self.turns.on(Event::Cancel, now_ms());
                 self.halt_calls().await;
-                self.chat.history = self.turns.history().to_vec();
+                let history = self.turns.history().to_vec();
+                let model = self.model(self.run.last_model);
+                // It may be somebody else's by now.
+                let _ = self.chat.keep(&history, &[], &model, &state).await;
+                self.chat.history = history;
                 return Err(error);
             }
         };
+        self.count_children();
+        let (used, left) = (self.turns.usage(), self.run.left);
+        self.chat.left = Some(Left {
+            turns: left.turns.saturating_sub(self.turns.asked()),
+            tokens: left.tokens.map(|most| most.saturating_sub(used.read() + used.output)),
+            until_ms: left.until_ms,
+        });
         let history = self.turns.history().to_vec();
         let model = self.model(self.run.last_model);
         let kept = self.chat.keep(&history, &[], &model, &state).await;
@@ -209,7 +211,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                     return Ok(end);
                 }
             }
-            let event = self.next().await;
+            let event = self.next().await?;
             self.on(event);
         }
     }
@@ -278,7 +280,8 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         }
         let active = self.haft().active.of(&self.chat.who.session);
         if self.offer.is_stale(self.haft(), active.len()) {
-            self.offer = Arc::new(Offer::new(self.haft(), &self.chat.who.caller, &active));
+            let caller = as_asked(&self.chat.who.caller, Some(&model));
+            self.offer = Arc::new(Offer::new(self.haft(), &caller, &active));
         }
         let name = self.model(at);
         self.keep("running", &name).await?;
@@ -291,8 +294,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         };
         self.tell(&Told::Turn { number: self.turns.asked(), model: name });
         self.run.seed += 1;
-        let seed = format!("{}-{}", self.run.seed, haft_core::record::Digest::of(history.len().to_string().as_bytes()));
-        let seed = seed[..seed.floor_char_boundary(16)].to_owned();
+        let seed = format!("{}{}", &crate::new_mark()[..8], self.run.seed);
         let effort = self.chat.who.effort.or_else(|| self.chat.who.role.as_ref()?.effort);
         let (effort, native_search) =
             (effort.or(self.haft().settings.agent.effort), self.haft().settings.agent.native_search);
@@ -356,11 +358,14 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     /// Makes a call, once it is written down that it was asked for.
     async fn call(&mut self, id: String, name: String, input: Value) -> Result<(), CallError> {
+        if self.calls.as_ref().is_some_and(|calls| calls.left == 0) {
+            self.too_many(id);
+            return Ok(());
+        }
         let model = self.model(self.run.last_model);
         self.keep("running", &model).await?;
         let who = &self.chat.who;
-        let mut caller = who.caller.clone();
-        caller.provider = self.models.get(self.run.last_model).map(|model| model.name().provider.clone());
+        let caller = as_asked(&who.caller, self.models.get(self.run.last_model));
         let call = Call {
             id: new_call_id(),
             spoken: name.clone(),
@@ -392,14 +397,27 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             _ => false,
         };
         if !sent {
-            let text = format!("At most {CALLS_MAX} calls are made at once. This one was not made: make it later.");
-            self.on(Event::Called { id, text, images: Vec::new(), failed: true });
+            self.too_many(id);
         }
         Ok(())
     }
 
+    fn too_many(&mut self, id: String) {
+        let text = format!("At most {CALLS_MAX} calls are made at once. This one was not made: make it later.");
+        self.on(Event::Called { id, text, images: Vec::new(), failed: true });
+    }
+
     fn shorten(&mut self) {
         let Some(model) = self.models.get(self.run.last_model).cloned() else { return };
+        if let Some(price) = self.price() {
+            let input = self.estimate(self.turns.history());
+            let cost = price.cost(&Usage { input, output: SUMMARY_MAX.into(), ..Usage::default() });
+            self.set_aside = self.chat.purse.reserve(cost);
+            if self.set_aside.is_none() {
+                self.on(Event::NoFunds);
+                return;
+            }
+        }
         self.run.seed += 1;
         let (system, offer) = (self.system.clone(), Arc::clone(&self.offer));
         let seed = format!("{}-short", self.run.seed);
@@ -412,24 +430,29 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
     }
 
     /// Waits for whatever happens next.
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> Result<Event, CallError> {
         loop {
             let halt = self.door.halt.clone();
-            let late = self.run.until_ms.filter(|_| self.asking.is_some() || self.calls.is_some());
             let event = tokio::select! {
                 biased;
-                heard = self.heard.recv() => { self.hear(heard); None }
-                said = said(&mut self.asking) => self.said(said),
+                _ = halt.stopped() => Some(Event::Cancel),
+                () = until(self.run.until_ms) => Some(Event::Late),
+                said = said(&mut self.asking) => Some(self.said(said)),
                 called = called(&mut self.calls) => self.called(called),
-                shorter = short(&mut self.shortening) => self.shortened(shorter).await,
-                () = until(self.rest_until) => { self.rest_until = None; Some(Event::Rested) }
+                shorter = short(&mut self.shortening) => Some(self.shortened(shorter).await?),
+                () = until(self.rest_until) => {
+                    self.rest_until = None;
+                    Some(Event::Rested)
+                }
                 more = more(&mut self.door.meanwhile) => Some(Event::Say(more)),
                 Some(report) = self.reports.recv() => Some(Event::Say(report)),
-                () = until(late) => Some(Event::Late),
-                _ = halt.stopped() => Some(Event::Cancel),
+                heard = self.heard.recv() => {
+                    self.hear(heard);
+                    None
+                }
             };
             if let Some(event) = event {
-                return event;
+                return Ok(event);
             }
         }
     }
@@ -442,16 +465,16 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         }
     }
 
-    fn said(&mut self, said: Option<Delta>) -> Option<Event> {
+    fn said(&mut self, said: Option<Delta>) -> Event {
         let Some(delta) = said else {
             let came = self.close_answer();
-            return Some(match came {
+            return match came {
                 Ok(()) => Event::Spoken,
                 Err(failure) => {
                     self.run.why.clone_from(&failure.message);
                     Event::Failed(failure)
                 }
-            });
+            };
         };
         if let Some(asking) = &mut self.asking {
             match &delta {
@@ -463,10 +486,20 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         match &delta {
             Delta::Text(_, text) => self.tell(&Told::Content { text: text.clone() }),
             Delta::Thinking(_, text) => self.tell(&Told::Thinking { text: text.clone() }),
-            Delta::Use(_, id, name) => self.tell(&Told::ToolInput { id: id.clone(), name: name.clone() }),
+            // What a provider found by itself was said by somebody elsewhere.
+            Delta::Foreign(_, provider, _) => {
+                self.haft().note_labels(&self.chat.who.session, &[Label::Untrusted], provider);
+            }
+            Delta::Use(_, id, name) => {
+                // Its arguments are still to come: what is known of it is made ready meanwhile.
+                if let Some(entry) = self.haft().registry.get_by_api_name(name) {
+                    let _ = entry.input();
+                }
+                self.tell(&Told::ToolInput { id: id.clone(), name: name.clone() });
+            }
             _ => {}
         }
-        Some(Event::Said(delta))
+        Event::Said(delta)
     }
 
     /// An answer is over: it is paid for and counted. What a provider does not tell is counted as it was foreseen.
@@ -485,21 +518,11 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         };
         let Some(model) = self.models.get(asking.model) else { return asking.came };
         let facts = model.facts();
-        let cost = facts.price.map(|price| price.cost(&usage));
-        if let (Some(reserved), Some(cost)) = (asking.reserved, cost) {
-            reserved.spend(cost);
-        }
         if !silent {
+            self.pay(asking.reserved, facts.price.map(|price| price.cost(&usage)));
             self.run.filled = usage.read() + usage.output;
             self.chat.total.usage += usage;
             self.chat.total.turns += 1;
-            for sum in [&mut self.run.cost, &mut self.chat.total.cost] {
-                *sum = match (*sum, cost) {
-                    (Some(sum), Some(cost)) => Some(sum + cost),
-                    (None, cost) => cost,
-                    (sum, None) => sum,
-                };
-            }
             let (total, cost_micros) = (self.chat.total.usage, self.chat.total.cost);
             self.tell(&Told::Usage { last: usage, total, cost_micros, window: facts.window });
         }
@@ -517,22 +540,45 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         Some(Event::Called { id, text, images, failed })
     }
 
-    async fn shortened(&mut self, shorter: Option<Shorter>) -> Option<Event> {
+    async fn shortened(&mut self, shorter: Option<Shorter>) -> Result<Event, CallError> {
         self.shortening = None;
-        let Some(Shorter { history, usage }) = shorter else { return Some(Event::NotShortened) };
+        let (reserved, price) = (self.set_aside.take(), self.price());
+        let Some(Shorter { history, usage }) = shorter else { return Ok(Event::NotShortened) };
         let before = u64::try_from(weigh(self.turns.history())).unwrap_or_default();
         let after = u64::try_from(weigh(&history)).unwrap_or_default();
-        if after >= before {
-            return Some(Event::NotShortened);
-        }
+        self.pay(reserved, price.map(|price| price.cost(&usage)));
         self.chat.total.usage += usage;
-        if let Err(error) = self.chat.keep_shorter(&history).await {
-            let failure = Failure { kind: FailureKind::Invalid, message: error.message };
-            return Some(Event::Failed(failure));
+        if after >= before {
+            return Ok(Event::NotShortened);
         }
+        self.chat.keep_shorter(&history).await?;
         (self.run.filled, self.run.announced) = (0, history.len());
         self.tell(&Told::Compacted { before, after });
-        Some(Event::Shortened(history))
+        Ok(Event::Shortened(history))
+    }
+
+    /// What children spent is part of what it cost.
+    fn count_children(&mut self) {
+        let all = self.chat.purse.spent().saturating_sub(self.run.spent);
+        let theirs = all.saturating_sub(self.run.cost.unwrap_or_default());
+        if theirs > 0 {
+            self.pay(None, Some(theirs));
+        }
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.models.get(self.run.last_model).and_then(|model| model.facts().price)
+    }
+
+    /// Pays for something, out of what was set aside for it.
+    fn pay(&mut self, reserved: Option<Reserved>, cost: Option<u64>) {
+        let Some(cost) = cost else { return };
+        if let Some(reserved) = reserved {
+            reserved.spend(cost);
+        }
+        for sum in [&mut self.run.cost, &mut self.chat.total.cost] {
+            *sum = Some(sum.unwrap_or_default() + cost);
+        }
     }
 
     /// Ends the calls that are under way, and waits until they have ended.
@@ -541,94 +587,16 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             calls.halt.cancel();
             drop(calls.sender.take());
             calls.work.await;
+            while let Ok(outcome) = calls.outcomes.try_recv() {
+                if let Some(id) = calls.ids.remove(&outcome.call_id) {
+                    self.tell(&Told::ToolEnd { id, outcome: Box::new(outcome) });
+                }
+            }
         }
     }
 }
 
-impl<'d> Calls<'d> {
-    fn new<'h: 'd>(haft: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
-        let (sender, asked) = mpsc::channel(CALLS_MAX);
-        let (done, outcomes) = mpsc::unbounded_channel();
-        let halt = halt.narrowed();
-        let own = halt.clone();
-        let work = async move {
-            let each = |outcome| {
-                // Nobody listens once the conversation has ended.
-                let _ = done.send(outcome);
-            };
-            haft.call_each(asked, approver, &own, each).await;
-        };
-        Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
-    }
-}
-
-/// The next piece of an answer; nothing once it is over.
-async fn said(asking: &mut Option<Asking>) -> Option<Delta> {
-    let Some(asking) = asking else { return std::future::pending().await };
-    loop {
-        let Some(work) = &mut asking.work else { return asking.said.recv().await };
-        tokio::select! {
-            biased;
-            Some(delta) = asking.said.recv() => return Some(delta),
-            came = work => (asking.work, asking.came) = (None, came),
-        }
-    }
-}
-
-/// The next outcome; nothing once there are no more to come.
-async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
-    let Some(calls) = calls else { return std::future::pending().await };
-    tokio::select! {
-        biased;
-        outcome = calls.outcomes.recv() => outcome,
-        () = &mut calls.work => calls.outcomes.recv().await,
-    }
-}
-
-async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
-    match shortening {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// What somebody says meanwhile.
-async fn more(meanwhile: &mut Option<mpsc::UnboundedReceiver<Vec<Block>>>) -> Vec<Block> {
-    if let Some(queue) = meanwhile
-        && let Some(blocks) = queue.recv().await
-    {
-        return blocks;
-    }
-    *meanwhile = None;
-    std::future::pending().await
-}
-
-async fn until(at_ms: Option<i64>) {
-    match at_ms {
-        Some(at) => {
-            let left = u64::try_from(at - now_ms()).unwrap_or_default();
-            tokio::time::sleep(Duration::from_millis(left)).await;
-        }
-        None => std::future::pending().await,
-    }
-}
-
-/// One line about a call, before anybody has looked at it closely.
-fn preview(haft: &Haft, call: &Call) -> String {
-    match haft.registry.resolve(call) {
-        Ok(meant) => {
-            let spec = meant.entry.spec();
-            let bodies = &spec.reach.bodies;
-            haft_core::preview::line(spec.name.as_str(), (spec.name.as_str(), bodies), &meant.args.args, None, PREVIEW)
-        }
-        Err(_) => haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), PREVIEW),
-    }
-}
-
-/// How a conversation ended, in a word.
-fn state(end: &End) -> String {
-    match end {
-        End::Failed(_) => "failed".to_owned(),
-        other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default(),
-    }
+/// Whoever makes calls, with the provider of the model that is asked: policy may differ by both.
+fn as_asked(caller: &Caller, model: Option<&Arc<dyn Model>>) -> Caller {
+    Caller { provider: model.map(|model| model.name().provider.clone()), ..caller.clone() }
 }

@@ -192,6 +192,8 @@ impl Remote {
                 Ok(Err(error)) => break Err(trouble.cut_off(&error.without_url())),
                 Ok(Ok(None)) => break Ok(()),
                 Ok(Ok(Some(piece))) => match listener.hear(&piece).await {
+                    // Some servers keep the connection after that.
+                    Ok(true) if listener.is_over() => break Ok(()),
                     Ok(true) => {}
                     Ok(false) => return Ok(()),
                     Err(broken) => return Err(trouble.broken(&broken)),
@@ -268,6 +270,11 @@ struct Listener {
 impl Listener {
     fn new(wire: Wire, seed: &str, said: mpsc::Sender<Delta>) -> Self {
         Self { decoder: wire.decoder(seed), said, head: Vec::new(), heard: false, stopped: false, size: 0 }
+    }
+
+    /// Whether nothing more comes.
+    fn is_over(&self) -> bool {
+        self.decoder.is_over()
     }
 
     /// Takes bytes. Says whether anybody still listens.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 const AIM: u64 = 40;
 const KEPT: u64 = 15;
 /// How much a model writes to tell what was said.
-const SUMMARY_MAX: u32 = 4096;
+pub(super) const SUMMARY_MAX: u32 = 4096;
 
 /// A conversation made shorter, and what that used.
 pub(crate) struct Shorter {
@@ -32,11 +32,15 @@ pub(crate) async fn shorter(
     // Whoever says that it is too much may take less than is known of it, or count otherwise.
     let window = model.facts().window.min(u64::try_from(weigh(&history)).unwrap_or(u64::MAX));
     let room = |percent: u64| usize::try_from(window * percent / 100).unwrap_or(usize::MAX);
-    let cut = trimmed(&history, room(KEPT));
-    if weigh(&cut) <= room(AIM) {
+    // What the model has not read yet is the last to go.
+    let last = weigh(&history[history.len().saturating_sub(2)..]);
+    let fits = u64::try_from(last).is_ok_and(|last| last * 2 <= model.facts().window);
+    let keep = room(KEPT).max(if fits { last } else { 0 });
+    let cut = trimmed(&history, keep);
+    if weigh(&cut) <= room(AIM).max(keep + keep / 4) {
         return Some(Shorter { history: cut, usage: Usage::default() });
     }
-    let from = newer(&cut, room(KEPT));
+    let from = newer(&cut, keep);
     let (older, recent) = cut.split_at(from);
     if older.is_empty() {
         // One message is too much by itself, and nobody can tell it shorter.

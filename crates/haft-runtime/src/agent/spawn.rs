@@ -6,7 +6,7 @@
 //!                             background: by whoever tends agents in this process
 //! ```
 
-use super::agents::{Running, Standing};
+use super::agents::{Noted, Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
 use super::model::ModelRef;
 use super::roles;
@@ -35,6 +35,8 @@ use tokio::sync::mpsc;
 pub(crate) const ORDERS_MAX: usize = 16;
 /// What children may never do unless they may have children themselves.
 const FAMILY: [&str; 4] = ["agent.spawn", "agent.control", "agent.merge", "agent.delegate"];
+/// What goes on by itself, where the gates of whoever began it are not known: nobody behind one begins it.
+const LASTING: [&str; 3] = ["task.create", "task.update", "pipeline.*"];
 /// How much of a diff a parent is shown.
 const DIFF_MAX: usize = 20_000;
 
@@ -121,7 +123,8 @@ pub(crate) struct Report {
 pub(crate) struct Changed {
     pub(crate) path: String,
     pub(crate) branch: String,
-    pub(crate) files: Vec<String>,
+    /// None if it cannot be brought over as it is.
+    pub(crate) files: Option<Vec<String>>,
     #[serde(skip)]
     pub(crate) diff: String,
 }
@@ -192,8 +195,8 @@ impl Haft {
             let roles = &roles;
             async move {
                 let (name, mode) = (named(&order), order.mode.word());
-                match self.prepare(order, roles, call).await {
-                    Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready).await,
+                match self.prepare(order, roles, call, halt).await {
+                    Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
                     Ok(ready) => ready.run(approver, halt, None).await,
                     Err(error) => failed(new_call_id().to_string(), name, mode, error),
                 }
@@ -205,8 +208,22 @@ impl Haft {
     /// The same tool layer in a role: behind its gate, and with what it is told.
     pub async fn in_role(&self, name: &str) -> Result<(Self, Role), CallError> {
         let roles = self.roles().await?;
-        let role = roles.get(name).cloned().ok_or_else(|| unknown_role(name, &roles))?;
-        Ok((self.narrowed(vec![role_gate(name, &role)?], None), role))
+        let role = roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, &roles))?;
+        let lasting = Rules::new(&["*"], &LASTING).map_err(|error| CallError::invalid(error.to_string()))?;
+        let gates = vec![role_gate(name, &role)?, Gate { by: format!("role {name}"), rules: lasting }];
+        Ok((self.narrowed(gates, None), role))
+    }
+
+    fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
+        let shown = cut(&inert(name), 80);
+        if roles::filed(&self.workspace).iter().any(|file| file.name == name) {
+            return CallError::invalid(format!(
+                "the role `{shown}` is a file of this project that nobody has accepted as it stands"
+            ))
+            .hint("`haft trust` shows it and accepts it");
+        }
+        let known: Vec<&str> = roles.keys().map(String::as_str).collect();
+        CallError::invalid(format!("there is no role `{shown}`")).hint(format!("the roles are {}", known.join(", ")))
     }
 
     /// The roles that children may have.
@@ -216,13 +233,19 @@ impl Haft {
     }
 
     /// What a child will be. Nothing has happened yet, but for its copy of the project.
-    async fn prepare(&self, order: Order, roles: &BTreeMap<String, Role>, call: &Call) -> Result<Ready, CallError> {
+    async fn prepare(
+        &self,
+        order: Order,
+        roles: &BTreeMap<String, Role>,
+        call: &Call,
+        halt: &Halt,
+    ) -> Result<Ready, CallError> {
         if order.task.trim().is_empty() {
             return Err(CallError::invalid("`task` is missing: say what the agent is to do"));
         }
         let role = match &order.role {
             None => None,
-            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| unknown_role(name, roles))?),
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
         };
         let (id, name) = (new_call_id().to_string(), named(&order));
         let mut warnings = Vec::new();
@@ -231,26 +254,31 @@ impl Haft {
             Mode::Worktree => {
                 let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
                 let (id, branch) = (id.clone(), tree::branch(order.branch.as_deref(), &id));
-                let make = move || Tree::make(&workspace, &data_dir, &id, &branch);
-                let (tree, more) = crate::tool::off_thread(Halt::new(), make).await?;
+                let (own, until) = (halt.clone(), halt.clone());
+                let make = move || Tree::make(&workspace, &data_dir, &id, &branch, &own);
+                let (tree, more) = crate::tool::off_thread(until, make).await?;
                 warnings.extend(more);
                 Some(tree)
             }
             Mode::Sync | Mode::Background => None,
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
-        let haft = self.narrowed(gates, workspace);
+        let layer = self.narrowed(gates, workspace);
         let live = self.agents.live(&call.session);
         let session = SessionId::new(&format!("agent-{id}")).unwrap_or_default();
         // What its parent has heard may be in its task.
         for source in self.heard_in(&call.session).await {
-            haft.note_labels(&session, &[source.label], &source.tool);
+            layer.note_labels(&session, &[source.label], &source.tool);
         }
         let limit = order.max_usd.map(super::purse::micros);
         let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
         let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
         let model = model.transpose()?;
-        let purse = live.as_ref().map(|live| live.purse.share(limit));
+        let settings = &self.settings.agent;
+        let above =
+            live.as_ref().map_or_else(|| self.agents.common(settings.max_micros), |live| Arc::clone(&live.purse));
+        let purse = above.share(limit);
+        let least = |all: [Option<u32>; 2]| all.into_iter().flatten().min();
         let parent = call.caller.agent.clone().unwrap_or_else(|| "main".to_owned());
         let parents = call.parents.iter().chain([&call.id]).cloned().collect();
         let who = Who {
@@ -261,10 +289,10 @@ impl Haft {
                 None => live.as_ref().map(|live| live.models.clone()).unwrap_or_default(),
             },
             effort: order.effort.or_else(|| role.as_ref()?.effort).or_else(|| live.as_ref()?.effort),
-            max_turns: order.max_turns.or_else(|| role.as_ref()?.max_turns),
-            max_tokens: order.max_tokens,
+            max_turns: least([order.max_turns, role.as_ref().and_then(|role| role.max_turns)]),
+            max_tokens: [order.max_tokens, live.as_ref().and_then(|live| live.max_tokens)].into_iter().flatten().min(),
             instructions: order.instructions.iter().cloned().collect(),
-            purse: purse.or_else(|| limit.map(|limit| super::Purse::new(Some(limit)))),
+            purse: Some(purse),
             child: Some(Child {
                 above: call.session.clone(),
                 role: order.role.clone(),
@@ -272,16 +300,17 @@ impl Haft {
                 place: tree.as_ref().map(|tree| tree.root().display().to_string()),
                 parents,
             }),
-            autonomy: if role.as_ref().is_some_and(|role| role.autonomous) {
-                Some(Autonomy::Autonomous)
-            } else {
-                call.autonomy
+            autonomy: match call.autonomy {
+                // Whoever asks about everything is not lifted by a role that asks nobody.
+                Some(Autonomy::Conservative) => Some(Autonomy::Conservative),
+                _ if role.as_ref().is_some_and(|role| role.autonomous) => Some(Autonomy::Autonomous),
+                other => other,
             },
             role,
         };
         let watch =
             live.map_or_else(|| super::told::on_the_bus(self.events.clone(), call.session.clone()), |live| live.watch);
-        Ok(Ready { id, name, order, haft, who, tree, warnings, watch, call: call.clone() })
+        Ok(Ready { id, name, order, haft: layer, who, tree, warnings, watch, call: call.clone() })
     }
 
     /// What keeps a child from what its parent has: its role, the tools that it is given, and its place in the family.
@@ -308,16 +337,14 @@ impl Haft {
             let rules = Rules::new(&canonical, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
-        let mut denied: Vec<String> = Vec::new();
+        let mut denied: Vec<String> = LASTING.map(str::to_owned).to_vec();
         if call.caller.depth() + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
         }
         if order.isolated_memory {
             denied.push("memory.*".to_owned());
         }
-        if !denied.is_empty() {
-            gates.push(Gate { by: "being a sub-agent".to_owned(), rules: Rules::new(&all(), &denied).map_err(bad)? });
-        }
+        gates.push(Gate { by: "being a sub-agent".to_owned(), rules: Rules::new(&all(), &denied).map_err(bad)? });
         Ok(gates)
     }
 
@@ -331,7 +358,7 @@ impl Haft {
     }
 
     /// Gives a child to whoever tends agents.
-    async fn send_off(&self, ready: Ready) -> Report {
+    fn send_off(&self, ready: Ready) -> Report {
         let (id, name) = (ready.id.clone(), ready.name.clone());
         let report = Report {
             id: id.clone(),
@@ -343,14 +370,9 @@ impl Haft {
             labels: Vec::new(),
             warnings: ready.warnings.clone(),
         };
-        match self.agents.hand_over(Box::new(ready)) {
+        match self.agents.hand_over(Box::new(ready), self.settings.agent.max_children) {
             Ok(()) => report,
-            Err(_) => {
-                let error = CallError::failed("nobody in this process runs agents in the background").hint(
-                    "use the mode sync; `haft run`, `haft tui`, `haft serve` and `haft mcp` run them in the background",
-                );
-                failed(id, name, "background", error)
-            }
+            Err(error) => failed(id, name, "background", error),
         }
     }
 }
@@ -398,6 +420,7 @@ impl Ready {
         let inner = inward(id.clone(), Arc::clone(&watch), Arc::clone(&heard));
         let own = halt.narrowed();
         let registered = haft.agents.note(&id, &name, &order, (&call, &who), &own);
+        let noted = Noted::new(&haft.agents, &id);
         let meanwhile = meanwhile.or(registered);
         let session = who.session.clone();
         let said =
@@ -408,12 +431,12 @@ impl Ready {
             Ok(ended) => (Some(ended), None),
             Err(error) => (None, Some(error)),
         };
-        haft.agents.ended(&id, ended.clone());
+        let labels: Vec<Label> = heard.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        noted.end(ended.clone(), labels.clone());
         if let Some(ended) = &ended {
             watch(&Told::SubagentEnd { subagent_id: id.clone(), ended: Box::new(ended.clone()) });
         }
-        let mut report = Report { id, name, mode, ended, error, worktree: None, labels: Vec::new(), warnings };
-        report.labels = heard.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let mut report = Report { id, name, mode, ended, error, worktree: None, labels, warnings };
         if let Some(tree) = tree {
             close_tree(tree, &mut report).await;
         }
@@ -444,12 +467,13 @@ async fn converse(haft: &Haft, who: Who, order: &Order, door: Door<'_>) -> Resul
 
 /// What a child did to its copy of the project. A copy in which nothing changed goes.
 async fn close_tree(tree: Tree, report: &mut Report) {
+    let own = Halt::new();
     let look = move || {
         let project = tree.project()?;
-        let merge = tree.changes(&project);
+        let merge = tree.changes(&project, &own);
         let (changes, left) = match merge {
             Ok(merge) => (merge.changes, merge.left),
-            Err(error) => return Ok((tree, Vec::new(), String::new(), vec![error.message])),
+            Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
         if changes.is_empty() && left.is_empty() {
             tree.discard()?;
@@ -457,8 +481,9 @@ async fn close_tree(tree: Tree, report: &mut Report) {
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
         let diff = crate::diff(&changes, &|path| project.shown(path));
         let left = left.into_iter().map(|left| format!("not carried over: {left}")).collect();
-        Ok((tree, files, cut_text(&diff), left))
+        Ok((tree, Some(files), cut_text(&diff), left))
     };
+    // Also if it was stopped: what it did until then is there.
     let seen = crate::tool::off_thread(Halt::new(), look).await;
     match seen {
         Ok((tree, files, diff, warnings)) => {
@@ -495,12 +520,6 @@ fn role_gate(name: &str, role: &Role) -> Result<Gate, CallError> {
     let allow = role.tools.clone().unwrap_or_else(|| vec!["*".to_owned()]);
     let rules = Rules::new(&allow, &role.deny).map_err(|error| CallError::invalid(error.to_string()))?;
     Ok(Gate { by: format!("role {name}"), rules })
-}
-
-fn unknown_role(name: &str, roles: &BTreeMap<String, Role>) -> CallError {
-    let known: Vec<&str> = roles.keys().map(String::as_str).collect();
-    CallError::invalid(format!("there is no role `{}`", cut(&inert(name), 80)))
-        .hint(format!("the roles are {}", known.join(", ")))
 }
 
 /// What a child is called: letters, digits and dashes of the name it was given, or of its task.

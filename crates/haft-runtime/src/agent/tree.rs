@@ -1,16 +1,20 @@
 //! A directory of its own for a child: a copy of the project as it was last committed.
 //!
 //! It is a clone that reads the project's objects and has everything else to itself, so that nothing the child does there,
-//! commits included, touches the project. What was in it at the beginning is noted beside it, where the child cannot write.
+//! commits included, touches the project. What was in it at the beginning is noted among haft's own files, where no child can write.
 //! What it changed is found by comparing the two; no program runs there for that, because the child may have set one up.
 
+use crate::confined::environment;
 use crate::files;
+use crate::halt::Halt;
 use crate::workspace::Workspace;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;
 use haft_core::{CallError, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,15 +23,19 @@ use std::process::{Command, Stdio};
 const FILES_MAX: usize = 200_000;
 /// How large a file may be that is carried over.
 const FILE_MAX: u64 = 64 << 20;
+/// How many worktrees there may be.
+const TREES_MAX: usize = 64;
 
 /// A child's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     dir: PathBuf,
+    /// The note's file, among haft's own.
+    file: PathBuf,
     note: Note,
 }
 
-/// What is known of it, kept beside it.
+/// What is known of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Note {
     /// The project.
@@ -48,11 +56,16 @@ struct Seen {
     state: State,
 }
 
-/// Where a child's directory and the note beside it are.
+/// Where a child's directory is.
 pub(crate) fn place(data_dir: &Path, id: &str) -> PathBuf {
     let mut dir = data_dir.as_os_str().to_owned();
     dir.push("-worktrees");
     PathBuf::from(dir).join(id)
+}
+
+/// Where what is known of one is kept: among haft's own files, where no child can write.
+fn note_file(data_dir: &Path, id: &str) -> PathBuf {
+    data_dir.join("worktrees").join(format!("{id}.json"))
 }
 
 impl Tree {
@@ -62,34 +75,47 @@ impl Tree {
         data_dir: &Path,
         id: &str,
         branch: &str,
+        halt: &Halt,
     ) -> Result<(Self, Vec<String>), CallError> {
         let root = workspace.root();
         let no_repository = || {
             CallError::invalid(format!("{} is not in a git repository with a commit", root.display()))
                 .hint("use the mode sync, or make a first commit")
         };
-        let base = git(root, &["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
-        let top = PathBuf::from(git(root, &["rev-parse", "--show-toplevel"])?);
-        let prefix = PathBuf::from(git(root, &["rev-parse", "--show-prefix"])?);
+        let base = git((root, root), &["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
+        let top = PathBuf::from(git((root, root), &["rev-parse", "--show-toplevel"])?);
+        let prefix = PathBuf::from(git((root, root), &["rev-parse", "--show-prefix"])?);
         let dir = place(data_dir, id);
+        if std::fs::read_dir(dir.parent().unwrap_or(&dir)).is_ok_and(|there| there.count() >= TREES_MAX) {
+            return Err(CallError::failed(format!("there are {TREES_MAX} worktrees already"))
+                .hint("bring over what is wanted with agent.merge, and discard the others with agent.control"));
+        }
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| failed(&dir, &error))?;
-        let tree = dir.join("tree");
-        let made = clone(&top, &tree, &base, branch);
-        if let Err(error) = made {
-            let _ = std::fs::remove_dir_all(&dir);
-            return Err(error);
-        }
-        let files = look(&tree.join(&prefix))?;
-        let note = Note { root: root.to_owned(), base, branch: branch.to_owned(), prefix, files };
-        let text = serde_json::to_vec(&note).map_err(|error| CallError::internal(error.to_string()))?;
-        files::replace(&dir.join("note.json"), &text, Some(0o600)).map_err(|error| failed(&dir, &error))?;
+        let tracked = git_bytes((root, root), &["ls-tree", "-r", "-z", "--name-only", &base])?;
+        let tracked = tracked.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let tracked: Vec<PathBuf> = tracked.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        let made = || {
+            let tree = dir.join("tree");
+            clone(root, (&top, &tree), &base, branch)?;
+            let files = look(&tree.join(&prefix), tracked.iter(), halt)?;
+            let note = Note { root: root.to_owned(), base, branch: branch.to_owned(), prefix, files };
+            let text = serde_json::to_vec(&note).map_err(|error| CallError::internal(error.to_string()))?;
+            let file = note_file(data_dir, id);
+            files::make_parents(&file).map_err(|error| failed(&file, &error))?;
+            files::replace(&file, &text, Some(0o600)).map_err(|error| failed(&file, &error))?;
+            Ok(Self { dir: dir.clone(), file, note })
+        };
+        let made: Result<Self, CallError> = made();
+        let tree = made.inspect_err(|_| drop(std::fs::remove_dir_all(&dir)))?;
         let mut warnings = Vec::new();
-        let changed = git(root, &["status", "--porcelain", "--untracked-files=no"]).unwrap_or_default().lines().count();
+        let differs = |(path, seen): &(&PathBuf, &Seen)| state(&root.join(path)).is_ok_and(|now| now != seen.state);
+        let changed = tree.note.files.iter().filter(differs).count();
         if changed > 0 {
-            warnings
-                .push(format!("{changed} changed files of the project are not committed, and so not in the worktree"));
+            warnings.push(format!(
+                "{changed} files of the project are not as they were last committed; the worktree has those"
+            ));
         }
-        Ok((Self { dir, note }, warnings))
+        Ok((tree, warnings))
     }
 
     /// One that was made earlier, by the id of its agent.
@@ -101,12 +127,13 @@ impl Tree {
             CallError::not_found(format!("there is no worktree of an agent `{shown}`"))
                 .hint("agent.control lists agents")
         };
-        let (text, _) = files::load(&dir.join("note.json"), "note.json", 1 << 30).map_err(|_| missing())?;
+        let file = note_file(data_dir, if plain { id } else { "-" });
+        let (text, _) = files::load(&file, "the note", 1 << 30).map_err(|_| missing())?;
         let note: Note = serde_json::from_slice(&text).map_err(|_| missing())?;
         if note.root != workspace.root() {
             return Err(CallError::conflict(format!("the agent {shown} works on {}", note.root.display())));
         }
-        Ok(Self { dir, note })
+        Ok(Self { dir, file, note })
     }
 
     /// The workspace in it: reading what the project may read, writing nothing but itself.
@@ -118,8 +145,8 @@ impl Tree {
             workspace = workspace.readable(extra);
         }
         // Its clone has no objects of its own yet.
-        let top = git(&self.note.root, &["rev-parse", "--git-common-dir"])?;
-        Ok(workspace.readable(&self.note.root.join(top).join("objects")))
+        let top = git((&self.note.root, &self.note.root), &["rev-parse", "--git-common-dir"])?;
+        Ok(workspace.readable(&self.note.root.join(top).join("objects")).copy_of(parent.project()))
     }
 
     /// Where the child works.
@@ -139,12 +166,14 @@ impl Tree {
 
     /// Throws it away.
     pub(crate) fn discard(&self) -> Result<(), CallError> {
-        std::fs::remove_dir_all(&self.dir).map_err(|error| failed(&self.dir, &error))
+        std::fs::remove_dir_all(&self.dir).map_err(|error| failed(&self.dir, &error))?;
+        std::fs::remove_file(&self.file).map_err(|error| failed(&self.file, &error))
     }
 
     /// What was changed in it: each path, and how it stands there now.
-    fn changed(&self) -> Result<BTreeMap<PathBuf, State>, CallError> {
-        let now = look(&self.root())?;
+    fn changed(&self, halt: &Halt) -> Result<BTreeMap<PathBuf, State>, CallError> {
+        // What was there is looked for by its name, whatever the child's ignore files say by now.
+        let now = look(&self.root(), self.note.files.keys(), halt)?;
         let gone = self.note.files.keys().filter(|path| !now.contains_key(*path));
         let gone: Vec<PathBuf> = gone.cloned().collect();
         let then = |path: &Path| self.note.files.get(path).map(|then| &then.state);
@@ -156,10 +185,10 @@ impl Tree {
 
     /// The changes that make the project what its copy became. Where both changed, the two are joined if that can be done line
     /// by line; otherwise nothing is changed. Returns also what is not carried over.
-    pub(crate) fn changes(&self, workspace: &Workspace) -> Result<Merge, CallError> {
+    pub(crate) fn changes(&self, workspace: &Workspace, halt: &Halt) -> Result<Merge, CallError> {
         let mut merge = Merge::default();
         let mut conflicts = Vec::new();
-        for (path, wanted) in self.changed()? {
+        for (path, wanted) in self.changed(halt)? {
             let (theirs, ours) = (self.root().join(&path), self.note.root.join(&path));
             let shown = crate::workspace::display(path.as_os_str());
             if let Some(why) = unfit(workspace, &path, &wanted) {
@@ -223,7 +252,9 @@ impl Tree {
     ) -> Result<Option<Vec<u8>>, CallError> {
         let (State::File { .. }, State::File { .. }) = (now, then) else { return Ok(None) };
         let name = format!("{}:{}", self.note.base, self.note.prefix.join(path).display());
-        let Ok(base) = git_bytes(&self.note.root, &["cat-file", "blob", &name]) else { return Ok(None) };
+        let Ok(base) = git_bytes((&self.note.root, &self.note.root), &["cat-file", "blob", &name]) else {
+            return Ok(None);
+        };
         let (ours, _) = files::load(ours, &ours.display().to_string(), FILE_MAX)?;
         let scratch = scratch(&self.dir)?;
         let write = |name: &str, content: &[u8]| {
@@ -232,7 +263,7 @@ impl Tree {
         };
         let files = [write("ours", &ours)?, write("base", &base)?, write("theirs", theirs)?];
         // Not in the child's directory: its configuration is not read.
-        let done = plain(&scratch).args(["merge-file", "-p"]).args(&files).output();
+        let done = plain(&self.note.root, &scratch).args(["merge-file", "-p"]).args(&files).output();
         let _ = std::fs::remove_dir_all(&scratch);
         let done = done.map_err(|error| failed(&scratch, &error))?;
         Ok(done.status.success().then_some(done.stdout))
@@ -277,13 +308,17 @@ fn scratch(dir: &Path) -> Result<PathBuf, CallError> {
 
 fn mode_of(state: &State) -> Option<u32> {
     match state {
-        State::File { mode, .. } => Some(*mode),
+        State::File { mode, .. } => Some(*mode & 0o777),
         _ => None,
     }
 }
 
-/// What is in a directory, without what its ignore files leave out and without the repository itself.
-fn look(root: &Path) -> Result<BTreeMap<PathBuf, Seen>, CallError> {
+/// What is in a directory: these, and all that its ignore files do not leave out; without the repository itself.
+fn look<'p>(
+    root: &Path,
+    known: impl Iterator<Item = &'p PathBuf>,
+    halt: &Halt,
+) -> Result<BTreeMap<PathBuf, Seen>, CallError> {
     let walk = ignore::WalkBuilder::new(root)
         .hidden(false)
         .parents(false)
@@ -293,57 +328,68 @@ fn look(root: &Path) -> Result<BTreeMap<PathBuf, Seen>, CallError> {
         .filter_entry(|entry| entry.file_name() != ".git")
         .build();
     let mut found = BTreeMap::new();
-    for entry in walk.flatten() {
-        if entry.file_type().is_none_or(|kind| kind.is_dir()) {
-            continue;
-        }
+    let new = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    let new = new.filter_map(|entry| entry.path().strip_prefix(root).ok().map(Path::to_owned));
+    for path in known.filter(|path| is_below(root, path)).cloned().chain(new) {
+        halt.check()?;
         if found.len() >= FILES_MAX {
             return Err(CallError::failed(format!("there are more than {FILES_MAX} files in {}", root.display())));
         }
-        let meta = std::fs::symlink_metadata(entry.path()).map_err(|error| failed(entry.path(), &error))?;
-        if !meta.is_file() && !meta.is_symlink() {
-            continue;
-        }
-        let seen = Seen { state: state(entry.path())? };
-        if let Ok(inside) = entry.path().strip_prefix(root) {
-            found.insert(inside.to_owned(), seen);
+        let whole = root.join(&path);
+        let Ok(meta) = std::fs::symlink_metadata(&whole) else { continue };
+        if (meta.is_file() && meta.len() <= FILE_MAX) || meta.is_symlink() {
+            let seen = Seen { state: state(&whole)? };
+            found.insert(path, seen);
         }
     }
     Ok(found)
 }
 
-fn clone(top: &Path, tree: &Path, base: &str, branch: &str) -> Result<(), CallError> {
+/// Whether nothing on the way to a path is a link.
+fn is_below(root: &Path, path: &Path) -> bool {
+    let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
+    let mut parents = parents.map(|parent| std::fs::symlink_metadata(root.join(parent)));
+    parents.all(|meta| meta.is_ok_and(|meta| meta.is_dir()))
+}
+
+fn clone(project: &Path, (top, tree): (&Path, &Path), base: &str, branch: &str) -> Result<(), CallError> {
     let (from, to) = (top.to_string_lossy(), tree.to_string_lossy());
-    git(top, &["clone", "--quiet", "--shared", "--no-checkout", "--no-tags", "--template=", &from, &to])?;
-    git(tree, &["checkout", "--quiet", "-B", branch, base])?;
+    git((project, top), &["clone", "--quiet", "--shared", "--no-checkout", "--no-tags", "--template=", &from, &to])?;
+    git((project, tree), &["checkout", "--quiet", "-B", branch, base])?;
     // It has nobody to push to.
-    git(tree, &["remote", "remove", "origin"])?;
+    git((project, tree), &["remote", "remove", "origin"])?;
     let mut permissions = std::fs::metadata(tree).map_err(|error| failed(tree, &error))?.permissions();
     permissions.set_mode(0o700);
     std::fs::set_permissions(tree, permissions).map_err(|error| failed(tree, &error))
 }
 
-/// git as it is, without what a repository might have it run.
-fn plain(dir: &Path) -> Command {
+/// git as it is, without what a repository might have it run, and not one that lies in the project: what is no repository by its
+/// own name is none, nothing is fetched, and no filter, hook or watcher is started.
+fn plain(project: &Path, dir: &Path) -> Command {
     let mut command = Command::new("git");
     command
         .current_dir(dir)
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.file.allow=always"])
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit"])
+        .args(["-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.clean="])
+        .args(["-c", "filter.lfs.required=false", "-c", "submodule.recurse=false"])
+        .env("PATH", &environment::outside(project).path)
         .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_LFS_SKIP_SMUDGE", "1")
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
         .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_CONFIG_PARAMETERS")
         .stdin(Stdio::null());
     command
 }
 
-fn git(dir: &Path, args: &[&str]) -> Result<String, CallError> {
-    let bytes = git_bytes(dir, args)?;
+fn git((project, dir): (&Path, &Path), args: &[&str]) -> Result<String, CallError> {
+    let bytes = git_bytes((project, dir), args)?;
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
 }
 
-fn git_bytes(dir: &Path, args: &[&str]) -> Result<Vec<u8>, CallError> {
-    let output = plain(dir).args(args).output().map_err(|error| {
+fn git_bytes((project, dir): (&Path, &Path), args: &[&str]) -> Result<Vec<u8>, CallError> {
+    let output = plain(project, dir).args(args).output().map_err(|error| {
         CallError::failed(format!("git cannot be started: {error}")).hint("install git, or use the mode sync")
     })?;
     if output.status.success() {

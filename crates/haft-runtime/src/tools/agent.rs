@@ -7,7 +7,7 @@ use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
-use haft_core::{CallError, ErrorKind, ToolSpec};
+use haft_core::{CallError, ErrorKind, Origin, SessionId, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub(super) fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(Act { spec: Arc::new(spawn()), work: |scene| Box::pin(run_spawn(scene)) }),
         Arc::new(Act { spec: Arc::new(control()), work: |scene| Box::pin(run_control(scene)) }),
-        crate::tool::Blocking::tool(merge(), run_merge),
+        Arc::new(Act { spec: Arc::new(merge()), work: |scene| Box::pin(run_merge(scene)) }),
     ]
 }
 
@@ -77,6 +77,7 @@ fn control() -> ToolSpec {
     .hint("sub-agent status follow-up stop background wait result")
     .on_own_tasks()
     .acts()
+    .destructive()
     .only_reads_when("action", &["list", "wait", "message", "cancel"])
     .timeout(LONGEST)
 }
@@ -157,18 +158,17 @@ fn section(report: &Report) -> String {
         }
     }
     if let Some(tree) = &report.worktree {
-        if tree.files.is_empty() {
-            text.push_str("\n\n[It changed nothing in its worktree.]");
-        } else {
-            text.push_str(&format!(
+        text.push_str(&match &tree.files {
+            None => format!(
+                "\n\n[What it did in {} cannot be brought over as it is. agent_control with the id {} discards it.]",
+                tree.path, report.id
+            ),
+            Some(files) if files.is_empty() => "\n\n[It changed nothing in its worktree.]".to_owned(),
+            Some(files) => format!(
                 "\n\n[It changed {} on the branch {} in {}. agent_merge with the id {} brings that into the project; agent_control discards it.]\n\n{}",
-                tree.files.join(", "),
-                tree.branch,
-                tree.path,
-                report.id,
-                tree.diff
-            ));
-        }
+                files.join(", "), tree.branch, tree.path, report.id, tree.diff
+            ),
+        });
     }
     text
 }
@@ -194,6 +194,7 @@ async fn run_control(scene: &Scene) -> Result<Reply, CallError> {
     let known = own.iter().any(|child| child["id"] == id.as_str());
     let shown = cut(&inert(&id), 80);
     if action == "discard" {
+        owned(scene, &id).await?;
         return discard(scene, id).await;
     }
     if !known {
@@ -206,6 +207,11 @@ async fn run_control(scene: &Scene) -> Result<Reply, CallError> {
         "message" => {
             let text = message.filter(|text| !text.trim().is_empty());
             let text = text.ok_or_else(|| CallError::invalid("`message` is missing"))?;
+            // What is said to it may come from wherever its parent has heard something.
+            if let Some(child) = agents.session_of(&id) {
+                let heard = scene.store().heard(session).await.map_err(crate::store_error)?;
+                scene.store().note_heard(&child, heard.into_iter().map(|(source, _)| source).collect());
+            }
             if agents.say(&id, vec![Block::Text { text }]) {
                 return Ok(Reply::text(format!("{shown} hears it with its next results.")));
             }
@@ -232,24 +238,36 @@ fn listed(own: &[Value]) -> Reply {
 async fn wait(scene: &Scene, id: &str, limit: Duration) -> Result<Reply, CallError> {
     let agents = scene.agents();
     let mut changes = agents.changes();
-    let ended = async {
-        loop {
-            match agents.standing(id) {
-                Some(None) => {}
-                other => return other.flatten(),
-            }
-            if changes.changed().await.is_err() {
-                return None;
-            }
-        }
-    };
-    let ended = tokio::select! {
-        ended = ended => ended,
+    let ended = async { while agents.runs(id) && changes.changed().await.is_ok() {} };
+    tokio::select! {
+        () = ended => {}
         () = tokio::time::sleep(limit) => return Ok(Reply::text(format!("{id} still runs.")).data(json!({ "running": true }))),
-    };
-    let ended = ended.flatten().ok_or_else(|| CallError::failed(format!("{id} failed; the log says how")))?;
+    }
+    let (ended, labels) = agents.end_of(id);
+    let ended = ended.ok_or_else(|| CallError::failed(format!("{id} failed; the log says how")))?;
     let text = format!("{}\n\n[{}]", ended.text.trim(), crate::agent::worded(&ended.end));
-    Ok(Reply::text(text).data(json!({ "running": false, "ended": ended })))
+    Ok(Reply { labels, ..Reply::text(text).data(json!({ "running": false, "ended": ended })) })
+}
+
+/// Whether a worktree is this conversation's, and nobody works in it any more. A person at the command line may have any.
+async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
+    let shown = cut(&inert(id), 80);
+    if scene.agents().runs(id) {
+        return Err(CallError::conflict(format!("{shown} still works")).hint("wait for it, or cancel it first"));
+    }
+    let call = scene.call();
+    if call.origin == Origin::Cli && call.caller.agent.is_none() {
+        return Ok(());
+    }
+    let talk = match SessionId::new(&format!("agent-{id}")) {
+        Some(session) => scene.store().talk(&session).await.map_err(crate::store_error)?,
+        None => None,
+    };
+    match talk.and_then(|talk| talk.above) {
+        Some(above) if above == call.session.as_str() => Ok(()),
+        _ => Err(CallError::not_found(format!("there is no agent `{shown}` of this conversation"))
+            .hint("agent.control lists them; a person may name any with `haft call`")),
+    }
 }
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
@@ -263,14 +281,17 @@ async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
 }
 
 /// What the agent did, as changes of the project: shown, decided, made and undone like those of any other tool.
-fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
+async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     #[derive(Deserialize)]
     struct Args {
         id: String,
     }
     let Args { id } = scene.parse()?;
-    let tree = Tree::open(scene.workspace(), &scene.terms().data_dir, &id)?;
-    let merge = tree.changes(scene.workspace())?;
+    owned(scene, &id).await?;
+    let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
+    let own = scene.halt().clone();
+    let look = move || Tree::open(&workspace, &data_dir, &id)?.changes(&workspace, &own);
+    let merge = crate::tool::off_thread(scene.halt().clone(), look).await?;
     if merge.changes.is_empty() {
         return Ok(Reply::text("There is nothing to bring over."));
     }

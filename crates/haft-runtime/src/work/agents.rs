@@ -5,7 +5,7 @@ use crate::pipeline::Haft;
 use crate::store_error;
 use haft_core::work::Step;
 use haft_core::{CallError, ErrorKind};
-use haft_store::work::StepSeen;
+use haft_store::work::{End, StepSeen};
 use serde_json::{Value, json};
 
 /// The tool that has an agent do something.
@@ -15,6 +15,10 @@ const USUAL: &str = "creator";
 
 /// What the agent of a step is asked: as what, with what, and for how much of the money that the run may cost.
 pub(super) async fn order(layer: &Haft, run: &Loaded, step: &Step, mut args: Value) -> Result<Value, CallError> {
+    if args.get("agents").is_some() || args.get("mode").is_some_and(|mode| mode == "background") {
+        return Err(CallError::invalid("a step is one agent's, and is over when that is")
+            .hint("make several steps; steps that do not need each other run at once"));
+    }
     args["name"] = json!(step.id);
     if args.get("role").is_none() && args.get("tools").is_none() {
         args["role"] = json!(USUAL);
@@ -31,6 +35,19 @@ pub(super) async fn order(layer: &Haft, run: &Loaded, step: &Step, mut args: Val
     let mut one = Value::Object(rest);
     one["max_usd"] = json!(own.min(left));
     Ok(json!({ "agents": [one] }))
+}
+
+/// What a step gave whose one agent has ended: its words alone.
+pub(super) fn alone(end: End) -> End {
+    match end {
+        End::Done(mut gave) => {
+            if let Some(text) = gave["data"]["agents"][0]["ended"]["text"].as_str().map(str::to_owned) {
+                gave["output"] = json!(text);
+            }
+            End::Done(gave)
+        }
+        other => other,
+    }
 }
 
 /// What the agents of a step have cost, in dollars.

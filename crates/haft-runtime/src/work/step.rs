@@ -100,7 +100,7 @@ async fn begin(
             let mut args = filled_map(&planned.args)?;
             args["task"] = filled(&Value::from(prompt))?;
             let args = agents::order(layer, run, planned, args).await?;
-            call(layer, run, (step, planned), agents::SPAWN, args, asked).await
+            call(layer, run, (step, planned), agents::SPAWN, args, asked).await.map(agents::alone)
         }
         None => Err(CallError::invalid("the step does not say what it does")),
     }

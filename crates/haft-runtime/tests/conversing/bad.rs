@@ -158,6 +158,26 @@ async fn what_is_too_much_is_made_shorter_and_kept_whole() {
 }
 
 #[tokio::test]
+async fn what_the_model_has_not_read_yet_is_the_last_to_go() {
+    let full = Counted { input: 14_000, cache_read: 0, cache_write: 0, output: 10, thinking: 0 };
+    let stub = Stub::start(vec![
+        Reply::call("file_read", json!({"path": "a.txt"})),
+        Reply::call("file_read", json!({"path": "b.txt"})).counted(full),
+        Reply::say("Read."),
+    ]);
+    let stage = Stage::with(stub, |settings| {
+        settings.facts.values_mut().for_each(|facts| facts.window = 16_384);
+    });
+    stage.file("a.txt", &"the first file has words\n".repeat(800));
+    stage.file("b.txt", &"the second file has others\n".repeat(800));
+    let (ended, told) = stage.say("Read both.").await;
+    assert_eq!(ended.end, End::Done, "{:?}", names(&told));
+    let last = results(&stage.last());
+    assert!(last.last().unwrap().0.matches("the second file").count() > 500, "{}", last.last().unwrap().0.len());
+    assert!(!stage.last().says("the first file has words\nthe first"), "what was read before made room");
+}
+
+#[tokio::test]
 async fn a_provider_that_says_it_is_too_much_is_believed_once() {
     let stage = Stage::says(vec![
         Reply::call("file_read", json!({"path": "a.txt"})),

@@ -86,7 +86,7 @@ async fn a_child_never_has_more_than_its_parent_and_its_role() {
     stage.file("a.txt", "seen\n");
     let (ended, _) = stage.say("You are the parent. Let it try.").await;
     assert_eq!(ended.end, End::Done);
-    let child = stage.stub.asked().into_iter().filter(|asked| is_child(asked, "Try everything")).next_back().unwrap();
+    let child = stage.stub.asked().into_iter().rfind(|asked| is_child(asked, "Try everything")).unwrap();
     let told = results(&child);
     assert_eq!(told.iter().map(|(_, failed)| *failed).collect::<Vec<_>>(), [true, true, true, true, false], "{told:?}");
     for gone in ["shelled", "written", "around"] {
@@ -139,7 +139,8 @@ async fn a_childs_money_is_its_parents() {
         .collect();
     assert!(spent.len() == 2 && spent.iter().all(|spent| *spent > 0 && *spent <= 12_000), "{spent:?}");
     assert!(purse.spent() <= 60_000);
-    assert_eq!(purse.spent(), spent.iter().sum::<u64>() + ended.cost_micros.unwrap());
+    assert_eq!(Some(purse.spent()), ended.cost_micros, "what its children cost, it cost");
+    assert!(spent.iter().sum::<u64>() < purse.spent());
     assert!(results(&stage.last())[0].0.contains("no money left"), "{:?}", results(&stage.last()));
 }
 
@@ -203,8 +204,7 @@ async fn one_in_the_background_is_listed_spoken_to_waited_for_and_stopped() {
     };
     let (ended, ()) = tokio::join!(said, tended);
     assert_eq!((ended.end, ended.text.as_str()), (End::Done, "All are done."));
-    let all =
-        results(&stage.stub.asked().into_iter().filter(|asked| asked.says("You are the parent")).next_back().unwrap());
+    let all = results(&stage.stub.asked().into_iter().rfind(|asked| asked.says("You are the parent")).unwrap());
     assert!(all[2].0.contains("ears (running)") && all[2].0.contains("idle (running)"), "{all:?}");
     assert!(all[5].0.contains("I heard it."), "{all:?}");
     assert!(all[6].0.contains("cancelled"), "{all:?}");

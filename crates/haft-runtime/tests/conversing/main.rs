@@ -1,7 +1,6 @@
 //! Conversations as a caller meets them: a model behind real HTTP, the whole tool layer, a real store, real effects.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
-#![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod bad;
 mod children;
@@ -117,14 +116,14 @@ pub(crate) fn who(session: &str) -> Who {
 
 /// Says something in a conversation.
 pub(crate) async fn say(
-    haft: &Haft,
+    layer: &Haft,
     who: Who,
     words: &str,
     approver: &dyn Approver,
     halt: &Halt,
 ) -> (Ended, Vec<Told>) {
     let (watch, told) = watch();
-    let mut chat = Chat::open(haft, who).await.unwrap();
+    let mut chat = Chat::open(layer, who).await.unwrap();
     let door = Door { approver, halt, origin: Origin::Library, watch, meanwhile: None };
     let ended = chat.say(vec![Block::Text { text: words.to_owned() }], door).await.unwrap();
     let told = told.lock().unwrap().clone();

@@ -198,3 +198,33 @@ async fn the_cache_is_counted_and_the_first_parts_stay() {
     assert_eq!(asked[0].body["system"], asked[1].body["system"]);
     assert_eq!(asked[0].body["system"][0]["cache_control"]["type"], "ephemeral");
 }
+
+#[tokio::test]
+async fn where_money_is_limited_a_model_of_unknown_price_is_not_asked() {
+    let stage = Stage::with(Stub::start(vec![Reply::say("Hi.")]), |settings| {
+        settings.facts.values_mut().for_each(|facts| facts.price = None);
+    });
+    let mut poor = who("poor");
+    poor.purse = Some(Purse::new(Some(1)));
+    let mut chat = Chat::open(&stage.haft, poor).await.unwrap();
+    let (halt, (watch, _)) = (Halt::new(), watch());
+    let door = Door { approver: &Yes, halt: &halt, origin: Origin::Library, watch, meanwhile: None };
+    let error = chat.say(vec![Block::Text { text: "Hi.".to_owned() }], door).await.unwrap_err();
+    assert!(error.message.contains("nobody knows what stub/stub-1 costs"), "{error:?}");
+    assert!(stage.stub.asked().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_child_reports_uses_up_what_is_left_and_a_person_begins_anew() {
+    let stage = Stage::with(
+        Stub::with(|asked| Reply::call("calc_eval", json!({"expression": format!("1+{}", asked.number)}))),
+        |settings| settings.max_turns = 3,
+    );
+    let mut chat = Chat::open(&stage.haft, who("talk")).await.unwrap();
+    let halt = Halt::new();
+    let door = || Door { approver: &Yes, halt: &halt, origin: Origin::Library, watch: watch().0, meanwhile: None };
+    let words = |text: &str| vec![Block::Text { text: text.to_owned() }];
+    assert_eq!(chat.say(words("Go."), door()).await.unwrap().turns, 3);
+    assert_eq!(chat.hear(words("[A report.]"), door()).await.unwrap().turns, 0, "nothing is left");
+    assert_eq!(chat.say(words("Go on."), door()).await.unwrap().turns, 3);
+}

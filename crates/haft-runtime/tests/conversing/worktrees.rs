@@ -55,7 +55,13 @@ fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
 }
 
 async fn call(stage: &Stage, tool: &str, args: Value) -> Outcome {
-    stage.haft.call(Call::new(new_call_id(), tool, args), &Yes, &Halt::new()).await
+    stage.haft.call(parents(tool, args), &Yes, &Halt::new()).await
+}
+
+/// A call of the conversation that the child works for.
+fn parents(tool: &str, args: Value) -> Call {
+    let session = haft_core::SessionId::new("talk").unwrap();
+    Call { session, ..Call::new(new_call_id(), tool, args) }
 }
 
 /// What the parent was told of its child, and the child's id.
@@ -96,8 +102,7 @@ async fn everything_happens_in_the_copy_and_comes_over_when_it_is_wanted() {
     }
     assert_eq!(git(&stage, &["status", "--porcelain"]), "", "the project's repository, too");
     assert_eq!(git(&stage, &["branch", "--list"]), "* main");
-    let asked =
-        stage.haft.call(Call::new(new_call_id(), "agent.merge", json!({"id": id})), &Nobody, &Halt::new()).await;
+    let asked = stage.haft.call(parents("agent.merge", json!({"id": id})), &Nobody, &Halt::new()).await;
     assert!(!asked.success && asked.error.unwrap().kind.as_str() == "approval_required", "somebody decides about it");
     let merged = call(&stage, "agent.merge", json!({"id": id})).await;
     assert!(merged.success, "{merged:?}");
@@ -157,7 +162,7 @@ async fn a_child_cannot_set_up_what_git_would_run() {
     let trap = "echo x >> old.txt; git config core.fsmonitor 'touch trapped'; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; true";
     let stage = stage(vec![("shell_exec", json!({"command": trap}))]);
     stage.say("You are the parent.").await;
-    let child = stage.stub.asked().into_iter().filter(child).next_back().unwrap();
+    let child = stage.stub.asked().into_iter().rfind(child).unwrap();
     let (text, failed) = results(&child).pop().unwrap();
     assert!(failed && text.contains("protected"), "{text}");
 }
@@ -237,4 +242,66 @@ async fn without_a_commit_there_is_no_copy() {
     stage.say("You are the parent.").await;
     let (text, failed) = results(&stage.last()).pop().unwrap();
     assert!(failed && text.contains("not in a git repository"), "{text}");
+}
+
+#[tokio::test]
+async fn a_directory_that_only_looks_like_a_repository_is_none() {
+    let stub = Stub::with(|asked| match results(asked).len() {
+        0 => Reply::call("agent_spawn", json!({"task": "Work on it", "mode": "worktree"})),
+        _ => Reply::say("I see."),
+    });
+    let stage = Stage::in_dir(tempfile::tempdir().unwrap(), stub, |_| {});
+    repository(&stage);
+    let (root, trapped) = (stage.haft.workspace().root().to_owned(), stage.dir.path().join("trapped"));
+    // As an agent could write it with plain files: a repository without the name of one, whose filter is a program.
+    for part in ["HEAD", "objects", "refs", "index", "config"] {
+        std::fs::rename(root.join(".git").join(part), root.join(part)).unwrap();
+    }
+    std::fs::remove_dir_all(root.join(".git")).unwrap();
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n[filter \"x\"]\n\tclean = touch {0}\n\tsmudge = touch {0}\n",
+        trapped.display()
+    );
+    stage.file("config", &config);
+    stage.file(".gitattributes", "* filter=x\n");
+    stage.file("old.txt", "OLD\n");
+    stage.say("You are the parent.").await;
+    let (text, failed) = results(&stage.last()).pop().unwrap();
+    assert!(failed && text.contains("not in a git repository"), "{text}");
+    assert!(!trapped.exists());
+}
+
+#[tokio::test]
+async fn what_a_child_ignores_is_looked_at_all_the_same() {
+    let hide = "printf '*\\n' > .ignore && printf '*\\n' > .gitignore && echo more >> old.txt";
+    let stage = stage(vec![("shell_exec", json!({"command": hide}))]);
+    stage.say("You are the parent.").await;
+    let (text, id) = report(&stage);
+    assert!(text.contains("+more"), "{text}");
+    let merged = call(&stage, "agent.merge", json!({"id": id})).await;
+    assert!(merged.success, "{merged:?}");
+    assert_eq!(stage.read("old.txt").as_deref(), Some("old\nmore\n"));
+    assert_eq!(
+        stage.read("src/lib.txt").as_deref(),
+        Some("one\ntwo\nthree\nfour\nfive\n"),
+        "nothing is taken for gone"
+    );
+}
+
+#[tokio::test]
+async fn a_copy_is_its_own_conversations() {
+    let stage = stage(work());
+    stage.say("You are the parent.").await;
+    let (_, id) = report(&stage);
+    let stranger = |tool: &str, args: Value| {
+        let mut call = Call::new(new_call_id(), tool, args);
+        call.caller.agent = Some("other".to_owned());
+        call
+    };
+    for (tool, args) in [("agent.merge", json!({"id": id})), ("agent.control", json!({"action": "discard", "id": id}))]
+    {
+        let refused = stage.haft.call(stranger(tool, args), &Yes, &Halt::new()).await;
+        assert_eq!(refused.error.unwrap().kind.as_str(), "not_found", "{tool}");
+    }
+    assert!(call(&stage, "agent.merge", json!({"id": id})).await.success, "its own may");
 }

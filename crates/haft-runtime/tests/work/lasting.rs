@@ -307,10 +307,10 @@ fn whoever_looks_sees_what_was_decided_and_hears_why_nothing_is_taken_up() {
         let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
         assert!(refused.hint.unwrap().contains(&format!("haft approvals reject {asked}")));
         stage.haft.store().reject(&asked, "me", "no").await.unwrap();
-        let state = async || stage.haft.store().run_seen(&run).await.unwrap().unwrap().state;
-        assert_eq!(state().await, "running", "nobody has looked yet");
+        let stands = async || stage.haft.store().run_seen(&run).await.unwrap().unwrap().state;
+        assert_eq!(stands().await, "running", "nobody has looked yet");
         stage.haft.tend().await.unwrap();
-        assert_eq!(state().await, "failed");
+        assert_eq!(stands().await, "failed");
         // A question that its run took back says so.
         let outcome = stage.run_alone(json!([{"id": "gate", "ask": "Again?"}])).await;
         let run = data(&outcome)["run"].as_str().unwrap();

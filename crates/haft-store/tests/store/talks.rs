@@ -44,9 +44,14 @@ fn a_conversation_goes_on_from_where_it_was_left() {
     let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), writer.clone())).unwrap();
     assert_eq!((talk.state.as_str(), said.len()), ("new", 0));
     let own = (session.clone(), writer.clone());
-    assert!(wait(scene.store.keep_talk(own.clone(), 0, texts(&["one", "two", "half"]), standing(1))).unwrap());
+    assert!(
+        wait(scene.store.keep_talk(own.clone(), 0, "mend it".to_owned(), texts(&["one", "two", "half"]), standing(1)))
+            .unwrap()
+    );
     // What was only begun is said anew, and shorter.
-    assert!(wait(scene.store.keep_talk(own, 1, texts(&["two and a half"]), standing(2))).unwrap());
+    assert!(
+        wait(scene.store.keep_talk(own, 1, "mend it".to_owned(), texts(&["two and a half"]), standing(2))).unwrap()
+    );
     let scene = scene.restarted();
     let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), "w2".to_owned())).unwrap();
     assert_eq!(read(&said), ["one", "two and a half"]);
@@ -65,7 +70,14 @@ fn whoever_opened_it_last_writes_it() {
         wait(scene.store.open_talk(new("talk-1", None), writer.to_owned())).unwrap();
     }
     let keep = |writer: &str, words: &[&str]| {
-        wait(scene.store.keep_talk((session.clone(), writer.to_owned()), 0, texts(words), standing(1))).unwrap()
+        wait(scene.store.keep_talk(
+            (session.clone(), writer.to_owned()),
+            0,
+            "mend it".to_owned(),
+            texts(words),
+            standing(1),
+        ))
+        .unwrap()
     };
     assert!(keep("w2", &["mine"]));
     assert!(!keep("w1", &["theirs", "too"]), "an earlier writer finds out");
@@ -80,9 +92,9 @@ fn what_is_left_out_of_what_is_sent_is_kept() {
     let (session, own) = (SessionId::new("talk-1").unwrap(), "w".to_owned());
     wait(scene.store.open_talk(new("talk-1", None), own.clone())).unwrap();
     let by = || (session.clone(), own.clone());
-    wait(scene.store.keep_talk(by(), 0, texts(&["a", "b", "c"]), standing(1))).unwrap();
+    wait(scene.store.keep_talk(by(), 0, "mend it".to_owned(), texts(&["a", "b", "c"]), standing(1))).unwrap();
     assert!(wait(scene.store.shorten_talk(by(), texts(&["summary"]))).unwrap());
-    wait(scene.store.keep_talk(by(), 1, texts(&["d"]), standing(2))).unwrap();
+    wait(scene.store.keep_talk(by(), 1, "mend it".to_owned(), texts(&["d"]), standing(2))).unwrap();
     let all: Vec<Vec<String>> = wait(scene.store.said(&session)).unwrap().iter().map(|epoch| read(epoch)).collect();
     assert_eq!(all, [vec!["a", "b", "c"], vec!["summary", "d"]]);
     let (talk, said) = wait(scene.store.open_talk(new("talk-1", None), own)).unwrap();
@@ -100,7 +112,8 @@ fn children_are_found_by_their_parent_and_a_session_is_forgotten_whole() {
     };
     assert_eq!((names(None), names(Some("p"))), (vec!["p".to_owned()], vec!["p-a".to_owned(), "p-b".to_owned()]));
     let session = SessionId::new("p-a").unwrap();
-    wait(scene.store.keep_talk((session.clone(), "w".to_owned()), 0, texts(&["x"]), standing(1))).unwrap();
+    wait(scene.store.keep_talk((session.clone(), "w".to_owned()), 0, "mend it".to_owned(), texts(&["x"]), standing(1)))
+        .unwrap();
     assert!(wait(scene.store.delete_session(session.clone())).unwrap());
     assert_eq!(names(Some("p")), ["p-b"]);
     assert!(wait(scene.store.said(&session)).unwrap().is_empty());

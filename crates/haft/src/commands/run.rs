@@ -12,11 +12,12 @@ use haft_core::agent::turns::End;
 use haft_core::agent::wire::Effort;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
-use haft_core::{CallError, Origin, SessionId};
-use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
+use haft_core::{CallError, ErrorKind, Origin, SessionId};
+use haft_runtime::agent::agents::told_of;
+use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Told, Watch, Who, tend, told, worded};
 use haft_runtime::{Approver, Haft, Halt, new_call_id};
 use std::io::{IsTerminal, Read};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How much may be piped in.
 const PIPED_MAX: u64 = 4 << 20;
@@ -41,7 +42,8 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     let format = if app.json { RunFormat::Events } else { args.format };
     let approver: Arc<dyn Approver> = Arc::from(approver(&app, &args.asking));
     let halt = Halt::new();
-    let watch = watcher(&app, format, args.show_thinking, &who);
+    let unanswered: Arc<Mutex<Vec<String>>> = Arc::default();
+    let watch = watcher(&app, (format, args.show_thinking), &who, &unanswered);
     let ended = app.block_on(async {
         let work = converse(haft, who, words, (&approver, &halt), &watch);
         let ended = until_interrupted(work, &halt).await;
@@ -51,7 +53,7 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     if format == RunFormat::Text {
         shown::finish(&ended);
     }
-    Ok(code(&ended))
+    Ok(code(&ended, &unanswered.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Says it, and goes on as long as there are agents in the background to hear from.
@@ -63,11 +65,13 @@ async fn converse(
     watch: &Watch,
 ) -> Result<Ended, CallError> {
     let session = who.session.clone();
+    // Without a model nothing begins that somebody might want to go on with.
+    Chat::possible(haft, &who).await?;
     let mut chat = Chat::open(haft, who).await?;
     // They are stopped when this has ended, and not before: their end is part of it.
     let tending = Halt::new();
     let talk = async {
-        let mut words = words;
+        let (mut words, mut first) = (words, true);
         loop {
             let door = Door {
                 approver: approver.as_ref(),
@@ -76,7 +80,10 @@ async fn converse(
                 watch: Arc::clone(watch),
                 meanwhile: None,
             };
-            let ended = chat.say(vec![Block::Text { text: words }], door).await;
+            let blocks = vec![Block::Text { text: words }];
+            // What an agent reports may use up what is left, and no more.
+            let ended = if first { chat.say(blocks, door).await } else { chat.hear(blocks, door).await };
+            first = false;
             match ended {
                 Ok(ended) if ended.is_done() => match awaited(haft, &session, halt).await {
                     Some(report) => words = report,
@@ -113,10 +120,8 @@ async fn awaited(haft: &Haft, session: &SessionId, halt: &Halt) -> Option<String
         if let Some(id) = before.iter().find(|id| !now.contains(id)) {
             let child = agents.of(session).into_iter().find(|child| child["id"] == id.as_str())?;
             let (name, text) = (child["name"].as_str().unwrap_or_default(), child["ended"]["text"].as_str());
-            return Some(format!(
-                "[The agent {name} ({id}) has ended.]\n\n{}",
-                text.unwrap_or("It failed; the log says how.")
-            ));
+            let words = text.unwrap_or("It failed; the log says how.");
+            return Some(told_of(name, id, "it is over", words));
         }
         tokio::select! {
             changed = changes.changed() => changed.ok()?,
@@ -228,21 +233,41 @@ fn effort(word: EffortWord) -> Effort {
     }
 }
 
-fn watcher(app: &App, format: RunFormat, thinking: bool, who: &Who) -> Watch {
+fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, unanswered: &Arc<Mutex<Vec<String>>>) -> Watch {
     let inner: Watch = match format {
         RunFormat::Events => Arc::new(|told| style::json(told)),
         RunFormat::StreamJson => streamed::watch(&app.haft, who),
         RunFormat::Text => shown::watch(thinking),
     };
     let bus = told::on_the_bus(app.haft.events().clone(), who.session.clone());
+    let unanswered = Arc::clone(unanswered);
     Arc::new(move |told| {
+        if let Some(id) = waits(told) {
+            unanswered.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        }
         inner(told);
         bus(told);
     })
 }
 
-fn code(ended: &Ended) -> u8 {
+/// The call that waits for a person, if one does now; a child's as well.
+fn waits(told: &Told) -> Option<String> {
+    match told {
+        Told::SubagentEvent { inner, .. } => waits(inner),
+        Told::ToolEnd { outcome, .. } => {
+            let asks = |error: &CallError| error.kind == ErrorKind::ApprovalRequired && error.details.is_some();
+            outcome.error.as_ref().is_some_and(asks).then(|| outcome.call_id.to_string())
+        }
+        _ => None,
+    }
+}
+
+fn code(ended: &Ended, unanswered: &[String]) -> u8 {
+    if !unanswered.is_empty() {
+        style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", unanswered.len()));
+    }
     match ended.end {
+        End::Done if !unanswered.is_empty() => 4,
         End::Done => 0,
         End::Time => 6,
         _ => {

@@ -10,6 +10,7 @@ use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, CallId, Origin, SessionId};
 use haft_runtime::Halt;
+use haft_runtime::agent::agents::told_of;
 use haft_runtime::agent::{Agents, Chat, Door, Ended, ModelRef, Told, Watch, Who, tend, told};
 use std::future::pending;
 use std::pin::pin;
@@ -86,9 +87,13 @@ impl<'a> Conduct<'a> {
         let mut chat = self.open().await;
         loop {
             let mut children = self.aside.children(&self.session);
+            let mut reported = false;
             let next = tokio::select! {
                 wish = wishes.recv() => wish,
-                report = children.next() => Some(Wish::Say(report)),
+                report = children.next() => {
+                    reported = true;
+                    Some(Wish::Say(report))
+                }
                 () = signals.next() => {
                     self.aside.tell(Input::Leave);
                     continue;
@@ -99,7 +104,7 @@ impl<'a> Conduct<'a> {
                 Some(Wish::Say(text)) => match &mut chat {
                     Some(chat) => {
                         self.spoken = true;
-                        if !self.say(chat, text, &mut wishes, &mut signals).await {
+                        if !self.say(chat, (text, reported), &mut wishes, &mut signals).await {
                             return;
                         }
                     }
@@ -165,7 +170,7 @@ impl<'a> Conduct<'a> {
     async fn say(
         &self,
         chat: &mut Chat<'a>,
-        text: String,
+        (text, reported): (String, bool),
         wishes: &mut UnboundedReceiver<Wish>,
         signals: &mut Signals,
     ) -> bool {
@@ -178,7 +183,10 @@ impl<'a> Conduct<'a> {
             watch: aside.watch(&self.session, &unsaid),
             meanwhile: Some(meanwhile),
         };
-        let mut saying = pin!(chat.say(vec![Block::Text { text }], door));
+        let blocks = vec![Block::Text { text }];
+        // What an agent reports may use up what is left of the last time, and no more.
+        let mut saying =
+            pin!(async { if reported { chat.hear(blocks, door).await } else { chat.say(blocks, door).await } });
         let mut stays = true;
         let mut patience = pin!(farewell(&halt));
         loop {
@@ -261,7 +269,7 @@ impl Children<'_> {
                 let name = child["name"].as_str().unwrap_or_default();
                 let text = child["ended"]["text"].as_str().unwrap_or("It failed; the log says how.");
                 let _ = self.screen.send(Input::Prompted(format!("{name} has ended, and the model is told")));
-                return format!("[The agent {name} ({id}) has ended.]\n\n{text}");
+                return told_of(name, id, "it is over", text);
             }
             self.running = now;
             if changes.changed().await.is_err() {

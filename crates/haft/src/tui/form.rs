@@ -196,7 +196,7 @@ fn moved(at: usize, count: usize, code: KeyCode) -> usize {
 mod tests {
     use super::*;
 
-    fn sheet(properties: Value, required: &[&str]) -> Sheet {
+    fn sheet(properties: &Value, required: &[&str]) -> Sheet {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         Sheet::new(&Form { from: "a tool".into(), message: "Which?".into(), schema }).unwrap()
     }
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn one_of_some_is_chosen() {
         let shape = json!({"oneOf": [{"const": "a", "title": "First"}, {"const": "b", "title": "Second"}]});
-        let mut form = sheet(json!({ "which": shape }), &["which"]);
+        let mut form = sheet(&json!({ "which": shape }), &["which"]);
         let answer = press(&mut form, &[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
         assert_eq!(answer, Some(Written::Answer(json!({"which": "b"}))));
-        let mut form = sheet(json!({"which": {"type": "string", "enum": ["x", "y", "z"]}}), &[]);
+        let mut form = sheet(&json!({"which": {"type": "string", "enum": ["x", "y", "z"]}}), &[]);
         let answer = press(&mut form, &[KeyCode::Char('3'), KeyCode::Enter]);
         assert_eq!(answer, Some(Written::Answer(json!({"which": "z"}))));
     }
@@ -220,7 +220,7 @@ mod tests {
     fn yes_or_no_and_several_and_numbers() {
         let some = json!({"type": "array", "items": {"enum": ["p", "q"]}});
         let properties = json!({"sure": {"type": "boolean"}, "some": some, "n": {"type": "integer"}});
-        let mut form = sheet(properties, &["n"]);
+        let mut form = sheet(&properties, &["n"]);
         press(&mut form, &[KeyCode::Char('y'), KeyCode::Enter, KeyCode::Down, KeyCode::Char(' '), KeyCode::Enter]);
         assert_eq!(press(&mut form, &[KeyCode::Enter]), None);
         assert_eq!(form.problem.as_deref(), Some("this has to be answered"));
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn words_are_typed_and_a_form_can_be_declined_or_closed() {
-        let mut form = sheet(json!({"answer": {"type": "string"}}), &["answer"]);
+        let mut form = sheet(&json!({"answer": {"type": "string"}}), &["answer"]);
         form.paste("so be it");
         assert_eq!(press(&mut form, &[KeyCode::Enter]), Some(Written::Answer(json!({"answer": "so be it"}))));
         assert_eq!(press(&mut form, &[KeyCode::Esc]), Some(Written::Cancelled));

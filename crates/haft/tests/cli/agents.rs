@@ -80,7 +80,7 @@ fn agents_of_others_become_files_to_review() {
     let research = serde_saphyr::from_str::<serde_json::Value>(&env.read(".haft/agents/web_researcher.yml")).unwrap();
     let expected = json!({
         "description": "Researches topics on the web", "prompt": "You research.\nQuote your sources: \"like this\".",
-        "tools": ["web.search", "web.fetch", "file.read", "shell.exec"], "model": "google/gemini-2.5-pro", "max_turns": 12,
+        "tools": ["web.search", "web.fetch", "file.read", "shell.exec"], "model": "gemini/gemini-2.5-pro", "max_turns": 12,
     });
     assert_eq!(research, expected);
     let again = env.run(&["import", "agents"]);

@@ -281,7 +281,7 @@ fn it_is_asked_about_with_all_that_it_may_reach_and_never_tried() {
     assert!(hold["gap"].as_str().unwrap().contains("stays told"), "{hold:#}");
     let dry = || env.delegated(json!({"task": "x"}), &["--dry-run", "--yes"]);
     assert_eq!(dry()["error"]["kind"], "approval_required", "trying it would reach somebody");
-    env.config("auto_approve: [\"agent.delegate\"]\n");
+    env.config("approval: {auto_approve: [\"agent.delegate\"]}\n");
     assert!(message(&dry()).contains("cannot be tried without doing it"), "{:#}", dry());
     env.config("profile: coding\n");
     let coding = env.delegate(json!({"task": "x"}));

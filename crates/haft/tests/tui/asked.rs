@@ -77,6 +77,7 @@ fn somebody_who_types_answers_nothing_by_it() {
     assert_eq!(env.read("a.txt"), "one\n");
     window.types("\t");
     window.shows("[o]nce");
+    sees();
     window.types("o");
     window.shows("Well.");
     assert_eq!(env.read("a.txt"), "two\n");

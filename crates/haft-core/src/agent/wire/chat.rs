@@ -167,6 +167,10 @@ fn at(number: u64) -> usize {
 }
 
 impl Reader for Stream {
+    fn is_over(&self) -> bool {
+        self.over
+    }
+
     fn read(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<(), Broken> {
         if event.data.trim() == "[DONE]" {
             self.over = true;

@@ -46,7 +46,12 @@ fn show(told: &Told, state: &mut State, (live, thinking): (bool, bool), depth: u
             (state.open, state.thinking) = (true, true);
         }
         Told::ToolStart { preview, .. } => line(state, format!("{} {}", paint(NAME, "●"), cut(preview, COLUMNS))),
-        Told::ToolEnd { outcome, .. } => line(state, format!("  {}", result(outcome))),
+        Told::ToolEnd { outcome, .. } => {
+            line(state, format!("  {}", result(outcome)));
+            for warning in &outcome.warnings {
+                line(state, format!("  {}", paint(CARE, cut(&inert(warning), COLUMNS))));
+            }
+        }
         Told::ToolProgress { message, .. } if std::io::stderr().is_terminal() => {
             line(state, format!("  {}", paint(FAINT, cut(&inert(message), COLUMNS))));
         }
@@ -82,7 +87,10 @@ fn show(told: &Told, state: &mut State, (live, thinking): (bool, bool), depth: u
 
 fn result(outcome: &Outcome) -> String {
     let first = outcome.output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let first =
+        if first.trim_start().starts_with("## ") { outcome.output.lines().nth(2).unwrap_or(first) } else { first };
     match &outcome.error {
+        None if first.is_empty() => paint(GOOD, "✓"),
         None => format!("{} {}", paint(GOOD, "✓"), paint(FAINT, cut(&inert(first), COLUMNS))),
         Some(error) => format!("{} {}", paint(BAD, "✗"), cut(&inert(&error.message), COLUMNS)),
     }

@@ -146,7 +146,7 @@ fn a_question_shows_the_effect_and_nothing_that_acts() {
     > not so
     ────────────────────────────────────────
     >
-    ⠋ working 19s  esc to stop  anthropic/c…
+    ⠼ working 19s  esc to stop  anthropic/c…
     ");
 }
 
@@ -216,7 +216,7 @@ fn a_form_shows_its_choices() {
     enter: next, and done   esc: close   ctrl-x: decline
     ────────────────────────────────────────────────────────────────────────────────
     >
-    ⠋ working 19s  esc to stop                             anthropic/claude · chat-1
+    ⠼ working 19s  esc to stop                             anthropic/claude · chat-1
     ");
 }
 

@@ -1,0 +1,133 @@
+//! What goes on at once in a conversation: an answer, its calls, and the clock.
+
+use super::super::purse::Reserved;
+use super::super::shorten::Shorter;
+use crate::approver::Approver;
+use crate::halt::Halt;
+use crate::now_ms;
+use crate::orchestrate::Asked;
+use crate::pipeline::Haft;
+use crate::tool::BoxFuture;
+use haft_core::agent::turns::{End, Failure};
+use haft_core::agent::{Block, Delta, Usage};
+use haft_core::{Call, CallId, Outcome};
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How many calls one answer may make. More are told so, and not made.
+pub(super) const CALLS_MAX: usize = 1000;
+/// How wide one line about a call is.
+const PREVIEW: usize = 120;
+
+/// An answer that is awaited.
+pub(super) struct Asking {
+    /// Asks; over once it is `None`.
+    pub(super) work: Option<BoxFuture<'static, Result<(), Failure>>>,
+    pub(super) came: Result<(), Failure>,
+    pub(super) said: mpsc::Receiver<Delta>,
+    pub(super) reserved: Option<Reserved>,
+    /// What it would read, about, if nobody tells.
+    pub(super) estimate: u64,
+    pub(super) usage: Option<Usage>,
+    pub(super) written: usize,
+    pub(super) model: usize,
+}
+
+/// The calls of one answer.
+pub(super) struct Calls<'d> {
+    pub(super) sender: Option<mpsc::Sender<Asked>>,
+    pub(super) work: BoxFuture<'d, ()>,
+    pub(super) outcomes: mpsc::UnboundedReceiver<Outcome>,
+    pub(super) ids: HashMap<CallId, String>,
+    pub(super) halt: Halt,
+    pub(super) left: usize,
+}
+
+impl<'d> Calls<'d> {
+    pub(super) fn new<'h: 'd>(layer: &'h Haft, approver: &'d dyn Approver, halt: &Halt) -> Self {
+        let (sender, asked) = mpsc::channel(CALLS_MAX);
+        let (done, outcomes) = mpsc::unbounded_channel();
+        let halt = halt.narrowed();
+        let own = halt.clone();
+        let work = async move {
+            let each = |outcome| {
+                // Nobody listens once the conversation has ended.
+                let _ = done.send(outcome);
+            };
+            layer.call_each(asked, approver, &own, each).await;
+        };
+        Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
+    }
+}
+
+/// The next piece of an answer; nothing once it is over.
+pub(super) async fn said(asking: &mut Option<Asking>) -> Option<Delta> {
+    let Some(asking) = asking else { return std::future::pending().await };
+    loop {
+        let Some(work) = &mut asking.work else { return asking.said.recv().await };
+        tokio::select! {
+            biased;
+            Some(delta) = asking.said.recv() => return Some(delta),
+            came = work => (asking.work, asking.came) = (None, came),
+        }
+    }
+}
+
+/// The next outcome; nothing once there are no more to come.
+pub(super) async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
+    let Some(calls) = calls else { return std::future::pending().await };
+    tokio::select! {
+        biased;
+        outcome = calls.outcomes.recv() => outcome,
+        () = &mut calls.work => calls.outcomes.recv().await,
+    }
+}
+
+pub(super) async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
+    match shortening {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What somebody says meanwhile.
+pub(super) async fn more(meanwhile: &mut Option<mpsc::UnboundedReceiver<Vec<Block>>>) -> Vec<Block> {
+    if let Some(queue) = meanwhile
+        && let Some(blocks) = queue.recv().await
+    {
+        return blocks;
+    }
+    *meanwhile = None;
+    std::future::pending().await
+}
+
+pub(super) async fn until(at_ms: Option<i64>) {
+    match at_ms {
+        Some(at) => {
+            let left = u64::try_from(at - now_ms()).unwrap_or_default();
+            tokio::time::sleep(Duration::from_millis(left)).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// One line about a call, before anybody has looked at it closely.
+pub(super) fn preview(haft: &Haft, call: &Call) -> String {
+    match haft.registry.resolve(call) {
+        Ok(meant) => {
+            let spec = meant.entry.spec();
+            let bodies = &spec.reach.bodies;
+            haft_core::preview::line(spec.name.as_str(), (spec.name.as_str(), bodies), &meant.args.args, None, PREVIEW)
+        }
+        Err(_) => haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), PREVIEW),
+    }
+}
+
+/// How a conversation ended, in a word.
+pub(super) fn state(end: &End) -> String {
+    match end {
+        End::Failed(_) => "failed".to_owned(),
+        other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default(),
+    }
+}
