@@ -163,8 +163,8 @@ fn carry_out(stage: &Stage, found: &Found, args: &Args) -> Result<Came, CallErro
     let wish = Wish { session: args.session.as_deref(), model: args.model.as_deref() };
     let words = (agent.args)(&wish).into_iter().map(OsString::from);
     let (env, withheld) = variables(scene, agent, &guest)?;
-    let argv = std::iter::once(found.program.clone().into()).chain(words).collect();
-    let program = Program { argv, env, shares_job: false, cwd: scene.workspace().root().to_owned() };
+    let whole = std::iter::once(found.program.clone().into()).chain(words).collect();
+    let program = Program { argv: whole, env, shares_job: false, cwd: scene.workspace().root().to_owned() };
     let stdin = filter::placed(args.task.as_bytes());
     let stdin = stdin.map_err(|error| CallError::internal(format!("no room for its input: {error}")))?;
     let readied = Readied { settled, program, staging: Some(staging), stdin: Some(stdin), begun };
@@ -181,13 +181,12 @@ fn carry_out(stage: &Stage, found: &Found, args: &Args) -> Result<Came, CallErro
     Ok(Came { kept, ending, stdout, stderr, timeout, withheld })
 }
 
+/// The variables of a program.
+type Variables = Vec<(OsString, OsString)>;
+
 /// Its variables: the harmless ones, what tells it where it is, and its own keys, as far as they may go to its hosts. And
 /// what it was not given, in a sentence each.
-fn variables(
-    scene: &Scene,
-    agent: &Agent,
-    guest: &Guest,
-) -> Result<(Vec<(OsString, OsString)>, Vec<String>), CallError> {
+fn variables(scene: &Scene, agent: &Agent, guest: &Guest) -> Result<(Variables, Vec<String>), CallError> {
     let mut env = environment::make(&[], &[]).map_err(|error| CallError::internal(error.to_string()))?;
     let mut withheld = Vec::new();
     let mut set = |name: &str, value: OsString| {
@@ -195,7 +194,9 @@ fn variables(
         env.push((name.into(), value));
     };
     set("PATH", environment::outside(scene.workspace().root()).path.clone());
-    environment::real_home().into_iter().for_each(|home| set("HOME", home.into()));
+    if let Some(home) = environment::real_home() {
+        set("HOME", home.into());
+    }
     for (name, value) in agent.env {
         set(name, value.into());
     }
