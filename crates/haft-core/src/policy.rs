@@ -37,7 +37,7 @@ impl Rules {
 pub const PROFILES: &[(&str, &[&str], &[&str])] = &[
     ("minimal", &["system.info"], &[]),
     ("messaging", &["system.info", "memory.read", "memory.write"], &["shell.*", "file.*", "process.*"]),
-    ("coding", &["*"], &["group:runtime"]),
+    ("coding", &["*"], &["group:runtime", "agent.delegate"]),
     ("full", &["*"], &[]),
 ];
 

@@ -27,7 +27,8 @@ use haft_core::shell::rule;
 use haft_core::tool::{Effect, Outward};
 use haft_core::web::{Errand, Target};
 use haft_core::{
-    Admitted, Answer, Call, CallError, Checked, Facts, Hold, Origin, Outcome, Pending, Refused, Ruling, Shell,
+    Admitted, Answer, Call, CallError, Checked, ErrorKind, Facts, Hold, Origin, Outcome, Pending, Refused, Ruling,
+    Shell,
 };
 use haft_sandbox::Level;
 use haft_store::Entry;
@@ -196,7 +197,10 @@ impl Haft {
         places.extend(named.into_iter().flatten());
         let hold = self.hold(checked).map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
-            verdict: Verdict::new(Decision::Deny, "confinement", "what it needs cannot be enforced here"),
+            verdict: match error.kind {
+                ErrorKind::NotFound => crate::registry::undecided("it is not installed, so nothing was decided"),
+                _ => Verdict::new(Decision::Deny, "confinement", "what it needs cannot be enforced here"),
+            },
             error,
         })?;
         if hold.as_ref().is_some_and(|hold| hold.level == Level::Full.to_string()) {

@@ -5,12 +5,14 @@ pub mod command;
 pub mod environment;
 pub mod filter;
 pub mod guard;
+pub mod guest;
 pub mod machine;
 pub mod resident;
 pub mod terms;
 
 pub use command::{SHELLS, Shell};
 pub use guard::Guard;
+pub use guest::Guest;
 pub use resident::{Errand, Pipes, Resident};
 pub use terms::{Require, Terms};
 
@@ -23,7 +25,7 @@ use haft_sandbox::net::Contact;
 use haft_sandbox::watch::{Hit, Watch, Watched, watch};
 use haft_sandbox::{Backend, Plan, Program, SandboxError, Standing, Stdio, Writes};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What is to be run, and under what.
@@ -91,13 +93,18 @@ fn weight(changes: &[Change]) -> u64 {
     bytes
 }
 
+/// Makes the layers of all views, and returns those whose changes count.
 fn layers(plan: &Plan) -> Result<Vec<Layer>, SandboxError> {
-    let Writes::Layered(dir) = &plan.confinement.writes else { return Ok(Vec::new()) };
-    let make = |(number, root): (usize, &PathBuf)| {
-        let layer = Layer::create(&dir.join(number.to_string()), root);
+    let make = |dir: &Path, root: &Path| {
+        let layer = Layer::create(dir, root);
         layer.map_err(|error| SandboxError::Step { step: format!("make a layer for {}", root.display()), error })
     };
-    plan.confinement.write.iter().enumerate().map(make).collect()
+    for (root, dir) in &plan.confinement.passing {
+        make(dir, root)?;
+    }
+    let Writes::Layered(dir) = &plan.confinement.writes else { return Ok(Vec::new()) };
+    let numbered = plan.confinement.write.iter().enumerate();
+    numbered.map(|(number, root)| make(&dir.join(number.to_string()), root)).collect()
 }
 
 fn diff(layers: &[Layer]) -> Result<Diffed, SandboxError> {

@@ -1,9 +1,11 @@
 //! What a tool is to the runtime: a declaration, and one function.
 
+use crate::confined::Guest;
 use crate::halt::Halt;
 use crate::hygiene::Looked;
 use crate::making::Proposed;
 use crate::scene::Scene;
+use crate::workspace::Workspace;
 use haft_core::change::Change;
 use haft_core::outcome::{Label, Undo};
 use haft_core::web::Target;
@@ -46,6 +48,12 @@ pub trait Tool: Send + Sync + 'static {
     fn aim(&self, args: &Value) -> Result<Aim, CallError> {
         let _ = args;
         Err(CallError::internal("the tool does not say where it goes"))
+    }
+
+    /// What its program needs besides what every program may touch, if it is somebody else's agent.
+    fn guest(&self, args: &Value, workspace: &Workspace) -> Result<Option<Guest>, CallError> {
+        let _ = (args, workspace);
+        Ok(None)
     }
 }
 

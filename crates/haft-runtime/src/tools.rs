@@ -7,6 +7,7 @@ pub mod browser;
 pub mod calc;
 pub mod catalogue;
 mod create;
+mod delegate;
 pub mod file;
 pub mod media;
 pub mod memory;
@@ -44,6 +45,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.extend(pipeline::all());
     tools.extend(memory::all());
     tools.extend(agent::all());
+    tools.push(delegate::tool());
     tools
 });
 

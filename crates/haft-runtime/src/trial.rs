@@ -72,9 +72,16 @@ impl Haft {
             return Ok(None);
         }
         let staging = || Terms::staging_of(&self.settings.data_dir, &checked.call().id);
+        let rules = || self.web.rules(&checked.call().caller, &checked.spec().name);
+        let tool = self.registry.get(checked.spec().name.as_str());
+        let guest = tool.map(|entry| entry.tool().guest(checked.args(), &self.workspace)).transpose()?.flatten();
+        if let Some(guest) = guest {
+            let settled = self.terms.settle_guest(&self.workspace, (&guest, &rules()), &staging());
+            return settled.map(|settled| Some(guest.told(settled.hold()))).map_err(|error| confined::explain(&error));
+        }
         let settled = match &checked.spec().reach.declared {
             Some(declared) => {
-                let rules = self.web.rules(&checked.call().caller, &checked.spec().name);
+                let rules = rules();
                 // What writes nothing needs no layers.
                 let layers = !declared.permissions.fs.write.is_empty();
                 let staging = if layers { staging() } else { PathBuf::new() };

@@ -93,6 +93,14 @@ pub struct Confinement {
     /// that it stands for. Only in a root of its own; where the root is everybody's, the real ones are seen.
     #[serde(default)]
     pub stand_in: Vec<(PathBuf, PathBuf)>,
+    /// Trees of which it has a copy-on-write view that nobody keeps, each with the directory that the view's layer is in.
+    /// Only in a root of its own.
+    #[serde(default)]
+    pub passing: Vec<(PathBuf, PathBuf)>,
+    /// What it writes straight, wherever else its writes go: the place, and what is really written there. Only in a root of
+    /// its own.
+    #[serde(default)]
+    pub lent: Vec<(PathBuf, PathBuf)>,
     /// The network.
     pub network: Network,
     /// Where writes go.

@@ -230,9 +230,13 @@ const NODYN: &[Row] = &[
     row("spawn_agent", "agent.spawn"),
 ];
 
-/// Glee's own tools run, make and list manifests.
+/// Glee's own tools run, make and list manifests, and have other agents do a task.
 const GLEE: &[Row] = &[
     Row { params: &[param("params", "args", Unit::Same)], ..row("glee_tool", "tool.call") },
     row("glee_tool_create", "tool.create"),
     row("glee_tools_list", "tool.list"),
+    Row {
+        params: &[param("prompt", "task", Unit::Same), param("session_id", "session", Unit::Same)],
+        ..row("glee_task", "agent.delegate")
+    },
 ];

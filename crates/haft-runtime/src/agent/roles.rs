@@ -28,6 +28,7 @@ const FILE_MAX: u64 = 256 << 10;
 
 /// What changes files, or makes what agents run.
 const WRITES: &[&str] = &[
+    "agent.delegate",
     "agent.merge",
     "file.write",
     "file.edit",
@@ -38,7 +39,7 @@ const WRITES: &[&str] = &[
     "reflection.create",
 ];
 /// What runs programs.
-const PROGRAMS: &[&str] = &["group:runtime"];
+const PROGRAMS: &[&str] = &["group:runtime", "agent.delegate"];
 
 /// An agent that is a file.
 #[derive(Debug, Clone)]

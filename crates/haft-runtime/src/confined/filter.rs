@@ -100,6 +100,8 @@ fn planned(
         hide: Vec::new(),
         seal: Vec::new(),
         stand_in: Vec::new(),
+        passing: Vec::new(),
+        lent: Vec::new(),
         network: Network::None,
         writes: Writes::Direct,
         bounds,

@@ -3,6 +3,7 @@
 use super::command::Shell;
 use super::environment;
 use super::guard::{self, Guard};
+use super::guest::Guest;
 use crate::kept::KeptLimits;
 use crate::tool::Staging;
 use crate::workspace::Workspace;
@@ -87,6 +88,28 @@ impl Terms {
     /// Settles how a program in this project is confined. `staging` is where its layers go; without one the
     /// plan is only for looking.
     pub fn settle(&self, workspace: &Workspace, staging: &Path) -> Result<Settled, SandboxError> {
+        self.settle_with(workspace, staging, None)
+    }
+
+    /// The same for somebody else's agent: it has besides what it needs to be itself, and reaches its own hosts and nobody
+    /// else, as far as `rules` go. There is no lesser way for it.
+    pub fn settle_guest(
+        &self,
+        workspace: &Workspace,
+        (guest, rules): (&Guest, &Rules),
+        staging: &Path,
+    ) -> Result<Settled, SandboxError> {
+        let mut settled = self.settle_with(workspace, staging, Some((guest, rules)))?;
+        settled.gap = Some(guest.gap(settled.gap.as_deref()));
+        Ok(settled)
+    }
+
+    fn settle_with(
+        &self,
+        workspace: &Workspace,
+        staging: &Path,
+        guest: Option<(&Guest, &Rules)>,
+    ) -> Result<Settled, SandboxError> {
         let backend = haft_sandbox::backend();
         let machine = super::machine::known(&self.data_dir);
         self.satisfied(machine)?;
@@ -107,9 +130,15 @@ impl Terms {
             hide: hidden(workspace),
             seal: Vec::new(),
             stand_in: Vec::new(),
+            passing: Vec::new(),
+            lent: Vec::new(),
             network: self.network.clone(),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
+        };
+        let wanted = match guest {
+            Some((guest, rules)) => guest.received(wanted, reached(&guest.permissions(), rules), staging)?,
+            None => wanted,
         };
         let gap = (!layered).then(|| {
             if self.direct {
@@ -126,7 +155,7 @@ impl Terms {
                 let direct = Confinement { writes: Writes::Direct, ..wanted };
                 backend.plan(direct).map(|plan| Settled { plan, backend, guard, gap: Some(why) })
             }
-            Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing => {
+            Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing && guest.is_none() => {
                 let plan = BARE.plan(Confinement { writes: Writes::Direct, ..wanted })?;
                 Ok(Settled { plan, backend: &*BARE, guard, gap })
             }
@@ -168,6 +197,8 @@ impl Terms {
             // What it writes where nothing is declared fails, and does not vanish.
             seal: vec![workspace.root().to_owned()],
             stand_in: Vec::new(),
+            passing: Vec::new(),
+            lent: Vec::new(),
             network: reached(permissions, rules),
             writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
             bounds: self.bounds,
@@ -204,6 +235,8 @@ impl Terms {
             hide: hidden(workspace),
             seal: Vec::new(),
             stand_in: Vec::new(),
+            passing: Vec::new(),
+            lent: Vec::new(),
             network: self.network.clone(),
             writes: Writes::Direct,
             bounds: self.bounds,
@@ -283,7 +316,7 @@ fn place_of(declared: &str, workspace: &Workspace) -> Result<PathBuf, SandboxErr
 }
 
 /// Where a path leads, or would if the rest of it were there.
-fn really(place: &Path) -> PathBuf {
+pub(super) fn really(place: &Path) -> PathBuf {
     for above in place.ancestors() {
         if let (Ok(real), Ok(rest)) = (roots::followed(above), place.strip_prefix(above)) {
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };

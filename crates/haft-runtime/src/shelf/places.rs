@@ -130,7 +130,7 @@ pub(super) fn on_the_path() -> Vec<PathBuf> {
 }
 
 /// A program in the first of these directories that has it.
-pub(super) fn look_up_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
+pub(crate) fn look_up_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
     let usable =
         |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     dirs.iter().map(|dir| dir.join(name)).find(usable)
@@ -160,7 +160,7 @@ pub(super) fn shebang(path: &Path) -> Option<String> {
 }
 
 /// Who reads a script, by its first line.
-fn interpreter(real: &Path) -> Option<PathBuf> {
+pub(crate) fn interpreter(real: &Path) -> Option<PathBuf> {
     let line = shebang(real)?;
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     // The kernel finds a relative one from where the program starts, which is not here.

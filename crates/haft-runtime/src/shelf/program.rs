@@ -119,14 +119,14 @@ pub(super) fn late(timeout: Duration, changes: bool) -> CallError {
 
 /// What is kept only by its end.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     bytes: Vec<u8>,
     /// Whether there was more before it.
     cut: bool,
 }
 
 impl Tail {
-    pub(super) fn push(&mut self, bytes: &[u8], most: usize) {
+    pub(crate) fn push(&mut self, bytes: &[u8], most: usize) {
         self.bytes.extend_from_slice(&bytes[bytes.len().saturating_sub(most)..]);
         let over = self.bytes.len().saturating_sub(most);
         self.bytes.drain(..over);
@@ -135,14 +135,14 @@ impl Tail {
 
     /// What is left, without the secrets of the call. `ended` says that whoever printed it was ended, perhaps in the middle
     /// of a word.
-    pub(super) fn masked(mut self, used: &Used, ended: bool) -> Vec<u8> {
+    pub(crate) fn masked(mut self, used: &Used, ended: bool) -> Vec<u8> {
         used.mask_bytes(&mut self.bytes, Cut { front: self.cut, back: ended });
         self.bytes
     }
 }
 
 /// The end of what was printed, as a sentence shows it.
-pub(super) fn said(bytes: &[u8]) -> String {
+pub(crate) fn said(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = inert(text.trim());
     let from = text.char_indices().rev().nth(SAID_COLUMNS).map(|(at, _)| at);

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Write,
     /// A copy-on-write view of the real one.
     Layer { upper: OsString, work: OsString },
+    /// Something else that is seen and written here, straight.
+    Lent { of: OsString },
     /// A file that is seen here in the place of the real one, read-only.
     StandIn { by: OsString },
     /// As it is in the place around it, but it cannot be moved away.

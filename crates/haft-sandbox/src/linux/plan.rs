@@ -58,12 +58,15 @@ fn proxy_variables() -> Vec<(OsString, OsString)> {
 }
 
 fn full(machine: &Machine, confinement: &Confinement) -> Result<Standing, SandboxError> {
-    if matches!(confinement.writes, Writes::Layered(_)) && !machine.layers {
+    let layered = matches!(confinement.writes, Writes::Layered(_));
+    if (layered || !confinement.passing.is_empty()) && !machine.layers {
         return Err(SandboxError::Unenforceable("copy-on-write views do not work here".to_owned()));
     }
-    if matches!(confinement.writes, Writes::Layered(_)) {
+    let views = confinement.write.iter().filter(|_| layered).chain(confinement.passing.iter().map(|(root, _)| root));
+    let views: Vec<&PathBuf> = views.collect();
+    if !views.is_empty() {
         let mounts = mount_points();
-        let inside = confinement.write.iter().find_map(|root| Some((root, mounted_inside(root, &mounts)?)));
+        let inside = views.into_iter().find_map(|root| Some((root, mounted_inside(root, &mounts)?)));
         if let Some((root, mount)) = inside {
             let (root, mount) = (root.display(), mount.display());
             let why = format!("there can be no copy-on-write view of {root}, because something is mounted at {mount}");
@@ -110,8 +113,11 @@ fn flat(confinement: &Confinement) -> Result<Standing, SandboxError> {
         let why = "needs namespaces, which do not work here; `haft doctor` says what would mend that";
         Err(SandboxError::Unenforceable(format!("{what} {why}")))
     };
-    if matches!(confinement.writes, Writes::Layered(_)) {
+    if matches!(confinement.writes, Writes::Layered(_)) || !confinement.passing.is_empty() {
         return refuse("a copy-on-write view");
+    }
+    if !confinement.lent.is_empty() {
+        return refuse("showing something in another place");
     }
     if !confinement.protect.is_empty() {
         return refuse("protecting a place inside a writable root");
@@ -154,6 +160,12 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     for (number, root) in wanted.write.iter().enumerate() {
         add(root, write_kind(&wanted.writes, number));
     }
+    for (root, dir) in &wanted.passing {
+        add(root, layer_kind(dir));
+    }
+    for (place, of) in &wanted.lent {
+        add(place, Kind::Lent { of: of.clone().into() });
+    }
     let hidden = |place: &Path| wanted.hide.iter().any(|hidden| place.starts_with(hidden));
     for (place, by) in wanted.stand_in.iter().filter(|(place, _)| rooted && !hidden(place)) {
         add(place, Kind::StandIn { by: by.clone().into() });
@@ -177,7 +189,7 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     spots.sort_by_key(|spot| Path::new(&spot.path).components().count());
     spots.dedup();
     // In a view through an overlay nobody answers at a socket file; in the real directory somebody might.
-    let sockets_are_dead = spots.iter().all(|spot| !matches!(spot.kind, Kind::Read | Kind::Write));
+    let sockets_are_dead = spots.iter().all(|spot| !matches!(spot.kind, Kind::Read | Kind::Write | Kind::Lent { .. }));
     Layout {
         walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
         unix: rooted && wanted.network != Network::All && sockets_are_dead,
@@ -192,11 +204,12 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
 fn write_kind(writes: &Writes, number: usize) -> Kind {
     match writes {
         Writes::Direct => Kind::Write,
-        Writes::Layered(dir) => {
-            let layer = dir.join(number.to_string());
-            Kind::Layer { upper: layer.join("upper").into(), work: layer.join("work").into() }
-        }
+        Writes::Layered(dir) => layer_kind(&dir.join(number.to_string())),
     }
+}
+
+fn layer_kind(layer: &Path) -> Kind {
+    Kind::Layer { upper: layer.join("upper").into(), work: layer.join("work").into() }
 }
 
 /// The directories between a writable root and a protected place in it: if one of them could be renamed, a

@@ -123,6 +123,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
         Kind::StandIn { ref by } => Some(open_place(by).step(shown)?),
+        Kind::Lent { ref of } => Some(open_place(of).step(shown)?),
         Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty | Kind::Seal => None,
     };
     let layer = match &spot.kind {
@@ -394,7 +395,8 @@ fn put(opened: Opened<'_>) -> io::Result<()> {
         (kind, Some(place), _) => {
             make_point(&to, is_dir(&place)?)?;
             let mount = clone_mount(place)?;
-            sys::restrict_mount(mount.as_fd(), if *kind == Kind::Write { HARMLESS } else { HARMLESS | RDONLY })?;
+            let written = matches!(kind, Kind::Write | Kind::Lent { .. });
+            sys::restrict_mount(mount.as_fd(), if written { HARMLESS } else { HARMLESS | RDONLY })?;
             attach(mount, &to)
         }
         (_, None, _) => Err(io::ErrorKind::InvalidInput.into()),

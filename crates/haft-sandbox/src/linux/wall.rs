@@ -101,7 +101,7 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
         let path: &OsStr = &spot.path;
         wall = match spot.kind {
             Kind::Read | Kind::ReadView => wall.allow(path, reading())?,
-            Kind::Write | Kind::Layer { .. } | Kind::Own => wall.allow(path, writing())?,
+            Kind::Write | Kind::Lent { .. } | Kind::Layer { .. } | Kind::Own => wall.allow(path, writing())?,
             // In a root of its own whatever is there may be read.
             Kind::StandIn { .. } | Kind::Pin | Kind::Protect | Kind::Hide | Kind::Empty | Kind::Seal => wall,
         };

@@ -183,6 +183,8 @@ fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Conf
         hide: own_state().into_iter().filter(|dir| dir.is_dir()).collect(),
         seal: Vec::new(),
         stand_in: Vec::new(),
+        passing: Vec::new(),
+        lent: Vec::new(),
         network: wanted.network,
         writes,
         bounds: wanted.bounds,

@@ -30,7 +30,7 @@ fn a_dialect_lists_its_contract() {
     flyto: Bash Read Edit Write Glob Grep WebFetch WebSearch TaskCreate TaskUpdate TaskList Gitignore Agent ToolSearch
     flemma: calculator calculator_async bash read edit write
     nodyn: bash read_file write_file batch_files memory_store memory_recall http_request ask_user api_setup task_create task_update task_list web_research run_pipeline plan_task capture_process promote_process spawn_agent
-    glee: glee_tool glee_tool_create glee_tools_list
+    glee: glee_tool glee_tool_create glee_tools_list glee_task
     ");
 }
 

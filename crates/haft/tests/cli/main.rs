@@ -11,6 +11,7 @@ mod bad_input;
 mod confine;
 mod contracts;
 mod crash;
+mod delegate;
 mod differential;
 mod files;
 mod hooks;
