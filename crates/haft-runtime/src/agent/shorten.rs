@@ -49,9 +49,9 @@ pub(crate) async fn shorter(
     // What is told must itself fit: the oldest of it goes first, if it does not.
     let fits = newer(older, room(75));
     let (text, usage) = told(&model, &system, &offer, &older[fits.min(older.len())..], &seed).await;
-    let lost =
+    let unknown =
         "What was said earlier could not be told in fewer words. The log has what was done: look before you repeat it.";
-    let text = if text.trim().is_empty() { lost.to_owned() } else { text };
+    let text = if text.trim().is_empty() { unknown.to_owned() } else { text };
     Some(Shorter { history: summarised(&text, recent), usage })
 }
 

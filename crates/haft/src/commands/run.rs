@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How much may be piped in.
 const PIPED_MAX: u64 = 4 << 20;
+/// How it ends if somebody leaves at once.
+const LEFT: u8 = 130;
 
 /// Has an agent do something.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
@@ -38,18 +40,18 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         }
         None => None,
     };
-    let haft = narrowed.as_ref().unwrap_or(&app.haft);
+    let layer = narrowed.as_ref().unwrap_or(&app.haft);
     let format = if app.json { RunFormat::Events } else { args.format };
     let approver: Arc<dyn Approver> = Arc::from(approver(&app, &args.asking));
     let halt = Halt::new();
     let unanswered: Arc<Mutex<Vec<String>>> = Arc::default();
     let watch = watcher(&app, (format, args.show_thinking), &who, &unanswered);
     let ended = app.block_on(async {
-        let work = converse(haft, who, words, (&approver, &halt), &watch);
-        let ended = until_interrupted(work, &halt).await;
-        app.haft.flush().await?;
-        ended
+        let work = converse(layer, who, words, (&approver, &halt), &watch);
+        let ended = until_interrupted(work, &halt).await.transpose()?;
+        app.haft.flush().await.map(|()| ended)
     })?;
+    let Some(ended) = ended else { return Ok(LEFT) };
     if format == RunFormat::Text {
         shown::finish(&ended);
     }
@@ -58,7 +60,7 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 
 /// Says it, and goes on as long as there are agents in the background to hear from.
 async fn converse(
-    haft: &Haft,
+    layer: &Haft,
     who: Who,
     words: String,
     (approver, halt): (&Arc<dyn Approver>, &Halt),
@@ -66,8 +68,8 @@ async fn converse(
 ) -> Result<Ended, CallError> {
     let session = who.session.clone();
     // Without a model nothing begins that somebody might want to go on with.
-    Chat::possible(haft, &who).await?;
-    let mut chat = Chat::open(haft, who).await?;
+    Chat::possible(layer, &who).await?;
+    let mut chat = Chat::open(layer, who).await?;
     // They are stopped when this has ended, and not before: their end is part of it.
     let tending = Halt::new();
     let talk = async {
@@ -85,7 +87,7 @@ async fn converse(
             let ended = if first { chat.say(blocks, door).await } else { chat.hear(blocks, door).await };
             first = false;
             match ended {
-                Ok(ended) if ended.is_done() => match awaited(haft, &session, halt).await {
+                Ok(ended) if ended.is_done() => match awaited(layer, &session, halt).await {
                     Some(report) => words = report,
                     None => break Ok(ended),
                 },
@@ -93,7 +95,7 @@ async fn converse(
             }
         }
     };
-    let tended = tend(haft, Arc::clone(approver), &tending);
+    let tended = tend(layer, Arc::clone(approver), &tending);
     tokio::pin!(tended);
     let ended = tokio::select! {
         ended = talk => ended,
@@ -105,8 +107,8 @@ async fn converse(
 }
 
 /// Waits for the next agent in the background to end, and says what it reported. None if there is none.
-async fn awaited(haft: &Haft, session: &SessionId, halt: &Halt) -> Option<String> {
-    let agents = haft.agents();
+async fn awaited(layer: &Haft, session: &SessionId, halt: &Halt) -> Option<String> {
+    let agents = layer.agents();
     if !agents.any_running(session) {
         return None;
     }
@@ -124,22 +126,22 @@ async fn awaited(haft: &Haft, session: &SessionId, halt: &Halt) -> Option<String
             return Some(told_of(name, id, "it is over", words));
         }
         tokio::select! {
-            changed = changes.changed() => changed.ok()?,
+            news = changes.changed() => news.ok()?,
             _ = halt.stopped() => return None,
         }
     }
 }
 
-/// Waits for work; the first Ctrl-C stops it cleanly, the second at once.
-async fn until_interrupted<T>(work: impl Future<Output = T>, halt: &Halt) -> T {
+/// Waits for work; the first Ctrl-C stops it cleanly, and none is left to wait for after the second.
+async fn until_interrupted<T>(work: impl Future<Output = T>, halt: &Halt) -> Option<T> {
     tokio::pin!(work);
     let mut stopped = false;
     loop {
         tokio::select! {
-            done = &mut work => return done,
+            done = &mut work => return Some(done),
             Ok(()) = tokio::signal::ctrl_c() => {
                 if stopped {
-                    std::process::exit(130);
+                    return None;
                 }
                 stopped = true;
                 style::note(&paint(FAINT, "stopping; again to leave at once"));
@@ -235,7 +237,7 @@ fn effort(word: EffortWord) -> Effort {
 
 fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, unanswered: &Arc<Mutex<Vec<String>>>) -> Watch {
     let inner: Watch = match format {
-        RunFormat::Events => Arc::new(|told| style::json(told)),
+        RunFormat::Events => Arc::new(style::json),
         RunFormat::StreamJson => streamed::watch(&app.haft, who),
         RunFormat::Text => shown::watch(thinking),
     };

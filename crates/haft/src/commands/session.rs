@@ -100,8 +100,11 @@ fn shown(app: &App, id: &str, limit: u32) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// How a conversation stands, and what was said in it.
+type Talked = (Talk, Vec<Vec<Message>>);
+
 /// What was said in a session, if it is a conversation: all of it, in the parts that it was sent in.
-fn talked(app: &App, id: &str) -> Result<Option<(Talk, Vec<Vec<Message>>)>, Failure> {
+fn talked(app: &App, id: &str) -> Result<Option<Talked>, Failure> {
     let Some(session) = SessionId::new(id) else { return Ok(None) };
     let Some(talk) = app.block_on(app.store().talk(&session)).map_err(Failure::store)? else { return Ok(None) };
     let said = app.block_on(app.store().said(&session)).map_err(Failure::store)?;

@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// Lists the tools that exist for this caller, in the words they speak.
 pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     if args.name.as_deref() == Some("search") && !args.words.is_empty() {
-        return search::run(app, &args.words.join(" "), usize::from(args.limit));
+        search::run(app, &args.words.join(" "), usize::from(args.limit));
+        return Ok(0);
     }
     if let Some(more) = args.words.first() {
         let message = format!("one tool is shown at a time, and `{}` is another word", haft_core::preview::inert(more));

@@ -110,7 +110,7 @@ fn what_would_never_end_is_ended() {
         let (outcome, _) = env.call("tool.script", script(code), &["--yes"]);
         let message = outcome["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(why), "{code}: {outcome:#}");
-        assert!(begun.elapsed() < Duration::from_secs(60), "{code}");
+        assert!(begun.elapsed() < Duration::from_mins(1), "{code}");
     }
 }
 

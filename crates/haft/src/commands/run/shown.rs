@@ -20,28 +20,28 @@ struct State {
 /// Shows what happens.
 pub(super) fn watch(thinking: bool) -> Watch {
     let state: Arc<Mutex<State>> = Arc::default();
-    let live = std::io::stdout().is_terminal();
+    let alive = std::io::stdout().is_terminal();
     Arc::new(move |told| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        show(told, &mut state, (live, thinking), 0);
+        show(told, &mut state, (alive, thinking), 0);
     })
 }
 
-fn show(told: &Told, state: &mut State, (live, thinking): (bool, bool), depth: usize) {
+fn show(told: &Told, state: &mut State, (alive, thinking): (bool, bool), depth: usize) {
     let indent = "  ".repeat(depth);
     let line = |state: &mut State, text: String| {
-        end_line(state, live);
+        end_line(state, alive);
         style::note(&format!("{indent}{text}"));
     };
     match told {
-        Told::Content { text } if depth == 0 && live => {
+        Told::Content { text } if depth == 0 && alive => {
             if std::mem::take(&mut state.thinking) {
-                end_line(state, live);
+                end_line(state, alive);
             }
             write(&style::inert(text));
             state.open = !text.ends_with('\n');
         }
-        Told::Thinking { text } if depth == 0 && live && thinking => {
+        Told::Thinking { text } if depth == 0 && alive && thinking => {
             write(&paint(FAINT, style::inert(text)));
             (state.open, state.thinking) = (true, true);
         }
@@ -60,7 +60,7 @@ fn show(told: &Told, state: &mut State, (live, thinking): (bool, bool), depth: u
             line(state, paint(CARE, text));
         }
         Told::Fallback { model, why } => {
-            line(state, paint(CARE, format!("{}; asking {} instead", inert(why), inert(model))))
+            line(state, paint(CARE, format!("{}; asking {} instead", inert(why), inert(model))));
         }
         Told::Compacted { before, after } => {
             line(state, paint(FAINT, format!("made shorter: about {before} tokens to {after}; the store keeps all")));
@@ -70,14 +70,14 @@ fn show(told: &Told, state: &mut State, (live, thinking): (bool, bool), depth: u
             let how = if mode == "sync" { String::new() } else { format!(" ({mode})") };
             line(state, format!("{} {}{how}: {}", paint(NAME, "▶"), inert(name), cut(&inert(task), COLUMNS)));
         }
-        Told::SubagentEvent { inner, .. } => show(inner, state, (live, thinking), depth + 1),
+        Told::SubagentEvent { inner, .. } => show(inner, state, (alive, thinking), depth + 1),
         Told::SubagentEnd { ended, .. } => {
             let used = format!("{} turns, {} calls{}", ended.turns, ended.calls, cost(ended.cost_micros));
             line(state, format!("{} {}", paint(NAME, "◀"), paint(FAINT, used)));
         }
         Told::Done { ended } if depth == 0 => {
-            end_line(state, live);
-            if !live {
+            end_line(state, alive);
+            if !alive {
                 style::out_foreign(ended.text.trim_end());
             }
         }
@@ -96,8 +96,8 @@ fn result(outcome: &Outcome) -> String {
     }
 }
 
-fn end_line(state: &mut State, live: bool) {
-    if std::mem::take(&mut state.open) && live {
+fn end_line(state: &mut State, alive: bool) {
+    if std::mem::take(&mut state.open) && alive {
         write("\n");
     }
 }

@@ -1,11 +1,11 @@
 //! `haft tools search`: tools by what they do, for people. It is what models find with tool.search.
 
-use crate::app::{App, Failure};
+use crate::app::App;
 use crate::style::{self, FAINT, NAME, paint};
 use serde_json::{Value, json};
 
 /// Shows the tools that fit best.
-pub(super) fn run(app: &App, query: &str, limit: usize) -> Result<u8, Failure> {
+pub(super) fn run(app: &App, query: &str, limit: usize) {
     app.learn_tools();
     let found = app.block_on(app.haft.find_tools(query, limit, &app.caller));
     if app.json {
@@ -18,7 +18,7 @@ pub(super) fn run(app: &App, query: &str, limit: usize) -> Result<u8, Failure> {
             })
             .collect();
         style::pretty(&json!({ "query": query, "tools": tools }));
-        return Ok(0);
+        return;
     }
     let width = found.iter().map(|(entry, _)| entry.spec().name.as_str().len()).max().unwrap_or(0);
     for (entry, _) in &found {
@@ -30,5 +30,4 @@ pub(super) fn run(app: &App, query: &str, limit: usize) -> Result<u8, Failure> {
     if found.is_empty() {
         style::note(&paint(FAINT, "no tool fits; `haft tools` lists them all"));
     }
-    Ok(0)
 }
