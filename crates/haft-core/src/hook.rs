@@ -110,7 +110,10 @@ pub fn read<T: Default + for<'de> Deserialize<'de>>(answer: &[u8]) -> Result<T, 
     if answer.trim_ascii().is_empty() {
         return Ok(T::default());
     }
-    serde_json::from_slice(answer).map_err(|error| format!("its answer makes no sense: {error}"))
+    // A list would be taken for an object with all its fields in order.
+    let object: serde_json::Map<String, Value> =
+        serde_json::from_slice(answer).map_err(|error| format!("its answer makes no sense: {error}"))?;
+    T::deserialize(Value::Object(object)).map_err(|error| format!("its answer makes no sense: {error}"))
 }
 
 #[cfg(test)]

@@ -140,7 +140,15 @@ impl Gateway {
 
     /// Runs the agents in the background, until the gateway closes.
     pub(crate) async fn tend_agents(self: Shared) {
-        tend(&self.haft, Arc::new(Later), &self.work.halt).await;
+        let halt = self.work.halt.narrowed();
+        let tended = tend(&self.haft, Arc::new(Later), &halt);
+        tokio::pin!(tended);
+        tokio::select! {
+            () = &mut tended => return,
+            // Nobody waits for them: what they have said is kept.
+            () = self.work.closing.cancelled() => halt.cancel(),
+        }
+        tended.await;
     }
 }
 

@@ -24,8 +24,8 @@ use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
-use haft_core::{Call, CallError, Caller, Dialect, Origin, Outcome};
-use parts::{Asking, CALLS_MAX, Calls, called, more, preview, said, short, state, until};
+use haft_core::{Call, CallError, Dialect, Origin, Outcome};
+use parts::{Asking, CALLS_MAX, Calls, as_asked, called, more, preview, said, short, state, until};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -594,9 +594,4 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             }
         }
     }
-}
-
-/// Whoever makes calls, with the provider of the model that is asked: policy may differ by both.
-fn as_asked(caller: &Caller, model: Option<&Arc<dyn Model>>) -> Caller {
-    Caller { provider: model.map(|model| model.name().provider.clone()), ..caller.clone() }
 }

@@ -36,7 +36,10 @@ pub(crate) async fn shorter(
     let last = weigh(&history[history.len().saturating_sub(2)..]);
     let fits = u64::try_from(last).is_ok_and(|last| last * 2 <= model.facts().window);
     let keep = room(KEPT).max(if fits { last } else { 0 });
-    let cut = trimmed(&history, keep);
+    let mut cut = trimmed(&history, keep);
+    if weigh(&cut) * 10 > weigh(&history) * 9 {
+        cut = trimmed(&history, room(KEPT));
+    }
     if weigh(&cut) <= room(AIM).max(keep + keep / 4) {
         return Some(Shorter { history: cut, usage: Usage::default() });
     }

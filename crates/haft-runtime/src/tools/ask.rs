@@ -46,16 +46,12 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             "default": usual(),
             "questions": {
                 "type": "array", "minItems": 1, "maxItems": QUESTIONS_MAX,
-                "description": "Several questions in one form, instead of one",
+                "description": "Several in one form; each may also have header, multiple, confirm and default",
                 "items": {
                     "type": "object",
                     "properties": {
                         "question": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "What to ask"},
-                        "header": {"type": "string", "maxLength": 80, "description": "A few words that name it"},
-                        "options": options(),
-                        "multiple": {"type": "boolean", "description": "Whether several options may be chosen"},
-                        "confirm": {"type": "boolean", "description": "Whether it is answered by yes or no"},
-                        "default": usual()
+                        "options": options()
                     },
                     "required": ["question"]
                 }

@@ -156,13 +156,13 @@ async fn a_task_may_do_less_by_itself_than_its_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_for_an_agent_say_that_there_is_none() {
+async fn words_for_an_agent_say_that_there_is_no_model() {
     let stage = Stage::new();
     let task = stage.hand(|wanted| (wanted.prompt, wanted.retries) = (Some("tidy {{up}}".to_owned()), Some(0))).await;
     let failed = stage.work(&task, &Nobody).await;
     let why = failed.standing.result.unwrap_or_default();
     assert_eq!(failed.status, TaskStatus::Failed);
-    assert!(why.contains("no agent"), "{why}");
+    assert!(why.contains("no model to ask"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

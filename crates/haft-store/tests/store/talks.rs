@@ -107,6 +107,10 @@ fn children_are_found_by_their_parent_and_a_session_is_forgotten_whole() {
     for (session, above) in [("p", None), ("p-a", Some("p")), ("p-b", Some("p"))] {
         wait(scene.store.open_talk(new(session, above), "w".to_owned())).unwrap();
     }
+    // One in which nothing was said yet is nobody's to go on with.
+    assert!(wait(scene.store.talks("/project", None, 10)).unwrap().is_empty());
+    let own = (SessionId::new("p").unwrap(), "w".to_owned());
+    wait(scene.store.keep_talk(own, 0, "mend it".to_owned(), texts(&["x"]), standing(1))).unwrap();
     let names = |above: Option<&str>| -> Vec<String> {
         wait(scene.store.talks("/project", above, 10)).unwrap().into_iter().map(|talk| talk.session).collect()
     };

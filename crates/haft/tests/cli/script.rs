@@ -158,26 +158,41 @@ fn whoever_halts_the_call_halts_the_script() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     let pid = rustix::process::Pid::from_raw(i32::try_from(call.id()).unwrap()).unwrap();
+    // Other tests have hosts of their own.
+    let hosts = below(call.id());
+    assert!(!hosts.is_empty(), "the script runs in a process of its own");
     let begun = Instant::now();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let status = call.wait().unwrap();
     assert!(!status.success() && begun.elapsed() < Duration::from_secs(20), "{status:?}");
     assert!(!env.root().join("ended").exists());
-    let host = |pid: &std::path::Path| {
-        let line = std::fs::read(pid.join("cmdline")).unwrap_or_default();
-        let mine = std::fs::read_to_string(pid.join("environ")).unwrap_or_default().is_empty();
-        mine && line.ends_with(b"haft\0script\0")
-    };
-    let mut left = Vec::new();
+    let mut left = hosts.clone();
     for _ in 0..50 {
-        left =
-            std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(|pid| host(pid)).collect();
+        left.retain(|pid| is_host(*pid));
         if left.is_empty() {
             break;
         }
         std::thread::sleep(Duration::from_millis(200));
     }
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Whether a process runs a script.
+fn is_host(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().ends_with(b"haft\0script\0")
+}
+
+/// The processes below one that run a script.
+fn below(ancestor: u32) -> Vec<u32> {
+    let parent = |pid: u32| -> Option<u32> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:")).and_then(|pid| pid.trim().parse().ok())
+    };
+    let is_below = |pid: u32| std::iter::successors(Some(pid), |pid| parent(*pid)).take(32).any(|pid| pid == ancestor);
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| is_host(*pid) && is_below(*pid))
+        .collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What goes on at once in a conversation: an answer, its calls, and the clock.
 
+use super::super::model::Model;
 use super::super::purse::Reserved;
 use super::super::shorten::Shorter;
 use crate::approver::Approver;
@@ -10,8 +11,9 @@ use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use haft_core::agent::turns::{End, Failure};
 use haft_core::agent::{Block, Delta, Usage};
-use haft_core::{Call, CallId, Outcome};
+use haft_core::{Call, CallId, Caller, Outcome};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -130,4 +132,9 @@ pub(super) fn state(end: &End) -> String {
         End::Failed(_) => "failed".to_owned(),
         other => serde_json::to_value(other).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default(),
     }
+}
+
+/// Whoever makes calls, with the provider of the model that is asked: policy may differ by both.
+pub(super) fn as_asked(caller: &Caller, model: Option<&Arc<dyn Model>>) -> Caller {
+    Caller { provider: model.map(|model| model.name().provider.clone()), ..caller.clone() }
 }
