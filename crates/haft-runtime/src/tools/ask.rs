@@ -30,9 +30,8 @@ const CLOSED: &str =
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "user.ask",
-        "Ask the user: one question, or several at once. They choose one option (or several with `multiple`), say yes or \
-         no (`confirm`), or write. Ask only for what you cannot find out and should not assume. If nobody is there, you \
-         are told so and should go on with your best judgement.",
+        "Ask the user one question or several: they choose among options, say yes or no, or write. Only for what you \
+         cannot find out and should not assume. If nobody is there, you are told so.",
     )
     .hint("question clarify confirm choose options human input")
     .input(json!({
@@ -41,8 +40,8 @@ pub(super) fn tool() -> Arc<dyn Tool> {
             "question": {"type": "string", "minLength": 1, "maxLength": 4000,
                 "description": "What to ask; with `questions`, what they are about"},
             "options": options(),
-            "multiple": {"type": "boolean", "description": "Whether several options may be chosen (default false)"},
-            "confirm": {"type": "boolean", "description": "Whether it is answered by yes or no (default false)"},
+            "multiple": {"type": "boolean", "description": "Several may be chosen"},
+            "confirm": {"type": "boolean", "description": "Yes or no"},
             "default": usual(),
             "questions": {
                 "type": "array", "minItems": 1, "maxItems": QUESTIONS_MAX,
@@ -65,12 +64,12 @@ pub(super) fn tool() -> Arc<dyn Tool> {
 
 fn options() -> Value {
     json!({"type": "array", "maxItems": OPTIONS_MAX, "items": {"type": "string", "minLength": 1, "maxLength": 400},
-        "description": "What can be chosen; without options the user writes"})
+        "description": "What can be chosen"})
 }
 
 fn usual() -> Value {
     json!({"type": ["string", "boolean", "array"], "items": {"type": "string"},
-        "description": "What counts if nobody answers: an option, a list of them, true or false, or a text"})
+        "description": "What counts if nobody answers"})
 }
 
 struct Ask {
