@@ -7,15 +7,14 @@ use super::model::ModelRef;
 use super::settings::{AgentSettings, Role};
 use crate::shelf::{Standing, difference};
 use crate::store_error;
-use crate::work::workflow::{Offered, Offers};
+use crate::work::workflow::{self, Offered, Offers};
 use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_core::agent::file::{self, AgentFile};
 use haft_core::record::Digest;
 use haft_core::work::Fault;
 use haft_core::work::file::Misfit;
-use haft_store::{Pin, Store};
-use serde_json::json;
+use haft_store::Store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -221,22 +220,12 @@ pub async fn offers(store: &Store, workspace: &Workspace) -> Result<Offers, Call
 
 /// Accepts exactly what was offered. What changed since it was looked at does not count.
 pub async fn accept(store: &Store, workspace: &Workspace, offered: &[Offered]) -> Result<(), CallError> {
-    let texts = offered.iter().map(|one| (one.name.clone(), json!({"text": one.text}))).collect();
-    let pin = |one: &Offered| Pin {
-        tool: one.name.clone(),
-        digest: Digest::of(one.text.as_bytes()),
-        declaration: json!({"file": workspace.shown(&one.path)}),
-    };
-    store.keep_pin_texts(&server(workspace), texts).await.map_err(store_error)?;
-    store.pin(&server(workspace), offered.iter().map(pin).collect()).await.map_err(store_error)
+    workflow::accept_as(store, &server(workspace), workspace, offered).await
 }
 
 /// Takes back what was accepted. Returns the names.
 pub async fn revoke(store: &Store, workspace: &Workspace) -> Result<Vec<String>, CallError> {
-    let server = server(workspace);
-    let names: Vec<String> = store.pins(&server).await.map_err(store_error)?.into_iter().map(|pin| pin.tool).collect();
-    store.unpin_tools(&server, names.clone()).await.map_err(store_error)?;
-    Ok(names)
+    workflow::revoke_as(store, &server(workspace)).await
 }
 
 #[cfg(test)]

@@ -188,20 +188,34 @@ pub async fn offers(store: &Store, workspace: &Workspace) -> Result<Offers, Call
 
 /// Accepts exactly what was offered. What changed since it was looked at does not count.
 pub async fn accept(store: &Store, workspace: &Workspace, offered: &[Offered]) -> Result<(), CallError> {
+    accept_as(store, &server(workspace), workspace, offered).await
+}
+
+/// The same for other files of a project, under the name by which the store keeps them.
+pub(crate) async fn accept_as(
+    store: &Store,
+    server: &str,
+    workspace: &Workspace,
+    offered: &[Offered],
+) -> Result<(), CallError> {
     let texts = offered.iter().map(|one| (one.name.clone(), json!({"text": one.text}))).collect();
     let pin = |one: &Offered| Pin {
         tool: one.name.clone(),
         digest: Digest::of(one.text.as_bytes()),
         declaration: json!({"file": workspace.shown(&one.path)}),
     };
-    store.keep_pin_texts(&server(workspace), texts).await.map_err(store_error)?;
-    store.pin(&server(workspace), offered.iter().map(pin).collect()).await.map_err(store_error)
+    store.keep_pin_texts(server, texts).await.map_err(store_error)?;
+    store.pin(server, offered.iter().map(pin).collect()).await.map_err(store_error)
 }
 
 /// Takes back what was accepted. Returns the names.
 pub async fn revoke(store: &Store, workspace: &Workspace) -> Result<Vec<String>, CallError> {
-    let server = server(workspace);
-    let names: Vec<String> = store.pins(&server).await.map_err(store_error)?.into_iter().map(|pin| pin.tool).collect();
-    store.unpin_tools(&server, names.clone()).await.map_err(store_error)?;
+    revoke_as(store, &server(workspace)).await
+}
+
+/// The same for other files of a project.
+pub(crate) async fn revoke_as(store: &Store, server: &str) -> Result<Vec<String>, CallError> {
+    let names: Vec<String> = store.pins(server).await.map_err(store_error)?.into_iter().map(|pin| pin.tool).collect();
+    store.unpin_tools(server, names.clone()).await.map_err(store_error)?;
     Ok(names)
 }
