@@ -4,19 +4,19 @@
 //! are told in the order of the calls, whichever came first. Whatever happens, and whenever, [`Turns::history`] can be sent
 //! again: what is not known to have ended is told as cut off.
 
+mod repeats;
+
 use super::gather::Gather;
 use super::pairs::{CUT_OFF, check, mend};
 use super::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
+use repeats::Repeats;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// How often a model that does not answer is asked again before the next one is.
 const TRIES: u32 = 5;
 /// How long to wait before that: the first time, and at the most.
 const PAUSE_MS: (i64, i64) = (1000, 60_000);
-/// How often the same call with the same result is made before the model is told, and before it is stopped.
-const REPEATS: (u32, u32) = (3, 5);
 /// How often a model that ran into its limit is let go on.
 const CONTINUED: u32 = 2;
 /// How many calls one answer may make.
@@ -175,7 +175,7 @@ pub struct Turns {
     failures: u32,
     continued: u32,
     shortened: bool,
-    repeats: BTreeMap<String, u32>,
+    repeats: Repeats,
 }
 
 #[derive(Debug)]
@@ -228,7 +228,7 @@ impl Turns {
             failures: 0,
             continued: 0,
             shortened: false,
-            repeats: BTreeMap::new(),
+            repeats: Repeats::default(),
         }
     }
 
@@ -408,29 +408,26 @@ impl Turns {
         self.usage += usage;
         self.filled = usage.read() + usage.output;
         self.add(Role::Assistant, turn.message().blocks);
-        let (mut results, mut looping, mut seen) = (Vec::new(), false, BTreeMap::new());
+        let (mut results, mut whats) = (Vec::new(), Vec::new());
         for Slot { id, what, result } in turn.calls {
-            let mut result = result.unwrap_or_else(|| Block::Result {
+            let result = result.unwrap_or_else(|| Block::Result {
                 id,
                 text: CUT_OFF.to_owned(),
                 images: Vec::new(),
                 failed: true,
             });
-            if let Block::Result { text, .. } = &mut result {
-                let what = format!("{what}\n{text}");
-                let often = self.repeats.get(&what).copied().unwrap_or_default() + 1;
-                looping |= often >= REPEATS.1;
-                if often >= REPEATS.0 {
-                    text.push_str("\n\n(This very call has given this very result several times now. Do something else, or say what you need.)");
-                }
-                seen.insert(what, often);
-            }
+            let text = if let Block::Result { text, .. } = &result { text.as_str() } else { "" };
+            whats.push(format!("{what}\n{text}"));
             results.push(result);
         }
-        // What was not repeated this time is no loop.
-        self.repeats = seen;
+        let found = self.repeats.round(&whats);
+        for (result, told) in results.iter_mut().zip(found.told) {
+            if let (Block::Result { text, .. }, Some(told)) = (result, told) {
+                text.push_str(&format!("\n\n({told})"));
+            }
+        }
         self.add(Role::User, results);
-        looping
+        found.stuck
     }
 
     fn failed(&mut self, failure: Failure, now_ms: i64) -> Vec<Effect> {

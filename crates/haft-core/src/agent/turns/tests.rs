@@ -151,6 +151,27 @@ fn the_same_again_and_again_is_told_and_then_stopped() {
 }
 
 #[test]
+fn a_circle_of_calls_is_told_and_then_stopped() {
+    let mut turns = begun(Limits::default());
+    let (mut told, mut round) = (Vec::new(), 0);
+    loop {
+        let (id, input) = (format!("c{round}"), format!(r#"{{"path": "{}"}}"#, round % 2));
+        round += 1;
+        calls(&mut turns, 0, &id, &input);
+        stops(&mut turns, Stop::Calls);
+        let effects = ended(&mut turns, &id, "same");
+        let Some(Message { blocks, .. }) = turns.history().last() else { panic!("nothing was said") };
+        if matches!(&blocks[0], Block::Result { text, .. } if text.contains("in a circle")) {
+            told.push(round);
+        }
+        if effects == [Effect::End(End::Loop)] {
+            break;
+        }
+    }
+    assert_eq!((told, round), (vec![6, 8, 10], 10));
+}
+
+#[test]
 fn limits_end_it_before_they_are_passed() {
     for (limits, end) in [
         (Limits { turns: Some(1), ..Limits::default() }, End::Turns),
