@@ -1,7 +1,14 @@
-//! Agents that are files: taken from elsewhere, checked, and accepted as they stand.
+//! Agents: those that are files, taken from elsewhere and accepted as they stand; and those that work for an agent.
 
-use crate::Env;
-use serde_json::json;
+use crate::{Env, snapshot};
+use haft_stub::{Asked, Reply, Stub, Wire};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// As Claude Code writes them.
 const REVIEWER: &str = "---\n\
@@ -121,4 +128,176 @@ fn an_agents_file_is_checked_and_accepted_as_it_stands() {
     env.file(".haft/agents/fine.yml", "description: Fine\nprompt: You obey.\n");
     assert!(env.run(&["trust", "--yes"]).stdout.contains("accepted: the agent fine"), "it was another one");
     assert!(env.run(&["trust", "--revoke"]).stdout.contains("withdrawn: the agent fine"));
+}
+
+/// A repository with a test that fails, hooks that tell if they run, and a model that the stub is.
+fn repository(root: &Path) {
+    let git = |args: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=haft", "-c", "user.email=haft@example.com", "-c", "core.hooksPath=/dev/null"])
+            .args(args)
+            .current_dir(root)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    std::fs::remove_dir_all(root.join(".git")).unwrap();
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["add", "-A"]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    for hook in ["post-checkout", "post-merge", "pre-commit", "reference-transaction", "post-index-change"] {
+        let path = root.join(".git/hooks").join(hook);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\ntouch {}\n", root.join("../hooked").display())).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// A small project: two programs, and a test of one of them that fails.
+fn project() -> Env {
+    let env = Env::new();
+    env.file("add.sh", "echo $(($1 - $2))\n");
+    env.file("greet.sh", "echo hello\n");
+    env.file("test.sh", "test \"$(sh add.sh 2 3)\" = 5 && echo passed\n");
+    repository(&env.root());
+    env
+}
+
+fn asks(env: &Env, stub: &Stub) {
+    let url = stub.base(Wire::Anthropic);
+    env.config(&format!(
+        "models:\n  use: [stub/stub-1]\n  providers:\n    stub: {{wire: anthropic, url: \"{url}\"}}\n  known:\n    \
+         stub/stub-1: {{window: 200000, max_output: 4000, input: 1, output: 1}}\n"
+    ));
+}
+
+/// What the calls of a conversation gave so far.
+fn results(asked: &Asked) -> Vec<String> {
+    let messages = asked.body["messages"].as_array().unwrap();
+    let blocks = messages.iter().flat_map(|message| message["content"].as_array().unwrap());
+    let text = |block: &Value| block["content"][0]["text"].as_str().or(block["content"].as_str()).unwrap().to_owned();
+    blocks.filter(|block| block["type"] == "tool_result").map(text).collect()
+}
+
+/// The ids of the children that a parent was told of, in order.
+fn ids(report: &str) -> Vec<String> {
+    let each = report.split("agent_merge with the id ").skip(1);
+    each.map(|rest| rest.split(' ').next().unwrap().to_owned()).collect()
+}
+
+fn is(asked: &Asked, task: &str) -> bool {
+    asked.says(task) && !asked.says("you are the parent")
+}
+
+/// Waits until two are here, for a while.
+fn meet(there: &AtomicUsize) {
+    there.fetch_add(1, Ordering::SeqCst);
+    for _ in 0..500 {
+        if there.load(Ordering::SeqCst) >= 2 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn two_agents_mend_a_repository_on_copies_and_one_is_brought_over() {
+    let env = project();
+    let (root, before) = (env.root(), snapshot(&env.root()));
+    let (first, met, untouched) = (before.clone(), AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&untouched);
+    let stub = Stub::with(move |asked| {
+        let told = results(asked);
+        match (is(asked, "mend add.sh"), is(asked, "improve greet.sh"), told.len()) {
+            (true, _, 0) => {
+                meet(&met);
+                Reply::call("file_read", json!({"path": "add.sh"}))
+            }
+            (true, _, 1) => {
+                Reply::call("file_edit", json!({"path": "add.sh", "old_string": "$1 - $2", "new_string": "$1 + $2"}))
+            }
+            (true, _, 2) => Reply::call("shell_exec", json!({"command": "sh test.sh"})),
+            (true, ..) => Reply::say(format!("The test says: {}", told[2].trim())),
+            (_, true, 0) => {
+                meet(&met);
+                Reply::call("file_read", json!({"path": "greet.sh"}))
+            }
+            (_, true, 1) => {
+                Reply::call("file_edit", json!({"path": "greet.sh", "old_string": "hello", "new_string": "HELLO"}))
+            }
+            (_, true, 2) => Reply::call("shell_exec", json!({"command": "sh greet.sh > greeted.txt; cat greeted.txt"})),
+            (_, true, _) => Reply::say("It shouts now."),
+            (_, _, 0) => Reply::call(
+                "agent_spawn",
+                json!({"agents": [
+                    {"name": "mender", "task": "mend add.sh", "mode": "worktree"},
+                    {"name": "shouter", "task": "improve greet.sh", "mode": "worktree"}]}),
+            ),
+            (_, _, 1) => {
+                // Both have ended, and nobody has brought anything over.
+                seen.store(if snapshot(&root) == first { 1 } else { 2 }, Ordering::SeqCst);
+                let [mender, shouter] = &ids(&told[0])[..] else { return Reply::say(told[0].clone()) };
+                Reply::call("agent_merge", json!({"id": mender}))
+                    .and_call("agent_control", json!({"action": "discard", "id": shouter}))
+            }
+            (_, _, 3) => Reply::call("shell_exec", json!({"command": "sh test.sh"})),
+            _ => Reply::say(format!("Merged: {}", told[3].trim())),
+        }
+    });
+    asks(&env, &stub);
+    let ran = env.run(&["run", "--yes", "you are the parent: have both done"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("passed"), "the test passes in the project: {}", ran.stdout);
+    assert_eq!(untouched.load(Ordering::SeqCst), 1, "nothing was touched before the merge");
+    let report = &results(stub.asked().last().unwrap())[0];
+    assert!(report.contains("+echo $(($1 + $2))") && report.contains("+echo HELLO"), "{report}");
+    assert!(report.contains("The test says: passed"), "it passed on the copy: {report}");
+    assert_eq!((env.read("add.sh").as_str(), env.read("greet.sh").as_str()), ("echo $(($1 + $2))\n", "echo hello\n"));
+    assert!(!env.root().join("greeted.txt").exists() && !env.dir.path().join("hooked").exists());
+    let inner = |all: &[(PathBuf, u32, Vec<u8>)]| -> Vec<_> {
+        all.iter().filter(|(path, ..)| path.starts_with(env.root().join(".git"))).cloned().collect()
+    };
+    assert!(inner(&snapshot(&env.root())) == inner(&before), "history, branches and hooks are as they were");
+    let worktrees = env.dir.path().join("home/.local/share/haft-worktrees");
+    assert_eq!(std::fs::read_dir(worktrees).unwrap().count(), 1, "one was thrown away");
+    let records = env.records();
+    let merge = records.iter().find(|record| record["body"]["tool"] == "agent.merge").unwrap();
+    let undone = env.run(&["undo", merge["body"]["call"].as_str().unwrap()]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert!(snapshot(&env.root()) == before, "all is as it was: {}", undone.stdout);
+    assert_eq!(stub.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn of_two_agents_that_changed_the_same_the_second_is_told_and_loses_nothing() {
+    let env = project();
+    let edit = |with: &str| json!({"path": "add.sh", "old_string": "$1 - $2", "new_string": with});
+    let stub = Stub::with(move |asked| {
+        let told = results(asked);
+        match (is(asked, "mend it by plus"), is(asked, "mend it by bc"), told.len()) {
+            (true, _, 0) | (_, true, 0) => Reply::call("file_read", json!({"path": "add.sh"})),
+            (true, _, 1) => Reply::call("file_edit", edit("$1 + $2")),
+            (_, true, 1) => Reply::call("file_edit", edit("$2 + $1")),
+            (true, ..) | (_, true, _) => Reply::say("Mended."),
+            (_, _, 0) => Reply::call(
+                "agent_spawn",
+                json!({"agents": [
+                    {"name": "one", "task": "mend it by plus", "mode": "worktree"},
+                    {"name": "two", "task": "mend it by bc", "mode": "worktree"}]}),
+            ),
+            (_, _, 1) => Reply::call("agent_merge", json!({"id": ids(&told[0])[0]})),
+            (_, _, 2) => Reply::call("agent_merge", json!({"id": ids(&told[0])[1]})),
+            _ => Reply::say("One of them."),
+        }
+    });
+    asks(&env, &stub);
+    let ran = env.run(&["run", "--yes", "you are the parent"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = results(stub.asked().last().unwrap());
+    assert!(told[2].contains("both changed add.sh") && told[2].contains("nothing was changed"), "{told:?}");
+    assert_eq!(env.read("add.sh"), "echo $(($1 + $2))\n", "the first one stays");
+    let copy = env.dir.path().join("home/.local/share/haft-worktrees").join(&ids(&told[0])[1]).join("tree/add.sh");
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), "echo $(($2 + $1))\n", "so does the second, where it was made");
+    let status = Command::new("git").args(["diff", "--name-only"]).current_dir(env.root()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "add.sh\n");
 }
