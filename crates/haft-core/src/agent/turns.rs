@@ -29,8 +29,6 @@ const FULL: u64 = 80;
 pub struct Limits {
     /// How often the model is asked.
     pub turns: Option<u32>,
-    /// Tokens read and written.
-    pub tokens: Option<u64>,
     /// Until when.
     pub until_ms: Option<i64>,
     /// How many tokens the model takes at once.
@@ -52,6 +50,8 @@ pub enum Event {
     Failed(Failure),
     /// There is no money left to ask it.
     NoFunds,
+    /// There are no tokens left for it to read and write.
+    NoTokens,
     /// There is no time left.
     Late,
     /// A call ended.
@@ -265,6 +265,7 @@ impl Turns {
             Event::Spoken => self.spoken(now_ms),
             Event::Failed(failure) => self.failed(failure, now_ms),
             Event::NoFunds => self.stop(End::Funds),
+            Event::NoTokens => self.stop(End::Tokens),
             Event::Late => self.stop(End::Time),
             Event::Called { id, text, images, failed } => {
                 self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms)
@@ -307,12 +308,9 @@ impl Turns {
     }
 
     fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
-        let Limits { turns, tokens, until_ms, .. } = self.limits;
+        let Limits { turns, until_ms, .. } = self.limits;
         if turns.is_some_and(|most| self.asked >= most) {
             return self.end(End::Turns);
-        }
-        if tokens.is_some_and(|most| self.usage.read() + self.usage.output >= most) {
-            return self.end(End::Tokens);
         }
         if until_ms.is_some_and(|until| now_ms >= until) {
             return self.end(End::Time);

@@ -30,7 +30,7 @@ pub(crate) struct Live {
     pub(crate) purse: Arc<Purse>,
     pub(crate) models: Vec<ModelRef>,
     pub(crate) effort: Option<Effort>,
-    pub(crate) max_tokens: Option<u64>,
+    pub(crate) tokens: Arc<Purse>,
     pub(crate) watch: Watch,
     /// Tells it something, which it hears with the next results.
     pub(crate) say: mpsc::UnboundedSender<Vec<Block>>,

@@ -40,6 +40,8 @@ pub struct Who {
     pub max_tokens: Option<u64>,
     /// What it is told besides.
     pub instructions: Vec<String>,
+    /// The tokens of its parent, if it is a child: what it reads and writes is taken from both.
+    pub tokens: Option<Arc<Purse>>,
     /// What it may spend; a purse by the settings if none.
     pub purse: Option<Arc<Purse>>,
     /// Whose child it is, if it is one.
@@ -89,6 +91,8 @@ pub struct Chat<'h> {
     pub(super) purse: Arc<Purse>,
     /// What is left of what may be used up for what a person said last.
     pub(super) left: Option<Left>,
+    /// The same of tokens, which its children share.
+    pub(super) tokens: Option<Arc<Purse>>,
     talk: Talk,
 }
 
@@ -96,7 +100,6 @@ pub struct Chat<'h> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Left {
     pub(super) turns: u32,
-    pub(super) tokens: Option<u64>,
     pub(super) until_ms: Option<i64>,
 }
 
@@ -143,6 +146,7 @@ impl<'h> Chat<'h> {
             total,
             purse,
             left: None,
+            tokens: None,
             talk,
         })
     }
@@ -179,7 +183,7 @@ impl<'h> Chat<'h> {
 
     /// Says something, and follows what comes of it to its end.
     pub async fn say(&mut self, blocks: Vec<Block>, door: Door<'_>) -> Result<Ended, CallError> {
-        self.left = None;
+        (self.left, self.tokens) = (None, None);
         self.hear(blocks, door).await
     }
 

@@ -3,13 +3,14 @@
 //! Everything that goes on at once is awaited in one place ([`Drive::next`]): the answer as it is said, the calls, what
 //! somebody says meanwhile, the clock. What is said is written down before it has an effect.
 
+mod funds;
 mod parts;
 
 use super::agents::{Live, Lived};
 use super::chat::{Chat, Door, Left};
-use super::model::{Model, Price};
+use super::model::Model;
 use super::offer::{Offer, system};
-use super::purse::Reserved;
+use super::purse::Purse;
 use super::result::told;
 use super::shorten::{SUMMARY_MAX, Shorter, shorter};
 use super::told::{Ended, Told, Watch};
@@ -19,6 +20,7 @@ use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
 use crate::{new_call_id, now_ms};
+use funds::Held;
 use haft_core::agent::compact::weigh;
 use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
@@ -48,12 +50,14 @@ pub(super) struct Drive<'c, 'h, 'd> {
     door: Through<'d>,
     offer: Arc<Offer>,
     system: Vec<String>,
+    /// What it may read and write, with its children.
+    tokens: Arc<Purse>,
     asking: Option<Asking>,
     calls: Option<Calls<'d>>,
     rest_until: Option<i64>,
     shortening: Option<BoxFuture<'d, Option<Shorter>>>,
-    /// Money for that.
-    set_aside: Option<Reserved>,
+    /// Money and tokens for that.
+    set_aside: Option<Held>,
     heard: broadcast::Receiver<Heard>,
     /// What children in the background report.
     reports: mpsc::UnboundedReceiver<Vec<Block>>,
@@ -97,13 +101,16 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let until_ms = settings.max_time.map(|time| now_ms() + i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2));
         let left = chat.left.take().unwrap_or(Left {
             turns: chat.who.max_turns.unwrap_or(settings.max_turns).min(settings.max_turns),
-            tokens: [chat.who.max_tokens, settings.max_tokens].into_iter().flatten().min(),
             until_ms,
         });
-        let Left { turns, tokens, until_ms } = left;
+        let Left { turns, until_ms } = left;
+        let tokens = chat.tokens.take().unwrap_or_else(|| {
+            let most = [chat.who.max_tokens, settings.max_tokens].into_iter().flatten().min();
+            chat.who.tokens.as_ref().map_or_else(|| Purse::new(most), |above| above.share(most))
+        });
+        chat.tokens = Some(Arc::clone(&tokens));
         let limits = Limits {
             turns: Some(turns),
-            tokens,
             until_ms,
             window: models.first().map(|model| model.facts().window),
             fallbacks: models.len().saturating_sub(1),
@@ -119,7 +126,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             purse: Arc::clone(&chat.purse),
             models: models.iter().map(|model| model.name().clone()).collect(),
             effort: chat.who.effort,
-            max_tokens: tokens,
+            tokens: Arc::clone(&tokens),
             watch: Arc::clone(&watch),
             say,
         };
@@ -132,6 +139,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             door: Through { approver, halt, origin, watch, meanwhile },
             offer,
             system,
+            tokens,
             asking: None,
             calls: None,
             rest_until: None,
@@ -172,12 +180,8 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             }
         };
         self.count_children();
-        let (used, left) = (self.turns.usage(), self.run.left);
-        self.chat.left = Some(Left {
-            turns: left.turns.saturating_sub(self.turns.asked()),
-            tokens: left.tokens.map(|most| most.saturating_sub(used.read() + used.output)),
-            until_ms: left.until_ms,
-        });
+        let left = self.run.left;
+        self.chat.left = Some(Left { turns: left.turns.saturating_sub(self.turns.asked()), until_ms: left.until_ms });
         let history = self.turns.history().to_vec();
         let model = self.model(self.run.last_model);
         let kept = self.chat.keep(&history, &[], &model, &state).await;
@@ -289,7 +293,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let (history, system) = (self.turns.history().to_vec(), self.system.clone());
         let estimate = self.estimate(&history);
         let Some((max_output, reserved)) = self.reserve(model.as_ref(), estimate) else {
-            self.on(Event::NoFunds);
+            self.on(self.lacking(estimate));
             return Ok(());
         };
         self.tell(&Told::Turn { number: self.turns.asked(), model: name });
@@ -338,16 +342,14 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         all(history) + u64::try_from(system + self.offer.weight()).unwrap_or_default()
     }
 
-    /// Sets money aside for an answer; for a shorter one, if there is not enough for a long one.
-    fn reserve(&self, model: &dyn Model, estimate: u64) -> Option<(u32, Option<Reserved>)> {
+    /// Sets money and tokens aside for an answer; for a shorter one, if there is not enough for a long one.
+    fn reserve(&self, model: &dyn Model, estimate: u64) -> Option<(u32, Held)> {
         let facts = model.facts();
         let most = self.haft().settings.agent.max_output.unwrap_or(OUTPUT).min(facts.max_output).max(1);
-        let Some(price) = facts.price else { return Some((most, None)) };
-        let cost = |output: u32| price.cost(&Usage { input: estimate, output: output.into(), ..Usage::default() });
         let mut output = most;
         loop {
-            if let Some(reserved) = self.chat.purse.reserve(cost(output)) {
-                return Some((output, Some(reserved)));
+            if let Some(held) = self.hold(facts.price, estimate, output) {
+                return Some((output, held));
             }
             if output <= OUTPUT_MIN {
                 return None;
@@ -409,14 +411,11 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     fn shorten(&mut self) {
         let Some(model) = self.models.get(self.run.last_model).cloned() else { return };
-        if let Some(price) = self.price() {
-            let input = self.estimate(self.turns.history());
-            let cost = price.cost(&Usage { input, output: SUMMARY_MAX.into(), ..Usage::default() });
-            self.set_aside = self.chat.purse.reserve(cost);
-            if self.set_aside.is_none() {
-                self.on(Event::NoFunds);
-                return;
-            }
+        let input = self.estimate(self.turns.history());
+        self.set_aside = self.hold(self.price(), input, SUMMARY_MAX);
+        if self.set_aside.is_none() {
+            self.on(self.lacking(input));
+            return;
         }
         self.run.seed += 1;
         let (system, offer) = (self.system.clone(), Arc::clone(&self.offer));
@@ -519,7 +518,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let Some(model) = self.models.get(asking.model) else { return asking.came };
         let facts = model.facts();
         if !silent {
-            self.pay(asking.reserved, facts.price.map(|price| price.cost(&usage)));
+            self.pay(asking.reserved, &usage, facts.price);
             self.run.filled = usage.read() + usage.output;
             self.chat.total.usage += usage;
             self.chat.total.turns += 1;
@@ -546,7 +545,9 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let Some(Shorter { history, usage }) = shorter else { return Ok(Event::NotShortened) };
         let before = u64::try_from(weigh(self.turns.history())).unwrap_or_default();
         let after = u64::try_from(weigh(&history)).unwrap_or_default();
-        self.pay(reserved, price.map(|price| price.cost(&usage)));
+        if let Some(reserved) = reserved {
+            self.pay(reserved, &usage, price);
+        }
         self.chat.total.usage += usage;
         if after >= before {
             return Ok(Event::NotShortened);
@@ -555,30 +556,6 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         (self.run.filled, self.run.announced) = (0, history.len());
         self.tell(&Told::Compacted { before, after });
         Ok(Event::Shortened(history))
-    }
-
-    /// What children spent is part of what it cost.
-    fn count_children(&mut self) {
-        let all = self.chat.purse.spent().saturating_sub(self.run.spent);
-        let theirs = all.saturating_sub(self.run.cost.unwrap_or_default());
-        if theirs > 0 {
-            self.pay(None, Some(theirs));
-        }
-    }
-
-    fn price(&self) -> Option<Price> {
-        self.models.get(self.run.last_model).and_then(|model| model.facts().price)
-    }
-
-    /// Pays for something, out of what was set aside for it.
-    fn pay(&mut self, reserved: Option<Reserved>, cost: Option<u64>) {
-        let Some(cost) = cost else { return };
-        if let Some(reserved) = reserved {
-            reserved.spend(cost);
-        }
-        for sum in [&mut self.run.cost, &mut self.chat.total.cost] {
-            *sum = Some(sum.unwrap_or_default() + cost);
-        }
     }
 
     /// Ends the calls that are under way, and waits until they have ended.

@@ -1,4 +1,4 @@
-//! Money, reserved before it is spent. A child's purse is a share of its parent's: what it takes is taken from both.
+//! Money and tokens, reserved before they are spent. A child's purse is a share of its parent's: what it takes is taken from both.
 
 use super::model::Price;
 use haft_core::agent::Usage;
@@ -13,7 +13,7 @@ pub fn micros(usd: f64) -> Micros {
     (usd.max(0.0) * 1_000_000.0).round() as u64
 }
 
-/// What a conversation may spend, and has spent.
+/// What a conversation may spend, and has spent: money, or tokens.
 #[derive(Debug, Default)]
 pub struct Purse {
     limit: Option<Micros>,

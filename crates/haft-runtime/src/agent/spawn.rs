@@ -290,7 +290,8 @@ impl Haft {
             },
             effort: order.effort.or_else(|| role.as_ref()?.effort).or_else(|| live.as_ref()?.effort),
             max_turns: least([order.max_turns, role.as_ref().and_then(|role| role.max_turns)]),
-            max_tokens: [order.max_tokens, live.as_ref().and_then(|live| live.max_tokens)].into_iter().flatten().min(),
+            max_tokens: order.max_tokens,
+            tokens: live.as_ref().map(|live| Arc::clone(&live.tokens)),
             instructions: order.instructions.iter().cloned().collect(),
             purse: Some(purse),
             child: Some(Child {
@@ -438,7 +439,16 @@ impl Ready {
         }
         let mut report = Report { id, name, mode, ended, error, worktree: None, labels, warnings };
         if let Some(tree) = tree {
-            close_tree(tree, &mut report).await;
+            // What waits for a person would run there.
+            let waiting = haft.store.approvals(true).await.unwrap_or_default();
+            let waiting = waiting.iter().filter(|asked| asked.session.as_deref() == Some(session.as_str())).count();
+            if waiting > 0 {
+                let why = format!(
+                    "{waiting} of its calls wait for a person; they are made in its worktree, once somebody says yes"
+                );
+                report.warnings.push(why);
+            }
+            close_tree(tree, waiting > 0, &mut report).await;
         }
         report
     }
@@ -465,8 +475,8 @@ async fn converse(haft: &Haft, who: Who, order: &Order, door: Door<'_>) -> Resul
     said.await
 }
 
-/// What a child did to its copy of the project. A copy in which nothing changed goes.
-async fn close_tree(tree: Tree, report: &mut Report) {
+/// What a child did to its copy of the project. A copy in which nothing changed goes, unless it is still wanted.
+async fn close_tree(tree: Tree, wanted: bool, report: &mut Report) {
     let own = Halt::new();
     let look = move || {
         let project = tree.project()?;
@@ -475,7 +485,7 @@ async fn close_tree(tree: Tree, report: &mut Report) {
             Ok(merge) => (merge.changes, merge.left),
             Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
-        if changes.is_empty() && left.is_empty() {
+        if changes.is_empty() && left.is_empty() && !wanted {
             tree.discard()?;
         }
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();

@@ -145,6 +145,39 @@ async fn a_childs_money_is_its_parents() {
 }
 
 #[tokio::test]
+async fn tokens_are_set_aside_before_they_are_used_and_shared_by_all() {
+    let most = 40_000;
+    let stage = Stage::with(
+        Stub::with(|asked| match () {
+            () if is_child(asked, "Count on") => {
+                Reply::call("calc_eval", json!({"expression": format!("1+{}", asked.number)}))
+            }
+            () if results(asked).is_empty() => Reply::call(
+                "agent_spawn",
+                json!({"agents": [
+                {"name": "a", "task": "Count on"}, {"name": "b", "task": "Count on"},
+                {"name": "c", "task": "Count on", "max_tokens": 9_000}]}),
+            ),
+            () => Reply::say("They did."),
+        }),
+        |settings| settings.max_tokens = Some(most),
+    );
+    let (_, told) = stage.say("You are the parent.").await;
+    let ends: Vec<(End, u64)> = told
+        .iter()
+        .filter_map(|told| match told {
+            Told::SubagentEnd { ended, .. } => Some((ended.end.clone(), ended.usage.read() + ended.usage.output)),
+            _ => None,
+        })
+        .collect();
+    assert!(ends.len() == 3 && ends.iter().all(|(end, used)| *end == End::Tokens && *used > 0), "{ends:?}");
+    assert!(ends.iter().any(|(_, used)| *used <= 9_000), "{ends:?}");
+    // Each answer is counted as 2175 by the provider.
+    let used = 2175 * u64::try_from(stage.stub.asked().len()).unwrap();
+    assert!(used <= most && used > most / 2, "{used}");
+}
+
+#[tokio::test]
 async fn what_a_child_heard_its_parent_has_heard() {
     let stage = Stage::answers(|asked| match () {
         () if is_child(asked, "Look outside") => match results(asked).len() {

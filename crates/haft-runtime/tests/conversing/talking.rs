@@ -112,7 +112,14 @@ async fn limits_of_turns_and_tokens_end_it_and_it_can_go_on() {
     let mut little = who("little");
     little.max_tokens = Some(1);
     let (ended, _) = say(&stage.haft, little, "Go.", &Yes, &Halt::new()).await;
-    assert_eq!((ended.end, ended.turns), (End::Done, 1), "what was begun is brought to its end");
+    assert_eq!((ended.end, ended.turns), (End::Tokens, 0), "nobody reads all that for one");
+    let asked = stage.stub.asked().len();
+    let mut enough = who("enough");
+    enough.max_tokens = Some(5_000);
+    let (ended, _) = say(&stage.haft, enough, "Go.", &Yes, &Halt::new()).await;
+    assert_eq!(ended.end, End::Done);
+    let most = stage.stub.asked()[asked].body["max_tokens"].as_u64().unwrap();
+    assert!(most < u64::from(facts().max_output), "it is asked for less when there is less: {most}");
 }
 
 #[tokio::test]

@@ -173,20 +173,17 @@ fn a_circle_of_calls_is_told_and_then_stopped() {
 
 #[test]
 fn limits_end_it_before_they_are_passed() {
-    for (limits, end) in [
-        (Limits { turns: Some(1), ..Limits::default() }, End::Turns),
-        (Limits { tokens: Some(110), ..Limits::default() }, End::Tokens),
-    ] {
-        let mut turns = begun(limits);
-        calls(&mut turns, 0, "a", "{}");
-        stops(&mut turns, Stop::Calls);
-        assert_eq!(ended(&mut turns, "a", "text"), [Effect::End(end)]);
-        assert_eq!(check(turns.history()), Ok(()));
-    }
+    let mut turns = begun(Limits { turns: Some(1), ..Limits::default() });
+    calls(&mut turns, 0, "a", "{}");
+    stops(&mut turns, Stop::Calls);
+    assert_eq!(ended(&mut turns, "a", "text"), [Effect::End(End::Turns)]);
+    assert_eq!(check(turns.history()), Ok(()));
     let mut turns = Turns::new(Vec::new(), Limits { until_ms: Some(10), ..Limits::default() });
     assert_eq!(turns.on(Event::Say(words("go")), 10), [Effect::End(End::Time)]);
-    let mut turns = begun(Limits::default());
-    assert_eq!(turns.on(Event::NoFunds, 0), [Effect::HangUp, Effect::End(End::Funds)]);
+    for (event, end) in [(Event::NoFunds, End::Funds), (Event::NoTokens, End::Tokens)] {
+        let mut turns = begun(Limits::default());
+        assert_eq!(turns.on(event, 0), [Effect::HangUp, Effect::End(end)]);
+    }
 }
 
 #[test]
@@ -217,6 +214,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => Just(failure(FailureKind::Overflow)),
         1 => Just(Event::Shortened(vec![Message::user("short")])),
         1 => Just(Event::NoFunds),
+        1 => Just(Event::NoTokens),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! What goes on at once in a conversation: an answer, its calls, and the clock.
 
 use super::super::model::Model;
-use super::super::purse::Reserved;
 use super::super::shorten::Shorter;
+use super::funds::Held;
 use crate::approver::Approver;
 use crate::halt::Halt;
 use crate::now_ms;
@@ -28,7 +28,7 @@ pub(super) struct Asking {
     pub(super) work: Option<BoxFuture<'static, Result<(), Failure>>>,
     pub(super) came: Result<(), Failure>,
     pub(super) said: mpsc::Receiver<Delta>,
-    pub(super) reserved: Option<Reserved>,
+    pub(super) reserved: Held,
     /// What it would read, about, if nobody tells.
     pub(super) estimate: u64,
     pub(super) usage: Option<Usage>,
