@@ -223,7 +223,7 @@ impl Haft {
             tool: question.tool.to_string(),
             preview: question.preview.clone(),
             reason: question.verdict.reason.clone(),
-            root: self.workspace.root().to_string_lossy().into_owned(),
+            root: self.workspace.project().to_string_lossy().into_owned(),
             basis: question.basis.to_string(),
             asked_ms: 0,
             decided_by: None,

@@ -134,7 +134,7 @@ pub struct Haft {
     pub(crate) events: Events,
     pub(crate) vault: Vault,
     pub(crate) terms: Arc<Terms>,
-    pub(crate) trials: Trials,
+    pub(crate) trials: Arc<Trials>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) lanes: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
     /// How many calls each outermost call has made.
@@ -212,7 +212,7 @@ impl Haft {
         let vault = Vault::new(&settings.data_dir, settings.undo);
         let workspace = Arc::new(workspace.own(&settings.data_dir));
         let terms = Arc::new(Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() });
-        let (events, trials, lanes) = (Events::default(), Trials::default(), Mutex::default());
+        let (events, trials, lanes) = (Events::default(), Arc::default(), Mutex::default());
         let maker = Maker {
             vault: vault.clone(),
             store: store.clone(),

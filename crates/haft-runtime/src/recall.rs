@@ -114,6 +114,9 @@ impl Haft {
             return self.consent(asked, by, &resolution, &host).await;
         }
         let asked = self.belongs_here(id).await?;
+        if let Some(layer) = self.around(asked.session.as_deref()).await? {
+            return Box::pin(layer.decide_as_seen(id, by, seen, resolution, halt)).await;
+        }
         let now = self.still_the_same(&asked, halt).await?;
         if let (Some(seen), Some(now)) = (seen, &now)
             && now.face().to_string() != seen
@@ -154,7 +157,10 @@ impl Haft {
     /// Puts other arguments in the place of those that wait, and shows what is asked now. Nobody has said yes to
     /// it yet.
     pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
-        self.belongs_here(id).await?;
+        let asked = self.belongs_here(id).await?;
+        if let Some(layer) = self.around(asked.session.as_deref()).await? {
+            return Box::pin(layer.amend(id, by, args)).await;
+        }
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
         let halt = Halt::new();
@@ -185,7 +191,10 @@ impl Haft {
     /// Runs a waiting call on a copy-on-write view, and shows what came of it. A yes in this process then keeps
     /// exactly that.
     pub async fn try_waiting(&self, id: &str, halt: &Halt) -> Result<Question, CallError> {
-        self.belongs_here(id).await?;
+        let asked = self.belongs_here(id).await?;
+        if let Some(layer) = self.around(asked.session.as_deref()).await? {
+            return Box::pin(layer.try_waiting(id, halt)).await;
+        }
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let pending = self.pending_of(id, halt).await?.ok_or_else(decided)?;
         let mut question = self.question(&pending, halt).await;
@@ -212,6 +221,10 @@ impl Haft {
 
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
     async fn question_of(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
+        let asked = self.store.approval(id).await.map_err(store_error)?;
+        if let Some(layer) = self.around(asked.and_then(|asked| asked.session).as_deref()).await? {
+            return Box::pin(layer.question_of(id, halt)).await;
+        }
         match self.pending_of(id, halt).await? {
             Some(pending) => Ok(Some(self.question(&pending, halt).await)),
             None => Ok(None),
@@ -316,7 +329,7 @@ impl Haft {
         ))
     }
 
-    /// A call runs in the project it was made in.
+    /// A call runs in the project it was made in; one that a child made on a copy belongs to the project that is copied.
     async fn belongs_here(&self, id: &str) -> Result<Approval, CallError> {
         let found = self.store.approval(id).await.map_err(store_error)?;
         let approval = found.ok_or_else(|| {
@@ -327,7 +340,7 @@ impl Haft {
             return Err(CallError::conflict(format!("{id} is about files of {host}, which are not here"))
                 .hint("it can be allowed or rejected as it is; whatever needs its files is done there"));
         }
-        if Path::new(&approval.root) == self.workspace.root() {
+        if Path::new(&approval.root) == self.workspace.project() {
             return Ok(approval);
         }
         Err(CallError::conflict(format!("{id} belongs to the project {}", approval.root))

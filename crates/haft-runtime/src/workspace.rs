@@ -82,6 +82,11 @@ impl Workspace {
         self.copy_of.as_deref().unwrap_or(&self.root)
     }
 
+    /// Whether this is a copy of a project.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.copy_of.is_some()
+    }
+
     /// The roots that may be read unasked.
     pub fn readable_roots(&self) -> &[PathBuf] {
         &self.readable

@@ -1,14 +1,39 @@
 //! A tool layer for a child: what its parent has, or less, and another directory if it has one of its own.
 
+use super::tree::Tree;
+use crate::halt::Halt;
 use crate::maker::Maker;
 use crate::pipeline::Haft;
+use crate::store_error;
 use crate::task::Desk;
-use crate::trial::Trials;
 use crate::workspace::Workspace;
 use haft_core::policy::{Gate, Policy};
+use haft_core::{CallError, SessionId};
 use std::sync::{Arc, Mutex};
 
+/// How many generations are looked through.
+const DEPTH_MAX: usize = 16;
+
 impl Haft {
+    /// The tool layer in which a conversation's calls are made, where that is not this one: around the copy of this project that
+    /// a child works on, or one above it. Gates are not needed for what was asked about: it has passed them.
+    pub(crate) async fn around(&self, session: Option<&str>) -> Result<Option<Self>, CallError> {
+        let mut next = session.and_then(SessionId::new).filter(|_| !self.workspace.is_copy());
+        for _ in 0..DEPTH_MAX {
+            let Some(session) = next else { return Ok(None) };
+            let Some(talk) = self.store.talk(&session).await.map_err(store_error)? else { return Ok(None) };
+            if talk.place.is_some() {
+                let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
+                let id = session.as_str().strip_prefix("agent-").unwrap_or_default().to_owned();
+                let open = move || Tree::found(&data_dir, &id)?.workspace(&workspace);
+                let workspace = crate::tool::off_thread(Halt::new(), open).await?;
+                return Ok(Some(self.narrowed(Vec::new(), Some(workspace))));
+            }
+            next = talk.above.as_deref().and_then(SessionId::new);
+        }
+        Ok(None)
+    }
+
     /// The same tools, store and rules behind more gates, and in another workspace if one is given. Nothing that holds here
     /// holds any less there.
     pub(crate) fn narrowed(&self, gates: Vec<Gate>, workspace: Option<Workspace>) -> Self {
@@ -40,7 +65,7 @@ impl Haft {
             events: self.events.clone(),
             vault: self.vault.clone(),
             terms: Arc::clone(&self.terms),
-            trials: Trials::default(),
+            trials: Arc::clone(&self.trials),
             desk,
             lanes: Mutex::default(),
             trees: crate::back::Trees::default(),

@@ -118,8 +118,18 @@ impl Tree {
         Ok((tree, warnings))
     }
 
-    /// One that was made earlier, by the id of its agent.
+    /// One of this project's that was made earlier, by the id of its agent.
     pub(crate) fn open(workspace: &Workspace, data_dir: &Path, id: &str) -> Result<Self, CallError> {
+        let tree = Self::found(data_dir, id)?;
+        if tree.note.root == workspace.root() {
+            return Ok(tree);
+        }
+        let (shown, root) = (haft_core::preview::inert(id), tree.note.root.display());
+        Err(CallError::conflict(format!("the agent {shown} works on {root}")))
+    }
+
+    /// One that was made earlier, of whatever project.
+    pub(crate) fn found(data_dir: &Path, id: &str) -> Result<Self, CallError> {
         let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let dir = place(data_dir, if plain { id } else { "-" });
         let shown = haft_core::preview::inert(id);
@@ -130,9 +140,6 @@ impl Tree {
         let file = note_file(data_dir, if plain { id } else { "-" });
         let (text, _) = files::load(&file, "the note", 1 << 30).map_err(|_| missing())?;
         let note: Note = serde_json::from_slice(&text).map_err(|_| missing())?;
-        if note.root != workspace.root() {
-            return Err(CallError::conflict(format!("the agent {shown} works on {}", note.root.display())));
-        }
         Ok(Self { dir, file, note })
     }
 
