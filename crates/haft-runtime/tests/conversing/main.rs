@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod bad;
+mod bound;
 mod children;
 mod kept;
 mod talking;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
 
-fn git(stage: &Stage, args: &[&str]) -> String {
+pub(crate) fn git(stage: &Stage, args: &[&str]) -> String {
     let done = Command::new("git")
         .args(["-c", "user.name=haft", "-c", "user.email=haft@example.com"])
         .args(args)
@@ -21,7 +21,7 @@ fn git(stage: &Stage, args: &[&str]) -> String {
 }
 
 /// A repository with a commit in the place of the scene's empty one.
-fn repository(stage: &Stage) {
+pub(crate) fn repository(stage: &Stage) {
     std::fs::remove_dir_all(stage.haft.workspace().root().join(".git")).unwrap();
     stage.file("src/lib.txt", "one\ntwo\nthree\nfour\nfive\n");
     stage.file("old.txt", "old\n");
@@ -31,7 +31,7 @@ fn repository(stage: &Stage) {
     git(stage, &["commit", "--quiet", "-m", "first"]);
 }
 
-fn child(asked: &Asked) -> bool {
+pub(crate) fn child(asked: &Asked) -> bool {
     asked.says("Work on it") && !asked.says("You are the parent")
 }
 

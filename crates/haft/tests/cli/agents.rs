@@ -301,3 +301,33 @@ fn of_two_agents_that_changed_the_same_the_second_is_told_and_loses_nothing() {
     let status = Command::new("git").args(["diff", "--name-only"]).current_dir(env.root()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&status.stdout), "add.sh\n");
 }
+
+#[test]
+fn what_a_child_asks_on_its_copy_is_answered_in_the_project() {
+    let env = project();
+    let stub = Stub::with(move |asked| match (is(asked, "write it down"), results(asked).len()) {
+        (true, 0) => Reply::call("file_write", json!({"path": "noted.txt", "content": "noted\n"})),
+        (true, _) => Reply::say("Somebody has to say yes."),
+        (_, 0) => Reply::call("agent_spawn", json!({"name": "clerk", "task": "write it down", "mode": "worktree"})),
+        _ => Reply::say("It waits."),
+    });
+    asks(&env, &stub);
+    let ran = env.run(&["run", "--no-input", "you are the parent"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let report = &results(stub.asked().last().unwrap())[0];
+    assert!(report.contains("1 of its calls wait for a person"), "{report}");
+    let listed = env.run(&["approvals", "--json"]).json();
+    let root = env.root().canonicalize().unwrap();
+    assert_eq!((&listed[0]["tool"], &listed[0]["root"]), (&json!("file.write"), &json!(root)), "{listed:#}");
+    let id = listed[0]["id"].as_str().unwrap();
+    let shown = env.run(&["approvals", "show", id]);
+    assert!(shown.stdout.contains("+noted"), "{} {}", shown.stdout, shown.stderr);
+    let approved = env.run(&["approvals", "approve", id]);
+    assert_eq!(approved.code, 0, "{} {}", approved.stdout, approved.stderr);
+    assert!(!env.root().join("noted.txt").exists(), "it is done on the copy");
+    let worktrees = env.dir.path().join("home/.local/share/haft-worktrees");
+    let copy = std::fs::read_dir(worktrees).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(std::fs::read_to_string(copy.join("tree/noted.txt")).unwrap(), "noted\n");
+    env.ok("agent.merge", json!({"id": copy.file_name().unwrap().to_str().unwrap()}));
+    assert_eq!(env.read("noted.txt"), "noted\n");
+}
