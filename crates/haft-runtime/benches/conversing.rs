@@ -218,6 +218,7 @@ async fn kept(haft: &Haft, session: &str, pairs: usize) -> Result<Who> {
         role: None,
         mode: "main",
         place: None,
+        asked: None,
     };
     haft.store().open_talk(new, "bench".to_owned()).await?;
     let texts = history(pairs).iter().map(serde_json::to_string).collect::<std::result::Result<Vec<_>, _>>()?;

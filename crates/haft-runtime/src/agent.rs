@@ -14,6 +14,7 @@
 //! anybody is told of it. What it does is decided by the state machine; this module only does it.
 
 pub mod active;
+pub(crate) mod again;
 pub mod agents;
 pub mod chat;
 mod child;
@@ -38,6 +39,7 @@ pub use agents::{Agents, tend};
 pub use chat::{Chat, Child, Door, Who};
 pub use model::{Counted, Facts, Model, ModelRef, Prompt};
 pub use models::Models;
+pub(crate) use offer::Like;
 pub use purse::{Purse, Reserved};
 pub use settings::{AgentSettings, Role};
 pub use spawn::worded;

@@ -62,6 +62,7 @@ pub(crate) enum Wish {
     Calls(Vec<Call>, oneshot::Sender<Vec<Outcome>>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
     Spawn(Vec<Order>, oneshot::Sender<Result<Vec<Report>, CallError>>),
+    FollowUp { id: String, words: String, answer: oneshot::Sender<Result<Report, CallError>> },
 }
 
 /// A run that a tool wishes to have begun or gone on with.
@@ -145,6 +146,15 @@ impl Back {
         worked.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Says something to a child that has ended.
+    pub(crate) async fn follow_up(&self, id: String, words: String) -> Result<Report, CallError> {
+        let (answer, report) = oneshot::channel();
+        let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
+        let queue = self.0.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::FollowUp { id, words, answer }).await.map_err(|_| gone())?;
+        report.await.unwrap_or_else(|_| Err(gone()))
+    }
+
     /// Has children run, and waits for those that are waited for.
     pub(crate) async fn spawn(&self, orders: Vec<Order>) -> Result<Vec<Report>, CallError> {
         let (answer, reports) = oneshot::channel();
@@ -197,7 +207,7 @@ impl Haft {
     }
 
     async fn grant(&self, opened: &Opened, (approver, halt): (&dyn Approver, &Halt), wishes: &mut Wishes, wish: Wish) {
-        let counted = !matches!(wish, Wish::Call(..) | Wish::Calls(..) | Wish::Work(..) | Wish::Spawn(..));
+        let counted = matches!(wish, Wish::Form(..) | Wish::Sample { .. });
         wishes.heard += usize::from(counted);
         let enough = wishes.heard > WISHES_MAX;
         match wish {
@@ -226,6 +236,10 @@ impl Haft {
             Wish::Spawn(orders, answer) => {
                 let call = opened.admitted().checked().call();
                 let _ = answer.send(self.spawn(orders, call, approver, halt).await);
+            }
+            Wish::FollowUp { id, words, answer } => {
+                let call = opened.admitted().checked().call();
+                let _ = answer.send(self.follow_up((&id, words), call, approver, halt).await);
             }
             Wish::Form(form, answer) => {
                 let written =

@@ -158,6 +158,8 @@ pub struct Haft {
     /// The models that can be asked.
     pub(crate) models: Arc<Models>,
     pub(crate) finder: Arc<Finder>,
+    /// What its agents are told, where that is more than what they have: what their parent is told.
+    pub(crate) told: Option<Arc<crate::agent::Like>>,
 }
 
 /// A call that ended before it ran.
@@ -254,6 +256,7 @@ impl Haft {
             agents: Arc::default(),
             models,
             finder: Arc::default(),
+            told: None,
         }
     }
 

@@ -111,10 +111,12 @@ const STEPS: &[Step] = &[
     Step::alike("CREATE INDEX runs_by_outermost ON runs (outermost);"),
     // 13: conversations with models.
     talks::TABLES,
+    // 14: children that can be spoken to again, and what they had to say.
+    talks::FAMILY,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 13;
+pub(crate) const KNOWN: i64 = 14;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

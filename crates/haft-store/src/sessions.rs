@@ -74,6 +74,7 @@ impl Store {
             db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM messages WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM talks WHERE session = ?1", cells![session.as_str()])?;
+            db.execute("DELETE FROM reports WHERE session = ?1", cells![session.as_str()])?;
             if gone {
                 append(db, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
             }

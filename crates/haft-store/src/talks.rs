@@ -27,6 +27,14 @@ pub(crate) const TABLES: Step = Step::alike(
     ) STRICT, WITHOUT ROWID;",
 );
 
+/// What a child was asked for, so that it can be spoken to again; and what children had to say when their parent had gone.
+pub(crate) const FAMILY: Step = Step::alike(
+    "ALTER TABLE talks ADD COLUMN asked TEXT;
+    CREATE TABLE reports (
+        session TEXT NOT NULL, child TEXT NOT NULL, at_ms INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (session, child)
+    ) STRICT, WITHOUT ROWID;",
+);
+
 /// How a conversation stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Talk {
@@ -63,6 +71,9 @@ pub struct Talk {
     /// The directory that it works in, where that is not the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// What it was asked for, if it is a child's: in the words of whoever asked.
+    #[serde(skip)]
+    pub asked: Option<String>,
     /// When it began.
     pub begun_ms: i64,
     /// When something was last said.
@@ -105,10 +116,12 @@ pub struct NewTalk {
     pub mode: &'static str,
     /// The directory that it works in, where that is not the project.
     pub place: Option<String>,
+    /// What it was asked for, if it is a child's.
+    pub asked: Option<String>,
 }
 
 const COLUMNS: &str = "session, root, title, above, role, mode, model, state, usage, cost_micros, turns, calls, epoch, active, \
-                       place, begun_ms, at_ms";
+                       place, begun_ms, at_ms, asked";
 
 fn talk(row: &crate::db::Row<'_>) -> DbResult<Talk> {
     let (usage, active): (String, String) = (row.get(8)?, row.get(13)?);
@@ -130,6 +143,7 @@ fn talk(row: &crate::db::Row<'_>) -> DbResult<Talk> {
         place: row.get(14)?,
         begun_ms: row.get(15)?,
         at_ms: row.get(16)?,
+        asked: row.get(17)?,
     })
 }
 
@@ -151,12 +165,14 @@ impl Store {
                 let (session, now) = (new.session.as_str(), now_ms());
                 let usage = serde_json::to_string(&Usage::default()).unwrap_or_default();
                 let sql = "INSERT INTO talks (session, root, title, above, role, mode, model, state, usage, cost_micros, turns,
-                    calls, epoch, active, place, writer, begun_ms, at_ms)
-                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'new', ?7, NULL, 0, 0, 0, '[]', ?8, ?9, ?10, ?10)
+                    calls, epoch, active, place, writer, begun_ms, at_ms, asked)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, '', 'new', ?7, NULL, 0, 0, 0, '[]', ?8, ?9, ?10, ?10, ?11)
                     ON CONFLICT (session) DO UPDATE SET writer = excluded.writer";
                 db.execute(
                     sql,
-                    cells![session, new.root, new.title, new.above, new.role, new.mode, usage, new.place, writer, now],
+                    cells![
+                        session, new.root, new.title, new.above, new.role, new.mode, usage, new.place, writer, now, new.asked
+                    ],
                 )?;
                 let sql = "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0) ON CONFLICT DO NOTHING";
                 db.execute(sql, cells![session, now])?;
@@ -221,6 +237,37 @@ impl Store {
             }
             write(db, session.as_str(), 0, &messages, now_ms())?;
             Ok(true)
+        })
+        .await
+    }
+
+    /// Keeps what a child has to say to its parent's conversation, until that has heard it. What it says last counts.
+    pub async fn leave_report(&self, session: &SessionId, child: &str, text: String) -> Result<(), StoreError> {
+        let (session, child) = (session.clone(), child.to_owned());
+        self.insist(Mode::Durable, move |db| {
+            let sql = "INSERT INTO reports (session, child, at_ms, text) VALUES (?1, ?2, ?3, ?4)
+                ON CONFLICT (session, child) DO UPDATE SET at_ms = excluded.at_ms, text = excluded.text";
+            db.execute(sql, cells![session.as_str(), child, now_ms(), text]).map(drop)
+        })
+        .await
+    }
+
+    /// What children had to say that a conversation has not heard: each with its words, the oldest first.
+    pub async fn reports(&self, session: &SessionId) -> Result<Vec<(String, String)>, StoreError> {
+        let session = session.clone();
+        self.insist(Mode::Read, move |db| {
+            let sql = "SELECT child, text FROM reports WHERE session = ?1 ORDER BY at_ms, child";
+            db.all(sql, cells![session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+        .await
+    }
+
+    /// A conversation has heard what a child had to say.
+    pub async fn drop_report(&self, session: &SessionId, child: &str) -> Result<(), StoreError> {
+        let (session, child) = (session.clone(), child.to_owned());
+        self.insist(Mode::Durable, move |db| {
+            let sql = "DELETE FROM reports WHERE session = ?1 AND child = ?2";
+            db.execute(sql, cells![session.as_str(), child]).map(drop)
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 use super::chat::Who;
 use super::model::ModelRef;
+use super::offer::Like;
 use super::purse::Purse;
 use super::spawn::{Order, Ready, Report};
 use super::told::{Ended, Watch};
@@ -31,6 +32,8 @@ pub(crate) struct Live {
     pub(crate) models: Vec<ModelRef>,
     pub(crate) effort: Option<Effort>,
     pub(crate) tokens: Arc<Purse>,
+    /// What it is told, which its children may be told as well.
+    pub(crate) like: Arc<Like>,
     pub(crate) watch: Watch,
     /// Tells it something, which it hears with the next results.
     pub(crate) say: mpsc::UnboundedSender<Vec<Block>>,
@@ -153,7 +156,7 @@ impl Agents {
         halt: &Halt,
     ) -> Option<mpsc::UnboundedReceiver<Vec<Block>>> {
         let mut children = self.children();
-        if children.contains_key(id) {
+        if children.get(id).is_some_and(|child| matches!(child.standing, Standing::Runs { .. })) {
             return None;
         }
         let (say, heard) = mpsc::unbounded_channel();
@@ -305,8 +308,11 @@ pub async fn tend(layer: &Haft, approver: Arc<dyn Approver>, halt: &Halt) {
                     let report = ready.run(approver.as_ref(), &own, Some(heard)).await;
                     // What it heard, its parent has heard: before it is told a word of it.
                     told.note_labels(&above, &report.labels, "agent.spawn");
+                    let text = report_of(&report);
+                    // Its parent may end at this very moment: what was not heard is told the next time.
+                    let _ = told.store.leave_report(&above, &report.id, text.clone()).await;
                     if let Some(live) = agents.live(&above) {
-                        let _ = live.say.send(vec![Block::Text { text: report_of(&report) }]);
+                        let _ = live.say.send(vec![Block::Text { text }]);
                     }
                 });
             }
@@ -322,6 +328,12 @@ pub async fn tend(layer: &Haft, approver: Arc<dyn Approver>, halt: &Halt) {
 fn report_of(report: &Report) -> String {
     let words = report.ended.as_ref().map(|ended| ended.text.trim().to_owned()).unwrap_or_default();
     told_of(&report.name, &report.id, &report.why(), &words)
+}
+
+/// Whether what a child reports is told here already, whoever told it.
+pub(crate) fn is_told<'b>(mut blocks: impl Iterator<Item = &'b Block>, id: &str, report: &str) -> bool {
+    let (mark, words) = (format!("({id}) has ended"), report.split_once("]\n\n").map_or(report, |(_, words)| words));
+    blocks.any(|block| matches!(block, Block::Text { text } if text.contains(&mark) && text.ends_with(words)))
 }
 
 /// The words of an agent that has ended, marked off from those of a person.

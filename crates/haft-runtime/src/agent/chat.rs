@@ -1,5 +1,6 @@
 //! One conversation: it is opened, somebody says something, and it is followed to its end.
 
+use super::agents::is_told;
 use super::drive::Drive;
 use super::model::Model;
 use super::purse::Purse;
@@ -63,6 +64,8 @@ pub struct Child {
     pub place: Option<String>,
     /// The calls that led to it, the outermost first.
     pub parents: Vec<CallId>,
+    /// What it was asked for, so that it can be spoken to again.
+    pub asked: Option<String>,
 }
 
 /// The door through which somebody converses.
@@ -124,6 +127,7 @@ impl<'h> Chat<'h> {
             role: child.and_then(|child| child.role.clone()),
             mode: child.map_or("main", |child| child.mode),
             place: child.and_then(|child| child.place.clone()),
+            asked: child.and_then(|child| child.asked.clone()),
         };
         let writer = crate::new_mark();
         let (talk, history) = haft.store.open_talk(new, writer.clone()).await.map_err(store_error)?;
@@ -193,10 +197,31 @@ impl<'h> Chat<'h> {
         if self.talk.title.is_empty() {
             self.talk.title = title(&blocks);
         }
+        let blocks = self.with_reports(blocks).await?;
         let watch = Arc::clone(&door.watch);
-        let ended = Drive::new(self, models, door).follow(blocks).await?;
+        let ended = Drive::new(self, models, door).follow(blocks).await;
+        self.forget_reports().await;
+        let ended = ended?;
         watch(&Told::Done { ended: Box::new(ended.clone()) });
         Ok(ended)
+    }
+
+    /// What is said, after what children had to say when nobody listened.
+    async fn with_reports(&self, blocks: Vec<Block>) -> Result<Vec<Block>, CallError> {
+        let waiting = self.haft.store.reports(&self.who.session).await.map_err(store_error)?;
+        let known = || self.history.iter().flat_map(|message| &message.blocks).chain(&blocks);
+        let new = waiting.into_iter().filter(|(id, report)| !is_told(known(), id, report));
+        let reports: Vec<Block> = new.map(|(_, text)| Block::Text { text }).collect();
+        Ok(reports.into_iter().chain(blocks).collect())
+    }
+
+    /// What was told is kept as a part of the conversation, and no longer apart from it. If that fails it is told twice.
+    async fn forget_reports(&self) {
+        for (id, report) in self.haft.store.reports(&self.who.session).await.unwrap_or_default() {
+            if is_told(self.history.iter().flat_map(|message| &message.blocks), &id, &report) {
+                let _ = self.haft.store.drop_report(&self.who.session, &id).await;
+            }
+        }
     }
 
     async fn models(&self) -> Result<Vec<Arc<dyn Model>>, CallError> {

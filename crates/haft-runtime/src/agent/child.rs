@@ -82,6 +82,7 @@ impl Haft {
             finder: Arc::clone(&self.finder),
             agents: Arc::clone(&self.agents),
             models: Arc::clone(&self.models),
+            told: None,
         }
     }
 }

@@ -9,7 +9,7 @@ mod parts;
 use super::agents::{Live, Lived};
 use super::chat::{Chat, Door, Left};
 use super::model::Model;
-use super::offer::{Offer, system};
+use super::offer::{Like, Offer, system};
 use super::purse::Purse;
 use super::result::told;
 use super::shorten::{SUMMARY_MAX, Shorter, shorter};
@@ -127,6 +127,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             models: models.iter().map(|model| model.name().clone()).collect(),
             effort: chat.who.effort,
             tokens: Arc::clone(&tokens),
+            like: Like::of(haft, &chat.who.caller, &system),
             watch: Arc::clone(&watch),
             say,
         };

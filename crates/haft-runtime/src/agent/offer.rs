@@ -7,6 +7,7 @@ use super::chat::Who;
 use crate::pipeline::Haft;
 use crate::registry::{Entry, visible};
 use haft_core::agent::wire::Offered;
+use haft_core::policy::Policy;
 use haft_core::tokens::estimate;
 use haft_core::{Caller, ToolName};
 use std::sync::Arc;
@@ -33,6 +34,14 @@ const NOTES_MAX: u64 = 32 << 10;
 /// Where a project's own notes are looked for; the first one counts.
 const NOTES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 
+/// What a conversation is told: by what tools are chosen, and who it is. A child that is told the same as its parent is
+/// recognised by the provider, which then does not read it again.
+pub(crate) struct Like {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) caller: Caller,
+    pub(crate) system: Vec<String>,
+}
+
 /// The tools that a model is told about.
 pub(crate) struct Offer {
     entries: Vec<(String, Arc<Entry>)>,
@@ -46,7 +55,9 @@ impl Offer {
     /// The tools for a caller, after those in `active` were found.
     pub(crate) fn new(haft: &Haft, caller: &Caller, active: &[ToolName]) -> Self {
         let made_from = (*haft.registry.changes().borrow(), active.len());
-        let all = visible(&haft.registry, haft.settings.policy(), caller);
+        // What a child is told and may not call is refused when it calls it.
+        let (policy, caller) = told(haft, caller);
+        let all = visible(&haft.registry, policy, &caller);
         let all: Vec<Arc<Entry>> = all.into_iter().filter(|entry| entry.spec().name.as_str() != GO_BETWEEN).collect();
         let (most, tokens) = haft.settings.agent.defer_above;
         let searchable = all.iter().any(|entry| entry.spec().name.as_str() == SEARCH);
@@ -94,6 +105,22 @@ impl Offer {
     }
 }
 
+/// By what and for whom tools are chosen.
+fn told<'h>(haft: &'h Haft, caller: &Caller) -> (&'h Arc<Policy>, Caller) {
+    match &haft.told {
+        Some(like) => (&like.policy, Caller { provider: caller.provider.clone(), ..like.caller.clone() }),
+        None => (haft.settings.policy(), caller.clone()),
+    }
+}
+
+impl Like {
+    /// What a conversation's children are told.
+    pub(crate) fn of(haft: &Haft, caller: &Caller, system: &[String]) -> Arc<Self> {
+        let (policy, caller) = told(haft, caller);
+        Arc::new(Self { policy: Arc::clone(policy), caller, system: system.to_vec() })
+    }
+}
+
 /// About how many tokens a declaration is.
 fn cost(entry: &Entry) -> usize {
     let spec = entry.spec();
@@ -102,8 +129,20 @@ fn cost(entry: &Entry) -> usize {
 
 /// Who a model is, part by part: first what is everybody's, then what is this project's, then what is this agent's own.
 pub(crate) fn system(haft: &Haft, who: &Who, deferred: usize) -> Vec<String> {
-    let mut parts = vec![EVERYBODYS.to_owned()];
     let root = haft.workspace.root();
+    if let Some(like) = &haft.told {
+        let mut own = CHILDS.to_owned();
+        if haft.workspace.is_copy() {
+            own.push_str(&format!(
+                " You work on a copy of the project: {}. Relative paths start there, and the project itself is not yours.",
+                root.display()
+            ));
+        }
+        let more = who.instructions.iter().filter(|text| !text.trim().is_empty());
+        let own = std::iter::once(own).chain(more.cloned()).collect::<Vec<_>>().join("\n\n");
+        return like.system.iter().cloned().chain([own]).collect();
+    }
+    let mut parts = vec![EVERYBODYS.to_owned()];
     let mut project = format!("The project is {}. Relative paths start there.", root.display());
     if deferred > 0 {
         project.push_str(
@@ -132,6 +171,10 @@ fn notes(root: &std::path::Path) -> Option<(&'static str, String)> {
         (!text.is_empty()).then_some((*name, text))
     })
 }
+
+/// What a child is told besides, if it is told what its parent is.
+const CHILDS: &str = "You work for another agent, which says what is to be done and hears what you say last. You have at the most \
+what it has: a call that is not for you is refused.";
 
 /// What every agent is told. It stays the same for all of them, so that providers recognise it.
 const EVERYBODYS: &str = "You are an agent that works on a person's machine with tools. Do what was asked, wholly, and nothing \

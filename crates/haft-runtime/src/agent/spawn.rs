@@ -26,6 +26,7 @@ use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
+use haft_store::talks::Talk;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,6 +168,8 @@ pub(crate) struct Ready {
     id: String,
     name: String,
     order: Order,
+    /// What it is told.
+    words: String,
     haft: Haft,
     who: Who,
     tree: Option<Tree>,
@@ -195,7 +198,7 @@ impl Haft {
             let roles = &roles;
             async move {
                 let (name, mode) = (named(&order), order.mode.word());
-                match self.prepare(order, roles, call, halt).await {
+                match self.prepare((order, None), roles, call, halt).await {
                     Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
                     Ok(ready) => ready.run(approver, halt, None).await,
                     Err(error) => failed(new_call_id().to_string(), name, mode, error),
@@ -227,15 +230,15 @@ impl Haft {
     }
 
     /// The roles that children may have.
-    async fn roles(&self) -> Result<BTreeMap<String, Role>, CallError> {
+    pub(super) async fn roles(&self) -> Result<BTreeMap<String, Role>, CallError> {
         let accepted = roles::accepted(&self.store, &self.workspace).await?;
         Ok(roles::roles(&self.settings.agent, &self.workspace, &accepted))
     }
 
-    /// What a child will be. Nothing has happened yet, but for its copy of the project.
-    async fn prepare(
+    /// What a child will be, or is again. Nothing has happened yet, but for its copy of the project.
+    pub(super) async fn prepare(
         &self,
-        order: Order,
+        (order, again): (Order, Option<&Talk>),
         roles: &BTreeMap<String, Role>,
         call: &Call,
         halt: &Halt,
@@ -247,30 +250,30 @@ impl Haft {
             None => None,
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
         };
-        let (id, name) = (new_call_id().to_string(), named(&order));
+        let known = again.and_then(|talk| talk.session.strip_prefix("agent-")).map(str::to_owned);
+        let (id, name) = (known.unwrap_or_else(|| new_call_id().to_string()), named(&order));
         let mut warnings = Vec::new();
         let gates = self.gates(&order, role.as_ref(), call, &mut warnings)?;
         let tree = match order.mode {
-            Mode::Worktree => {
-                let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
-                let (id, branch) = (id.clone(), tree::branch(order.branch.as_deref(), &id));
-                let (own, until) = (halt.clone(), halt.clone());
-                let make = move || Tree::make(&workspace, &data_dir, &id, &branch, &own);
-                let (tree, more) = crate::tool::off_thread(until, make).await?;
-                warnings.extend(more);
-                Some(tree)
-            }
+            Mode::Worktree => Some(self.copy(&order, &id, halt, &mut warnings).await?),
             Mode::Sync | Mode::Background => None,
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
-        let layer = self.narrowed(gates, workspace);
+        let mut layer = self.narrowed(gates, workspace);
         let live = self.agents.live(&call.session);
+        if role.is_none() && order.tools.is_none() {
+            layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
+        }
         let session = SessionId::new(&format!("agent-{id}")).unwrap_or_default();
         // What its parent has heard may be in its task.
         for source in self.heard_in(&call.session).await {
             layer.note_labels(&session, &[source.label], &source.tool);
         }
-        let limit = order.max_usd.map(super::purse::micros);
+        if again.is_none() && layer.told.is_some() {
+            layer.active.activate(&session, self.active.of(&call.session));
+        }
+        let spent = again.and_then(|talk| u64::try_from(talk.cost_micros?).ok()).unwrap_or_default();
+        let limit = order.max_usd.map(|usd| super::purse::micros(usd).saturating_sub(spent));
         let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
         let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
         let model = model.transpose()?;
@@ -300,6 +303,7 @@ impl Haft {
                 mode: order.mode.word(),
                 place: tree.as_ref().map(|tree| tree.root().display().to_string()),
                 parents,
+                asked: serde_json::to_string(&order).ok(),
             }),
             autonomy: match call.autonomy {
                 // Whoever asks about everything is not lifted by a role that asks nobody.
@@ -311,7 +315,22 @@ impl Haft {
         };
         let watch =
             live.map_or_else(|| super::told::on_the_bus(self.events.clone(), call.session.clone()), |live| live.watch);
-        Ok(Ready { id, name, order, haft: layer, who, tree, warnings, watch, call: call.clone() })
+        let words = words(&order);
+        Ok(Ready { id, name, order, words, haft: layer, who, tree, warnings, watch, call: call.clone() })
+    }
+
+    /// The copy of the project that a child works on: the one that it has, or a new one.
+    async fn copy(&self, order: &Order, id: &str, halt: &Halt, warnings: &mut Vec<String>) -> Result<Tree, CallError> {
+        let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
+        let (id, branch) = (id.to_owned(), tree::branch(order.branch.as_deref(), id));
+        let (own, until) = (halt.clone(), halt.clone());
+        let make = move || match Tree::open(&workspace, &data_dir, &id) {
+            Ok(tree) => Ok((tree, Vec::new())),
+            Err(_) => Tree::make(&workspace, &data_dir, &id, &branch, &own),
+        };
+        let (tree, more) = crate::tool::off_thread(until, make).await?;
+        warnings.extend(more);
+        Ok(tree)
     }
 
     /// What keeps a child from what its parent has: its role, the tools that it is given, and its place in the family.
@@ -359,7 +378,7 @@ impl Haft {
     }
 
     /// Gives a child to whoever tends agents.
-    fn send_off(&self, ready: Ready) -> Report {
+    pub(super) fn send_off(&self, ready: Ready) -> Report {
         let (id, name) = (ready.id.clone(), ready.name.clone());
         let report = Report {
             id: id.clone(),
@@ -379,6 +398,16 @@ impl Haft {
 }
 
 impl Ready {
+    /// The same, told something else.
+    pub(super) fn told(self, words: String) -> Self {
+        Self { words, ..self }
+    }
+
+    /// Whether its parent waits for it.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.order.mode != Mode::Background
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
@@ -408,7 +437,7 @@ impl Ready {
         halt: &Halt,
         meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
     ) -> Report {
-        let Self { id, name, order, haft, who, tree, warnings, watch, call } = self;
+        let Self { id, name, order, words, haft, who, tree, warnings, watch, call } = self;
         let mode = order.mode.word();
         watch(&Told::SubagentStart {
             subagent_id: id.clone(),
@@ -425,7 +454,7 @@ impl Ready {
         let meanwhile = meanwhile.or(registered);
         let session = who.session.clone();
         let said =
-            converse(&haft, who, &order, Door { approver, halt: &own, origin: call.origin, watch: inner, meanwhile })
+            converse(&haft, who, words, Door { approver, halt: &own, origin: call.origin, watch: inner, meanwhile })
                 .await;
         haft.end_session(&session);
         let (ended, error) = match said {
@@ -464,11 +493,15 @@ fn inward(id: String, watch: Watch, heard: Arc<Mutex<BTreeSet<Label>>>) -> Watch
     })
 }
 
-async fn converse(haft: &Haft, who: Who, order: &Order, door: Door<'_>) -> Result<Ended, CallError> {
-    let mut words = order.task.clone();
-    if let Some(context) = order.context.as_ref().filter(|context| !context.trim().is_empty()) {
-        words = format!("{words}\n\nWhat is known so far:\n{context}");
+/// What a child is told first.
+fn words(order: &Order) -> String {
+    match order.context.as_ref().filter(|context| !context.trim().is_empty()) {
+        Some(context) => format!("{}\n\nWhat is known so far:\n{context}", order.task),
+        None => order.task.clone(),
     }
+}
+
+async fn converse(haft: &Haft, who: Who, words: String, door: Door<'_>) -> Result<Ended, CallError> {
     let mut chat = Chat::open(haft, who).await?;
     // Boxed: a conversation may have conversations in it.
     let said: crate::tool::BoxFuture<'_, _> = Box::pin(chat.say(vec![Block::Text { text: words }], door));
@@ -533,7 +566,7 @@ fn role_gate(name: &str, role: &Role) -> Result<Gate, CallError> {
 }
 
 /// What a child is called: letters, digits and dashes of the name it was given, or of its task.
-fn named(order: &Order) -> String {
+pub(super) fn named(order: &Order) -> String {
     let words = order.name.as_deref().or(order.role.as_deref()).unwrap_or("agent");
     let plain: String = words
         .chars()

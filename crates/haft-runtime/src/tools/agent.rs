@@ -1,5 +1,6 @@
 //! agent.spawn, agent.control and agent.merge: agents that work for an agent.
 
+use crate::agent::again;
 use crate::agent::spawn::{ORDERS_MAX, Order, Report};
 use crate::agent::tree::Tree;
 use crate::scene::Scene;
@@ -7,7 +8,7 @@ use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
-use haft_core::{CallError, ErrorKind, Origin, SessionId, ToolSpec};
+use haft_core::{CallError, ErrorKind, Origin, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -67,7 +68,7 @@ fn spawn() -> ToolSpec {
 fn control() -> ToolSpec {
     declare(
         "agent.control",
-        "List your agents, wait for one, say something to one that runs, cancel it, or discard its worktree.",
+        "List your agents, wait for one, say something to one (also after it has ended), cancel it, or discard its worktree.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
         "action": {"type": "string", "enum": ["list", "wait", "message", "cancel", "discard"], "description": "What to do."},
@@ -186,7 +187,7 @@ struct Control {
 async fn run_control(scene: &Scene) -> Result<Reply, CallError> {
     let Control { action, id, message, timeout_ms } = scene.parse()?;
     let (agents, session) = (scene.agents(), &scene.call().session);
-    let own = agents.of(session);
+    let own = again::children(agents, scene.store(), session).await?;
     if action == "list" {
         return Ok(listed(&own));
     }
@@ -212,11 +213,11 @@ async fn run_control(scene: &Scene) -> Result<Reply, CallError> {
                 let heard = scene.store().heard(session).await.map_err(crate::store_error)?;
                 scene.store().note_heard(&child, heard.into_iter().map(|(source, _)| source).collect());
             }
-            if agents.say(&id, vec![Block::Text { text }]) {
+            if agents.say(&id, vec![Block::Text { text: text.clone() }]) {
                 return Ok(Reply::text(format!("{shown} hears it with its next results.")));
             }
-            Err(CallError::conflict(format!("{shown} has ended"))
-                .hint("spawn another one, and tell it what this one said"))
+            let report = scene.back().follow_up(id, text).await?;
+            Ok(reported(&[report]))
         }
         _ => wait(scene, &id, Duration::from_millis(timeout_ms)).await,
     }
@@ -243,8 +244,17 @@ async fn wait(scene: &Scene, id: &str, limit: Duration) -> Result<Reply, CallErr
         () = ended => {}
         () = tokio::time::sleep(limit) => return Ok(Reply::text(format!("{id} still runs.")).data(json!({ "running": true }))),
     }
-    let (ended, labels) = agents.end_of(id);
-    let ended = ended.ok_or_else(|| CallError::failed(format!("{id} failed; the log says how")))?;
+    let session = &scene.call().session;
+    // It is told here, and need not be told again.
+    let _ = scene.store().drop_report(session, id).await;
+    let (Some(ended), labels) = agents.end_of(id) else {
+        let (words, state, labels) = again::last_words(scene.store(), session, id).await?;
+        if words.is_empty() {
+            return Err(CallError::failed(format!("{id} failed; the log says how")));
+        }
+        let text = format!("{}\n\n[{state}]", words.trim());
+        return Ok(Reply { labels, ..Reply::text(text).data(json!({ "running": false, "state": state })) });
+    };
     let text = format!("{}\n\n[{}]", ended.text.trim(), crate::agent::worded(&ended.end));
     Ok(Reply { labels, ..Reply::text(text).data(json!({ "running": false, "ended": ended })) })
 }
@@ -259,15 +269,7 @@ async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
     if call.origin == Origin::Cli && call.caller.agent.is_none() {
         return Ok(());
     }
-    let talk = match SessionId::new(&format!("agent-{id}")) {
-        Some(session) => scene.store().talk(&session).await.map_err(crate::store_error)?,
-        None => None,
-    };
-    match talk.and_then(|talk| talk.above) {
-        Some(above) if above == call.session.as_str() => Ok(()),
-        _ => Err(CallError::not_found(format!("there is no agent `{shown}` of this conversation"))
-            .hint("agent.control lists them; a person may name any with `haft call`")),
-    }
+    again::child(scene.store(), &call.session, id).await.map(drop)
 }
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {

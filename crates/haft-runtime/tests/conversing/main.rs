@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+mod again;
 mod bad;
 mod bound;
 mod children;

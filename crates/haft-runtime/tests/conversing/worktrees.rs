@@ -197,7 +197,7 @@ async fn a_child_cannot_reach_the_project_it_is_a_copy_of() {
         match () {
             () if child(asked) && done == 0 => {
                 let tree = root
-                    .split("The project is ")
+                    .split("a copy of the project: ")
                     .nth(1)
                     .and_then(|rest| rest.split(". Relative").next())
                     .unwrap()

@@ -14,6 +14,7 @@ fn new(session: &str, above: Option<&str>) -> NewTalk {
         role: None,
         mode: "main",
         place: None,
+        asked: above.map(|_| "{}".to_owned()),
     }
 }
 
@@ -35,6 +36,25 @@ fn texts(words: &[&str]) -> Vec<String> {
 
 fn read(messages: &[Message]) -> Vec<String> {
     messages.iter().map(Message::text).collect()
+}
+
+#[test]
+fn what_a_child_had_to_say_waits_until_it_was_heard() {
+    let scene = Scene::new();
+    let parent = SessionId::new("talk-1").unwrap();
+    let heard = |scene: &Scene| wait(scene.store.reports(&parent)).unwrap();
+    for (child, text) in [("a", "first"), ("b", "second"), ("a", "third")] {
+        wait(scene.store.leave_report(&parent, child, text.to_owned())).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let scene = scene.restarted();
+    let two = [("b".to_owned(), "second".to_owned()), ("a".to_owned(), "third".to_owned())];
+    assert_eq!(heard(&scene), two, "what it said last counts");
+    wait(scene.store.drop_report(&parent, "b")).unwrap();
+    assert_eq!(heard(&scene), two[1..]);
+    assert_eq!(wait(scene.store.reports(&SessionId::new("other").unwrap())).unwrap(), []);
+    let child = wait(scene.store.open_talk(new("agent-a", Some("talk-1")), "w".to_owned())).unwrap().0;
+    assert_eq!(child.asked.as_deref(), Some("{}"), "what it was asked for is known");
 }
 
 #[test]
