@@ -419,6 +419,7 @@ impl Haft {
             browsers: Arc::clone(&self.browsers),
             media: Arc::clone(&self.media),
             memory: Arc::clone(&self.memory),
+            room: self.room.clone(),
             shelf: Arc::clone(&self.shelf),
             secrets: Arc::clone(&self.settings.secrets),
             interpreters: Arc::clone(&self.interpreters),

@@ -7,10 +7,12 @@
 mod embedder;
 mod fill;
 mod held;
+mod room;
 mod search;
 pub mod setup;
 mod table;
 
+pub(crate) use room::Room;
 pub use search::{Answer, Found, Question};
 pub use table::Table;
 #[cfg(test)]

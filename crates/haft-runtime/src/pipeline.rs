@@ -149,6 +149,8 @@ pub struct Haft {
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
     pub(crate) memory: Arc<Memory>,
+    /// Whose part of it.
+    pub(crate) room: crate::memory::Room,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) interpreters: Arc<Interpreters>,
     /// The tools that conversations have found.
@@ -250,6 +252,7 @@ impl Haft {
             browsers,
             media,
             memory,
+            room: crate::memory::Room::default(),
             shelf,
             interpreters: Arc::default(),
             active: Arc::default(),

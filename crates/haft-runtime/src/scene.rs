@@ -10,7 +10,7 @@ use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
-use crate::memory::Memory;
+use crate::memory::{Memory, Room};
 use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
 use crate::seen::Seen;
@@ -87,6 +87,7 @@ pub(crate) struct Outfit {
     pub(crate) browsers: Arc<Browsers>,
     pub(crate) media: Arc<MediaSettings>,
     pub(crate) memory: Arc<Memory>,
+    pub(crate) room: Room,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) interpreters: Arc<Interpreters>,
@@ -291,6 +292,15 @@ impl Scene {
     /// What agents know.
     pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.outward.memory
+    }
+
+    /// Whose part of that is meant. A person at the command line may look at all of it.
+    pub(crate) fn room(&self) -> Room {
+        let call = self.call();
+        match &self.outward.room {
+            Room::Everybodys if call.origin == haft_core::Origin::Cli && call.caller.agent.is_none() => Room::All,
+            room => room.clone(),
+        }
     }
 
     /// The tools that are files.

@@ -63,6 +63,7 @@ impl Stage {
             browsers: Arc::default(),
             media: Arc::default(),
             memory: Arc::new(Memory::new(MemorySettings::default(), &terms.data_dir)),
+            room: crate::memory::Room::default(),
             shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
             secrets: Arc::default(),
             interpreters: Arc::default(),

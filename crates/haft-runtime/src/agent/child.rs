@@ -76,6 +76,7 @@ impl Haft {
             browsers: Arc::clone(&self.browsers),
             media: Arc::clone(&self.media),
             memory: Arc::clone(&self.memory),
+            room: self.room.clone(),
             shelf: Arc::clone(&self.shelf),
             interpreters: Arc::clone(&self.interpreters),
             active: Arc::clone(&self.active),

@@ -15,6 +15,7 @@ use super::told::{Ended, Told, Watch};
 use super::tree::{self, Tree};
 use crate::approver::Approver;
 use crate::halt::Halt;
+use crate::memory::Room;
 use crate::new_call_id;
 use crate::pipeline::Haft;
 use futures_util::StreamExt;
@@ -260,6 +261,9 @@ impl Haft {
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
         let mut layer = self.narrowed(gates, workspace);
+        if order.isolated_memory {
+            layer.room = Room::own(&id);
+        }
         let live = self.agents.live(&call.session);
         if role.is_none() && order.tools.is_none() {
             layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
@@ -360,9 +364,6 @@ impl Haft {
         let mut denied: Vec<String> = LASTING.map(str::to_owned).to_vec();
         if call.caller.depth() + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
-        }
-        if order.isolated_memory {
-            denied.push("memory.*".to_owned());
         }
         gates.push(Gate { by: "being a sub-agent".to_owned(), rules: Rules::new(&all(), &denied).map_err(bad)? });
         Ok(gates)

@@ -1,6 +1,6 @@
 //! All pieces, held in memory and in step with the store.
 
-use super::Memory;
+use super::{Memory, Room};
 use crate::store_error;
 use haft_core::CallError;
 use haft_core::memory::{Entry, Index, Scope};
@@ -62,9 +62,13 @@ impl Held {
         self.model.as_deref()
     }
 
-    /// Which numbers a scope means.
-    pub(super) fn numbers_of(&self, scope: &Scope) -> HashSet<u32> {
-        self.numbers.iter().filter(|(name, _)| scope.covers(name)).map(|(_, number)| *number).collect()
+    /// Which numbers a scope means, in somebody's memory. None where that is all of them.
+    pub(super) fn numbers_of(&self, scope: Option<&Scope>, room: &Room) -> Option<HashSet<u32>> {
+        let wanted = |name: &str| room.called(name).is_some() && scope.is_none_or(|scope| scope.covers(name));
+        if self.numbers.keys().all(|name| wanted(name)) {
+            return None;
+        }
+        Some(self.numbers.iter().filter(|(name, _)| wanted(name)).map(|(_, number)| *number).collect())
     }
 }
 

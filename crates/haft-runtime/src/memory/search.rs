@@ -1,7 +1,7 @@
 //! Answering a question from all that is known.
 
 use super::embedder::Embedder;
-use super::{LEFT_ALONE, Memory};
+use super::{LEFT_ALONE, Memory, Room};
 use crate::scene::Scene;
 use crate::store_error;
 use crate::tool::off_thread;
@@ -23,6 +23,8 @@ pub struct Question {
     pub query: String,
     /// Where.
     pub scope: Option<Scope>,
+    /// In whose memory.
+    pub(crate) room: Room,
     /// Not before.
     pub since_ms: Option<i64>,
     /// Not after.
@@ -140,7 +142,7 @@ impl Memory {
             }
         });
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        let numbers = question.scope.as_ref().map(|scope| held.numbers_of(scope));
+        let numbers = held.numbers_of(question.scope.as_ref(), &question.room);
         let tags: Vec<u32> = question.tags.iter().map(|tag| hash(&tag.to_lowercase())).collect();
         let wanted = |entry: &Entry| {
             numbers.as_ref().is_none_or(|numbers| numbers.contains(&entry.namespace))

@@ -55,8 +55,9 @@ fn namespace_schema(description: &str) -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": 200, "description": description})
 }
 
-fn namespace(text: &str) -> Result<Namespace, CallError> {
-    Namespace::new(text).map_err(|error| {
+/// The namespace that a caller means, as it is kept.
+fn namespace(scene: &Scene, text: &str) -> Result<Namespace, CallError> {
+    scene.room().kept(text).map_err(|error| {
         CallError::invalid(error.to_string()).hint("a name is like `user`, `project-state` or `sessions/abc`")
     })
 }

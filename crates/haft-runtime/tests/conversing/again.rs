@@ -225,3 +225,55 @@ async fn what_a_child_is_sent_begins_as_its_parents_does() {
         assert_eq!(stage.stub.faults(), Vec::<String>::new());
     }
 }
+
+#[tokio::test]
+async fn what_a_child_keeps_for_itself_nobody_else_finds() {
+    let note = |text: &str| json!({"namespace": "plans", "content": text});
+    let find = || json!({"query": "treasure"});
+    let looks = move |reply: Reply| {
+        reply
+            .and_call("memory_search", find())
+            .and_call("memory_list", json!({}))
+            .and_call("memory_read", json!({"namespace": "plans"}))
+    };
+    let stage = Stage::answers(move |asked| {
+        let done = results(asked).len();
+        match () {
+            () if is_child(asked, "Hide it") => match done {
+                0 => looks(Reply::call("memory_store", note("The treasure is under the oak"))),
+                _ => Reply::say("Hidden."),
+            },
+            () if is_child(asked, "Seek it") && done == 0 => looks(Reply::default()),
+            () if is_child(asked, "Seek it") => Reply::say("Sought."),
+            () => match done {
+                0 => Reply::call("memory_store", note("The treasure of the parent")),
+                1 => Reply::call("agent_spawn", json!({"agents": [{"task": "Hide it", "isolated_memory": true}]})),
+                2 => Reply::call(
+                    "agent_spawn",
+                    json!({"agents": [{"task": "Seek it", "isolated_memory": true}, {"task": "Seek it"}]}),
+                ),
+                3 => looks(Reply::call("memory_read", json!({"namespace": "agent-own/x/plans"}))),
+                _ => Reply::say("Good."),
+            },
+        }
+    });
+    stage.say("You are the parent.").await;
+    let asked = stage.stub.asked();
+    let of = |task: &'static str| asked.iter().filter(move |asked| is_child(asked, task) && !results(asked).is_empty());
+    let text = |asked: &Asked| results(asked).iter().map(|(text, _)| text.clone()).collect::<Vec<_>>().join("|");
+    let hidden = of("Hide it").map(text).collect::<String>();
+    assert!(hidden.matches("under the oak").count() >= 2 && !hidden.contains("of the parent"), "{hidden}");
+    assert!(hidden.contains("kept in plans") && !hidden.contains("agent-own"), "it has names of its own: {hidden}");
+    let sought: Vec<String> = of("Seek it").map(text).collect();
+    assert_eq!(sought.len(), 2);
+    assert!(sought.iter().all(|found| !found.contains("oak")), "{sought:?}");
+    assert_eq!(sought.iter().filter(|found| found.contains("of the parent")).count(), 1, "one shares: {sought:?}");
+    let parents = results(&stage.last());
+    assert!(parents[3].1 && parents[3].0.contains("keep for themselves"), "{parents:?}");
+    let parents = parents[4..].iter().map(|(text, _)| text.as_str()).collect::<String>();
+    assert!(
+        parents.contains("of the parent") && !parents.contains("oak") && !parents.contains("agent-own"),
+        "{parents}"
+    );
+    assert_eq!(stage.stub.faults(), Vec::<String>::new());
+}

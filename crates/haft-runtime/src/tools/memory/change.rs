@@ -74,21 +74,21 @@ struct Args {
 
 pub(super) async fn write(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
-    let name = namespace(&args.namespace)?;
+    let name = namespace(scene, &args.namespace)?;
     no_secret(&args.content)?;
-    edit(scene, &name, Edit::Replace(args.content), "says that already").await
+    edit(scene, (name, &args.namespace), Edit::Replace(args.content), "says that already").await
 }
 
 pub(super) async fn store(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
-    let name = namespace(&args.namespace)?;
+    let name = namespace(scene, &args.namespace)?;
     no_secret(&args.content)?;
     if args.content.trim().is_empty() {
         return Err(CallError::invalid("there is nothing to keep: `content` is blank"));
     }
     let tags = args.tags.iter().map(|tag| tag_of(tag)).collect::<Result<_, _>>()?;
     let note = Note { text: args.content, tags, at_ms: crate::now_ms() };
-    edit(scene, &name, Edit::Add(note), "holds that already").await
+    edit(scene, (name, &args.namespace), Edit::Add(note), "holds that already").await
 }
 
 /// What is kept is read again, by whoever: no place for a key.
@@ -100,11 +100,12 @@ fn no_secret(content: &str) -> Result<(), CallError> {
         .hint("leave it out, or name where it is kept; `haft secret set` keeps secrets, encrypted"))
 }
 
-async fn edit(scene: &Scene, name: &Namespace, edit: Edit, same: &str) -> Result<Reply, CallError> {
+/// Changes a namespace, which goes by the name that was said.
+async fn edit(scene: &Scene, (kept, name): (Namespace, &str), edit: Edit, same: &str) -> Result<Reply, CallError> {
     let call = scene.call();
     let by = By { call: call.id.clone(), session: call.session.clone() };
     let most = scene.memory().settings().max_total_bytes;
-    let done = scene.store().memory_edit(name.clone(), edit, by, most).await.map_err(store_error)?;
+    let done = scene.store().memory_edit(kept, edit, by, most).await.map_err(store_error)?;
     match done {
         Added::Same => Ok(Reply::text(format!("{name} {same}")).data(json!({"namespace": name, "changed": false}))),
         Added::TooLarge { bytes, most } => Err(too_large(bytes, most)),
@@ -148,16 +149,17 @@ struct Which {
 }
 
 pub(super) async fn forget(scene: &Scene) -> Result<Reply, CallError> {
-    let name = namespace(&scene.parse::<Which>()?.namespace)?;
+    let said = scene.parse::<Which>()?.namespace;
+    let name = namespace(scene, &said)?;
     let store = scene.store();
     if store.memory_document(name.clone()).await.map_err(store_error)?.text.is_empty() {
-        return Err(CallError::not_found(format!("nothing is kept in {name}")).hint("memory.list names what is there"));
+        return Err(CallError::not_found(format!("nothing is kept in {said}")).hint("memory.list names what is there"));
     }
     let call = scene.call();
     let by = By { call: call.id.clone(), session: call.session.clone() };
-    let done = store.memory_edit(name.clone(), Edit::Forget, by, usize::MAX).await;
+    let done = store.memory_edit(name, Edit::Forget, by, usize::MAX).await;
     done.map_err(store_error)?;
-    Ok(Reply::text(format!("forgot {name}")).data(json!({"namespace": name})))
+    Ok(Reply::text(format!("forgot {said}")).data(json!({"namespace": said})))
 }
 
 pub(super) fn reindex_spec() -> ToolSpec {

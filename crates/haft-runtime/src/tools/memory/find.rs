@@ -65,19 +65,24 @@ struct SearchArgs {
 
 pub(super) async fn search(scene: &Scene) -> Result<Reply, CallError> {
     let args: SearchArgs = scene.parse()?;
-    let scope = args.namespace.as_deref().map(Scope::read).transpose();
+    let room = scene.room();
+    let scope = args.namespace.as_deref().map(|said| room.scope(said)).transpose();
     let now = crate::now_ms();
     let time = |said: &Option<String>, late| said.as_deref().map(|text| when::read(text, now, late)).transpose();
     let question = Question {
         query: args.query,
         scope: scope.map_err(|error| CallError::invalid(error.to_string()))?,
+        room: room.clone(),
         since_ms: time(&args.since, false)?,
         until_ms: time(&args.until, true)?,
         tags: args.tags.iter().map(|tag| tag_of(tag)).collect::<Result<_, _>>()?,
         limit: args.limit,
         keyword_only: args.keyword_only,
     };
-    let found = scene.memory().search(scene, question).await?;
+    let mut found = scene.memory().search(scene, question).await?;
+    for answer in &mut found.answers {
+        answer.namespace = room.called(&answer.namespace).unwrap_or_default().to_owned();
+    }
     let text = found.answers.iter().map(shown).collect::<Vec<_>>().join("\n\n");
     let text = if text.is_empty() { "nothing was found".to_owned() } else { text };
     let data = json!({"results": found.answers});
@@ -141,15 +146,16 @@ struct RecallArgs {
 
 pub(super) async fn recall(scene: &Scene) -> Result<Reply, CallError> {
     let args: RecallArgs = scene.parse()?;
-    let name = namespace(&args.namespace)?;
+    let (name, said) = (namespace(scene, &args.namespace)?, args.namespace);
     let Some(query) = args.query else {
-        let found = scene.store().memory_document(name.clone()).await.map_err(store_error)?;
+        let found = scene.store().memory_document(name).await.map_err(store_error)?;
         let labels = labels(found.labels.iter().map(String::as_str));
-        return Ok(Reply { labels, ..Reply::text(found.text).data(json!({"namespace": name})) });
+        return Ok(Reply { labels, ..Reply::text(found.text).data(json!({"namespace": said})) });
     };
-    let question = Question { query, scope: Some(Scope::One(name.clone())), limit: args.limit, ..Question::default() };
+    let (scope, room) = (Some(Scope::One(name)), scene.room());
+    let question = Question { query, scope, room, limit: args.limit, ..Question::default() };
     let found = scene.memory().search(scene, question).await?;
     let text = found.answers.iter().map(|answer| answer.piece.as_str()).collect::<Vec<_>>().join("\n\n");
-    let data = json!({"namespace": name, "parts": found.answers.len()});
+    let data = json!({"namespace": said, "parts": found.answers.len()});
     Ok(reply(text, data, &found))
 }

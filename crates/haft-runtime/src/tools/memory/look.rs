@@ -32,9 +32,9 @@ struct Args {
 }
 
 pub(super) async fn read(scene: &Scene) -> Result<Reply, CallError> {
-    let name = namespace(&scene.parse::<Args>()?.namespace)?;
-    let found = scene.store().memory_document(name.clone()).await.map_err(store_error)?;
-    let mut data = json!({"namespace": name, "bytes": found.text.len()});
+    let said = scene.parse::<Args>()?.namespace;
+    let found = scene.store().memory_document(namespace(scene, &said)?).await.map_err(store_error)?;
+    let mut data = json!({"namespace": said, "bytes": found.text.len()});
     if found.at_ms > 0 {
         data["at_ms"] = found.at_ms.into();
     }
@@ -53,7 +53,13 @@ pub(super) fn list_spec() -> ToolSpec {
 }
 
 pub(super) async fn list(scene: &Scene) -> Result<Reply, CallError> {
-    let all = scene.store().memory_namespaces().await.map_err(store_error)?;
+    let room = scene.room();
+    let all = scene.store().memory_namespaces().await.map_err(store_error)?.into_iter();
+    let all = all.filter_map(|found| {
+        let namespace = room.called(&found.namespace)?.to_owned();
+        Some(haft_store::Remembered { namespace, ..found })
+    });
+    let all: Vec<haft_store::Remembered> = all.collect();
     let line =
         |found: &haft_store::Remembered| format!("{}  {} bytes  {}", found.namespace, found.bytes, stamp(found.at_ms));
     let text = if all.is_empty() {
