@@ -7,7 +7,7 @@ use crate::approver::Approver;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::store_error;
-use haft_core::agent::Role;
+use haft_core::agent::{Message, Role};
 use haft_core::outcome::Label;
 use haft_core::preview::{cut, inert};
 use haft_core::{Call, CallError, SessionId};
@@ -84,5 +84,5 @@ pub(crate) async fn last_words(
     let last = said.iter().rfind(|message| message.role == Role::Assistant);
     let heard = store.heard(&session).await.map_err(store_error)?;
     let labels: BTreeSet<Label> = heard.into_iter().map(|(source, _)| source.label).collect();
-    Ok((last.map(|last| last.text()).unwrap_or_default(), talk.state, labels.into_iter().collect()))
+    Ok((last.map(Message::text).unwrap_or_default(), talk.state, labels.into_iter().collect()))
 }

@@ -23,27 +23,27 @@ fn words(text: &str) -> Vec<Block> {
 }
 
 /// Says something while somebody tends those in the background, until they have ended.
-async fn tended(haft: &Haft, text: &str) -> End {
+async fn tended(layer: &Haft, text: &str) -> End {
     let (halt, over) = (Halt::new(), Halt::new());
-    let mut chat = Chat::open(haft, who("talk")).await.unwrap();
+    let mut chat = Chat::open(layer, who("talk")).await.unwrap();
     let door = Door { approver: &Yes, halt: &halt, origin: Origin::Library, watch: watch().0, meanwhile: None };
     let said = async {
         let ended = chat.say(words(text), door).await.unwrap();
         let session = SessionId::new("talk").unwrap();
-        let mut changes = haft.agents().changes();
-        while haft.agents().any_running(&session) {
+        let mut changes = layer.agents().changes();
+        while layer.agents().any_running(&session) {
             changes.changed().await.unwrap();
         }
         over.cancel();
         ended.end
     };
-    let (end, ()) = tokio::join!(said, tend(haft, Arc::new(Yes), &over));
+    let (end, ()) = tokio::join!(said, tend(layer, Arc::new(Yes), &over));
     end
 }
 
 /// The id of a child, as its parent was told of it.
 fn id(report: &str, before: &str) -> String {
-    let rest = report.split(before).nth(1).unwrap_or_else(|| panic!("{report}"));
+    let rest = report.split(before).nth(1).unwrap_or_default();
     rest.split(['.', ' ', ')']).next().unwrap().to_owned()
 }
 

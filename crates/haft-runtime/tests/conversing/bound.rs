@@ -23,10 +23,8 @@ impl Approver for Inside {
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         let outside = question.places.iter().any(|place| place.contains("/project"));
-        let said = match question.tool.as_str().starts_with("file.") && outside {
-            true => Said::Reject("not there".to_owned()),
-            false => Said::Once,
-        };
+        let refused = question.tool.as_str().starts_with("file.") && outside;
+        let said = if refused { Said::Reject("not there".to_owned()) } else { Said::Once };
         Box::pin(std::future::ready(said))
     }
 }
