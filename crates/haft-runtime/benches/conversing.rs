@@ -83,20 +83,21 @@ impl Model for Quick {
         Wire::Anthropic
     }
 
-    fn ask<'a>(
-        &'a self,
-        prompt: &'a Prompt<'a>,
-        seed: &'a str,
+    fn ask(
+        self: Arc<Self>,
+        prompt: &Prompt<'_>,
+        seed: &str,
         said: mpsc::Sender<Delta>,
-    ) -> BoxFuture<'a, std::result::Result<(), Failure>> {
+    ) -> BoxFuture<'static, std::result::Result<(), Failure>> {
+        note(&self.asked);
+        std::hint::black_box(Wire::Anthropic.body(prompt));
+        let own = prompt.history.iter().flat_map(Message::uses).filter(|(_, name, _)| *name == "probe").count();
+        let text = if own < usize::try_from(self.calls).unwrap_or(usize::MAX) { call(seed, own) } else { word() };
+        let mut decoder = Wire::Anthropic.decoder(seed);
         Box::pin(async move {
-            note(&self.asked);
-            let body = serde_json::to_vec(&Wire::Anthropic.body(prompt)).unwrap_or_default();
-            std::hint::black_box(body);
-            tokio::time::sleep(self.pause).await;
-            let own = prompt.history.iter().flat_map(Message::uses).filter(|(_, name, _)| *name == "probe").count();
-            let text = if own < usize::try_from(self.calls).unwrap_or(usize::MAX) { call(seed, own) } else { word() };
-            let mut decoder = Wire::Anthropic.decoder(seed);
+            if !self.pause.is_zero() {
+                tokio::time::sleep(self.pause).await;
+            }
             for delta in decoder.feed(text.as_bytes()).unwrap_or_default() {
                 if matches!(delta, Delta::Whole(_)) {
                     note(&self.whole);

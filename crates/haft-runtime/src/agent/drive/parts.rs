@@ -1,7 +1,6 @@
 //! What goes on at once in a conversation: an answer, its calls, and the clock.
 
 use super::super::model::Model;
-use super::super::shorten::Shorter;
 use super::funds::Held;
 use crate::approver::Approver;
 use crate::halt::Halt;
@@ -86,8 +85,9 @@ pub(super) async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
     }
 }
 
-pub(super) async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
-    match shortening {
+/// What comes of something that may be under way.
+pub(super) async fn done<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
+    match work {
         Some(work) => work.await,
         None => std::future::pending().await,
     }
