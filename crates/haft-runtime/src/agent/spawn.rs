@@ -6,9 +6,10 @@
 //!                             background: by whoever tends agents in this process
 //! ```
 
-use super::agents::{Noted, Running, Standing};
+use super::agents::{Live, Noted, Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
 use super::model::ModelRef;
+use super::purse::Purse;
 use super::roles;
 use super::settings::Role;
 use super::told::{Ended, Told, Watch};
@@ -276,15 +277,10 @@ impl Haft {
         if again.is_none() && layer.told.is_some() {
             layer.active.activate(&session, self.active.of(&call.session));
         }
-        let spent = again.and_then(|talk| u64::try_from(talk.cost_micros?).ok()).unwrap_or_default();
-        let limit = order.max_usd.map(|usd| super::purse::micros(usd).saturating_sub(spent));
         let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
         let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
         let model = model.transpose()?;
-        let settings = &self.settings.agent;
-        let above =
-            live.as_ref().map_or_else(|| self.agents.common(settings.max_micros), |live| Arc::clone(&live.purse));
-        let purse = above.share(limit);
+        let purse = self.share(&order, again, live.as_ref());
         let least = |all: [Option<u32>; 2]| all.into_iter().flatten().min();
         let parent = call.caller.agent.clone().unwrap_or_else(|| "main".to_owned());
         let parents = call.parents.iter().chain([&call.id]).cloned().collect();
@@ -321,6 +317,14 @@ impl Haft {
             live.map_or_else(|| super::told::on_the_bus(self.events.clone(), call.session.clone()), |live| live.watch);
         let words = words(&order);
         Ok(Ready { id, name, order, words, haft: layer, who, tree, warnings, watch, call: call.clone() })
+    }
+
+    /// What a child may spend: a share of what its parent has, or of what all have whose parent is no conversation here.
+    fn share(&self, order: &Order, again: Option<&Talk>, live: Option<&Live>) -> Arc<Purse> {
+        let spent = again.and_then(|talk| u64::try_from(talk.cost_micros?).ok()).unwrap_or_default();
+        let limit = order.max_usd.map(|usd| super::purse::micros(usd).saturating_sub(spent));
+        let common = || self.agents.common(self.settings.agent.max_micros);
+        live.map_or_else(common, |live| Arc::clone(&live.purse)).share(limit)
     }
 
     /// The copy of the project that a child works on: the one that it has, or a new one.

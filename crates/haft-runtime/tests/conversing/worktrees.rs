@@ -3,11 +3,13 @@
 use crate::{Stage, results};
 use haft_core::agent::turns::End;
 use haft_core::{Call, Outcome};
-use haft_runtime::{Halt, Nobody, Yes, new_call_id};
+use haft_runtime::approver::{Approver, Question, Said};
+use haft_runtime::{BoxFuture, Halt, Nobody, Yes, new_call_id};
 use haft_stub::{Asked, Reply, Stub};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 pub(crate) fn git(stage: &Stage, args: &[&str]) -> String {
     let done = Command::new("git")
@@ -304,4 +306,58 @@ async fn a_copy_is_its_own_conversations() {
         assert_eq!(refused.error.unwrap().kind.as_str(), "not_found", "{tool}");
     }
     assert!(call(&stage, "agent.merge", json!({"id": id})).await.success, "its own may");
+}
+
+/// Somebody who is not there, and has time.
+struct Later;
+
+impl Approver for Later {
+    fn name(&self) -> &'static str {
+        "later"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Nobody))
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(20)
+    }
+}
+
+#[tokio::test]
+async fn what_a_child_asks_on_its_copy_waits_with_the_project() {
+    let stage = stage(vec![
+        ("user_ask", json!({"question": "Which colour?", "options": ["red", "blue"]})),
+        ("file_write", json!({"path": "colour.txt", "content": "blue\n"})),
+    ]);
+    let there = stage.another();
+    let halt = Halt::new();
+    let answers = async {
+        for n in 0..2 {
+            let asked = loop {
+                if let Some(asked) = there.store().approvals(true).await.unwrap().pop() {
+                    break asked;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            assert_eq!(PathBuf::from(&asked.root), there.workspace().root(), "{asked:?}");
+            if n == 0 {
+                there.answer_form(&asked.id, "me", json!({"answer": "blue"})).await.unwrap();
+            } else {
+                let shown = there.look_at(&asked.id).await.unwrap().unwrap();
+                assert!(shown.diff.unwrap().contains("+blue"), "what it would do there");
+                let outcome = there.approve(&asked.id, "me", &halt).await.unwrap();
+                assert!(outcome.success, "{outcome:?}");
+            }
+        }
+    };
+    let parent = crate::who("talk");
+    let ((ended, _), ()) = tokio::join!(crate::say(&stage.haft, parent, "You are the parent.", &Later, &halt), answers);
+    assert_eq!(ended.end, End::Done);
+    let told = results(&stage.stub.asked().into_iter().rfind(child).unwrap());
+    assert!(told.iter().all(|(_, failed)| !failed) && told[0].0.contains("blue"), "{told:?}");
+    let (text, _) = report(&stage);
+    assert!(text.contains("+blue"), "it is done on the copy: {text}");
+    assert_eq!(stage.read("colour.txt"), None);
 }
