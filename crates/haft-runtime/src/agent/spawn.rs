@@ -194,11 +194,11 @@ impl Haft {
         let run = |order: Order| {
             let roles = &roles;
             async move {
-                let (name, mode) = (named(&order), order.mode.word());
-                match self.prepare(order, roles, call, halt).await {
+                let (id, name, mode) = (new_call_id().to_string(), named(&order), order.mode.word());
+                match self.prepare(id.clone(), order, roles, call, halt).await {
                     Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
                     Ok(ready) => ready.run(approver, halt, None).await,
-                    Err(error) => failed(new_call_id().to_string(), name, mode, error),
+                    Err(error) => failed(id, name, mode, error),
                 }
             }
         };
@@ -235,6 +235,7 @@ impl Haft {
     /// What a child will be. Nothing has happened yet, but for its copy of the project.
     async fn prepare(
         &self,
+        id: String,
         order: Order,
         roles: &BTreeMap<String, Role>,
         call: &Call,
@@ -247,13 +248,17 @@ impl Haft {
             None => None,
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
         };
-        let (id, name) = (new_call_id().to_string(), named(&order));
+        let name = named(&order);
         let mut warnings = Vec::new();
         let gates = self.gates(&order, role.as_ref(), call, &mut warnings)?;
+        let live = self.agents.live(&call.session);
+        let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
+        let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
+        let model = model.transpose()?;
         let tree = match order.mode {
             Mode::Worktree => {
                 let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
-                let (id, branch) = (id.clone(), tree::branch(order.branch.as_deref(), &id));
+                let (id, branch) = (id.clone(), tree::branch(order.branch.as_deref(), &id)?);
                 let (own, until) = (halt.clone(), halt.clone());
                 let make = move || Tree::make(&workspace, &data_dir, &id, &branch, &own);
                 let (tree, more) = crate::tool::off_thread(until, make).await?;
@@ -264,16 +269,12 @@ impl Haft {
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
         let layer = self.narrowed(gates, workspace);
-        let live = self.agents.live(&call.session);
         let session = SessionId::new(&format!("agent-{id}")).unwrap_or_default();
         // What its parent has heard may be in its task.
         for source in self.heard_in(&call.session).await {
             layer.note_labels(&session, &[source.label], &source.tool);
         }
         let limit = order.max_usd.map(super::purse::micros);
-        let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
-        let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
-        let model = model.transpose()?;
         let settings = &self.settings.agent;
         let above =
             live.as_ref().map_or_else(|| self.agents.common(settings.max_micros), |live| Arc::clone(&live.purse));
@@ -408,6 +409,7 @@ impl Ready {
         meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
     ) -> Report {
         let Self { id, name, order, haft, who, tree, warnings, watch, call } = self;
+        let tree = tree.map(Tree::handed_over);
         let mode = order.mode.word();
         watch(&Told::SubagentStart {
             subagent_id: id.clone(),

@@ -292,11 +292,11 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     let own = scene.halt().clone();
     let look = move || Tree::open(&workspace, &data_dir, &id)?.changes(&workspace, &own);
     let merge = crate::tool::off_thread(scene.halt().clone(), look).await?;
-    if merge.changes.is_empty() {
-        return Ok(Reply::text("There is nothing to bring over."));
-    }
     let files: Vec<String> = merge.changes.iter().map(|change| scene.shown(change.path())).collect();
-    let mut reply = Reply::text(format!("Brought over: {}.", files.join(", ")));
+    let mut reply = Reply::text(match files.as_slice() {
+        [] => "There is nothing to bring over.".to_owned(),
+        files => format!("Brought over: {}.", files.join(", ")),
+    });
     reply.data = Some(json!({ "files": files, "left": merge.left }));
     reply.warnings = merge.left.iter().map(|left| format!("not carried over: {left}")).collect();
     reply.changes = merge.changes;

@@ -4,6 +4,7 @@
 
 mod bad;
 mod children;
+mod copies;
 mod kept;
 mod talking;
 mod worktrees;

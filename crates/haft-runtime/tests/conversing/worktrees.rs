@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
 
-fn git(stage: &Stage, args: &[&str]) -> String {
+pub(crate) fn git(stage: &Stage, args: &[&str]) -> String {
     let done = Command::new("git")
         .args(["-c", "user.name=haft", "-c", "user.email=haft@example.com"])
         .args(args)
@@ -21,7 +21,7 @@ fn git(stage: &Stage, args: &[&str]) -> String {
 }
 
 /// A repository with a commit in the place of the scene's empty one.
-fn repository(stage: &Stage) {
+pub(crate) fn repository(stage: &Stage) {
     std::fs::remove_dir_all(stage.haft.workspace().root().join(".git")).unwrap();
     stage.file("src/lib.txt", "one\ntwo\nthree\nfour\nfive\n");
     stage.file("old.txt", "old\n");
@@ -31,12 +31,12 @@ fn repository(stage: &Stage) {
     git(stage, &["commit", "--quiet", "-m", "first"]);
 }
 
-fn child(asked: &Asked) -> bool {
+pub(crate) fn child(asked: &Asked) -> bool {
     asked.says("Work on it") && !asked.says("You are the parent")
 }
 
 /// A parent that has one child make these calls on a worktree.
-fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
+pub(crate) fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
     let stage = Stage::answers(move |asked| {
         let done = results(asked).len();
         match () {
@@ -54,7 +54,7 @@ fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
     stage
 }
 
-async fn call(stage: &Stage, tool: &str, args: Value) -> Outcome {
+pub(crate) async fn call(stage: &Stage, tool: &str, args: Value) -> Outcome {
     stage.haft.call(parents(tool, args), &Yes, &Halt::new()).await
 }
 
@@ -65,7 +65,7 @@ fn parents(tool: &str, args: Value) -> Call {
 }
 
 /// What the parent was told of its child, and the child's id.
-fn report(stage: &Stage) -> (String, String) {
+pub(crate) fn report(stage: &Stage) -> (String, String) {
     let (text, failed) = results(&stage.last()).pop().unwrap();
     assert!(!failed, "{text}");
     let id = text.split("the id ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
@@ -133,7 +133,7 @@ async fn both_sides_changes_are_joined_or_named() {
 }
 
 /// The child's copy, as the parent was told of it.
-fn copy(text: &str) -> PathBuf {
+pub(crate) fn copy(text: &str) -> PathBuf {
     PathBuf::from(
         text.split("] in ").next().unwrap().rsplit(" in ").next().unwrap().split(". agent_merge").next().unwrap(),
     )
