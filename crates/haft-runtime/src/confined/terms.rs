@@ -80,6 +80,7 @@ impl Settled {
             network: self.plan.confinement.network != Network::None,
             writes: !self.plan.confinement.write.is_empty(),
             gap: self.gap.clone(),
+            guest: None,
         }
     }
 }
@@ -189,7 +190,7 @@ impl Terms {
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
-        let outside = environment::outside(workspace.root());
+        let outside = environment::outside(workspace.project());
         let wanted = Confinement {
             read: named.iter().chain(made_of).chain(&outside.programs).cloned().collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
