@@ -26,17 +26,23 @@ use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
+use haft_store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How many children one call may ask for.
 pub(crate) const ORDERS_MAX: usize = 16;
 /// What children may never do unless they may have children themselves.
-const FAMILY: [&str; 4] = ["agent.spawn", "agent.control", "agent.merge", "agent.delegate"];
+const FAMILY: [&str; 3] = ["agent.spawn", "agent.control", "agent.merge"];
+/// What no child does: an agent of others knows nothing of the gates that the child is behind.
+const OTHERS: &str = "agent.delegate";
 /// What goes on by itself, where the gates of whoever began it are not known: nobody behind one begins it.
 const LASTING: [&str; 3] = ["task.create", "task.update", "pipeline.*"];
+/// How long the end of what a child left running is waited for: it is asked first, and made to after five seconds.
+const REST: Duration = Duration::from_secs(8);
 /// How much of a diff a parent is shown.
 const DIFF_MAX: usize = 20_000;
 
@@ -257,11 +263,7 @@ impl Haft {
         let model = model.transpose()?;
         let tree = match order.mode {
             Mode::Worktree => {
-                let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
-                let (id, branch) = (id.clone(), tree::branch(order.branch.as_deref(), &id)?);
-                let (own, until) = (halt.clone(), halt.clone());
-                let make = move || Tree::make(&workspace, &data_dir, &id, &branch, &own);
-                let (tree, more) = crate::tool::off_thread(until, make).await?;
+                let (tree, more) = self.copied(&id, order.branch.as_deref(), halt).await?;
                 warnings.extend(more);
                 Some(tree)
             }
@@ -314,6 +316,14 @@ impl Haft {
         Ok(Ready { id, name, order, haft: layer, who, tree, warnings, watch, call: call.clone() })
     }
 
+    /// A copy of the project for a child, and what is worth knowing about it.
+    async fn copied(&self, id: &str, branch: Option<&str>, halt: &Halt) -> Result<(Tree, Vec<String>), CallError> {
+        let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
+        let (id, branch, own) = (id.to_owned(), tree::branch(branch, id)?, halt.clone());
+        let make = move || Tree::make(&workspace, &data_dir, &id, &branch, &own);
+        crate::tool::off_thread(halt.clone(), make).await
+    }
+
     /// What keeps a child from what its parent has: its role, the tools that it is given, and its place in the family.
     fn gates(
         &self,
@@ -338,7 +348,7 @@ impl Haft {
             let rules = Rules::new(&canonical, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
-        let mut denied: Vec<String> = LASTING.map(str::to_owned).to_vec();
+        let mut denied: Vec<String> = LASTING.into_iter().chain([OTHERS]).map(str::to_owned).collect();
         if call.caller.depth() + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
         }
@@ -440,7 +450,7 @@ impl Ready {
         }
         let mut report = Report { id, name, mode, ended, error, worktree: None, labels, warnings };
         if let Some(tree) = tree {
-            close_tree(tree, &mut report).await;
+            close_tree(tree, (&haft, &session), &mut report).await;
         }
         report
     }
@@ -467,22 +477,37 @@ async fn converse(haft: &Haft, who: Who, order: &Order, door: Door<'_>) -> Resul
     said.await
 }
 
-/// What a child did to its copy of the project. A copy in which nothing changed goes.
-async fn close_tree(tree: Tree, report: &mut Report) {
+/// Whether calls of a child wait for somebody to decide. They would happen where it worked.
+pub(crate) async fn is_awaited(store: &Store, session: &SessionId) -> Result<bool, CallError> {
+    let waiting = store.approvals(true).await.map_err(crate::store_error)?;
+    Ok(waiting.iter().any(|approval| approval.session.as_deref() == Some(session.as_str())))
+}
+
+/// What a child did to its copy of the project. A copy in which nothing changed goes, unless something may still happen there.
+async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId), report: &mut Report) {
     let own = Halt::new();
+    // Where that cannot be known, it may be.
+    let awaited = is_awaited(&haft.store, session).await.unwrap_or(true);
+    if awaited {
+        report.warnings.push("calls of it wait for somebody to decide; its worktree stays until then".to_owned());
+    }
+    let (desk, session) = (Arc::clone(&haft.desk), session.clone());
     let look = move || {
+        // What runs in the background was asked to end; what it changed is there when it has.
+        let still = !desk.rests(&session, REST);
         let project = tree.project()?;
         let merge = tree.changes(&project, &own);
         let (changes, left) = match merge {
             Ok(merge) => (merge.changes, merge.left),
             Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
-        if changes.is_empty() && left.is_empty() {
+        if changes.is_empty() && left.is_empty() && !awaited && !still {
             tree.discard()?;
         }
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
         let diff = crate::diff(&changes, &|path| project.shown(path));
-        let left = left.into_iter().map(|left| format!("not carried over: {left}")).collect();
+        let still = still.then(|| "something that it started still runs in its worktree".to_owned());
+        let left = left.into_iter().map(|left| format!("not carried over: {left}")).chain(still).collect();
         Ok((tree, Some(files), cut_text(&diff), left))
     };
     // Also if it was stopped: what it did until then is there.

@@ -1,6 +1,6 @@
 //! agent.spawn, agent.control and agent.merge: agents that work for an agent.
 
-use crate::agent::spawn::{ORDERS_MAX, Order, Report};
+use crate::agent::spawn::{ORDERS_MAX, Order, Report, is_awaited};
 use crate::agent::tree::Tree;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
@@ -271,6 +271,12 @@ async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
 }
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
+    if let Some(session) = SessionId::new(&format!("agent-{id}"))
+        && is_awaited(scene.store(), &session).await?
+    {
+        return Err(CallError::conflict(format!("calls of {} wait for somebody to decide", cut(&inert(&id), 80)))
+            .hint("`haft approvals` lists them; once they are decided, the worktree can go"));
+    }
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
     let work = move || {
         let tree = Tree::open(&workspace, &data_dir, &id)?;

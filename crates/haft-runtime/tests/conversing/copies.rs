@@ -1,7 +1,8 @@
 //! Copies of a project under attack: by what is in its repository, and by what a child leaves in its copy.
 
 use crate::worktrees::{call, child, copy, git, report, repository, stage};
-use crate::{Stage, results};
+use crate::{Stage, results, say, who};
+use haft_runtime::{Halt, Nobody};
 use haft_stub::{Reply, Stub};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
@@ -184,4 +185,39 @@ async fn a_branch_is_the_one_that_was_asked_for_or_none() {
     let outcome = call(&stage, "agent.spawn", spawn("mend/it-1")).await;
     let agents: Value = outcome.data.unwrap();
     assert_eq!(agents["agents"][0]["worktree"]["branch"], "mend/it-1", "{agents:#}");
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_child_in_its_copy() {
+    let stage = stage(vec![
+        ("process_start", json!({"command": "sleep 471.2", "persist": true})),
+        ("process_start", json!({"command": "sleep 471.3; echo late > late.txt"})),
+    ]);
+    stage.say("You are the parent.").await;
+    let child = stage.stub.asked().into_iter().rfind(child).unwrap();
+    let told = results(&child);
+    assert!(told[0].1 && told[0].0.contains("starts nothing that outlives it"), "{told:?}");
+    assert!(!told[1].1, "{told:?}");
+    let lines = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = lines.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
+    let left: Vec<String> = lines.filter(|line| line.contains("471.2") || line.contains("471.3")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_copy_stays_while_calls_wait_to_happen_in_it() {
+    let stage = stage(vec![("file_write", json!({"path": "new.txt", "content": "x"}))]);
+    say(&stage.haft, who("talk"), "You are the parent.", &Nobody, &Halt::new()).await;
+    let (text, _) = results(&stage.last()).pop().unwrap();
+    assert_eq!(copies(&stage), 1, "{text}");
+    let waiting = stage.haft.store().approvals(true).await.unwrap();
+    let asked = waiting.iter().find(|asked| asked.tool == "file.write").unwrap();
+    let id = asked.session.as_deref().unwrap().strip_prefix("agent-").unwrap().to_owned();
+    let discard = || call(&stage, "agent.control", json!({"action": "discard", "id": id}));
+    let refused = discard().await;
+    assert!(refused.error.is_some_and(|error| error.message.contains("wait for somebody to decide")));
+    assert_eq!(copies(&stage), 1);
+    assert!(stage.haft.store().reject(&asked.id, "me", "no").await.unwrap());
+    let gone = discard().await;
+    assert!(gone.success && copies(&stage) == 0, "{gone:?}");
 }

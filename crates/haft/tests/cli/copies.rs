@@ -21,7 +21,8 @@ fn a_projects_attributes_start_no_program_of_the_users() {
     let (home, trapped) = (env.dir.path().join("home"), env.dir.path().join("trapped"));
     std::fs::create_dir_all(&home).unwrap();
     let trap = format!("sh -c 'env > {}; cat'", trapped.display());
-    let config = format!("[filter \"x\"]\n\tsmudge = {trap}\n\tclean = {trap}\n[core]\n\tfsmonitor = {trap}\n");
+    let config =
+        format!("[filter \"x\"]\n\tsmudge = \"{trap}\"\n\tclean = \"{trap}\"\n[core]\n\tfsmonitor = \"{trap}\"\n");
     std::fs::write(home.join(".gitconfig"), config).unwrap();
     env.file("a.txt", "a\n");
     env.file(".gitattributes", "* filter=x\n");
