@@ -94,13 +94,13 @@ impl Git {
         (git.ceiling, git.trusted) = (None, git.trusted_by_user());
         let names = git.bytes(&["config", "--list", "--name-only", "-z"])?;
         let names = names.split(|byte| *byte == 0).map(|name| String::from_utf8_lossy(name).into_owned());
-        let mut named: Vec<String> = names.filter(|name| names_program(name)).collect();
-        named.sort();
-        named.dedup();
-        if named.is_empty() {
+        let mut found: Vec<String> = names.filter(|name| names_program(name)).collect();
+        found.sort();
+        found.dedup();
+        if found.is_empty() {
             return Ok(git);
         }
-        let shown = cut(&inert(&named.join(", ")), 300);
+        let shown = cut(&inert(&found.join(", ")), 300);
         Err(CallError::invalid(format!("the repository of {} names programs or whom to fetch from: {shown}", dir.display()))
             .hint("there is no copy of such a one: they would run where nothing holds them. Take that out of its configuration, or use the mode sync"))
     }

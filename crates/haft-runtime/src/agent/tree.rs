@@ -530,7 +530,7 @@ fn failed(path: &Path, error: &std::io::Error) -> CallError {
 /// A name for a branch: the one that is wanted, if it can be one.
 pub(crate) fn branch(wanted: Option<&str>, id: &str) -> Result<String, CallError> {
     let Some(name) = wanted.filter(|name| !name.trim().is_empty()) else { return Ok(format!("haft/{id}")) };
-    let part = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with(".lock");
+    let part = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && part.strip_suffix(".lock").is_none();
     let fine = name.len() <= 100
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte))
         && name.split('/').all(part)
@@ -543,4 +543,37 @@ pub(crate) fn branch(wanted: Option<&str>, id: &str) -> Result<String, CallError
     let shown = haft_core::preview::cut(&haft_core::preview::inert(name), 80);
     Err(CallError::invalid(format!("`{shown}` cannot be the name of a branch"))
         .hint("use letters, digits, `-`, `_` and `.`, with `/` between parts, or leave it out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_nobody_took_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, data) = (dir.path().join("project"), dir.path().join("data"));
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("a.txt"), "a").unwrap();
+        let git = Git::beside(Path::new("/nowhere"), &root).unwrap();
+        for args in [&["init", "--quiet"][..], &["add", "-A"]] {
+            git.bytes(args).unwrap();
+        }
+        let who = ["-c", "user.name=haft", "-c", "user.email=haft@example.com"];
+        git.bytes(&[&who[..], &["commit", "--quiet", "-m", "first"]].concat()).unwrap();
+        let workspace = Workspace::new(&root).unwrap();
+        let make = |id: &str| Tree::make(&workspace, &data, id, "work", &Halt::new()).unwrap().0;
+        let there = |id: &str| (place(&data, id).exists(), note_file(&data, id).exists());
+        let tree = make("one");
+        assert_eq!(there("one"), (true, true));
+        assert_eq!(std::fs::read_to_string(tree.root().join("a.txt")).unwrap(), "a");
+        drop(tree);
+        assert_eq!(there("one"), (false, false));
+        drop(make("two").handed_over());
+        assert_eq!(there("two"), (true, true));
+        let halt = Halt::new();
+        halt.cancel();
+        assert!(Tree::make(&workspace, &data, "three", "work", &halt).is_err());
+        assert_eq!(there("three"), (false, false), "one that was halted, too");
+    }
 }

@@ -136,10 +136,13 @@ fn look_outside(root: &Path) -> Outside {
 /// A program on the PATH that is nobody's who may write in one of these projects: neither it nor a link on the way to it
 /// lies there.
 pub(crate) fn installed(name: &str, projects: &[&Path]) -> Option<PathBuf> {
+    installed_on(&outside(projects.first()?).path, name, projects)
+}
+
+fn installed_on(path: &OsStr, name: &str, projects: &[&Path]) -> Option<PathBuf> {
     let foreign = |path: &PathBuf| {
         way(path).is_ok_and(|way| !way.iter().any(|place| projects.iter().any(|root| is_projects(place, root))))
     };
-    let path = &outside(projects.first()?).path;
     std::env::split_paths(path).filter_map(|dir| look_up_in(&[dir], name)).find(foreign)
 }
 
@@ -248,6 +251,29 @@ mod tests {
         }
         std::os::unix::fs::symlink("round", dir.join("round")).unwrap();
         assert!(way(&dir.join("round")).is_err() && way(&dir.join("none")).is_err());
+    }
+
+    #[test]
+    fn what_lies_in_a_project_or_in_its_copy_is_not_installed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for sub in ["project", "copy", "opt", "links"] {
+            std::fs::create_dir(dir.join(sub)).unwrap();
+            let tool = dir.join(sub).join("tool");
+            std::fs::write(&tool, "").unwrap();
+            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let links = dir.join("links");
+        std::fs::remove_file(links.join("tool")).unwrap();
+        std::os::unix::fs::symlink(dir.join("project/tool"), links.join("tool")).unwrap();
+        let (project, copy) = (dir.join("project"), dir.join("copy"));
+        let found = |dirs: &[&str]| {
+            let path = std::env::join_paths(dirs.iter().map(|sub| dir.join(sub))).unwrap();
+            installed_on(&path, "tool", &[&project, &copy])
+        };
+        assert_eq!(found(&["project", "copy", "links"]), None);
+        assert_eq!(found(&["project", "copy", "links", "opt"]), Some(dir.join("opt/tool")));
     }
 
     #[test]

@@ -95,9 +95,10 @@ impl Guest {
             self.duplicate(&place, &copy).map_err(failed(&place))?;
         }
         for (place, blank) in self.blanks(staging) {
-            let done = match place.is_file() {
-                true => blank.parent().map_or(Ok(()), make).and_then(|()| std::fs::write(&blank, "")),
-                false => make(&blank),
+            let done = if place.is_file() {
+                blank.parent().map_or(Ok(()), make).and_then(|()| std::fs::write(&blank, ""))
+            } else {
+                make(&blank)
             };
             done.map_err(failed(&place))?;
         }

@@ -396,6 +396,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn programs_of_a_project_are_no_more_a_copys_than_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        // Cargo's own, wherever tests are run by it.
+        let Some(place) = environment::toolchains().into_iter().find(|place| place.is_dir()) else { return };
+        let terms = Terms { data_dir: dir.path().join("data"), ..Terms::default() };
+        let reads = |workspace: &Workspace| {
+            let none = Permissions::default();
+            let settled = terms.settle_declared(workspace, &none, (&[], &Rules::default()), &terms.data_dir);
+            settled.is_ok_and(|settled| settled.plan.confinement.read.iter().any(|read| read.starts_with(&place)))
+        };
+        let workspace = Workspace::new(dir.path()).unwrap();
+        assert!(reads(&workspace), "{}", place.display());
+        assert!(!reads(&workspace.copy_of(&place)));
+    }
+
+    #[test]
     fn what_only_reads_has_no_network() {
         let terms = Terms { network: Network::All, ..Terms::default() };
         assert_eq!(terms.for_a_look(true).network, Network::None);

@@ -161,11 +161,12 @@ impl Desk {
     /// Waits at most so long until nothing of a session runs any more. Whether that is so.
     pub(crate) fn rests(&self, session: &SessionId, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
-        let of_session = TaskDir::list(self.data_dir()).into_iter().filter(|(_, task)| task.errand.session == *session);
+        let mut of_session =
+            TaskDir::list(self.data_dir()).into_iter().filter(|(_, task)| task.errand.session == *session);
         let left = || until.saturating_duration_since(Instant::now());
         let ended =
             |(dir, _): (TaskDir, Task)| Self::wait(&dir, left()).is_none_or(|task| task.state() != State::Running);
-        of_session.map(ended).fold(true, |all, one| all && one)
+        of_session.all(ended)
     }
 
     /// Waits at most so long for the end of a task.

@@ -87,7 +87,7 @@ pub(super) const ALL: &[Agent] = &[
             "debug",
             "backups",
         ],
-        lent: claudes,
+        lent: |place| Ok(claudes(place)),
         copied: &[".claude.json"],
         hosts: &["api.anthropic.com:443", "claude.ai:443", "console.anthropic.com:443", "platform.claude.com:443"],
         keys: &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -121,7 +121,7 @@ pub(super) const ALL: &[Agent] = &[
         install: "npm install -g @google/gemini-cli",
         house: ".gemini",
         unseen: &["tmp", "history"],
-        lent: geminis,
+        lent: |place| Ok(geminis(place)),
         copied: &[],
         hosts: &[
             "generativelanguage.googleapis.com:443",
@@ -141,11 +141,11 @@ pub(super) const ALL: &[Agent] = &[
 
 /// One directory for each project, named after its path. What it remembers there of the project it would believe later, where
 /// nothing holds it.
-fn claudes(place: &Place<'_>) -> Result<Lent, CallError> {
+fn claudes(place: &Place<'_>) -> Lent {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { "-".repeat(c.len_utf16()) };
     let name: String = place.root.to_string_lossy().chars().map(plain).collect();
     let dir = place.house.join("projects").join(name);
-    Ok(Lent { passing: vec![dir.join("memory")], dirs: vec![dir], ..Lent::default() })
+    Lent { passing: vec![dir.join("memory")], dirs: vec![dir], ..Lent::default() }
 }
 
 /// One directory for all projects, by day. The one to go on with is lent, if it is about this project.
@@ -165,7 +165,7 @@ fn codexs(place: &Place<'_>) -> Result<Lent, CallError> {
 }
 
 /// One directory for each project, named by a digest of its path, or by what a list says. Beside them are programs that it runs.
-fn geminis(place: &Place<'_>) -> Result<Lent, CallError> {
+fn geminis(place: &Place<'_>) -> Lent {
     let (all, root) = (place.house.join("tmp"), place.root.to_string_lossy());
     let mut names = vec![haft_core::record::Digest::of(root.as_bytes()).to_string()];
     let list = std::fs::read(place.house.join("projects.json")).ok();
@@ -176,7 +176,7 @@ fn geminis(place: &Place<'_>) -> Result<Lent, CallError> {
         .extend(listed.filter(|name| !name.is_empty() && *name != "bin" && name.chars().all(plain)).map(str::to_owned));
     let passing = Some(all.join("bin")).filter(|programs| programs.is_dir());
     let dirs = names.iter().map(|name| all.join(name)).collect();
-    Ok(Lent { dirs, passing: passing.into_iter().collect(), ..Lent::default() })
+    Lent { dirs, passing: passing.into_iter().collect(), ..Lent::default() }
 }
 
 fn with(fixed: &[&str], options: &[(&str, Option<&str>)]) -> Vec<String> {
