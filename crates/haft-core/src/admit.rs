@@ -167,6 +167,9 @@ pub struct Hold {
     /// Why what it does to files could not be taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<String>,
+    /// Which program it is and what it has besides the project, if it is somebody else's agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
 }
 
 impl Hold {

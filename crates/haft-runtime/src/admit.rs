@@ -358,8 +358,11 @@ impl Haft {
         let host = facts.web.as_ref().map(|errand| &errand.authority);
         // And what a manifest does, which its declaration does not say.
         let made = spec.reach.declared.as_ref().map(|declared| declared.digest);
-        let basis =
+        let mut basis =
             format!("{} {said} {} {real:?} {shown:?} {:?} {host:?} {made:?}", spec.name, checked.args(), facts.altered);
+        if let Some(guest) = facts.hold.as_ref().and_then(|hold| hold.guest.as_ref()) {
+            basis.push_str(&format!(" {guest}"));
+        }
         let args = api::shown_args(checked);
         let question = Question {
             call_id: checked.call().id.clone(),

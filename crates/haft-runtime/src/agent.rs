@@ -20,6 +20,7 @@ pub mod chat;
 mod child;
 mod drive;
 pub mod facts;
+pub(crate) mod git;
 pub mod model;
 pub mod models;
 mod offer;

@@ -54,6 +54,13 @@ pub struct Question {
 }
 
 impl Question {
+    /// Why it is asked, and about which program of somebody else's, if it is about one.
+    pub fn why(&self) -> String {
+        let reason = &self.verdict.reason;
+        let guest = self.hold.as_ref().and_then(|hold| hold.guest.as_ref());
+        guest.map_or_else(|| reason.clone(), |guest| format!("{reason}; {guest}"))
+    }
+
     /// The digest of what an answer is for: the basis, and what came of a trial. Who sees another face has to look
     /// again.
     pub fn face(&self) -> Digest {

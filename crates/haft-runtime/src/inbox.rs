@@ -222,7 +222,7 @@ impl Haft {
             state: ApprovalState::Pending,
             tool: question.tool.to_string(),
             preview: question.preview.clone(),
-            reason: question.verdict.reason.clone(),
+            reason: question.why(),
             root: self.workspace.project().to_string_lossy().into_owned(),
             basis: question.basis.to_string(),
             asked_ms: 0,

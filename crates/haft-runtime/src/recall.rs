@@ -248,7 +248,7 @@ impl Haft {
         let asked = self.belongs_here(id).await?;
         let Some(now) = self.question_of(id, &Halt::new()).await? else { return Ok(None) };
         if now.basis.to_string() != asked.basis {
-            let rebased = self.store.rebase(id, &now.basis.to_string(), &now.verdict.reason).await;
+            let rebased = self.store.rebase(id, &now.basis.to_string(), &now.why()).await;
             rebased.map_err(store_error)?;
         }
         Ok(Some(now))

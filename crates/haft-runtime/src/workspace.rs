@@ -77,14 +77,14 @@ impl Workspace {
         self
     }
 
+    /// Whether this is a copy of a project, which may go when whoever works on it has ended.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.copy_of.is_some()
+    }
+
     /// The project, also where this is a copy of it.
     pub(crate) fn project(&self) -> &Path {
         self.copy_of.as_deref().unwrap_or(&self.root)
-    }
-
-    /// Whether this is a copy of a project.
-    pub(crate) fn is_copy(&self) -> bool {
-        self.copy_of.is_some()
     }
 
     /// The roots that may be read unasked.

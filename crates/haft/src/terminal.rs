@@ -155,7 +155,7 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
     let tail = [plain("  (severity ".to_owned()), severity, plain(")".to_owned())];
     let mut rows = vec![
         head.into_iter().chain(tail).collect(),
-        vec![faint("asked because"), plain(format!(" {}", inert(&question.verdict.reason)))],
+        vec![faint("asked because"), plain(format!(" {}", inert(&question.why())))],
     ];
     rows.extend(question.class.map(|class| vec![faint("as a command"), plain(format!(" it {}", class.does()))]));
     rows.extend(question.hold.as_ref().map(held));

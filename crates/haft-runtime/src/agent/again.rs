@@ -34,7 +34,8 @@ impl Haft {
                 .hint("spawn another one, and tell it what this one said")
         })?;
         let roles = self.roles().await?;
-        let ready = self.prepare((order, Some(&talk)), &roles, call, halt).await?.told(words);
+        let known = talk.session.strip_prefix("agent-").unwrap_or(id).to_owned();
+        let ready = self.prepare(known, (order, Some(&talk)), &roles, call, halt).await?.told(words);
         Ok(if ready.is_awaited() { ready.run(approver, halt, None).await } else { self.send_off(ready) })
     }
 }

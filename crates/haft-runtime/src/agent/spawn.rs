@@ -28,18 +28,24 @@ use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
+use haft_store::Store;
 use haft_store::talks::Talk;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How many children one call may ask for.
 pub(crate) const ORDERS_MAX: usize = 16;
 /// What children may never do unless they may have children themselves.
-const FAMILY: [&str; 4] = ["agent.spawn", "agent.control", "agent.merge", "agent.delegate"];
+const FAMILY: [&str; 3] = ["agent.spawn", "agent.control", "agent.merge"];
+/// What no child does: an agent of others knows nothing of the gates that the child is behind.
+const OTHERS: &str = "agent.delegate";
 /// What goes on by itself, where the gates of whoever began it are not known: nobody behind one begins it.
 const LASTING: [&str; 3] = ["task.create", "task.update", "pipeline.*"];
+/// How long the end of what a child left running is waited for: it is asked first, and made to after five seconds.
+const REST: Duration = Duration::from_secs(8);
 /// How much of a diff a parent is shown.
 const DIFF_MAX: usize = 20_000;
 
@@ -199,11 +205,11 @@ impl Haft {
         let run = |order: Order| {
             let roles = &roles;
             async move {
-                let (name, mode) = (named(&order), order.mode.word());
-                match self.prepare((order, None), roles, call, halt).await {
+                let (id, name, mode) = (new_call_id().to_string(), named(&order), order.mode.word());
+                match self.prepare(id.clone(), (order, None), roles, call, halt).await {
                     Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
                     Ok(ready) => ready.run(approver, halt, None).await,
-                    Err(error) => failed(new_call_id().to_string(), name, mode, error),
+                    Err(error) => failed(id, name, mode, error),
                 }
             }
         };
@@ -240,6 +246,7 @@ impl Haft {
     /// What a child will be, or is again. Nothing has happened yet, but for its copy of the project.
     pub(super) async fn prepare(
         &self,
+        id: String,
         (order, again): (Order, Option<&Talk>),
         roles: &BTreeMap<String, Role>,
         call: &Call,
@@ -252,10 +259,13 @@ impl Haft {
             None => None,
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
         };
-        let known = again.and_then(|talk| talk.session.strip_prefix("agent-")).map(str::to_owned);
-        let (id, name) = (known.unwrap_or_else(|| new_call_id().to_string()), named(&order));
+        let name = named(&order);
         let mut warnings = Vec::new();
         let gates = self.gates(&order, role.as_ref(), call, &mut warnings)?;
+        let live = self.agents.live(&call.session);
+        let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
+        let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
+        let model = model.transpose()?;
         let tree = match order.mode {
             Mode::Worktree => Some(self.copy(&order, &id, halt, &mut warnings).await?),
             Mode::Sync | Mode::Background => None,
@@ -265,7 +275,6 @@ impl Haft {
         if order.isolated_memory {
             layer.room = Room::own(&id);
         }
-        let live = self.agents.live(&call.session);
         if role.is_none() && order.tools.is_none() {
             layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
         }
@@ -277,9 +286,6 @@ impl Haft {
         if again.is_none() && layer.told.is_some() {
             layer.active.activate(&session, self.active.of(&call.session));
         }
-        let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
-        let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
-        let model = model.transpose()?;
         let purse = self.share(&order, again, live.as_ref());
         let least = |all: [Option<u32>; 2]| all.into_iter().flatten().min();
         let parent = call.caller.agent.clone().unwrap_or_else(|| "main".to_owned());
@@ -330,7 +336,7 @@ impl Haft {
     /// The copy of the project that a child works on: the one that it has, or a new one.
     async fn copy(&self, order: &Order, id: &str, halt: &Halt, warnings: &mut Vec<String>) -> Result<Tree, CallError> {
         let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
-        let (id, branch) = (id.to_owned(), tree::branch(order.branch.as_deref(), id));
+        let (id, branch) = (id.to_owned(), tree::branch(order.branch.as_deref(), id)?);
         let (own, until) = (halt.clone(), halt.clone());
         let make = move || match Tree::open(&workspace, &data_dir, &id) {
             Ok(tree) => Ok((tree, Vec::new())),
@@ -365,7 +371,7 @@ impl Haft {
             let rules = Rules::new(&canonical, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
-        let mut denied: Vec<String> = LASTING.map(str::to_owned).to_vec();
+        let mut denied: Vec<String> = LASTING.into_iter().chain([OTHERS]).map(str::to_owned).collect();
         if call.caller.depth() + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
         }
@@ -443,6 +449,7 @@ impl Ready {
         meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
     ) -> Report {
         let Self { id, name, order, words, haft, who, tree, warnings, watch, call } = self;
+        let tree = tree.map(Tree::handed_over);
         let mode = order.mode.word();
         watch(&Told::SubagentStart {
             subagent_id: id.clone(),
@@ -473,16 +480,7 @@ impl Ready {
         }
         let mut report = Report { id, name, mode, ended, error, worktree: None, labels, warnings };
         if let Some(tree) = tree {
-            // What waits for a person would run there.
-            let waiting = haft.store.approvals(true).await.unwrap_or_default();
-            let waiting = waiting.iter().filter(|asked| asked.session.as_deref() == Some(session.as_str())).count();
-            if waiting > 0 {
-                let why = format!(
-                    "{waiting} of its calls wait for a person; they are made in its worktree, once somebody says yes"
-                );
-                report.warnings.push(why);
-            }
-            close_tree(tree, waiting > 0, &mut report).await;
+            close_tree(tree, (&haft, &session), &mut report).await;
         }
         report
     }
@@ -513,22 +511,37 @@ async fn converse(haft: &Haft, who: Who, words: String, door: Door<'_>) -> Resul
     said.await
 }
 
-/// What a child did to its copy of the project. A copy in which nothing changed goes, unless it is still wanted.
-async fn close_tree(tree: Tree, wanted: bool, report: &mut Report) {
+/// Whether calls of a child wait for somebody to decide. They would happen where it worked.
+pub(crate) async fn is_awaited(store: &Store, session: &SessionId) -> Result<bool, CallError> {
+    let waiting = store.approvals(true).await.map_err(crate::store_error)?;
+    Ok(waiting.iter().any(|approval| approval.session.as_deref() == Some(session.as_str())))
+}
+
+/// What a child did to its copy of the project. A copy in which nothing changed goes, unless something may still happen there.
+async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId), report: &mut Report) {
     let own = Halt::new();
+    // Where that cannot be known, it may be.
+    let awaited = is_awaited(&haft.store, session).await.unwrap_or(true);
+    if awaited {
+        report.warnings.push("calls of it wait for somebody to decide; its worktree stays until then".to_owned());
+    }
+    let (desk, session) = (Arc::clone(&haft.desk), session.clone());
     let look = move || {
+        // What runs in the background was asked to end; what it changed is there when it has.
+        let still = !desk.rests(&session, REST);
         let project = tree.project()?;
         let merge = tree.changes(&project, &own);
         let (changes, left) = match merge {
             Ok(merge) => (merge.changes, merge.left),
             Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
-        if changes.is_empty() && left.is_empty() && !wanted {
+        if changes.is_empty() && left.is_empty() && !awaited && !still {
             tree.discard()?;
         }
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
         let diff = crate::diff(&changes, &|path| project.shown(path));
-        let left = left.into_iter().map(|left| format!("not carried over: {left}")).collect();
+        let still = still.then(|| "something that it started still runs in its worktree".to_owned());
+        let left = left.into_iter().map(|left| format!("not carried over: {left}")).chain(still).collect();
         Ok((tree, Some(files), cut_text(&diff), left))
     };
     // Also if it was stopped: what it did until then is there.

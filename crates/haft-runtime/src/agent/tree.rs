@@ -4,20 +4,19 @@
 //! commits included, touches the project. What was in it at the beginning is noted among haft's own files, where no child can write.
 //! What it changed is found by comparing the two; no program runs there for that, because the child may have set one up.
 
-use crate::confined::environment;
+use super::git::Git;
 use crate::files;
 use crate::halt::Halt;
 use crate::workspace::Workspace;
+use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;
-use haft_core::{CallError, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// How many files a project may have to be copied.
 const FILES_MAX: usize = 200_000;
@@ -26,13 +25,23 @@ const FILE_MAX: u64 = 64 << 20;
 /// How many worktrees there may be.
 const TREES_MAX: usize = 64;
 
-/// A child's directory.
-#[derive(Debug, Clone)]
+/// A child's directory. One that was made and never handed over goes with this.
+#[derive(Debug)]
 pub(crate) struct Tree {
     dir: PathBuf,
     /// The note's file, among haft's own.
     file: PathBuf,
     note: Note,
+    /// Whether somebody has it.
+    handed_over: bool,
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if !self.handed_over {
+            let _ = self.discard();
+        }
+    }
 }
 
 /// What is known of it.
@@ -46,14 +55,35 @@ struct Note {
     branch: String,
     /// Where the project is within its repository.
     prefix: PathBuf,
+    /// Where the project's objects are, which the copy reads.
+    #[serde(default)]
+    objects: PathBuf,
     /// What was in it at the beginning.
     files: BTreeMap<PathBuf, Seen>,
+    /// What was in it, and is never carried over: how each stood.
+    #[serde(default)]
+    beyond: BTreeMap<PathBuf, Beyond>,
 }
 
 /// A file as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
     state: State,
+}
+
+/// Something that is not carried over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Beyond {
+    why: String,
+    /// By what it would be seen to have changed.
+    stamp: (u64, i64, i64),
+}
+
+/// What is in a directory.
+#[derive(Debug, Default)]
+struct Looked {
+    files: BTreeMap<PathBuf, Seen>,
+    beyond: BTreeMap<PathBuf, Beyond>,
 }
 
 /// Where a child's directory is.
@@ -69,7 +99,7 @@ fn note_file(data_dir: &Path, id: &str) -> PathBuf {
 }
 
 impl Tree {
-    /// Makes one for a project. Returns it, and what is worth knowing.
+    /// Makes one for a project. Returns it, and what is worth knowing. Until it is handed over it goes when it is dropped.
     pub(crate) fn make(
         workspace: &Workspace,
         data_dir: &Path,
@@ -78,35 +108,45 @@ impl Tree {
         halt: &Halt,
     ) -> Result<(Self, Vec<String>), CallError> {
         let root = workspace.root();
-        let no_repository = || {
-            CallError::invalid(format!("{} is not in a git repository with a commit", root.display()))
-                .hint("use the mode sync, or make a first commit")
-        };
-        let base = git((root, root), &["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
-        let top = PathBuf::from(git((root, root), &["rev-parse", "--show-toplevel"])?);
-        let prefix = PathBuf::from(git((root, root), &["rev-parse", "--show-prefix"])?);
+        let source = Source::find(workspace)?;
         let dir = place(data_dir, id);
         if std::fs::read_dir(dir.parent().unwrap_or(&dir)).is_ok_and(|there| there.count() >= TREES_MAX) {
             return Err(CallError::failed(format!("there are {TREES_MAX} worktrees already"))
                 .hint("bring over what is wanted with agent.merge, and discard the others with agent.control"));
         }
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| failed(&dir, &error))?;
-        let tracked = git_bytes((root, root), &["ls-tree", "-r", "-z", "--name-only", &base])?;
+        let (prefix, objects) = (source.prefix.clone(), source.objects.clone());
+        let note = Note {
+            root: root.to_owned(),
+            base: source.base.clone(),
+            branch: branch.to_owned(),
+            prefix,
+            objects,
+            files: BTreeMap::new(),
+            beyond: BTreeMap::new(),
+        };
+        // From here on it goes again unless it is handed over.
+        let mut tree = Self { dir, file: note_file(data_dir, id), note, handed_over: false };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&tree.dir)
+            .map_err(|error| failed(&tree.dir, &error))?;
+        let tracked = source.git.bytes(&["ls-tree", "-r", "-z", "--name-only", &source.base])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let tracked: Vec<PathBuf> = tracked.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
-        let made = || {
-            let tree = dir.join("tree");
-            clone(root, (&top, &tree), &base, branch)?;
-            let files = look(&tree.join(&prefix), tracked.iter(), halt)?;
-            let note = Note { root: root.to_owned(), base, branch: branch.to_owned(), prefix, files };
-            let text = serde_json::to_vec(&note).map_err(|error| CallError::internal(error.to_string()))?;
-            let file = note_file(data_dir, id);
-            files::make_parents(&file).map_err(|error| failed(&file, &error))?;
-            files::replace(&file, &text, Some(0o600)).map_err(|error| failed(&file, &error))?;
-            Ok(Self { dir: dir.clone(), file, note })
-        };
-        let made: Result<Self, CallError> = made();
-        let tree = made.inspect_err(|_| drop(std::fs::remove_dir_all(&dir)))?;
+        source.copy(workspace.project(), &tree.dir, branch)?;
+        if !is_real_dir(&tree.dir.join("tree"), &tree.note.prefix) {
+            return Err(CallError::invalid(format!(
+                "{} is no directory in what was last committed",
+                tree.note.prefix.display()
+            ))
+            .hint("commit it, or use the mode sync"));
+        }
+        let looked = look(&tree.root(), tracked.iter(), halt)?;
+        (tree.note.files, tree.note.beyond) = (looked.files, looked.beyond);
+        let text = serde_json::to_vec(&tree.note).map_err(|error| CallError::internal(error.to_string()))?;
+        files::make_parents(&tree.file).map_err(|error| failed(&tree.file, &error))?;
+        files::replace(&tree.file, &text, Some(0o600)).map_err(|error| failed(&tree.file, &error))?;
         let mut warnings = Vec::new();
         let differs = |(path, seen): &(&PathBuf, &Seen)| state(&root.join(path)).is_ok_and(|now| now != seen.state);
         let changed = tree.note.files.iter().filter(differs).count();
@@ -116,6 +156,13 @@ impl Tree {
             ));
         }
         Ok((tree, warnings))
+    }
+
+    /// The same for somebody who keeps it: from now on it stays until it is discarded.
+    #[must_use]
+    pub(crate) fn handed_over(mut self) -> Self {
+        self.handed_over = true;
+        self
     }
 
     /// One of this project's that was made earlier, by the id of its agent.
@@ -140,7 +187,7 @@ impl Tree {
         let file = note_file(data_dir, if plain { id } else { "-" });
         let (text, _) = files::load(&file, "the note", 1 << 30).map_err(|_| missing())?;
         let note: Note = serde_json::from_slice(&text).map_err(|_| missing())?;
-        Ok(Self { dir, file, note })
+        Ok(Self { dir, file, note, handed_over: true })
     }
 
     /// The workspace in it: reading what the project may read, writing nothing but itself.
@@ -152,8 +199,7 @@ impl Tree {
             workspace = workspace.readable(extra);
         }
         // Its clone has no objects of its own yet.
-        let top = git((&self.note.root, &self.note.root), &["rev-parse", "--git-common-dir"])?;
-        Ok(workspace.readable(&self.note.root.join(top).join("objects")).copy_of(parent.project()))
+        Ok(workspace.readable(&self.note.objects).copy_of(parent.project()))
     }
 
     /// Where the child works.
@@ -173,32 +219,51 @@ impl Tree {
 
     /// Throws it away.
     pub(crate) fn discard(&self) -> Result<(), CallError> {
-        std::fs::remove_dir_all(&self.dir).map_err(|error| failed(&self.dir, &error))?;
-        std::fs::remove_file(&self.file).map_err(|error| failed(&self.file, &error))
+        let gone = |path: &Path, done: std::io::Result<()>| match done {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(path, &error)),
+            _ => Ok(()),
+        };
+        gone(&self.dir, std::fs::remove_dir_all(&self.dir))?;
+        gone(&self.file, std::fs::remove_file(&self.file))
     }
 
-    /// What was changed in it: each path, and how it stands there now.
-    fn changed(&self, halt: &Halt) -> Result<BTreeMap<PathBuf, State>, CallError> {
+    /// What was changed in it: each path, and how it stands there now; and what is not carried over, with why. Only what is not
+    /// there any more, or is something else by now, is gone: what cannot be looked at may be there.
+    fn changed(&self, halt: &Halt) -> Result<(BTreeMap<PathBuf, State>, Vec<String>), CallError> {
         // What was there is looked for by its name, whatever the child's ignore files say by now.
-        let now = look(&self.root(), self.note.files.keys(), halt)?;
-        let gone = self.note.files.keys().filter(|path| !now.contains_key(*path));
+        let known = self.note.files.keys().chain(self.note.beyond.keys());
+        let Looked { files: mut now, beyond } = look(&self.root(), known, halt)?;
+        let mut left: BTreeMap<&PathBuf, &str> = BTreeMap::new();
+        for (path, found) in &beyond {
+            if self.note.beyond.get(path).is_none_or(|then| then.stamp != found.stamp) {
+                left.insert(path, &found.why);
+            }
+        }
+        for (path, then) in self.note.beyond.iter().filter(|(path, _)| !beyond.contains_key(*path)) {
+            now.remove(path);
+            left.insert(path, &then.why);
+        }
+        let left = left.iter().map(|(path, why)| format!("{}: {why}", crate::workspace::display(path.as_os_str())));
+        let left = left.collect();
+        // Wherever its path may lead by now.
+        let gone = self.note.files.keys().filter(|path| !now.contains_key(*path) && !beyond.contains_key(*path));
         let gone: Vec<PathBuf> = gone.cloned().collect();
         let then = |path: &Path| self.note.files.get(path).map(|then| &then.state);
         let changed = now.into_iter().filter(|(path, seen)| then(path) != Some(&seen.state));
         let changed = changed.map(|(path, seen)| (path, seen.state));
-        // What is not found there any more is gone, wherever its path may lead by now.
-        Ok(changed.chain(gone.into_iter().map(|path| (path, State::Absent))).collect())
+        Ok((changed.chain(gone.into_iter().map(|path| (path, State::Absent))).collect(), left))
     }
 
     /// The changes that make the project what its copy became. Where both changed, the two are joined if that can be done line
     /// by line; otherwise nothing is changed. Returns also what is not carried over.
     pub(crate) fn changes(&self, workspace: &Workspace, halt: &Halt) -> Result<Merge, CallError> {
-        let mut merge = Merge::default();
+        let (changed, left) = self.changed(halt)?;
+        let mut merge = Merge { changes: Vec::new(), left };
         let mut conflicts = Vec::new();
-        for (path, wanted) in self.changed(halt)? {
+        for (path, wanted) in changed {
             let (theirs, ours) = (self.root().join(&path), self.note.root.join(&path));
             let shown = crate::workspace::display(path.as_os_str());
-            if let Some(why) = unfit(workspace, &path, &wanted) {
+            if let Some(why) = unfit(workspace, &ours, &wanted) {
                 merge.left.push(format!("{shown}: {why}"));
                 continue;
             }
@@ -214,7 +279,7 @@ impl Tree {
                     let mode = mode_of(&wanted);
                     merge.changes.push(Change::Write { path: ours, content, before: now, mode });
                 }
-                Some(content) => match self.joined(&path, &content, &ours, (&now, &then))? {
+                Some(content) => match self.joined(workspace, &path, (&content, &ours), (&now, &then))? {
                     Some(content) => {
                         let mode = mode_of(&wanted);
                         merge.changes.push(Change::Write { path: ours, content, before: now, mode });
@@ -252,27 +317,28 @@ impl Tree {
     /// Both sides' changes to a text, line by line.
     fn joined(
         &self,
+        workspace: &Workspace,
         path: &Path,
-        theirs: &[u8],
-        ours: &Path,
+        (theirs, ours): (&[u8], &Path),
         (now, then): (&State, &State),
     ) -> Result<Option<Vec<u8>>, CallError> {
         let (State::File { .. }, State::File { .. }) = (now, then) else { return Ok(None) };
         let name = format!("{}:{}", self.note.base, self.note.prefix.join(path).display());
-        let Ok(base) = git_bytes((&self.note.root, &self.note.root), &["cat-file", "blob", &name]) else {
-            return Ok(None);
-        };
+        let project = workspace.project();
+        let source = Git::within(project, &self.note.root)?;
+        let Ok(base) = source.bytes(&["cat-file", "blob", &name]) else { return Ok(None) };
         let (ours, _) = files::load(ours, &ours.display().to_string(), FILE_MAX)?;
         let scratch = scratch(&self.dir)?;
         let write = |name: &str, content: &[u8]| {
             let path = scratch.join(name);
-            std::fs::write(&path, content).map(|()| path).map_err(|error| failed(&scratch, &error))
+            std::fs::write(path, content).map_err(|error| failed(&scratch, &error))
         };
-        let files = [write("ours", &ours)?, write("base", &base)?, write("theirs", theirs)?];
+        write("ours", &ours).and_then(|()| write("base", &base)).and_then(|()| write("theirs", theirs))?;
         // Not in the child's directory: its configuration is not read.
-        let done = plain(&self.note.root, &scratch).args(["merge-file", "-p"]).args(&files).output();
+        let done =
+            Git::beside(project, &scratch).and_then(|git| git.output(&["merge-file", "-p", "ours", "base", "theirs"]));
         let _ = std::fs::remove_dir_all(&scratch);
-        let done = done.map_err(|error| failed(&scratch, &error))?;
+        let done = done?;
         Ok(done.status.success().then_some(done.stdout))
     }
 }
@@ -286,9 +352,9 @@ pub(crate) struct Merge {
     pub(crate) left: Vec<String>,
 }
 
-/// Why a path is not carried over.
-fn unfit(workspace: &Workspace, path: &Path, wanted: &State) -> Option<&'static str> {
-    let Some(text) = path.to_str() else { return Some("its name is no text") };
+/// Why a path is not carried over. It is whole: a name that means something else when it is spoken means itself here.
+fn unfit(workspace: &Workspace, ours: &Path, wanted: &State) -> Option<&'static str> {
+    let Some(text) = ours.to_str() else { return Some("its name is no text") };
     if matches!(wanted, State::Link { .. }) {
         return Some("links are not carried over");
     }
@@ -321,11 +387,7 @@ fn mode_of(state: &State) -> Option<u32> {
 }
 
 /// What is in a directory: these, and all that its ignore files do not leave out; without the repository itself.
-fn look<'p>(
-    root: &Path,
-    known: impl Iterator<Item = &'p PathBuf>,
-    halt: &Halt,
-) -> Result<BTreeMap<PathBuf, Seen>, CallError> {
+fn look<'p>(root: &Path, known: impl Iterator<Item = &'p PathBuf>, halt: &Halt) -> Result<Looked, CallError> {
     let walk = ignore::WalkBuilder::new(root)
         .hidden(false)
         .parents(false)
@@ -334,90 +396,191 @@ fn look<'p>(
         .require_git(false)
         .filter_entry(|entry| entry.file_name() != ".git")
         .build();
-    let mut found = BTreeMap::new();
-    let new = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
-    let new = new.filter_map(|entry| entry.path().strip_prefix(root).ok().map(Path::to_owned));
-    for path in known.filter(|path| is_below(root, path)).cloned().chain(new) {
+    let mut looked = Looked::default();
+    let (mut new, mut unseen) = (Vec::new(), Vec::new());
+    for entry in walk {
+        match entry {
+            Ok(entry) if entry.file_type().is_some_and(|kind| !kind.is_dir()) => {
+                new.extend(entry.path().strip_prefix(root).map(Path::to_owned));
+            }
+            Ok(_) => {}
+            Err(error) => unseen.push(error.to_string()),
+        }
+    }
+    for path in known.cloned().chain(new) {
         halt.check()?;
-        if found.len() >= FILES_MAX {
+        if looked.files.len() >= FILES_MAX {
             return Err(CallError::failed(format!("there are more than {FILES_MAX} files in {}", root.display())));
         }
-        let whole = root.join(&path);
-        let Ok(meta) = std::fs::symlink_metadata(&whole) else { continue };
-        if (meta.is_file() && meta.len() <= FILE_MAX) || meta.is_symlink() {
-            let seen = Seen { state: state(&whole)? };
-            found.insert(path, seen);
+        match seen(root, &path) {
+            Ok(Some(state)) => drop(looked.files.insert(path, Seen { state })),
+            Ok(None) => {}
+            Err(beyond) => drop(looked.beyond.insert(path, beyond)),
         }
     }
-    Ok(found)
-}
-
-/// Whether nothing on the way to a path is a link.
-fn is_below(root: &Path, path: &Path) -> bool {
-    let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
-    let mut parents = parents.map(|parent| std::fs::symlink_metadata(root.join(parent)));
-    parents.all(|meta| meta.is_ok_and(|meta| meta.is_dir()))
-}
-
-fn clone(project: &Path, (top, tree): (&Path, &Path), base: &str, branch: &str) -> Result<(), CallError> {
-    let (from, to) = (top.to_string_lossy(), tree.to_string_lossy());
-    git((project, top), &["clone", "--quiet", "--shared", "--no-checkout", "--no-tags", "--template=", &from, &to])?;
-    git((project, tree), &["checkout", "--quiet", "-B", branch, base])?;
-    // It has nobody to push to.
-    git((project, tree), &["remote", "remove", "origin"])?;
-    let mut permissions = std::fs::metadata(tree).map_err(|error| failed(tree, &error))?.permissions();
-    permissions.set_mode(0o700);
-    std::fs::set_permissions(tree, permissions).map_err(|error| failed(tree, &error))
-}
-
-/// git as it is, without what a repository might have it run, and not one that lies in the project: what is no repository by its
-/// own name is none, nothing is fetched, and no filter, hook or watcher is started.
-fn plain(project: &Path, dir: &Path) -> Command {
-    let mut command = Command::new("git");
-    command
-        .current_dir(dir)
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit"])
-        .args(["-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.clean="])
-        .args(["-c", "filter.lfs.required=false", "-c", "submodule.recurse=false"])
-        .env("PATH", &environment::outside(project).path)
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_LFS_SKIP_SMUDGE", "1")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .env_remove("GIT_CONFIG_PARAMETERS")
-        .stdin(Stdio::null());
-    command
-}
-
-fn git((project, dir): (&Path, &Path), args: &[&str]) -> Result<String, CallError> {
-    let bytes = git_bytes((project, dir), args)?;
-    Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
-}
-
-fn git_bytes((project, dir): (&Path, &Path), args: &[&str]) -> Result<Vec<u8>, CallError> {
-    let output = plain(project, dir).args(args).output().map_err(|error| {
-        CallError::failed(format!("git cannot be started: {error}")).hint("install git, or use the mode sync")
-    })?;
-    if output.status.success() {
-        return Ok(output.stdout);
+    if !unseen.is_empty() {
+        // What was known there is named by itself; what is new there nobody knows.
+        let beyond = Beyond { why: unseen.join("; "), stamp: (0, 0, 0) };
+        looked.beyond.insert(PathBuf::from("."), beyond);
     }
-    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    let what = args.iter().find(|arg| !arg.starts_with('-')).copied().unwrap_or_default();
-    Err(CallError::new(ErrorKind::Failed, format!("git {what} failed: {}", haft_core::preview::inert(&words))))
+    Ok(looked)
+}
+
+/// How a file or a link stands below a root; none where none is. What is there and cannot be carried over is an error.
+fn seen(root: &Path, path: &Path) -> Result<Option<State>, Beyond> {
+    let beyond = |why: String, meta: Option<&std::fs::Metadata>| Beyond {
+        why,
+        stamp: meta.map(|meta| (meta.len(), meta.mtime(), meta.mtime_nsec())).unwrap_or_default(),
+    };
+    let absent = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
+    let unread = |error: &std::io::Error| beyond(format!("it cannot be looked at: {error}"), None);
+    // From the outside in: what is behind a link, or behind a file, is not below.
+    let above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+    for above in above.into_iter().rev() {
+        match std::fs::symlink_metadata(root.join(above)) {
+            Ok(meta) if meta.is_dir() => {}
+            Ok(_) => return Ok(None),
+            Err(error) if absent.contains(&error.kind()) => return Ok(None),
+            Err(error) => return Err(unread(&error)),
+        }
+    }
+    let whole = root.join(path);
+    let meta = match std::fs::symlink_metadata(&whole) {
+        Ok(meta) => meta,
+        Err(error) if absent.contains(&error.kind()) => return Ok(None),
+        Err(error) => return Err(unread(&error)),
+    };
+    match () {
+        // What is in it is looked at by itself.
+        () if meta.is_dir() => Ok(None),
+        () if meta.is_file() && meta.len() > FILE_MAX => {
+            Err(beyond(format!("it is larger than {} MiB", FILE_MAX >> 20), Some(&meta)))
+        }
+        () if meta.is_file() || meta.is_symlink() => {
+            state(&whole).map(Some).map_err(|error| beyond(error.message, Some(&meta)))
+        }
+        () => Err(beyond("it is neither a file nor a link".to_owned(), Some(&meta))),
+    }
+}
+
+/// Whether a path leads to a directory without a link on the way.
+fn is_real_dir(root: &Path, path: &Path) -> bool {
+    let is_dir = |place: &Path| std::fs::symlink_metadata(root.join(place)).is_ok_and(|meta| meta.is_dir());
+    let plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    plain && path.ancestors().all(is_dir)
+}
+
+/// The repository that a project is in.
+struct Source {
+    git: Git,
+    /// The commit it is at.
+    base: String,
+    /// Where the project is in it.
+    prefix: PathBuf,
+    objects: PathBuf,
+}
+
+impl Source {
+    fn find(workspace: &Workspace) -> Result<Self, CallError> {
+        let root = workspace.root();
+        let no_repository = || {
+            CallError::invalid(format!("{} is not in a git repository with a commit", root.display()))
+                .hint("use the mode sync, or make a first commit")
+        };
+        let git = Git::within(workspace.project(), root)?;
+        let base = git.line(&["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
+        let top = git.path(&["rev-parse", "--show-toplevel"])?;
+        let prefix: PathBuf = git.path(&["rev-parse", "--show-prefix"])?.components().collect();
+        // A repository may say that its files are elsewhere.
+        if top.join(&prefix).components().ne(root.components()) {
+            return Err(no_repository());
+        }
+        let common = root.join(git.path(&["rev-parse", "--git-common-dir"])?);
+        let objects = common.join("objects");
+        let objects = objects.canonicalize().map_err(|error| failed(&objects, &error))?;
+        Ok(Self { git, base, prefix, objects })
+    }
+
+    /// Makes a repository in `dir` that reads the objects of this one, with its files as they were last committed. Nothing is
+    /// fetched or sent for that, not even from here to there, and it has nobody to push to.
+    fn copy(&self, project: &Path, dir: &Path, branch: &str) -> Result<(), CallError> {
+        let tree = dir.join("tree");
+        std::fs::DirBuilder::new().mode(0o700).create(&tree).map_err(|error| failed(&tree, &error))?;
+        let format = self.git.line(&["rev-parse", "--show-object-format"])?;
+        let git = Git::beside(project, &tree)?;
+        git.bytes(&["init", "--quiet", "--template=", &format!("--object-format={format}")])?;
+        let own = tree.join(".git");
+        let mut objects = self.objects.as_os_str().as_bytes().to_vec();
+        if objects.contains(&b'\n') || objects.starts_with(b"\"") {
+            return Err(CallError::invalid(format!("there can be no copy that reads {}", self.objects.display())));
+        }
+        objects.push(b'\n');
+        let write = |path: PathBuf, content: &[u8]| {
+            files::make_parents(&path)
+                .and_then(|_| std::fs::write(&path, content))
+                .map_err(|error| failed(&path, &error))
+        };
+        write(own.join("objects/info/alternates"), &objects)?;
+        // Where its history ends, if it is not all there.
+        if let Some(Ok(shallow)) = self.objects.parent().map(|common| std::fs::read(common.join("shallow"))) {
+            write(own.join("shallow"), &shallow)?;
+        }
+        git.bytes(&["checkout", "--quiet", "-B", branch, &self.base])?;
+        Ok(())
+    }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CallError {
     CallError::failed(format!("{}: {error}", path.display()))
 }
 
-/// A name for a branch.
-pub(crate) fn branch(wanted: Option<&str>, id: &str) -> String {
-    let fine = |name: &&str| {
-        !name.starts_with('-')
-            && name.len() <= 100
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte))
-            && !name.contains("..")
-    };
-    wanted.filter(fine).map_or_else(|| format!("haft/{id}"), str::to_owned)
+/// A name for a branch: the one that is wanted, if it can be one.
+pub(crate) fn branch(wanted: Option<&str>, id: &str) -> Result<String, CallError> {
+    let Some(name) = wanted.filter(|name| !name.trim().is_empty()) else { return Ok(format!("haft/{id}")) };
+    let part = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && part.strip_suffix(".lock").is_none();
+    let fine = name.len() <= 100
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/.".contains(&byte))
+        && name.split('/').all(part)
+        && !name.contains("..")
+        && !name.ends_with('.')
+        && name != "HEAD";
+    if fine {
+        return Ok(name.to_owned());
+    }
+    let shown = haft_core::preview::cut(&haft_core::preview::inert(name), 80);
+    Err(CallError::invalid(format!("`{shown}` cannot be the name of a branch"))
+        .hint("use letters, digits, `-`, `_` and `.`, with `/` between parts, or leave it out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_nobody_took_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, data) = (dir.path().join("project"), dir.path().join("data"));
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::write(root.join("a.txt"), "a").unwrap();
+        let git = Git::beside(Path::new("/nowhere"), &root).unwrap();
+        for args in [&["init", "--quiet"][..], &["add", "-A"]] {
+            git.bytes(args).unwrap();
+        }
+        let who = ["-c", "user.name=haft", "-c", "user.email=haft@example.com"];
+        git.bytes(&[&who[..], &["commit", "--quiet", "-m", "first"]].concat()).unwrap();
+        let workspace = Workspace::new(&root).unwrap();
+        let make = |id: &str| Tree::make(&workspace, &data, id, "work", &Halt::new()).unwrap().0;
+        let there = |id: &str| (place(&data, id).exists(), note_file(&data, id).exists());
+        let tree = make("one");
+        assert_eq!(there("one"), (true, true));
+        assert_eq!(std::fs::read_to_string(tree.root().join("a.txt")).unwrap(), "a");
+        drop(tree);
+        assert_eq!(there("one"), (false, false));
+        drop(make("two").handed_over());
+        assert_eq!(there("two"), (true, true));
+        let halt = Halt::new();
+        halt.cancel();
+        assert!(Tree::make(&workspace, &data, "three", "work", &halt).is_err());
+        assert_eq!(there("three"), (false, false), "one that was halted, too");
+    }
 }

@@ -1,6 +1,7 @@
 //! The environment of a confined program: made from nothing, by a list of names that hold no secrets. A
 //! list of what to leave out would miss names.
 
+use crate::shelf::places::look_up_in;
 use haft_sandbox::roots::followed;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ const TOOLCHAINS: &[&str] = &[
     ".config/git/config",
     ".config/git/ignore",
 ];
+/// How many links a program's path may lead through.
+const LINKS_MAX: usize = 40;
 /// For how long what was found is believed.
 const FRESH: Duration = Duration::from_secs(2);
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"];
@@ -130,6 +133,50 @@ fn look_outside(root: &Path) -> Outside {
     Outside { path, programs: programs.collect() }
 }
 
+/// A program on the PATH that is nobody's who may write in one of these projects: neither it nor a link on the way to it
+/// lies there.
+pub(crate) fn installed(name: &str, projects: &[&Path]) -> Option<PathBuf> {
+    installed_on(&outside(projects.first()?).path, name, projects)
+}
+
+fn installed_on(path: &OsStr, name: &str, projects: &[&Path]) -> Option<PathBuf> {
+    let foreign = |path: &PathBuf| {
+        way(path).is_ok_and(|way| !way.iter().any(|place| projects.iter().any(|root| is_projects(place, root))))
+    };
+    std::env::split_paths(path).filter_map(|dir| look_up_in(&[dir], name)).find(foreign)
+}
+
+/// Every place that a path leads through, links followed one by one.
+pub(crate) fn way(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let parts =
+        |path: &Path| -> Vec<OsString> { path.components().rev().map(|part| part.as_os_str().to_owned()).collect() };
+    let (mut rest, mut at, mut links) = (parts(path), PathBuf::from("/"), 0);
+    let mut places = Vec::new();
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        // What is absolute begins anew.
+        let next = at.join(&part);
+        if part != "." {
+            places.push(next.clone());
+        }
+        match std::fs::read_link(&next) {
+            Ok(target) if part != "." => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(std::io::ErrorKind::InvalidInput.into());
+                }
+                rest.extend(parts(&target));
+            }
+            _ => at = next,
+        }
+    }
+    // It is there, and it is where it seemed to lead.
+    if followed(path)? == at { Ok(places) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
+}
+
 /// The user's home.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some())
@@ -186,6 +233,47 @@ mod tests {
             said.to_string(),
             "the secret HAFT_NO_SUCH_SECRET is declared, and not set in haft's own environment"
         );
+    }
+
+    #[test]
+    fn a_way_goes_by_every_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for sub in ["bin", "project", "opt"] {
+            std::fs::create_dir(dir.join(sub)).unwrap();
+        }
+        std::fs::write(dir.join("opt/tool"), "").unwrap();
+        std::os::unix::fs::symlink("../opt/./tool", dir.join("project/tool")).unwrap();
+        std::os::unix::fs::symlink(dir.join("project/tool"), dir.join("bin/tool")).unwrap();
+        let places = way(&dir.join("bin/tool")).unwrap();
+        for place in ["bin/tool", "project/tool", "opt/tool"] {
+            assert!(places.contains(&dir.join(place)), "{place}: {places:?}");
+        }
+        std::os::unix::fs::symlink("round", dir.join("round")).unwrap();
+        assert!(way(&dir.join("round")).is_err() && way(&dir.join("none")).is_err());
+    }
+
+    #[test]
+    fn what_lies_in_a_project_or_in_its_copy_is_not_installed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for sub in ["project", "copy", "opt", "links"] {
+            std::fs::create_dir(dir.join(sub)).unwrap();
+            let tool = dir.join(sub).join("tool");
+            std::fs::write(&tool, "").unwrap();
+            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let links = dir.join("links");
+        std::fs::remove_file(links.join("tool")).unwrap();
+        std::os::unix::fs::symlink(dir.join("project/tool"), links.join("tool")).unwrap();
+        let (project, copy) = (dir.join("project"), dir.join("copy"));
+        let found = |dirs: &[&str]| {
+            let path = std::env::join_paths(dirs.iter().map(|sub| dir.join(sub))).unwrap();
+            installed_on(&path, "tool", &[&project, &copy])
+        };
+        assert_eq!(found(&["project", "copy", "links"]), None);
+        assert_eq!(found(&["project", "copy", "links", "opt"]), Some(dir.join("opt/tool")));
     }
 
     #[test]

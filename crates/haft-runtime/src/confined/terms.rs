@@ -80,6 +80,7 @@ impl Settled {
             network: self.plan.confinement.network != Network::None,
             writes: !self.plan.confinement.write.is_empty(),
             gap: self.gap.clone(),
+            guest: None,
         }
     }
 }
@@ -189,7 +190,7 @@ impl Terms {
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
         let hide = hidden(workspace).into_iter().filter(|place| !meant(place)).collect();
-        let outside = environment::outside(workspace.root());
+        let outside = environment::outside(workspace.project());
         let wanted = Confinement {
             read: named.iter().chain(made_of).chain(&outside.programs).cloned().collect(),
             protect: guard.for_kernel().into_iter().filter(within).collect(),
@@ -393,6 +394,22 @@ fn credentials_in(workspace: &Workspace, dir: &Path, found: &mut Vec<PathBuf>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_of_a_project_are_no_more_a_copys_than_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        // Cargo's own, wherever tests are run by it.
+        let Some(place) = environment::toolchains().into_iter().find(|place| place.is_dir()) else { return };
+        let terms = Terms { data_dir: dir.path().join("data"), ..Terms::default() };
+        let reads = |workspace: &Workspace| {
+            let none = Permissions::default();
+            let settled = terms.settle_declared(workspace, &none, (&[], &Rules::default()), &terms.data_dir);
+            settled.is_ok_and(|settled| settled.plan.confinement.read.iter().any(|read| read.starts_with(&place)))
+        };
+        let workspace = Workspace::new(dir.path()).unwrap();
+        assert!(reads(&workspace), "{}", place.display());
+        assert!(!reads(&workspace.copy_of(&place)));
+    }
 
     #[test]
     fn what_only_reads_has_no_network() {

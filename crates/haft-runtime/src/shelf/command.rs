@@ -93,7 +93,7 @@ fn carry_out(stage: &Stage, filled: &Filled) -> Result<Reply, CallError> {
         made_of: &entry.made_of,
         program: Program {
             argv,
-            env: program::environment(ground.project, &filled.secrets, &filled.env)?,
+            env: program::environment(stage.scene.workspace().project(), &filled.secrets, &filled.env)?,
             shares_job: false,
             cwd: ground.start(filled.cwd.as_deref())?,
         },

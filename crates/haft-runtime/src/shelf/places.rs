@@ -161,6 +161,11 @@ pub(super) fn shebang(path: &Path) -> Option<String> {
 
 /// Who reads a script, by its first line.
 pub(crate) fn interpreter(real: &Path) -> Option<PathBuf> {
+    interpreter_by(real, look_up)
+}
+
+/// The same, with names looked up in this way.
+pub(crate) fn interpreter_by(real: &Path, look_up: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     let line = shebang(real)?;
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     // The kernel finds a relative one from where the program starts, which is not here.

@@ -114,7 +114,8 @@ fn ready(made: &Made, python: &Python, scene: &Scene, secrets: &BTreeMap<String,
     let importable = [found.venv.unwrap_or_default(), project.to_owned(), own].into_iter().chain(files);
     let argv = std::iter::once(found.path.into()).chain(FLAGS.map(Into::into));
     let argv = argv.chain(importable.map(PathBuf::into_os_string)).collect();
-    let program = Program { argv, env: program::environment(project, secrets, &[])?, shares_job: false, cwd };
+    let program =
+        Program { argv, env: program::environment(scene.workspace().project(), secrets, &[])?, shares_job: false, cwd };
     Ok(Ready { program, made_of, order, id, timeout: program::timeout(made) })
 }
 

@@ -158,6 +158,17 @@ impl Desk {
         of_session.filter_map(|(dir, task)| dir.ask_to_end(Wish::Terminate).is_ok().then_some(task.id)).collect()
     }
 
+    /// Waits at most so long until nothing of a session runs any more. Whether that is so.
+    pub(crate) fn rests(&self, session: &SessionId, at_most: Duration) -> bool {
+        let until = Instant::now() + at_most;
+        let mut of_session =
+            TaskDir::list(self.data_dir()).into_iter().filter(|(_, task)| task.errand.session == *session);
+        let left = || until.saturating_duration_since(Instant::now());
+        let ended =
+            |(dir, _): (TaskDir, Task)| Self::wait(&dir, left()).is_none_or(|task| task.state() != State::Running);
+        of_session.all(ended)
+    }
+
     /// Waits at most so long for the end of a task.
     pub(crate) fn wait(dir: &TaskDir, at_most: Duration) -> Option<Task> {
         let until = Instant::now() + at_most;

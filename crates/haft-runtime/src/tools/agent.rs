@@ -1,14 +1,14 @@
 //! agent.spawn, agent.control and agent.merge: agents that work for an agent.
 
 use crate::agent::again;
-use crate::agent::spawn::{ORDERS_MAX, Order, Report};
+use crate::agent::spawn::{ORDERS_MAX, Order, Report, is_awaited};
 use crate::agent::tree::Tree;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
-use haft_core::{CallError, ErrorKind, Origin, ToolSpec};
+use haft_core::{CallError, ErrorKind, Origin, SessionId, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -273,6 +273,12 @@ async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
 }
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
+    if let Some(session) = SessionId::new(&format!("agent-{id}"))
+        && is_awaited(scene.store(), &session).await?
+    {
+        return Err(CallError::conflict(format!("calls of {} wait for somebody to decide", cut(&inert(&id), 80)))
+            .hint("`haft approvals` lists them; once they are decided, the worktree can go"));
+    }
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
     let work = move || {
         let tree = Tree::open(&workspace, &data_dir, &id)?;
@@ -294,11 +300,11 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     let own = scene.halt().clone();
     let look = move || Tree::open(&workspace, &data_dir, &id)?.changes(&workspace, &own);
     let merge = crate::tool::off_thread(scene.halt().clone(), look).await?;
-    if merge.changes.is_empty() {
-        return Ok(Reply::text("There is nothing to bring over."));
-    }
     let files: Vec<String> = merge.changes.iter().map(|change| scene.shown(change.path())).collect();
-    let mut reply = Reply::text(format!("Brought over: {}.", files.join(", ")));
+    let mut reply = Reply::text(match files.as_slice() {
+        [] => "There is nothing to bring over.".to_owned(),
+        files => format!("Brought over: {}.", files.join(", ")),
+    });
     reply.data = Some(json!({ "files": files, "left": merge.left }));
     reply.warnings = merge.left.iter().map(|left| format!("not carried over: {left}")).collect();
     reply.changes = merge.changes;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! It reaches nobody but its maker, gets no variables but its own keys, and of what it writes outside the project only its
-//! conversations and its login stay. Where it cannot be held so, it does not run.
+//! conversations about the project stay. Where it cannot be held so, it does not run.
 
 mod agents;
 mod said;
@@ -56,7 +56,8 @@ impl Tool for Delegate {
     }
 
     fn guest(&self, args: &Value, workspace: &Workspace) -> Result<Option<Guest>, CallError> {
-        chosen(args["agent"].as_str(), workspace)?.guest().map(Some)
+        let session = args["session"].as_str().filter(|session| said::is_session(session));
+        chosen(args["agent"].as_str(), workspace)?.guest(workspace, session).map(Some)
     }
 }
 
@@ -151,7 +152,7 @@ struct Came {
 fn carry_out(stage: &Stage, found: &Found, args: &Args) -> Result<Came, CallError> {
     let scene = &stage.scene;
     let (begun, agent) = (Instant::now(), found.agent);
-    let guest = found.guest()?;
+    let guest = found.guest(scene.workspace(), args.session.as_deref())?;
     let lost = |error| CallError::internal(format!("no room for what it changes: {error}"));
     let staging = scene.terms().stage(&scene.call().id).map_err(lost)?;
     guest.prepare(staging.path())?;
@@ -167,6 +168,7 @@ fn carry_out(stage: &Stage, found: &Found, args: &Args) -> Result<Came, CallErro
     let program = Program { argv: whole, env, shares_job: false, cwd: scene.workspace().root().to_owned() };
     let stdin = filter::placed(args.task.as_bytes());
     let stdin = stdin.map_err(|error| CallError::internal(format!("no room for its input: {error}")))?;
+    let place = staging.path().to_owned();
     let readied = Readied { settled, program, staging: Some(staging), stdin: Some(stdin), begun };
     let (mut stdout, mut stderr) = (Vec::new(), Tail::default());
     let mut sink = |number: usize, bytes: &[u8]| match number {
@@ -176,6 +178,7 @@ fn carry_out(stage: &Stage, found: &Found, args: &Args) -> Result<Came, CallErro
     scene.progress(format!("{} works", agent.name));
     let reins = Reins { stop: &|| stage.halted().is_some(), signal: &|| None, begun: &|| {} };
     let done = carry(readied, &reins, &mut sink)?;
+    let withheld = withheld.into_iter().chain(guest.gather(&place)).collect();
     let (kept, ending) = done.settle(stage.halted(), &|path| scene.shown(path));
     let stderr = stderr.masked(scene.used(), ending.exit_code.is_none());
     Ok(Came { kept, ending, stdout, stderr, timeout, withheld })
@@ -193,7 +196,7 @@ fn variables(scene: &Scene, agent: &Agent, guest: &Guest) -> Result<(Variables, 
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value));
     };
-    set("PATH", environment::outside(scene.workspace().root()).path.clone());
+    set("PATH", environment::outside(scene.workspace().project()).path.clone());
     if let Some(home) = environment::real_home() {
         set("HOME", home.into());
     }

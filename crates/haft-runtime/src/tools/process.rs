@@ -10,7 +10,7 @@ use crate::tools::declare;
 use crate::tools::running::{self, Stage};
 use crate::tools::shell::LIMITS;
 use haft_core::place::Access;
-use haft_core::{CallError, ToolSpec};
+use haft_core::{CallError, ErrorKind, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{Read, Seek, SeekFrom};
@@ -164,6 +164,10 @@ fn start(stage: &Stage) -> Result<Reply, CallError> {
         return Err(CallError::failed("a program that goes on has no end to show, so it cannot be tried"));
     }
     let StartArgs { command, args, timeout_ms, persist, description } = scene.parse()?;
+    if persist && scene.workspace().is_copy() {
+        let message = "whoever works on a copy of the project starts nothing that outlives it: the copy may go";
+        return Err(CallError::new(ErrorKind::Denied, message).hint("leave out `persist`"));
+    }
     let shown = haft_core::preview::command(scene.args()).unwrap_or_default();
     let cwd = running::starting_place(scene)?;
     let is_word = command.chars().all(|c| c.is_alphanumeric() || "-_./+@:=,%".contains(c)) && !command.contains('=');

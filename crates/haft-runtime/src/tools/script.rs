@@ -2,18 +2,22 @@
 //! and run as itself, and only what the script prints and returns is told.
 
 use crate::back::Back;
+use crate::confined::terms::Settled;
 use crate::confined::{Resident, Terms, explain};
 use crate::hygiene::unwrapped;
 use crate::scene::Scene;
 use crate::script::{Came, LINE_MAX, Order, Said, WORD, Wanted};
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
+use crate::workspace::Workspace;
 use haft_core::manifest::Permissions;
 use haft_core::outcome::Label;
+use haft_core::web::Rules;
 use haft_core::{Call, CallError, ErrorKind, Outcome, ToolSpec};
 use haft_sandbox::{Bounds, Program};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -95,6 +99,30 @@ fn program(scene: &Scene) -> Result<PathBuf, CallError> {
     Err(CallError::failed("haft was replaced while it ran, so that it cannot start itself").hint("start it anew"))
 }
 
+/// How a host is held, whatever it is: it declares nothing, and so it may touch nothing but the file that it is.
+fn held(
+    terms: &Terms,
+    workspace: &Workspace,
+    rules: &Rules,
+    argv: Vec<OsString>,
+) -> Result<(Settled, Program), CallError> {
+    let bounds = Bounds {
+        memory: Some(MEMORY_MAX),
+        processes: Some(16),
+        cpu: Some(CPU_MAX),
+        wall: Some(PATIENCE_WITH_CALLS),
+        file_size: Some(0),
+        disk: Some(1 << 20),
+        output: Some(256 << 20),
+        temp: 1 << 20,
+    };
+    let terms = Terms { bounds, ..terms.clone() };
+    let made_of: Vec<PathBuf> = argv.first().map(PathBuf::from).into_iter().collect();
+    let settled = terms.settle_declared(workspace, &Permissions::default(), (&made_of, rules), &terms.data_dir);
+    let settled = settled.map_err(|error| explain(&error))?;
+    Ok((settled, Program { argv, env: Vec::new(), shares_job: false, cwd: "/".into() }))
+}
+
 /// Why there is no word of how a script ended.
 enum Broken {
     Error(CallError),
@@ -117,25 +145,9 @@ struct Talk<'s> {
 
 impl<'s> Talk<'s> {
     async fn begin(scene: &'s Scene, program: &Path) -> Result<Self, CallError> {
-        let bounds = Bounds {
-            memory: Some(MEMORY_MAX),
-            processes: Some(16),
-            cpu: Some(CPU_MAX),
-            wall: Some(PATIENCE_WITH_CALLS),
-            file_size: Some(0),
-            disk: Some(1 << 20),
-            output: Some(256 << 20),
-            temp: 1 << 20,
-        };
-        let terms = Terms { bounds, ..scene.terms().clone() };
         let rules = scene.web().rules(&scene.call().caller, scene.tool());
-        let made_of = [program.to_owned()];
-        // It declares nothing, and so it may touch nothing but the file that it is.
-        let settled =
-            terms.settle_declared(scene.workspace(), &Permissions::default(), (&made_of, &rules), &terms.data_dir);
-        let settled = settled.map_err(|error| explain(&error))?;
         let argv = vec![program.as_os_str().to_owned(), WORD.into()];
-        let program = Program { argv, env: Vec::new(), shares_job: false, cwd: "/".into() };
+        let (settled, program) = held(scene.terms(), scene.workspace(), &rules, argv)?;
         let (resident, pipes) = Resident::planned(settled.backend, settled.plan, program, ()).await?;
         let lost = |error: std::io::Error| CallError::internal(format!("no line to the script: {error}"));
         let to = pipe::Sender::from_owned_fd(pipes.stdin).map_err(lost)?;
@@ -247,5 +259,75 @@ fn admitted(scene: &Scene, wanted: Wanted) -> Result<Call, String> {
         Ok(name) if NOT_HERE.contains(&name.as_str()) => Err(format!("{name} cannot be called by a script")),
         // What nobody knows is told so by the path of every call.
         _ => Ok(call),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// What a program tries that got out of the script that it was to run. It prints what succeeded.
+    const ESCAPE: &str = r#"
+t() { name=$1; shift; if ("$@") > /dev/null 2>&1; then echo "$name"; fi; }
+t ran true
+t read cat PROJECT/secret
+t listed test -e PROJECT/secret
+t written bash -c 'echo x > PROJECT/new'
+t removed rm PROJECT/secret
+t state cat DATA/state
+t home bash -c 'find HOME/ -maxdepth 1 -type f | grep .'
+t users cat /etc/passwd
+t temp bash -c 'echo x > /tmp/x && test -s /tmp/x'
+t connected bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT'
+t connected6 bash -c 'exec 3<>/dev/tcp/::1/PORT'
+t resolved bash -c 'exec 3<>/dev/tcp/localhost/PORT'
+t signalled kill -0 PID
+t seen test -e /proc/PID/environ && cat /proc/PID/environ | grep -q .
+t inherited bash -c 'test -n "$CARGO_PKG_NAME"'
+t mounted mount -t tmpfs none /mnt
+t unshared unshare -Ur true
+"#;
+
+    #[tokio::test]
+    async fn whatever_a_host_becomes_it_can_do_nothing() {
+        let near = std::env::current_exe().unwrap();
+        let dir = tempfile::tempdir_in(near.parent().unwrap()).unwrap();
+        let (project, data) = (dir.path().join("project"), dir.path().join("data"));
+        for (place, file) in [(&project, "secret"), (&data, "state")] {
+            std::fs::create_dir_all(place).unwrap();
+            std::fs::write(place.join(file), "secret").unwrap();
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let home = crate::confined::environment::real_home().unwrap_or_default();
+        let code = ESCAPE
+            .replace("PROJECT", &project.display().to_string())
+            .replace("DATA", &data.display().to_string())
+            .replace("HOME", &home.display().to_string())
+            .replace("PORT", &listener.local_addr().unwrap().port().to_string())
+            .replace("PID", &std::process::id().to_string());
+        let terms = Terms { data_dir: data.clone(), ..Terms::default() };
+        let workspace = Workspace::new(&project).unwrap().own(&data);
+        let tried = |argv: Vec<OsString>| {
+            let (settled, program) = held(&terms, &workspace, &Rules::default(), argv).unwrap();
+            async {
+                let (resident, pipes) = Resident::planned(settled.backend, settled.plan, program, ()).await.unwrap();
+                drop(pipes.stdin);
+                let (mut said, mut complaints) = (String::new(), String::new());
+                std::fs::File::from(pipes.stdout).read_to_string(&mut said).unwrap();
+                std::fs::File::from(pipes.stderr).read_to_string(&mut complaints).unwrap();
+                resident.end(Duration::from_secs(5)).await;
+                (said, complaints)
+            }
+        };
+        let (said, complaints) = tried(vec!["/bin/bash".into(), "-c".into(), code.into()]).await;
+        assert_eq!(said.lines().collect::<Vec<_>>(), ["ran"], "{complaints}");
+        assert_eq!(std::fs::read_to_string(project.join("secret")).unwrap(), "secret");
+        assert_eq!(std::fs::read_dir(&project).unwrap().count(), 1);
+        // It may have a few processes, and no more.
+        let many = "for n in $(seq 40); do sleep 20 & done; jobs -p | wc -l";
+        let (said, complaints) = tried(vec!["/bin/bash".into(), "-c".into(), many.into()]).await;
+        let started: usize = said.trim().parse().unwrap_or(0);
+        assert!(started < 40, "{started} {complaints}");
     }
 }

@@ -97,6 +97,31 @@ async fn a_child_never_has_more_than_its_parent_and_its_role() {
 }
 
 #[tokio::test]
+async fn no_child_has_agents_of_others_however_deep_they_may_go() {
+    let stage = Stage::with(
+        Stub::with(|asked| match () {
+            () if is_child(asked, "Hand it on") => match results(asked).len() {
+                0 => Reply::call("tool_search", json!({"query": "claude code codex gemini external agent"})),
+                _ => Reply::say("Looked."),
+            },
+            () => match results(asked).len() {
+                0 => Reply::call("tool_search", json!({"query": "claude code codex gemini external agent"})),
+                1 => Reply::call("agent_spawn", json!({"task": "Hand it on"})),
+                _ => Reply::say("Done."),
+            },
+        }),
+        |settings| settings.max_depth = 3,
+    );
+    stage.say("You are the parent.").await;
+    let all = stage.stub.asked();
+    let child = all.iter().rfind(|asked| is_child(asked, "Hand it on")).unwrap();
+    let found = |told: &(String, bool)| told.0.contains("agent_delegate") || told.0.contains("agent.delegate");
+    assert!(found(&results(&stage.last())[0]), "its parent has it");
+    assert!(!found(&results(child)[0]), "{:?}", results(child));
+    assert!(child.tools().iter().any(|tool| tool == "agent_spawn"), "it may have children of its own");
+}
+
+#[tokio::test]
 async fn a_role_that_is_none_and_a_task_that_is_none_are_said() {
     let stage = Stage::answers(|asked| match results(asked).len() {
         0 => Reply::call("agent_spawn", json!({"task": "x", "role": "wizard"}))

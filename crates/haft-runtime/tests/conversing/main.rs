@@ -6,6 +6,7 @@ mod again;
 mod bad;
 mod bound;
 mod children;
+mod copies;
 mod kept;
 mod talking;
 mod worktrees;

@@ -38,7 +38,7 @@ pub(crate) fn child(asked: &Asked) -> bool {
 }
 
 /// A parent that has one child make these calls on a worktree.
-fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
+pub(crate) fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
     let stage = Stage::answers(move |asked| {
         let done = results(asked).len();
         match () {
@@ -56,7 +56,7 @@ fn stage(calls: Vec<(&'static str, Value)>) -> Stage {
     stage
 }
 
-async fn call(stage: &Stage, tool: &str, args: Value) -> Outcome {
+pub(crate) async fn call(stage: &Stage, tool: &str, args: Value) -> Outcome {
     stage.haft.call(parents(tool, args), &Yes, &Halt::new()).await
 }
 
@@ -67,7 +67,7 @@ fn parents(tool: &str, args: Value) -> Call {
 }
 
 /// What the parent was told of its child, and the child's id.
-fn report(stage: &Stage) -> (String, String) {
+pub(crate) fn report(stage: &Stage) -> (String, String) {
     let (text, failed) = results(&stage.last()).pop().unwrap();
     assert!(!failed, "{text}");
     let id = text.split("the id ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default().to_owned();
@@ -135,7 +135,7 @@ async fn both_sides_changes_are_joined_or_named() {
 }
 
 /// The child's copy, as the parent was told of it.
-fn copy(text: &str) -> PathBuf {
+pub(crate) fn copy(text: &str) -> PathBuf {
     PathBuf::from(
         text.split("] in ").next().unwrap().rsplit(" in ").next().unwrap().split(". agent_merge").next().unwrap(),
     )

@@ -100,7 +100,7 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     }
     line(&approval);
     if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
-        style::out(&format!("    {}", style::inert(&question.verdict.reason)));
+        style::out(&format!("    {}", style::inert(&question.why())));
         if !question.places.is_empty() {
             style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
         }

@@ -89,7 +89,15 @@ fn shells() -> Vec<Option<Shell>> {
 }
 
 fn hold(enforced: bool) -> Hold {
-    Hold { level: "full".into(), enforced, permissions: BTreeMap::new(), network: false, writes: true, gap: None }
+    Hold {
+        level: "full".into(),
+        enforced,
+        permissions: BTreeMap::new(),
+        network: false,
+        writes: true,
+        gap: None,
+        guest: None,
+    }
 }
 
 fn grant(tool: &str) -> Grant {

@@ -189,6 +189,7 @@ fn shell_question() -> Box<Question> {
         network: false,
         writes: true,
         gap: None,
+        guest: None,
     };
     Box::new(Question {
         tool: ToolName::new("shell.exec").unwrap(),

@@ -70,6 +70,13 @@ fn words(outcome: &Value) -> Vec<&str> {
     lines[1..lines.len() - 1].to_vec()
 }
 
+/// The directory of claude's conversations about this project.
+fn claudes(env: &Env) -> String {
+    let root = env.root().canonicalize().unwrap().display().to_string();
+    let name: String = root.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!(".claude/projects/{name}")
+}
+
 fn message(outcome: &Value) -> &str {
     outcome["error"]["message"].as_str().unwrap_or("nothing went wrong")
 }
@@ -102,35 +109,50 @@ fn a_task_goes_in_and_words_a_session_and_changes_come_out() {
 }
 
 #[test]
-fn of_its_own_directory_conversations_and_login_stay_and_nothing_else() {
+fn of_its_own_directory_conversations_about_the_project_stay_and_nothing_else() {
     let Some(env) = scene() else { return };
-    let home = env.home();
+    let (home, own) = (env.home(), claudes(&env));
+    let root = env.root().canonicalize().unwrap().display().to_string();
+    let memory = format!("{own}/memory/MEMORY.md");
+    let known = json!({"n": "mine", "projects": {root: {"here": 1}, "/other": {"secret": "theirs"}}}).to_string();
     for (path, content) in [
         (".claude/settings.json", "mine"),
-        (".claude/.credentials.json", "old login"),
-        (".claude.json", "mine"),
+        (".claude/.credentials.json", "login"),
+        (".claude.json", known.as_str()),
+        (".claude/history.jsonl", "theirs"),
+        (".claude/projects/-other/s-0.jsonl", "theirs"),
+        (".claude/projects/-other/memory/MEMORY.md", "theirs"),
+        (memory.as_str(), "remembered"),
         (".ssh/id_ed25519", "private"),
         (".codex/auth.json", "another's login"),
     ] {
         write(&home.join(path), content);
     }
     let script = "cd \"$HOME\"; P=\"$OLDPWD\"\n\
-        cat .claude/settings.json .claude.json > \"$P/seen.txt\"\n\
-        echo turn > .claude/projects/s-1.jsonl; printf 'new login' > .claude/.credentials.json\n\
+        cat .claude/settings.json .claude/.credentials.json OWN/memory/MEMORY.md > \"$P/seen.txt\"; cp .claude.json \"$P/known.txt\"\n\
+        ls .claude/projects > \"$P/projects.txt\"\n\
+        echo turn > OWN/s-1.jsonl; printf 'new login' > .claude/.credentials.json; echo evil > OWN/memory/MEMORY.md\n\
+        mkdir -p .claude/projects/-other/memory; echo evil > .claude/projects/-other/memory/MEMORY.md; echo evil > .claude/projects/x\n\
         echo evil > .claude/settings.json && echo evil > .claude/hooks.sh && echo evil > .claude.json && echo fine > \"$P/wrote.txt\"\n\
+        mv OWN/memory OWN/old; rm -rf OWN/memory; ln -s /etc OWN/memory\n\
         echo evil > other; mkdir -p .config/autostart; echo evil > .config/autostart/x; echo evil > .bashrc\n\
-        for file in .ssh/id_ed25519 .codex/auth.json .local/share/haft/haft.db; do cat $file; done > \"$P/stolen.txt\" 2>/dev/null\n\
-        env | cut -d= -f1 | sort | tr '\\n' ' ' > \"$P/env.txt\"; echo \"$ANTHROPIC_API_KEY\" >&2";
+        for file in .ssh/id_ed25519 .codex/auth.json .local/share/haft/haft.db .claude/history.jsonl .claude/projects/-other/s-0.jsonl; do cat $file; done > \"$P/stolen.txt\" 2>/dev/null\n\
+        env | cut -d= -f1 | sort | tr '\\n' ' ' > \"$P/env.txt\"; echo \"$ANTHROPIC_API_KEY\" >&2"
+        .replace("OWN", &own);
     env.install("claude", &format!("{script}\n{DONE}"));
     let outcome = env.delegate(json!({"task": "x"}));
     assert_eq!(outcome["success"], true, "{outcome:#}");
-    assert_eq!(env.read("seen.txt"), "minemine", "it sees its settings");
+    assert_eq!(env.read("seen.txt"), "mineloginremembered", "it sees its settings, its login and what it remembers");
+    assert_eq!(env.read("projects.txt").lines().count(), 1, "and nothing of other projects");
+    assert!(env.read("known.txt").contains("here") && !env.read("known.txt").contains("theirs"));
     assert_eq!(env.read("wrote.txt"), "fine\n", "and nothing keeps it from writing them");
     let kept = |path: &str| text(home.join(path));
-    assert_eq!((kept(".claude/settings.json"), kept(".claude.json")), ("mine".to_owned(), "mine".to_owned()));
-    assert_eq!(kept(".claude/projects/s-1.jsonl"), "turn\n");
-    assert_eq!(kept(".claude/.credentials.json"), "new login");
-    for gone in ["other", ".claude/hooks.sh", ".bashrc", ".config/autostart"] {
+    let turn = format!("{own}/s-1.jsonl");
+    assert_eq!((kept(".claude/settings.json"), kept(".claude.json")), ("mine".to_owned(), known));
+    assert_eq!((kept(&turn), kept(&memory)), ("turn\n".to_owned(), "remembered".to_owned()));
+    assert_eq!(kept(".claude/.credentials.json"), "login");
+    assert_eq!(kept(".claude/projects/-other/memory/MEMORY.md"), "theirs");
+    for gone in ["other", ".claude/projects/x", ".claude/hooks.sh", ".bashrc", ".config/autostart"] {
         assert!(!home.join(gone).exists(), "{gone}");
     }
     assert_eq!(env.read("stolen.txt"), "");
@@ -138,7 +160,7 @@ fn of_its_own_directory_conversations_and_login_stay_and_nothing_else() {
     assert!(names.contains("ANTHROPIC_API_KEY") && !names.contains("OPENAI_API_KEY"), "{names}");
     assert!(!outcome.to_string().contains(KEY), "{outcome:#}");
     assert_eq!(env.run(&["undo", outcome["call_id"].as_str().unwrap()]).code, 0);
-    assert_eq!(kept(".claude/projects/s-1.jsonl"), "turn\n", "a conversation that was had is not taken back");
+    assert_eq!(kept(&turn), "turn\n", "a conversation that was had is not taken back");
 }
 
 #[test]
@@ -178,7 +200,8 @@ fn it_reaches_its_makers_hosts_and_nobody_else() {
 fn the_first_that_is_installed_is_asked_unless_one_is_named() {
     let Some(env) = scene() else { return };
     let lines = concat!(
-        "printf '%s|' \"$@\" > args.txt\n",
+        "printf '%s|' \"$@\" > args.txt; D=\"$HOME/.codex/sessions/2026/01/02\"; F=\"$D/rollout-1-t-9.jsonl\"; mkdir -p \"$D\"\n",
+        "test -s \"$F\" || printf '{\"payload\":{\"cwd\":\"%s\"}}\\n' \"$PWD\" > \"$F\"; echo turn >> \"$F\"\n",
         "echo '{\"type\":\"thread.started\",\"thread_id\":\"t-9\"}'\n",
         "echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"item_0\",\"type\":\"agent_message\",\"text\":\"Mended.\"}}'\n",
         "echo '{\"type\":\"turn.completed\",\"usage\":{}}'"
@@ -192,6 +215,8 @@ fn the_first_that_is_installed_is_asked_unless_one_is_named() {
     let outcome = env.delegate(json!({"task": "x", "session": "t-9"}));
     assert_eq!(outcome["success"], true, "{outcome:#}");
     assert_eq!(env.read("args.txt"), format!("{fixed}resume|t-9|-|"));
+    let said = text(env.home().join(".codex/sessions/2026/01/02/rollout-1-t-9.jsonl"));
+    assert_eq!(said.lines().filter(|line| *line == "turn").count(), 2, "it goes on where it was: {said}");
     let outcome = env.delegate(json!({"task": "x", "agent": "gemini"}));
     assert_eq!((words(&outcome), &outcome["data"]["session"]), (vec!["Hello."], &Value::Null), "{outcome:#}");
 }
@@ -210,6 +235,99 @@ fn an_agent_is_installed_outside_the_project_or_not_at_all() {
     let output = command.env("PATH", format!("{}:/usr/bin:/bin", own.parent().unwrap().display())).output().unwrap();
     let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(outcome["error"]["kind"], "not_found", "{outcome:#}");
+    // Nor is one that a link leads to, or a link through the project to what was installed.
+    let (bin, fine) = (env.dir.path().join("bin"), env.dir.path().join("opt/claude"));
+    write(&fine, &format!("#!/bin/sh\n{DONE}\n"));
+    std::fs::set_permissions(&fine, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(&fine, own.with_file_name("through")).unwrap();
+    std::fs::create_dir_all(&bin).unwrap();
+    for target in [own.clone(), own.with_file_name("through")] {
+        let _ = std::fs::remove_file(bin.join("claude"));
+        std::os::unix::fs::symlink(&target, bin.join("claude")).unwrap();
+        let outcome = env.delegate(json!({"task": "x"}));
+        assert_eq!(outcome["error"]["kind"], "not_found", "{}: {outcome:#}", target.display());
+    }
+    // A script is read by whoever it names.
+    std::fs::remove_file(bin.join("claude")).unwrap();
+    std::fs::copy("/bin/sh", own.with_file_name("sh")).unwrap();
+    write(&bin.join("claude"), &format!("#!{}\n{DONE}\n", own.with_file_name("sh").display()));
+    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(env.delegate(json!({"task": "x"}))["error"]["kind"], "not_found");
+    std::fs::remove_file(bin.join("claude")).unwrap();
+    std::os::unix::fs::symlink(&fine, bin.join("claude")).unwrap();
+    assert_eq!(env.delegate(json!({"task": "x"}))["success"], true, "any other link is the user's own");
+}
+
+#[test]
+fn codex_keeps_its_new_conversations_about_the_project_and_goes_on_with_no_others() {
+    let Some(env) = scene() else { return };
+    let sessions = env.home().join(".codex/sessions/2026/01/01");
+    let theirs = "{\"payload\":{\"cwd\":\"/other\"}}\ntheirs\n";
+    write(&sessions.join("rollout-1-theirs.jsonl"), theirs);
+    write(&env.home().join(".codex/auth.json"), "login");
+    let script = "cd \"$HOME/.codex\"; find sessions -type f | wc -l > \"$OLDPWD/seen.txt\"; D=sessions/2026/01/01; mkdir -p $D\n\
+        echo evil > auth.json; echo evil > config.toml; echo evil > sessions/top.jsonl; echo evil > $D/rollout-1-theirs.jsonl\n\
+        printf '{\"payload\":{\"cwd\":\"/other\"}}\\nevil\\n' > $D/rollout-2-planted.jsonl\n\
+        printf '{\"payload\":{\"cwd\":\"%s\"}}\\nmine\\n' \"$OLDPWD\" > $D/rollout-3-mine.jsonl; ln -s /etc/passwd $D/rollout-4-link.jsonl\n\
+        echo '{\"type\":\"thread.started\",\"thread_id\":\"mine\"}'; echo '{\"type\":\"turn.completed\",\"usage\":{}}'";
+    env.install("codex", script);
+    let outcome = env.delegate(json!({"task": "x", "agent": "codex"}));
+    assert_eq!(outcome["success"], true, "{outcome:#}");
+    assert_eq!(env.read("seen.txt").trim(), "0", "it sees no conversations");
+    assert_eq!(text(sessions.join("rollout-1-theirs.jsonl")), theirs);
+    assert!(text(sessions.join("rollout-3-mine.jsonl")).ends_with("mine\n"));
+    let names = std::fs::read_dir(&sessions).unwrap().count();
+    assert_eq!(names, 2, "what is about another project, or about nothing, is not kept");
+    assert_eq!(text(env.home().join(".codex/auth.json")), "login");
+    assert!(!env.home().join(".codex/config.toml").exists() && !env.home().join(".codex/sessions/top.jsonl").exists());
+    let other = env.delegate(json!({"task": "x", "agent": "codex", "session": "theirs"}));
+    assert_eq!(other["error"]["kind"], "not_found", "{other:#}");
+    assert_eq!(message(&other), "codex has no session `theirs` about this project");
+}
+
+#[test]
+fn gemini_keeps_no_programs() {
+    let Some(env) = scene() else { return };
+    let tmp = env.home().join(".gemini/tmp");
+    write(&tmp.join("bin/rg"), "ripgrep");
+    write(&tmp.join("other/chats/c.json"), "theirs");
+    write(&tmp.join("named/chats/c.json"), "ours");
+    let root = env.root().canonicalize().unwrap().display().to_string();
+    write(&env.home().join(".gemini/projects.json"), &json!({"projects": {root: "named"}}).to_string());
+    let script = "cd \"$HOME/.gemini/tmp\"; cat bin/rg named/chats/c.json > \"$OLDPWD/seen.txt\"; cat other/chats/c.json > \"$OLDPWD/stolen.txt\" 2>/dev/null\n\
+        echo evil > bin/rg && echo evil > bin/node && echo evil > loose; mkdir -p other/chats; echo evil > other/chats/c.json; echo more >> named/chats/c.json\n\
+        echo '{\"response\":\"Hello.\"}'";
+    env.install("gemini", script);
+    let outcome = env.delegate(json!({"task": "x", "agent": "gemini"}));
+    assert_eq!(outcome["success"], true, "{outcome:#}");
+    assert_eq!((env.read("seen.txt"), env.read("stolen.txt")), ("ripgrepours".to_owned(), String::new()));
+    assert_eq!((text(tmp.join("bin/rg")), text(tmp.join("other/chats/c.json"))), ("ripgrep".into(), "theirs".into()));
+    assert_eq!(text(tmp.join("named/chats/c.json")), "oursmore\n");
+    assert!(!tmp.join("bin/node").exists() && !tmp.join("loose").exists());
+}
+
+#[test]
+fn whoever_decides_later_is_told_which_program_and_what_it_has() {
+    let Some(env) = scene() else { return };
+    env.install("claude", &format!("touch ran\n{DONE}"));
+    let asked = env.delegated(json!({"task": "x"}), &["--no-input"]);
+    let id = asked["call_id"].as_str().unwrap();
+    let program = env.dir.path().join("bin/claude").canonicalize().unwrap();
+    let said =
+        format!("claude is {}; it reads and writes the project, reaches api.anthropic.com:443", program.display());
+    let shown = env.with_agents(&["approvals", "show", id]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    for what in [said.as_str(), "console.anthropic.com:443", &claudes(&env)] {
+        assert!(shown.contains(what), "{what}: {shown}");
+    }
+    let listed = env.with_agents(&["approvals", "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(&said), "it is stored with the question");
+    // Another program is another question.
+    std::fs::rename(env.dir.path().join("bin"), env.dir.path().join("opt")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", env.dir.path().join("opt").display());
+    let mut approve = env.with_agents(&["approvals", "approve", id, "--yes"]);
+    let approved = approve.env("PATH", path).output().unwrap();
+    assert!(!approved.status.success() && !env.root().join("ran").exists(), "{approved:?}");
 }
 
 #[test]
@@ -241,14 +359,13 @@ fn what_cannot_be_read_and_what_failed_is_told() {
 fn one_that_takes_too_long_or_is_cancelled_leaves_nothing() {
     let Some(env) = scene() else { return };
     env.file("a.txt", "before\n");
-    let script =
-        "echo after > a.txt; mkdir -p \"$HOME/.claude/projects\"; touch \"$HOME/.claude/projects/begun\"; sleep 471.1";
-    env.install("claude", script);
+    let own = claudes(&env);
+    env.install("claude", &format!("echo after > a.txt; touch \"$HOME/{own}/begun\"; sleep 471.1"));
     let late = env.delegate(json!({"task": "x", "timeout_ms": 700}));
     assert_eq!(late["error"]["kind"], "timeout", "{late:#}");
     assert!(message(&late).starts_with("claude was ended after 700 ms"), "{late:#}");
     assert_eq!(env.read("a.txt"), "before\n");
-    let begun = env.home().join(".claude/projects/begun");
+    let begun = env.home().join(own).join("begun");
     std::fs::remove_file(&begun).unwrap();
     let mut command = env.with_agents(&["call", "agent.delegate", r#"{"task":"x"}"#, "--json", "--yes"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

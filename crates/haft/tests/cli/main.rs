@@ -10,6 +10,7 @@ mod approvals;
 mod bad_input;
 mod confine;
 mod contracts;
+mod copies;
 mod crash;
 mod delegate;
 mod differential;

@@ -1,8 +1,9 @@
 //! The agents that are known: a table of how each is asked, what it needs, and who understands what it prints.
 
 use super::said::{self, Said};
+use crate::confined::guest::{conversations, is_about};
 use crate::confined::{Guest, environment};
-use crate::shelf::places::{interpreter, look_up_in};
+use crate::shelf::places::interpreter_by;
 use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_sandbox::roots::followed;
@@ -16,6 +17,29 @@ pub(super) struct Wish<'w> {
     pub(super) model: Option<&'w str>,
 }
 
+/// Where it works.
+struct Place<'p> {
+    /// Its directory.
+    house: &'p Path,
+    /// The project.
+    root: &'p Path,
+    /// An earlier conversation to go on with.
+    session: Option<&'p str>,
+}
+
+/// What of its conversations an agent is lent.
+#[derive(Default)]
+struct Lent {
+    /// Directories that stay as it leaves them.
+    dirs: Vec<PathBuf>,
+    /// Files that do.
+    files: Vec<PathBuf>,
+    /// Directories that it sees, and that stay as they are.
+    passing: Vec<PathBuf>,
+    /// A directory in which its new conversations are kept.
+    gathered: Option<PathBuf>,
+}
+
 /// An agent that somebody else makes. What it is to do always goes in by its standard input: there it can be neither an
 /// option nor too long, and nobody reads it in a list of processes.
 pub(super) struct Agent {
@@ -25,10 +49,10 @@ pub(super) struct Agent {
     install: &'static str,
     /// Its directory in the user's home.
     house: &'static str,
-    /// Directories in there with its conversations.
-    kept_dirs: &'static [&'static str],
-    /// Files in there with its login.
-    kept_files: &'static [&'static str],
+    /// Places in there with what was said about any project. It sees nothing of them but what is lent to it.
+    unseen: &'static [&'static str],
+    /// What of its conversations it is lent.
+    lent: fn(&Place<'_>) -> Result<Lent, CallError>,
     /// Files in the user's home that it reads and writes besides.
     copied: &'static [&'static str],
     /// Its maker's hosts.
@@ -50,8 +74,20 @@ pub(super) const ALL: &[Agent] = &[
         name: "claude",
         install: "npm install -g @anthropic-ai/claude-code",
         house: ".claude",
-        kept_dirs: &["projects"],
-        kept_files: &[".credentials.json"],
+        unseen: &[
+            "projects",
+            "history.jsonl",
+            "file-history",
+            "todos",
+            "tasks",
+            "plans",
+            "shell-snapshots",
+            "session-env",
+            "paste-cache",
+            "debug",
+            "backups",
+        ],
+        lent: |place| Ok(claudes(place)),
         copied: &[".claude.json"],
         hosts: &["api.anthropic.com:443", "claude.ai:443", "console.anthropic.com:443", "platform.claude.com:443"],
         keys: &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -66,8 +102,8 @@ pub(super) const ALL: &[Agent] = &[
         name: "codex",
         install: "npm install -g @openai/codex",
         house: ".codex",
-        kept_dirs: &["sessions"],
-        kept_files: &["auth.json"],
+        unseen: &["sessions", "archived_sessions", "history.jsonl", "log", "shell_snapshots", "memories"],
+        lent: codexs,
         copied: &[],
         hosts: &["api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"],
         keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
@@ -84,8 +120,8 @@ pub(super) const ALL: &[Agent] = &[
         name: "gemini",
         install: "npm install -g @google/gemini-cli",
         house: ".gemini",
-        kept_dirs: &["tmp"],
-        kept_files: &["oauth_creds.json", "google_accounts.json"],
+        unseen: &["tmp", "history"],
+        lent: |place| Ok(geminis(place)),
         copied: &[],
         hosts: &[
             "generativelanguage.googleapis.com:443",
@@ -102,6 +138,46 @@ pub(super) const ALL: &[Agent] = &[
         read: said::gemini,
     },
 ];
+
+/// One directory for each project, named after its path. What it remembers there of the project it would believe later, where
+/// nothing holds it.
+fn claudes(place: &Place<'_>) -> Lent {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_string() } else { "-".repeat(c.len_utf16()) };
+    let name: String = place.root.to_string_lossy().chars().map(plain).collect();
+    let dir = place.house.join("projects").join(name);
+    Lent { passing: vec![dir.join("memory")], dirs: vec![dir], ..Lent::default() }
+}
+
+/// One directory for all projects, by day. The one to go on with is lent, if it is about this project.
+fn codexs(place: &Place<'_>) -> Result<Lent, CallError> {
+    let dir = place.house.join("sessions");
+    let mut files = Vec::new();
+    if let Some(session) = place.session {
+        let end = format!("-{session}.jsonl");
+        let named = |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end));
+        let found = conversations(&dir).into_iter().find(|file| named(file) && is_about(file, place.root));
+        files.push(found.ok_or_else(|| {
+            CallError::not_found(format!("codex has no session `{session}` about this project"))
+                .hint("pass on what an earlier call in this project gave as `session`, or leave it out")
+        })?);
+    }
+    Ok(Lent { files, gathered: Some(dir), ..Lent::default() })
+}
+
+/// One directory for each project, named by a digest of its path, or by what a list says. Beside them are programs that it runs.
+fn geminis(place: &Place<'_>) -> Lent {
+    let (all, root) = (place.house.join("tmp"), place.root.to_string_lossy());
+    let mut names = vec![haft_core::record::Digest::of(root.as_bytes()).to_string()];
+    let list = std::fs::read(place.house.join("projects.json")).ok();
+    let list: Option<serde_json::Value> = list.and_then(|text| serde_json::from_slice(&text).ok());
+    let listed = list.as_ref().and_then(|list| list["projects"][&*root].as_str());
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    names
+        .extend(listed.filter(|name| !name.is_empty() && *name != "bin" && name.chars().all(plain)).map(str::to_owned));
+    let passing = Some(all.join("bin")).filter(|programs| programs.is_dir());
+    let dirs = names.iter().map(|name| all.join(name)).collect();
+    Lent { dirs, passing: passing.into_iter().collect(), ..Lent::default() }
+}
 
 fn with(fixed: &[&str], options: &[(&str, Option<&str>)]) -> Vec<String> {
     let given = options.iter().filter_map(|(name, value)| Some([*name, (*value)?]));
@@ -120,10 +196,9 @@ pub(super) struct Found {
 /// The agent that is meant, or the first that is installed. What lies in the project is nobody's agent: whoever may write
 /// there would choose what is lent to it.
 pub(super) fn chosen(named: Option<&str>, workspace: &Workspace) -> Result<Found, CallError> {
-    let outside = environment::outside(workspace.root());
-    let dirs: Vec<PathBuf> = std::env::split_paths(&outside.path).collect();
+    let projects = [workspace.project(), workspace.root()];
     let mut meant = ALL.iter().filter(|agent| named.is_none_or(|name| name == agent.name));
-    let found = meant.find_map(|agent| Some((agent, look_up_in(&dirs, agent.name)?)));
+    let found = meant.find_map(|agent| Some((agent, environment::installed(agent.name, &projects)?)));
     let Some((agent, path)) = found else { return Err(missing(named)) };
     let gone = |error: std::io::Error| CallError::not_found(format!("`{}` cannot be found: {error}", agent.name));
     let real = followed(&path).map_err(gone)?;
@@ -132,10 +207,14 @@ pub(super) fn chosen(named: Option<&str>, workspace: &Workspace) -> Result<Found
     // A program that goes by the name it was called by is called by that, where the name can be seen.
     let program = if seen { at.join(agent.name) } else { real.clone() };
     let mut made_of = Vec::new();
-    made_of.extend(interpreter(&real));
+    made_of.extend(interpreter_by(&real, |name| environment::installed(name, &projects)));
     made_of.extend(beside(&real));
     made_of.push(real);
     made_of.retain(|place| !environment::is_system(place));
+    // Whoever reads a script is as good as the script.
+    if made_of.iter().any(|place| projects.iter().any(|root| environment::is_projects(place, root))) {
+        return Err(missing(Some(agent.name)));
+    }
     Ok(Found { agent, program, made_of })
 }
 
@@ -160,17 +239,27 @@ fn missing(named: Option<&str>) -> CallError {
 
 impl Found {
     /// What it needs besides what every program may touch.
-    pub(super) fn guest(&self) -> Result<Guest, CallError> {
-        let agent = self.agent;
+    pub(super) fn guest(&self, workspace: &Workspace, session: Option<&str>) -> Result<Guest, CallError> {
+        let (agent, root) = (self.agent, workspace.root());
         let home = environment::real_home();
         let home =
             home.ok_or_else(|| CallError::failed(format!("`{}` needs a home, and HOME names none", agent.name)))?;
         let house = home.join(agent.house);
         let bad = |error| CallError::internal(format!("a host of `{}` is none: {error}", agent.name));
+        let lent = (agent.lent)(&Place { house: &house, root, session })?;
+        // A place that is not there needs no hiding, unless something of it is lent.
+        let within = |place: &PathBuf| lent.dirs.iter().chain(&lent.files).any(|lent| lent.starts_with(place));
+        let needed = |place: &PathBuf| place.exists() || within(place) || lent.gathered.as_ref() == Some(place);
         Ok(Guest {
+            name: agent.name,
+            program: self.program.clone(),
+            root: root.to_owned(),
             read: self.made_of.clone(),
-            kept_dirs: agent.kept_dirs.iter().map(|name| house.join(name)).collect(),
-            kept_files: agent.kept_files.iter().map(|name| house.join(name)).filter(|file| file.exists()).collect(),
+            unseen: agent.unseen.iter().map(|name| house.join(name)).filter(needed).collect(),
+            kept_dirs: lent.dirs,
+            kept_files: lent.files,
+            passing: lent.passing,
+            gathered: lent.gathered,
             copied: agent.copied.iter().map(|name| home.join(name)).collect(),
             hosts: agent.hosts.iter().map(|host| host.parse()).collect::<Result<_, _>>().map_err(bad)?,
             house,
