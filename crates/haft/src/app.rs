@@ -43,6 +43,11 @@ impl Failure {
         self.0.kind.exit_code()
     }
 
+    /// It as one line among those that say what happens.
+    pub fn told(&self) -> Value {
+        serde_json::json!({"event": "error", "success": false, "error": self.0})
+    }
+
     /// Says it: as an outcome on stdout, or as text on stderr.
     pub fn print(&self, json: bool) {
         if json {

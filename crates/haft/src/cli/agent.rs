@@ -21,7 +21,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub role: Option<String>,
     /// How often the model is asked at the most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
     /// How many tokens it may read and write.
     #[arg(long, value_name = "N")]

@@ -1,0 +1,119 @@
+//! One line at the end of stderr that is kept up to date, where somebody looks. What is printed beside it takes its place
+//! first, so that nothing is ever written into it.
+
+use haft_core::preview::cut;
+use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How wide a terminal is that does not say it.
+const COLUMNS: usize = 80;
+
+/// Whether the line is there now.
+static DRAWN: Mutex<bool> = Mutex::new(false);
+
+/// The line. It is silent while somebody is asked something, and where nobody looks.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    seen: bool,
+    hushed: AtomicUsize,
+}
+
+impl Line {
+    /// For a command that prints nothing but JSON, or for people. A terminal that cannot be drawn on shows none.
+    pub(crate) fn new(json: bool) -> Self {
+        let plain = matches!(std::env::var("TERM").as_deref(), Err(_) | Ok("" | "dumb"));
+        Self { seen: !json && !plain && std::io::stderr().is_terminal(), hushed: AtomicUsize::new(0) }
+    }
+
+    /// Whether there is anybody to see it.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.seen
+    }
+
+    /// Whether somebody is being asked something.
+    pub(crate) fn is_hushed(&self) -> bool {
+        self.hushed.load(Ordering::Acquire) > 0
+    }
+
+    /// Puts a text in the place of the last one. Nothing takes the line away.
+    pub(crate) fn draw(&self, text: &str) {
+        if !self.seen || self.is_hushed() {
+            return;
+        }
+        let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if *drawn || !text.is_empty() {
+            wipe(&cut(text, columns().saturating_sub(1)));
+        }
+        *drawn = !text.is_empty();
+    }
+
+    /// Keeps it away until what is given back is dropped.
+    fn hush(&self) -> Hushed<'_> {
+        self.draw("");
+        self.hushed.fetch_add(1, Ordering::AcqRel);
+        Hushed(self)
+    }
+}
+
+/// The line is away.
+struct Hushed<'l>(&'l Line);
+
+impl Drop for Hushed<'_> {
+    fn drop(&mut self) {
+        self.0.hushed.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Takes the line away, wherever it is: something else is printed now.
+pub(crate) fn clear() {
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if std::mem::take(&mut *drawn) {
+        wipe("");
+    }
+}
+
+fn wipe(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = write!(stderr, "\r\x1b[2K{text}");
+    let _ = stderr.flush();
+}
+
+fn columns() -> usize {
+    let said = rustix::termios::tcgetwinsize(std::io::stderr()).map(|size| usize::from(size.ws_col));
+    said.ok().filter(|columns| *columns > 0).unwrap_or(COLUMNS)
+}
+
+/// Whoever answers, with the line out of the way while they are asked.
+pub(crate) struct Aside {
+    /// The line.
+    pub(crate) line: Arc<Line>,
+    /// Who answers.
+    pub(crate) approver: Box<dyn Approver>,
+}
+
+impl Approver for Aside {
+    fn name(&self) -> &str {
+        self.approver.name()
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(async move {
+            let _away = self.line.hush();
+            self.approver.ask(question).await
+        })
+    }
+
+    fn patience(&self) -> Duration {
+        self.approver.patience()
+    }
+
+    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
+        Box::pin(async move {
+            let _away = self.line.hush();
+            self.approver.elicit(form).await
+        })
+    }
+}
