@@ -25,33 +25,35 @@ pub(crate) async fn resumed(app: &App, named: &str) -> Result<SessionId, CallErr
             CallError::not_found("there is no conversation in this project to go on with")
                 .hint("leave --resume out to begin one; `haft session list` shows those of other projects too")
         })?,
-        named => meant(named, &all, "conversation", "in this project")?,
+        named => meant(named, &all, "conversation", "haft session list")?,
     };
     SessionId::new(found).ok_or_else(|| CallError::internal(format!("`{}` is no name of a session", inert(found))))
 }
 
-/// Which one is meant: the one with that name, or the only one whose name begins so.
-pub(crate) fn meant<'n>(named: &str, all: &[&'n str], what: &str, place: &str) -> Result<&'n str, CallError> {
+/// Which one is meant: the one with that name, or the only one whose name begins so. `list` is the command that lists them.
+pub(crate) fn meant<'n>(named: &str, all: &[&'n str], what: &str, list: &str) -> Result<&'n str, CallError> {
     let exact = |name: &&&str| LEADS.iter().any(|lead| **name == format!("{lead}{named}"));
     let begins = |name: &&&str| LEADS.iter().any(|lead| name.starts_with(&format!("{lead}{named}")));
     if let Some(name) = all.iter().find(|name| **name == named).or_else(|| all.iter().find(exact)) {
         return Ok(name);
     }
     let fitting: Vec<&str> = all.iter().filter(begins).copied().collect();
-    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
     match fitting.as_slice() {
         [only] if !named.is_empty() => Ok(only),
         several if several.len() > 1 => {
             let some: Vec<String> = several.iter().take(NAMED).map(|name| inert(name)).collect();
             let more = if several.len() > NAMED { ", …" } else { "" };
             let count = several.len();
-            Err(CallError::not_found(format!("{count} {what}s{place} begin with `{}`", inert(named)))
-                .hint(format!("say more of its name: {}{more}", some.join(", "))))
+            Err(CallError::not_found(format!(
+                "`{}` is the beginning of more than one {what}: of {count}",
+                inert(named)
+            ))
+            .hint(format!("say more of its name: {}{more}", some.join(", "))))
         }
         _ => {
             let near = suggest::did_you_mean(named, all.iter().copied());
-            Err(CallError::not_found(format!("there is no {what} `{}`{place}", inert(named)))
-                .hint(near.unwrap_or_else(|| "`haft session list` shows those there are".to_owned())))
+            Err(CallError::not_found(format!("there is no {what} `{}`", inert(named)))
+                .hint(near.unwrap_or_else(|| format!("`{list}` shows those there are"))))
         }
     }
 }
@@ -63,12 +65,12 @@ mod tests {
     #[test]
     fn a_beginning_that_only_one_has_is_enough() {
         let all = ["run-0a1b", "run-0a2c", "chat-77", "run", "default"];
-        let found = |named: &str| meant(named, &all, "session", "").map_err(|error| error.message);
+        let found = |named: &str| meant(named, &all, "session", "haft session list").map_err(|error| error.message);
         assert_eq!(found("run-0a1b"), Ok("run-0a1b"));
         assert_eq!(found("0a1"), Ok("run-0a1b"));
         assert_eq!(found("7"), Ok("chat-77"));
         assert_eq!(found("run"), Ok("run"), "a whole name goes before a beginning");
-        assert_eq!(found("0a"), Err("2 sessions begin with `0a`".to_owned()));
+        assert_eq!(found("0a"), Err("`0a` is the beginning of more than one session: of 2".to_owned()));
         assert_eq!(found("nobody"), Err("there is no session `nobody`".to_owned()));
     }
 }

@@ -1,7 +1,7 @@
 //! agent.spawn, agent.control and agent.merge: agents that work for an agent.
 
 use crate::agent::spawn::{ORDERS_MAX, Order, Report};
-use crate::agent::tree::Tree;
+use crate::agent::tree::{self, Tree};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -249,16 +249,22 @@ async fn wait(scene: &Scene, id: &str, limit: Duration) -> Result<Reply, CallErr
     Ok(Reply { labels, ..Reply::text(text).data(json!({ "running": false, "ended": ended })) })
 }
 
+/// Whether somebody at the command line makes this call, and no agent.
+fn is_person(scene: &Scene) -> bool {
+    let call = scene.call();
+    call.origin == Origin::Cli && call.caller.agent.is_none()
+}
+
 /// Whether a worktree is this conversation's, and nobody works in it any more. A person at the command line may have any.
 async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
     let shown = cut(&inert(id), 80);
     if scene.agents().runs(id) {
         return Err(CallError::conflict(format!("{shown} still works")).hint("wait for it, or cancel it first"));
     }
-    let call = scene.call();
-    if call.origin == Origin::Cli && call.caller.agent.is_none() {
+    if is_person(scene) {
         return Ok(());
     }
+    let call = scene.call();
     let talk = match SessionId::new(&format!("agent-{id}")) {
         Some(session) => scene.store().talk(&session).await.map_err(crate::store_error)?,
         None => None,
@@ -272,9 +278,14 @@ async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
+    // A person may have any, also what is left of one whose project is gone.
+    let any = is_person(scene) && tree::ids(&data_dir).contains(&id);
     let work = move || {
-        let tree = Tree::open(&workspace, &data_dir, &id)?;
-        tree.discard()?;
+        if any {
+            tree::remove(&data_dir, &id)?;
+        } else {
+            Tree::open(&workspace, &data_dir, &id)?.discard()?;
+        }
         Ok(Reply::text(format!("The worktree of {id} is gone.")))
     };
     crate::tool::off_thread(scene.halt().clone(), work).await
@@ -289,8 +300,8 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     let Args { id } = scene.parse()?;
     owned(scene, &id).await?;
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
-    let own = scene.halt().clone();
-    let look = move || Tree::open(&workspace, &data_dir, &id)?.changes(&workspace, &own);
+    let (own, named) = (scene.halt().clone(), id.clone());
+    let look = move || Tree::open(&workspace, &data_dir, &named)?.changes(&workspace, &own);
     let merge = crate::tool::off_thread(scene.halt().clone(), look).await?;
     if merge.changes.is_empty() {
         return Ok(Reply::text("There is nothing to bring over."));
@@ -299,6 +310,8 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     let mut reply = Reply::text(format!("Brought over: {}.", files.join(", ")));
     reply.data = Some(json!({ "files": files, "left": merge.left }));
     reply.warnings = merge.left.iter().map(|left| format!("not carried over: {left}")).collect();
+    // What is in the project need not be kept a second time. What is not carried over is there and nowhere else.
+    reply.spent = merge.left.is_empty().then_some(id);
     reply.changes = merge.changes;
     Ok(reply)
 }

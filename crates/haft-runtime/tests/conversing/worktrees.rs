@@ -3,6 +3,7 @@
 use crate::{Stage, results};
 use haft_core::agent::turns::End;
 use haft_core::{Call, Outcome};
+use haft_runtime::agent::worktrees::Holds;
 use haft_runtime::{Halt, Nobody, Yes, new_call_id};
 use haft_stub::{Asked, Reply, Stub};
 use serde_json::{Value, json};
@@ -113,8 +114,8 @@ async fn everything_happens_in_the_copy_and_comes_over_when_it_is_wanted() {
     assert!(undone.is_ok(), "{undone:?}");
     assert_eq!(stage.read("src/lib.txt").as_deref(), Some("one\ntwo\nthree\nfour\nfive\n"));
     assert_eq!((stage.read("old.txt").as_deref(), stage.read("new/file.txt")), (Some("old\n"), None));
-    assert!(call(&stage, "agent.control", json!({"action": "discard", "id": id})).await.success);
-    assert!(!call(&stage, "agent.merge", json!({"id": id})).await.success, "it is gone");
+    assert!(!call(&stage, "agent.merge", json!({"id": id})).await.success, "it went when it was brought over");
+    assert!(stage.haft.worktrees().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -122,14 +123,14 @@ async fn both_sides_changes_are_joined_or_named() {
     let stage = stage(work());
     stage.say("You are the parent.").await;
     let (_, id) = report(&stage);
-    stage.file("src/lib.txt", "ONE\ntwo\nthree\nfour\nfive\n");
-    assert!(call(&stage, "agent.merge", json!({"id": id})).await.success);
-    assert_eq!(stage.read("src/lib.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"), "both are there");
     stage.file("src/lib.txt", "one\ntwo\nthree\nfour\nsix\n");
     let merged = call(&stage, "agent.merge", json!({"id": id})).await;
     let error = merged.error.unwrap();
     assert_eq!((error.kind.as_str(), error.message.contains("src/lib.txt")), ("conflict", true), "{error:?}");
     assert_eq!(stage.read("src/lib.txt").as_deref(), Some("one\ntwo\nthree\nfour\nsix\n"));
+    stage.file("src/lib.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    assert!(call(&stage, "agent.merge", json!({"id": id})).await.success);
+    assert_eq!(stage.read("src/lib.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"), "both are there");
 }
 
 /// The child's copy, as the parent was told of it.
@@ -182,6 +183,8 @@ async fn what_leads_out_of_the_copy_is_not_brought_over() {
     assert_eq!((stage.read("linked"), stage.read("old.txt").as_deref()), (None, Some("old\nmore\n")));
     assert_eq!((stage.read(".haft/config.yml"), stage.read(".env")), (None, None), "{merged:?}");
     assert!(!stage.haft.workspace().root().join("src").is_symlink());
+    let kept = stage.haft.worktrees().await.unwrap();
+    assert_eq!((kept.len(), kept[0].holds), (1, Holds::Unmerged), "what is left is nowhere else");
     for left in
         ["src: links", "linked: links", ".env: it is a sensitive place", ".haft/config.yml: it is a sensitive place"]
     {
@@ -304,4 +307,33 @@ async fn a_copy_is_its_own_conversations() {
         assert_eq!(refused.error.unwrap().kind.as_str(), "not_found", "{tool}");
     }
     assert!(call(&stage, "agent.merge", json!({"id": id})).await.success, "its own may");
+}
+
+#[tokio::test]
+async fn a_copy_goes_with_its_conversation_unless_something_in_it_is_not_in_the_project() {
+    let stage = stage(work());
+    stage.say("You are the parent.").await;
+    let (_, id) = report(&stage);
+    let kept = stage.haft.worktrees().await.unwrap();
+    let [tree] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!((tree.id.as_str(), tree.holds, tree.running), (id.as_str(), Holds::Unmerged, false));
+    assert!(tree.unmerged.iter().any(|path| path == "src/lib.txt"), "{tree:?}");
+    let forget = || async {
+        let call = Call::new(new_call_id(), "session.delete", json!({"session": "talk"}));
+        stage.haft.call(call, &Yes, &Halt::new()).await
+    };
+    let forgotten = forget().await;
+    assert!(forgotten.success && forgotten.warnings[0].contains(&id), "{forgotten:?}");
+    assert_eq!(stage.haft.worktrees().await.unwrap().len(), 1, "nobody asked for that by name");
+    // Brought over by hand.
+    let copy = tree.path.clone();
+    for path in ["src/lib.txt", "older.txt", "new/file.txt"] {
+        stage.file(path, &std::fs::read_to_string(copy.join(path)).unwrap());
+    }
+    std::fs::remove_file(stage.haft.workspace().root().join("old.txt")).unwrap();
+    assert_eq!(stage.haft.worktrees().await.unwrap()[0].holds, Holds::Merged);
+    assert!(stage.say("You are the parent.").await.0.is_done());
+    let forgotten = forget().await;
+    assert!(forgotten.success && forgotten.warnings.is_empty(), "{forgotten:?}");
+    assert!(stage.haft.worktrees().await.unwrap().is_empty());
 }

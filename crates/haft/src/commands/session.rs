@@ -66,7 +66,7 @@ fn list(app: &App) -> Result<u8, Failure> {
 fn shown(app: &App, id: &str, limit: u32) -> Result<u8, Failure> {
     let sessions = app.block_on(app.store().sessions()).map_err(Failure::store)?;
     let names: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
-    let id = meant(id, &names, "session", "")?;
+    let id = meant(id, &names, "session", "haft session list")?;
     let Some(session) = sessions.iter().find(|session| session.id == id) else {
         return Err(CallError::not_found(format!("there is no session `{}`", inert(id))).into());
     };

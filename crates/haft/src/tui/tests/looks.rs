@@ -175,6 +175,18 @@ fn a_shell_command_shows_what_it_is_and_how_it_is_held() {
 }
 
 #[test]
+fn a_shell_command_is_shown_as_it_was_read() {
+    let mut screen = Screen::scene();
+    screen.says("count them");
+    screen.at(20_000);
+    let text = "cat *.txt | sort -u > all.txt && sudo sh -c 'rm -rf build; echo \u{1b}[2J' &";
+    let asker = Some("main/helper, in /copies/1/tree".to_owned());
+    let question = haft_runtime::Question { shell: Some(known(text)), asker, ..*shell_question() };
+    screen.update(Input::Ask(1, Box::new(question)));
+    insta::assert_snapshot!(screen.drawn(80, 24), @"");
+}
+
+#[test]
 fn a_form_shows_its_choices() {
     let mut screen = Screen::scene();
     screen.says("ask me");
