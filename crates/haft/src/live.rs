@@ -2,7 +2,10 @@
 //! first, so that nothing is ever written into it.
 
 use haft_core::preview::cut;
+use haft_core::{CallError, CallId, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,12 +89,29 @@ fn columns() -> usize {
     said.ok().filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }
 
-/// Whoever answers, with the line out of the way while they are asked.
+/// Whoever answers, with the line out of the way while they are asked. It is kept in mind which questions found nobody,
+/// however deep within a call they came up.
 pub(crate) struct Aside {
-    /// The line.
-    pub(crate) line: Arc<Line>,
-    /// Who answers.
-    pub(crate) approver: Box<dyn Approver>,
+    line: Arc<Line>,
+    approver: Box<dyn Approver>,
+    unanswered: Mutex<BTreeSet<CallId>>,
+}
+
+impl Aside {
+    pub(crate) fn new(line: &Arc<Line>, approver: Box<dyn Approver>) -> Self {
+        Self { line: Arc::clone(line), approver, unanswered: Mutex::default() }
+    }
+
+    /// How many calls wait for a person.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// How a command ends that would end so: what waits for a person was not done, whoever made do without it.
+    pub(crate) fn code(&self, code: u8) -> u8 {
+        let waits = self.unanswered() > 0 && [0, ErrorKind::Failed.exit_code()].contains(&code);
+        if waits { ErrorKind::ApprovalRequired.exit_code() } else { code }
+    }
 }
 
 impl Approver for Aside {
@@ -102,7 +122,11 @@ impl Approver for Aside {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(async move {
             let _away = self.line.hush();
-            self.approver.ask(question).await
+            let said = self.approver.ask(question).await;
+            if said == Said::Nobody {
+                self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).insert(question.call_id.clone());
+            }
+            said
         })
     }
 
@@ -115,5 +139,9 @@ impl Approver for Aside {
             let _away = self.line.hush();
             self.approver.elicit(form).await
         })
+    }
+
+    fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
+        self.approver.sample(request)
     }
 }

@@ -73,7 +73,8 @@ fn look(data_dir: &Path, id: String, halt: &Halt) -> Worktree {
             Err(error) => (Holds::Unmerged, vec![error.message]),
         },
     };
-    worktree(id, tree.root(), about, holds)
+    // Without a slash at its end, where the project is its whole repository.
+    worktree(id, tree.root().components().collect(), about, holds)
 }
 
 type About = (Option<PathBuf>, Option<String>, Option<i64>);

@@ -337,3 +337,33 @@ async fn a_copy_goes_with_its_conversation_unless_something_in_it_is_not_in_the_
     assert!(forgotten.success && forgotten.warnings.is_empty(), "{forgotten:?}");
     assert!(stage.haft.worktrees().await.unwrap().is_empty());
 }
+
+/// Says yes, and keeps in mind who asked.
+#[derive(Default)]
+struct Noting(std::sync::Mutex<Vec<Option<String>>>);
+
+impl haft_runtime::approver::Approver for Noting {
+    fn name(&self) -> &'static str {
+        "noting"
+    }
+
+    fn ask<'a>(&'a self, question: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
+        self.0.lock().unwrap().push(question.asker.clone());
+        Box::pin(std::future::ready(haft_runtime::Said::Once))
+    }
+}
+
+#[tokio::test]
+async fn a_question_says_which_agent_asks_and_where_it_works() {
+    let stage = stage(vec![("file_write", json!({"path": "new.txt", "content": "new\n"}))]);
+    let noting = Noting::default();
+    let ended = crate::say(&stage.haft, crate::who("talk"), "You are the parent.", &noting, &Halt::new()).await;
+    assert_eq!(ended.0.end, End::Done);
+    let (text, id) = report(&stage);
+    let place = copy(&text).canonicalize().unwrap();
+    let asked: Vec<String> = noting.0.lock().unwrap().iter().flatten().cloned().collect();
+    assert_eq!(asked, [format!("main/smith, in {}", place.display())], "{id}");
+    let direct =
+        stage.haft.call(parents("file.write", json!({"path": "x", "content": "y"})), &noting, &Halt::new()).await;
+    assert!(direct.success && noting.0.lock().unwrap().last().unwrap().is_none(), "nobody works for another there");
+}

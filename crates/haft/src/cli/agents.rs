@@ -43,7 +43,7 @@ pub enum WorktreesAction {
 #[derive(Debug, Args)]
 pub struct WorktreesRemove {
     /// Which, by id or by the beginning of it.
-    #[arg(value_name = "ID", required_unless_present_any = ["merged", "older_than"], conflicts_with_all = ["merged", "older_than"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["merged", "older_than"])]
     pub ids: Vec<String>,
     /// All in which nothing is that is not in its project.
     #[arg(long)]

@@ -169,6 +169,10 @@ fn chosen<'k>(
         }
         return Ok(chosen);
     }
+    if !which.merged && which.older_than.is_none() {
+        return Err(CallError::invalid("nothing says which worktrees are to be removed")
+            .hint("name them, or say --merged or --older-than TIME; `haft agents worktrees` lists them"));
+    }
     let age = which.older_than.as_deref().map(|text| {
         duration_ms(text).ok_or_else(|| {
             CallError::invalid(format!("`{}` is not a length of time", inert(text))).hint("write 12h or 7d")

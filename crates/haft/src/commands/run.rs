@@ -15,13 +15,13 @@ use haft_core::agent::turns::End;
 use haft_core::agent::wire::Effort;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
-use haft_core::{CallError, ErrorKind, Origin, SessionId};
+use haft_core::{CallError, Origin, SessionId};
 use haft_runtime::agent::agents::told_of;
-use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Told, Watch, Who, tend, told, worded};
+use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
 use haft_runtime::{Approver, Haft, Halt, new_call_id};
 use pulse::Pulse;
 use std::io::{IsTerminal, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How much may be piped in.
@@ -63,11 +63,10 @@ fn act(common: &Common, args: &RunArgs, format: RunFormat) -> Result<u8, Failure
     };
     let layer = narrowed.as_ref().unwrap_or(&app.haft);
     let line = Arc::new(Line::new(format != RunFormat::Text));
-    let aside = Aside { line: Arc::clone(&line), approver: approver(&app, &args.asking) };
-    let (approver, pulse): (Arc<dyn Approver>, _) = (Arc::new(aside), Pulse::new(&line));
-    let halt = Halt::new();
-    let unanswered: Arc<Mutex<Vec<String>>> = Arc::default();
-    let watch = watcher(&app, (format, args.show_thinking), &who, (&unanswered, &pulse));
+    let aside = Arc::new(Aside::new(&line, approver(&app, &args.asking)));
+    let approver: Arc<dyn Approver> = Arc::<Aside>::clone(&aside);
+    let (halt, pulse) = (Halt::new(), Pulse::new(&line));
+    let watch = watcher(&app, (format, args.show_thinking), &who, &pulse);
     let (ended, by) = app.block_on(async {
         let work = converse(layer, who, words, (&approver, &halt), &watch);
         let (ended, by) = until_interrupted(work, &halt, &pulse).await;
@@ -80,7 +79,7 @@ fn act(common: &Common, args: &RunArgs, format: RunFormat) -> Result<u8, Failure
             if format == RunFormat::Text {
                 shown::finish(ended);
             }
-            code(ended, &unanswered.lock().unwrap_or_else(PoisonError::into_inner))
+            code(ended, &aside)
         }
     };
     Ok(if by == Some(SignalKind::terminate()) { TERMINATED } else { code })
@@ -259,47 +258,25 @@ fn effort(word: EffortWord) -> Effort {
     }
 }
 
-fn watcher(
-    app: &App,
-    (format, thinking): (RunFormat, bool),
-    who: &Who,
-    (unanswered, pulse): (&Arc<Mutex<Vec<String>>>, &Pulse),
-) -> Watch {
+fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, pulse: &Pulse) -> Watch {
     let inner: Watch = match format {
         RunFormat::Events => Arc::new(style::json),
         RunFormat::StreamJson => streamed::watch(&app.haft, who),
         RunFormat::Text => shown::watch(thinking, pulse),
     };
     let bus = told::on_the_bus(app.haft.events().clone(), who.session.clone());
-    let unanswered = Arc::clone(unanswered);
     Arc::new(move |told| {
-        if let Some(id) = waits(told) {
-            unanswered.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        }
         inner(told);
         bus(told);
     })
 }
 
-/// The call that waits for a person, if one does now; a child's as well.
-fn waits(told: &Told) -> Option<String> {
-    match told {
-        Told::SubagentEvent { inner, .. } => waits(inner),
-        Told::ToolEnd { outcome, .. } => {
-            let asks = |error: &CallError| error.kind == ErrorKind::ApprovalRequired && error.details.is_some();
-            outcome.error.as_ref().is_some_and(asks).then(|| outcome.call_id.to_string())
-        }
-        _ => None,
-    }
-}
-
-fn code(ended: &Ended, unanswered: &[String]) -> u8 {
-    if !unanswered.is_empty() {
-        style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", unanswered.len()));
+fn code(ended: &Ended, aside: &Aside) -> u8 {
+    if aside.unanswered() > 0 {
+        style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", aside.unanswered()));
     }
     match ended.end {
-        End::Done if !unanswered.is_empty() => 4,
-        End::Done => 0,
+        End::Done => aside.code(0),
         End::Time => 6,
         _ => {
             style::note(&format!("{} {}", paint(style::CARE, "ended early:"), inert(&worded(&ended.end))));

@@ -291,3 +291,25 @@ fn what_is_said_of_a_call_is_not_cut_where_nobody_can_look_it_up() {
     let failed = ran.stderr.lines().find(|line| line.contains('✗')).unwrap();
     assert!(failed.contains("end.txt") && !failed.ends_with('…'), "{}", ran.stderr);
 }
+
+#[test]
+fn a_question_within_a_script_or_a_prompt_that_finds_nobody_is_told_by_the_exit_code() {
+    let code = "local ok = try('file.write', {path='a.txt', content='x'}) return tostring(ok)";
+    let stub = Stub::start(vec![Reply::call("tool_script", json!({ "code": code })), Reply::say("I could not.")]);
+    let env = scene(&stub);
+    let ran = env.run(&["run", "--no-input", "write"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, "I could not.\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 calls wait for a person"), "{}", ran.stderr);
+    let ran = env.run(&["call", "tool.script", &json!({ "code": code }).to_string(), "--no-input"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    let stub = Stub::start(vec![
+        Reply::call("file_write", json!({"path": "a.txt", "content": "x"})),
+        Reply::say("I could not."),
+    ]);
+    let env = scene(&stub);
+    env.file(".haft/workflows/put.yml", "steps:\n  - {id: put, prompt: write it}\n");
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    let ran = env.run(&["pipeline", "run", "put", "--no-input"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(!env.root().join("a.txt").exists());
+}
