@@ -17,7 +17,7 @@ pub struct RunArgs {
     /// How hard it thinks.
     #[arg(long, value_enum)]
     pub effort: Option<EffortWord>,
-    /// As which role: researcher, creator, operator, collector, or one of the project's.
+    /// As which role: researcher, creator, operator, collector, or one of the project's or your own; `haft agents` lists them.
     #[arg(long)]
     pub role: Option<String>,
     /// How often the model is asked at the most.

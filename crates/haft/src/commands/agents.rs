@@ -44,8 +44,9 @@ struct Listed {
 fn list(app: &App) -> Result<u8, Failure> {
     let standings = app.block_on(roles::standings(app.store(), app.haft.workspace()))?;
     let files = roles::filed(app.haft.workspace());
-    let mut all: BTreeMap<String, Listed> = BTreeMap::new();
-    let mut add = |listed: Listed| drop(all.insert(listed.name.clone(), listed));
+    // Of those that count the last of a name does; one that does not count takes nobody's place.
+    let mut all: BTreeMap<(String, bool), Listed> = BTreeMap::new();
+    let mut add = |listed: Listed| drop(all.insert((listed.name.clone(), listed.flaw.is_some()), listed));
     for (name, role) in roles::built_in() {
         add(Listed { name, about: role.description, of: "haft", flaw: None, source: None });
     }
@@ -72,7 +73,7 @@ fn list(app: &App) -> Result<u8, Failure> {
         style::json(&json!({ "roles": all.values().map(told).collect::<Vec<_>>() }));
         return Ok(0);
     }
-    let wide = all.keys().map(|name| name.chars().count()).max().unwrap_or_default();
+    let wide = all.keys().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     for listed in all.values() {
         let name = paint(NAME, format!("{:<wide$}", inert(&listed.name)));
         let flaw = listed.flaw.as_ref().map(|flaw| format!("  {}", paint(CARE, inert(flaw)))).unwrap_or_default();
@@ -141,7 +142,9 @@ fn remove(app: &App, which: &WorktreesRemove) -> Result<u8, Failure> {
     if app.json {
         style::json(&json!({ "removed": removed, "left": left }));
     } else {
-        removed.iter().for_each(|id| style::note(&format!("removed {}", inert(id))));
+        for id in &removed {
+            style::note(&format!("removed {}", inert(id)));
+        }
         for one in &left {
             let word = |name: &str| one[name].as_str().unwrap_or_default();
             style::warn(&format!("{} stays: {}", word("id"), word("why")));

@@ -114,7 +114,9 @@ fn show(explained: &Explained) {
 
 fn show_shell(shown: &ShellShown) {
     style::out(&format!("  {}", painted(&command::class(shown))));
-    command::rows(shown).iter().for_each(|row| style::out(&format!("    {}", painted(row))));
+    for row in command::rows(shown) {
+        style::out(&format!("    {}", painted(&row)));
+    }
 }
 
 pub(super) fn word(decision: Decision) -> String {

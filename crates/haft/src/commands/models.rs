@@ -172,7 +172,7 @@ async fn ask_both(model: &dyn Model) -> Tested {
         tried.push(call(model).await);
     }
     let ok = tried.iter().all(|each| each.ok);
-    Tested { model: model.name().clone(), ok, facts: model.facts().clone(), tried, failure: None }
+    Tested { model: model.name().clone(), ok, facts: model.facts(), tried, failure: None }
 }
 
 /// One model in full; several in a line each.

@@ -142,6 +142,7 @@ fn the_users_own_agents_are_roles_as_they_stand() {
     own("mine.yml", "description: Mine\nprompt: You review as I like it.\n");
     own("creator.yml", "description: My creator\nprompt: You write as I like it.\n");
     own("broken.yml", "description: x\n");
+    own("operator.yml", "description: x\n");
     env.file(".haft/agents/theirs.yml", "description: Theirs\nprompt: You obey.\n");
     let listed = env.run(&["agents"]).stdout;
     let row =
@@ -149,6 +150,7 @@ fn the_users_own_agents_are_roles_as_they_stand() {
     assert!(row("mine").ends_with("user     Mine") && row("creator").ends_with("My creator"), "{listed}");
     assert!(row("theirs").contains("nobody has accepted it: `haft trust`"), "{listed}");
     assert!(row("broken").contains("`prompt` is missing") && row("researcher").contains("haft  "), "{listed}");
+    assert_eq!(listed.lines().filter(|line| line.starts_with("operator")).count(), 2, "haft's counts still: {listed}");
     let told = env.run(&["agents", "list", "--json"]).json();
     let counts = |name: &str| {
         let all = told["roles"].as_array().unwrap();

@@ -313,3 +313,11 @@ fn a_question_within_a_script_or_a_prompt_that_finds_nobody_is_told_by_the_exit_
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     assert!(!env.root().join("a.txt").exists());
 }
+
+#[test]
+fn where_stderr_is_no_terminal_nobody_is_told_what_is_waited_for() {
+    let stub = Stub::start(vec![Reply::say("At last.").slow(Duration::from_millis(300))]);
+    let ran = scene(&stub).run(&["run", "take your time"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "At last.\n"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("waiting") && !ran.stderr.contains('\r'), "{:?}", ran.stderr);
+}

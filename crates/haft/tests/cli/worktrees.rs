@@ -8,11 +8,9 @@ use std::process::Command;
 /// A repository, and a model whose child changes something in a copy of it.
 fn scene() -> (Env, Stub) {
     let stub = Stub::with(|asked| match () {
+        () if asked.says("tool_result") && !asked.says("the parent") => Reply::say("It is done."),
         () if asked.says("Work on it") && !asked.says("the parent") => {
-            match asked.says("Wrote") || asked.says("tool_result") {
-                true => Reply::say("It is done."),
-                false => Reply::call("file_write", json!({"path": "new.txt", "content": "new\n"})),
-            }
+            Reply::call("file_write", json!({"path": "new.txt", "content": "new\n"}))
         }
         () if asked.says("tool_result") => Reply::say("Good."),
         () => Reply::call("agent_spawn", json!({"name": "smith", "task": "Work on it", "mode": "worktree"})),

@@ -67,3 +67,14 @@ fn a_question_is_asked_without_it() {
     assert_eq!(window.ended(), 0);
     assert_eq!(env.read("a.txt"), "hello");
 }
+
+#[test]
+fn what_is_written_into_a_file_is_waited_for_with_a_sign_of_life() {
+    let env = Env::new();
+    let model = Model::new(vec![Reply::say("word ".repeat(40)).in_pieces(40).slow(Duration::from_millis(60))]);
+    model.known_to(&env);
+    let mut window = Window::into_file(&env, &["run", "talk"], "out.txt");
+    window.until("a sign of life while it writes", |screen| screen.contains(" s  the model writes"));
+    assert_eq!(window.ended(), 0);
+    assert!(env.read("out.txt").starts_with("word word") && !env.read("out.txt").contains('\u{1b}'));
+}

@@ -25,6 +25,8 @@ struct Waits {
     list: Vec<Wait>,
     /// Whether words stand on a line that is not ended, which must not be drawn over.
     open: bool,
+    /// When words were last seen: whoever speaks is alive.
+    spoke: Option<Instant>,
 }
 
 struct Wait {
@@ -54,11 +56,14 @@ impl Pulse {
         }
     }
 
-    /// Hears what happens, before it is shown. `open` says whether words stand on a line that is not ended.
-    pub(super) fn hear(&self, told: &Told, open: bool) {
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits.hear(told, "", Instant::now());
+    /// Hears what happens: whether words stand on a line that is not ended now, and whether somebody has just seen some.
+    pub(super) fn hear(&self, told: &Told, open: bool, spoke: bool) {
+        let (mut waits, now) = (self.waits.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        waits.hear(told, "", now);
         waits.open = open;
+        if spoke {
+            waits.spoke = Some(now);
+        }
     }
 
     /// It is over.
@@ -75,8 +80,7 @@ impl Waits {
             }
             Told::Thinking { .. } => self.says(agent, "the model thinks", now),
             Told::ToolInput { name, .. } => self.says(agent, &format!("the model writes a call: {}", inert(name)), now),
-            // Whoever speaks is alive; if it falls silent, that is counted from its last word.
-            Told::Content { .. } => self.begin(agent, "", "the model writes".to_owned(), now),
+            Told::Content { .. } => self.says(agent, "the model writes", now),
             Told::Retry { .. } => self.begin(agent, "", "waiting to ask again".to_owned(), now),
             Told::Message { .. } => self.over(agent, ""),
             Told::ToolStart { id, preview, .. } => self.begin(agent, id, preview.clone(), now),
@@ -108,7 +112,8 @@ impl Waits {
     fn line(&self, now: Instant) -> Option<String> {
         let wait = self.list.last()?;
         let passed = now.saturating_duration_since(wait.since);
-        if passed < PATIENCE {
+        let silent = self.spoke.map_or(passed, |spoke| now.saturating_duration_since(spoke));
+        if passed < PATIENCE || silent < PATIENCE {
             return None;
         }
         let frame = FRAMES[usize::try_from(passed.as_millis() / TICK.as_millis()).unwrap_or(0) % FRAMES.len()];
@@ -142,6 +147,8 @@ mod tests {
         waits.hear(&Told::SubagentEvent { subagent_id: "1".to_owned(), inner }, "", after(60_000));
         assert_eq!(waits.line(after(61_200)).unwrap(), "⠋ 1 s  waiting for acme/small (and 1 more)");
         waits.hear(&Told::Content { text: "so".to_owned() }, "", after(61_300));
-        assert_eq!(waits.line(after(61_301)), None);
+        waits.spoke = Some(after(61_300));
+        assert_eq!(waits.line(after(61_400)), None, "words are seen");
+        assert!(waits.line(after(62_000)).is_some(), "it has fallen silent");
     }
 }

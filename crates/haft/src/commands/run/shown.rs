@@ -41,7 +41,7 @@ pub(super) fn watch(thinking: bool, pulse: &Pulse) -> Watch {
     Arc::new(move |told| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         show(told, &mut state, way, 0);
-        pulse.hear(told, state.open);
+        pulse.hear(told, state.open, alive && matches!(told, Told::Content { .. }));
     })
 }
 
