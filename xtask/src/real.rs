@@ -94,7 +94,16 @@ pub(crate) fn found(variable: &str) -> Result<PathBuf> {
 
 /// A Python that sees the durable workflows which work is measured beside. Tests do not need it.
 pub(crate) fn durable_peer() -> Result<PathBuf> {
-    let found = python::DURABLE.bring()?.into_iter().next();
+    peer(python::DURABLE)
+}
+
+/// One that sees the agents which conversations are measured beside.
+pub(crate) fn agents_peer() -> Result<PathBuf> {
+    peer(python::AGENTS)
+}
+
+fn peer(part: python::Part) -> Result<PathBuf> {
+    let found = part.bring()?.into_iter().next();
     found.map(|(_, path)| path).context("nothing was brought")
 }
 

@@ -357,7 +357,7 @@ pub enum Ruling {
 
 /// Every vote and what follows from them, without taking the call along. Used to explain.
 pub fn judge(checked: &Checked, facts: &Facts, policy: &Policy, chain: &Chain) -> (Vec<Cast>, Verdict) {
-    if let Err(gone) = policy.admits(&checked.spec.name, &checked.call.caller) {
+    if let Err(gone) = policy.admits(&checked.spec, &checked.call.caller) {
         let reason = format!("`{}` is not available here: {}", checked.spec.name, gone.reason);
         return (Vec::new(), Verdict::new(Decision::Deny, gone.by, reason));
     }

@@ -1,6 +1,7 @@
 //! Patterns over tool names: exact names, globs (`file.*`) and groups (`group:fs`).
 
 use crate::name::ToolName;
+use crate::tool::{Effect, ToolSpec};
 use globset::{Glob, GlobMatcher};
 use std::fmt;
 
@@ -16,6 +17,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("media", &["media", "image", "audio"]),
     ("google", &["google"]),
 ];
+
+/// The group of what runs programs.
+const RUNTIME: &str = "group:runtime";
 
 /// The names of all groups.
 pub fn group_names() -> impl Iterator<Item = &'static str> {
@@ -99,6 +103,13 @@ impl ToolPattern {
             Kind::Group(families) => families.contains(&tool.family()),
             Kind::Glob(glob) => glob.is_match(tool.as_str()),
         }
+    }
+
+    /// Whether the tool is in the set, where more is known of it than its name: whatever runs programs is in the group of
+    /// those that do, whoever made it. What is kept from somebody is kept by this.
+    pub fn holds(&self, tool: &ToolSpec) -> bool {
+        let programs = self.text == RUNTIME && tool.effects.effect == Effect::Runs;
+        programs || self.matches(&tool.name)
     }
 
     /// The pattern as written.

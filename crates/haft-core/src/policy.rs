@@ -4,6 +4,7 @@
 use crate::call::Caller;
 use crate::name::ToolName;
 use crate::pattern::{BadPattern, ToolPattern, first_match};
+use crate::tool::ToolSpec;
 use std::collections::BTreeMap;
 
 /// An allow list and a deny list. Deny wins.
@@ -22,12 +23,12 @@ impl Rules {
         Ok(Self { allow: read(allow)?, deny: read(deny)? })
     }
 
-    fn verdict(&self, tool: &ToolName) -> Result<(), String> {
-        if let Some(pattern) = first_match(&self.deny, tool) {
+    fn verdict(&self, tool: &ToolSpec) -> Result<(), String> {
+        if let Some(pattern) = self.deny.iter().find(|pattern| pattern.holds(tool)) {
             return Err(format!("its deny list holds `{pattern}`"));
         }
-        if first_match(&self.allow, tool).is_none() {
-            return Err(format!("its allow list does not hold `{tool}`"));
+        if first_match(&self.allow, &tool.name).is_none() {
+            return Err(format!("its allow list does not hold `{}`", tool.name));
         }
         Ok(())
     }
@@ -152,7 +153,7 @@ pub struct NotThere {
 
 impl Policy {
     /// Whether the tool exists for the caller: it must pass every gate that applies.
-    pub fn admits(&self, tool: &ToolName, caller: &Caller) -> Result<(), NotThere> {
+    pub fn admits(&self, tool: &ToolSpec, caller: &Caller) -> Result<(), NotThere> {
         // A child has at the most what its parent has: its own rules narrow, whatever they say of the profile.
         let agent = caller.lineage().next().and_then(|name| self.agents.get(name));
         let below = caller.lineage().skip(1).filter_map(|name| self.agents.get(name));
@@ -183,6 +184,20 @@ impl Policy {
 mod tests {
     use super::*;
 
+    fn named(tool: &str) -> ToolSpec {
+        ToolSpec::new(tool, "a tool").unwrap()
+    }
+
+    #[test]
+    fn who_runs_no_programs_runs_none_by_another_name() {
+        let caller = Caller::default();
+        let (shown, runs) = (named("deploy_site"), named("deploy_site").runs());
+        assert!(policy("coding").admits(&shown, &caller).is_ok());
+        let gone = policy("coding").admits(&runs, &caller).unwrap_err();
+        assert!(gone.reason.contains("group:runtime"), "{}", gone.reason);
+        assert!(policy("full").admits(&runs, &caller).is_ok());
+    }
+
     fn policy(profile: &str) -> Policy {
         let gate = Gate { by: format!("profile {profile}"), rules: shipped_profile(profile).unwrap() };
         Policy { profile: Some(gate), ..Policy::default() }
@@ -194,13 +209,13 @@ mod tests {
         let agents = BTreeMap::from([("boss".to_owned(), vec![Override { gate: full, replaces_profile: true }])]);
         let policy = Policy { agents, ..policy("minimal") };
         let caller = |claimed| Caller { agent: Some("boss".to_owned()), claimed, ..Caller::default() };
-        let tool = ToolName::new("shell.exec").unwrap();
+        let tool = named("shell.exec");
         assert!(policy.admits(&tool, &caller(false)).is_ok());
         assert!(policy.admits(&tool, &caller(true)).is_err());
     }
 
     fn there(policy: &Policy, tool: &str) -> bool {
-        policy.admits(&ToolName::new(tool).unwrap(), &Caller::default()).is_ok()
+        policy.admits(&named(tool), &Caller::default()).is_ok()
     }
 
     #[test]
@@ -228,7 +243,7 @@ mod tests {
     fn an_override_only_narrows_unless_it_replaces_the_profile() {
         let mut policy = policy("minimal");
         let caller = Caller { agent: Some("a".into()), ..Caller::default() };
-        let admits = |policy: &Policy| policy.admits(&ToolName::new("file.read").unwrap(), &caller).is_ok();
+        let admits = |policy: &Policy| policy.admits(&named("file.read"), &caller).is_ok();
         for (replaces_profile, expected) in [(false, false), (true, true)] {
             let gate = Gate { by: "agent a".into(), rules: shipped_profile("full").unwrap() };
             policy.agents.insert("a".into(), vec![Override { gate, replaces_profile }]);
@@ -249,7 +264,7 @@ mod tests {
         policy.agents.insert("wide/narrow".to_owned(), rule("wide/narrow", &minimal, false));
         let admits = |agent: &str, tool: &str| {
             let caller = Caller { agent: Some(agent.to_owned()), ..Caller::default() };
-            policy.admits(&ToolName::new(tool).unwrap(), &caller).is_ok()
+            policy.admits(&named(tool), &caller).is_ok()
         };
         assert!(!admits("narrow", "file.read") && !admits("narrow/other", "file.read"));
         assert!(!admits("narrow/wide", "file.read"), "what its own rules say does not lift its parent's");
@@ -260,7 +275,7 @@ mod tests {
         for (agent, expected) in [("other", true), ("other/child", false)] {
             let caller =
                 Caller { agent: Some(agent.to_owned()), provider: Some("near".to_owned()), ..Caller::default() };
-            let there = policy.admits(&ToolName::new("shell.exec").unwrap(), &caller).is_ok();
+            let there = policy.admits(&named("shell.exec"), &caller).is_ok();
             assert_eq!(there, expected, "a child's model does not lift what holds for its parent");
         }
     }

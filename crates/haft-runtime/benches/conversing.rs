@@ -44,9 +44,11 @@ fn main() -> Result<()> {
     let memory = runtime.block_on(at_once(&dir.path().join("many")))?;
     let (turn, start) = runtime.block_on(in_process(&dir.path().join("one")))?;
     let http = runtime.block_on(over_http(&dir.path().join("two")))?;
+    let peer = std::env::var_os("HAFT_BENCH_AGENTS").map(|python| peer(&python)).transpose()?;
     let numbers = json!({
         "turn_p50_ms": at(&turn, 50), "turn_p99_ms": at(&turn, 99), "start_p50_ms": at(&start, 50), "start_p99_ms": at(&start, 99),
         "http_turn_p50_ms": at(&http, 50), "http_turn_p99_ms": at(&http, 99), "sessions": SESSIONS, "sessions_mb": memory,
+        "peer_turn_p50_ms": peer.as_deref().map(|peer| at(peer, 50)),
     });
     println!("{numbers}");
     Ok(())
@@ -83,20 +85,21 @@ impl Model for Quick {
         Wire::Anthropic
     }
 
-    fn ask<'a>(
-        &'a self,
-        prompt: &'a Prompt<'a>,
-        seed: &'a str,
+    fn ask(
+        self: Arc<Self>,
+        prompt: &Prompt<'_>,
+        seed: &str,
         said: mpsc::Sender<Delta>,
-    ) -> BoxFuture<'a, std::result::Result<(), Failure>> {
+    ) -> BoxFuture<'static, std::result::Result<(), Failure>> {
+        note(&self.asked);
+        std::hint::black_box(Wire::Anthropic.body(prompt));
+        let own = prompt.history.iter().flat_map(Message::uses).filter(|(_, name, _)| *name == "probe").count();
+        let text = if own < usize::try_from(self.calls).unwrap_or(usize::MAX) { call(seed, own) } else { word() };
+        let mut decoder = Wire::Anthropic.decoder(seed);
         Box::pin(async move {
-            note(&self.asked);
-            let body = serde_json::to_vec(&Wire::Anthropic.body(prompt)).unwrap_or_default();
-            std::hint::black_box(body);
-            tokio::time::sleep(self.pause).await;
-            let own = prompt.history.iter().flat_map(Message::uses).filter(|(_, name, _)| *name == "probe").count();
-            let text = if own < usize::try_from(self.calls).unwrap_or(usize::MAX) { call(seed, own) } else { word() };
-            let mut decoder = Wire::Anthropic.decoder(seed);
+            if !self.pause.is_zero() {
+                tokio::time::sleep(self.pause).await;
+            }
             for delta in decoder.feed(text.as_bytes()).unwrap_or_default() {
                 if matches!(delta, Delta::Whole(_)) {
                     note(&self.whole);
@@ -254,14 +257,14 @@ async fn in_process(dir: &Path) -> Result<(Vec<f64>, Vec<f64>)> {
     haft.models().register(Arc::clone(&quick) as Arc<dyn Model>);
     let who = kept(&haft, "one", PAIRS).await?;
     said(&haft, who, Arc::new(|_: &Told| {})).await?;
-    let (asked, whole, begun) = (taken(&quick.asked), taken(&quick.whole), taken(&begun));
-    let turn = asked.windows(2).map(|pair| ms(pair[1] - pair[0])).collect();
+    let (whole, begun) = (taken(&quick.whole), taken(&begun));
+    let turn = between(&quick.asked);
     let start = whole.iter().zip(&begun).map(|(whole, begun)| ms(begun.saturating_duration_since(*whole))).collect();
     Ok((turn, start))
 }
 
-/// The same with a model behind HTTP on this machine: what it takes to hear a request of this size is part of it.
-async fn over_http(dir: &Path) -> Result<Vec<f64>> {
+/// A model behind HTTP on this machine, which notes when it is asked.
+fn server() -> (haft_stub::Stub, Times) {
     let times = Times::default();
     let asked = Arc::clone(&times);
     let stub = haft_stub::Stub::with(move |request| {
@@ -273,6 +276,35 @@ async fn over_http(dir: &Path) -> Result<Vec<f64>> {
             _ => haft_stub::Reply::say("Done."),
         }
     });
+    (stub, times)
+}
+
+/// From one request to the next, as it heard them.
+fn between(times: &Times) -> Vec<f64> {
+    taken(times).windows(2).map(|pair| ms(pair[1] - pair[0])).collect()
+}
+
+/// The same conversation by somebody else, with the same server.
+fn peer(python: &std::ffi::OsStr) -> Result<Vec<f64>> {
+    let (stub, times) = server();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/openai_agents_peer.py");
+    let sizes = [TOOLS.to_string(), PAIRS.to_string()];
+    let status = std::process::Command::new(python)
+        .arg(script)
+        .arg(stub.base(haft_stub::Wire::Chat))
+        .args(sizes)
+        .stdout(std::process::Stdio::null())
+        .status()?;
+    let turns = between(&times);
+    match (status.success(), u32::try_from(turns.len())) {
+        (true, Ok(TURNS)) => Ok(turns),
+        _ => Err(format!("the peer did not come to its end: {status}, {} turns", turns.len()).into()),
+    }
+}
+
+/// The same with a model behind HTTP on this machine: what it takes to hear a request of this size is part of it.
+async fn over_http(dir: &Path) -> Result<Vec<f64>> {
+    let (stub, times) = server();
     let model = ModelRef { provider: "stub".to_owned(), model: "stub-1".to_owned() };
     let url = stub.base(haft_stub::Wire::Chat);
     let provider = Provider { wire: Wire::Chat, url, keys: Vec::new(), headers: BTreeMap::new() };
@@ -285,7 +317,7 @@ async fn over_http(dir: &Path) -> Result<Vec<f64>> {
     let haft = layer(dir, agent, &Times::default())?;
     let who = kept(&haft, "one", PAIRS).await?;
     said(&haft, who, Arc::new(|_: &Told| {})).await?;
-    Ok(taken(&times).windows(2).map(|pair| ms(pair[1] - pair[0])).collect())
+    Ok(between(&times))
 }
 
 /// What a process needs at the most while a hundred conversations are under way, in megabytes.

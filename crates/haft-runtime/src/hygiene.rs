@@ -60,6 +60,11 @@ impl Wrapper {
     }
 }
 
+/// Marks off words that are nobody's orders, where they are told beside other words.
+pub(crate) fn marked_off(text: &str, source: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { wrapped(text, source, &crate::new_mark(), &seen(text)) }
+}
+
 fn seen(text: &str) -> Scan {
     catch_unwind(|| scan(text)).unwrap_or_else(|_| Scan::failed())
 }

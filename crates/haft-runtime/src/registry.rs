@@ -404,7 +404,7 @@ impl Catalogue {
             registry.get(name).is_some_and(|entry| {
                 let spec = entry.spec();
                 let hidden = !entry.is_manifests() && !taken.is_empty() && taken.contains(&spec.name.api_name());
-                counts(&entry) && !hidden && policy.admits(&spec.name, &caller).is_ok()
+                counts(&entry) && !hidden && policy.admits(spec, &caller).is_ok()
             })
         }
     }
@@ -426,7 +426,7 @@ pub fn visible(registry: &Registry, policy: &haft_core::Policy, caller: &haft_co
 /// The same for people, who are also shown what was not accepted.
 pub fn listed(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
     let barred = |entry: &Arc<Entry>| entry.is_manifests() && entry.tool().barred().is_some();
-    let admitted = |entry: &Arc<Entry>| policy.admits(&entry.spec().name, caller).is_ok();
+    let admitted = |entry: &Arc<Entry>| policy.admits(entry.spec(), caller).is_ok();
     let mut all = visible(registry, policy, caller);
     all.extend(registry.list().into_iter().filter(|entry| barred(entry) && admitted(entry)));
     all.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
@@ -438,7 +438,7 @@ fn told(all: Vec<Arc<Entry>>, policy: &haft_core::Policy, caller: &haft_core::Ca
     let taken: BTreeSet<String> =
         all.iter().filter(|entry| entry.is_manifests()).map(|entry| entry.spec().name.api_name()).collect();
     let hidden = |entry: &Entry| !entry.is_manifests() && taken.contains(&entry.spec().name.api_name());
-    let admitted = |entry: &Entry| policy.admits(&entry.spec().name, caller).is_ok();
+    let admitted = |entry: &Entry| policy.admits(entry.spec(), caller).is_ok();
     all.into_iter().filter(|entry| admitted(entry) && (taken.is_empty() || !hidden(entry))).collect()
 }
 

@@ -170,6 +170,9 @@ impl Store {
 
     /// Keeps what was said, from the message with this number on, and how it stands. Messages after these are taken out: they
     /// were only begun. Returns whether it is still this writer's.
+    ///
+    /// While it goes on, this is as lasting as what is written next, which comes after it: before a call has an effect, its
+    /// intent is made to last, and this with it. What ends a conversation lasts by itself.
     pub async fn keep_talk(
         &self,
         (session, writer): (SessionId, String),
@@ -178,7 +181,8 @@ impl Store {
         messages: Vec<String>,
         standing: Standing,
     ) -> Result<bool, StoreError> {
-        self.insist(Mode::Durable, move |db| {
+        let mode = if standing.state == "running" { Mode::Write } else { Mode::Durable };
+        self.insist(mode, move |db| {
             let now = now_ms();
             let (usage, active) = (json(&standing.usage), json(&standing.active));
             let sql = "UPDATE talks SET model = ?3, state = ?4, usage = ?5, cost_micros = ?6, turns = ?7, calls = ?8, active = ?9,

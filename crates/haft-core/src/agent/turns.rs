@@ -7,6 +7,7 @@
 use super::gather::Gather;
 use super::pairs::{CUT_OFF, check, mend};
 use super::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
+use super::wire::Scribe;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -163,6 +164,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Turns {
     history: Vec<Message>,
+    scribe: Scribe,
     limits: Limits,
     phase: Phase,
     /// Said while the model had its turn; told with the next results.
@@ -218,6 +220,7 @@ impl Turns {
     pub fn new(history: Vec<Message>, limits: Limits) -> Self {
         Self {
             history: mend(history),
+            scribe: Scribe::default(),
             limits,
             phase: Phase::Idle,
             meanwhile: Vec::new(),
@@ -235,6 +238,17 @@ impl Turns {
     /// What was said, ready to be sent.
     pub fn history(&self) -> &[Message] {
         &self.history
+    }
+
+    /// Whoever writes it down for a provider.
+    pub fn scribe(&self) -> &Scribe {
+        &self.scribe
+    }
+
+    /// What was said, for whoever goes on with it. Nothing is left here.
+    pub fn take_history(&mut self) -> Vec<Message> {
+        self.scribe.forget();
+        std::mem::take(&mut self.history)
     }
 
     /// What is being said, as it would be told if it were cut off now: the model's words and whole calls, and the results that
@@ -272,6 +286,7 @@ impl Turns {
             Event::Rested if matches!(self.phase, Phase::Resting) => self.ask(now_ms),
             Event::Shortened(history) if matches!(self.phase, Phase::Shortening) => {
                 (self.history, self.filled, self.shortened) = (mend(history), 0, true);
+                self.scribe.forget();
                 self.ask(now_ms)
             }
             Event::NotShortened if matches!(self.phase, Phase::Shortening) => self.end(End::Overflow),
@@ -323,6 +338,7 @@ impl Turns {
         }
         if check(&self.history).is_err() {
             self.history = mend(std::mem::take(&mut self.history));
+            self.scribe.forget();
         }
         self.phase = Phase::Turn(Turn::default());
         vec![Effect::Ask { model: self.model }]

@@ -1,16 +1,20 @@
 //! What goes over the wire: a request as a provider takes it, and its stream as words.
 //!
-//! Each format is two functions: [`Wire::body`] makes the body of a request, and a [`Decoder`] makes deltas of the bytes that
-//! come back, cut wherever they are cut. Neither knows of connections, keys or retries.
+//! Each format writes and reads: [`Wire::body`] is the body of a request, put together by a [`Scribe`] that remembers what it
+//! has written, and a [`Decoder`] makes deltas of the bytes that come back, cut wherever they are cut. Neither knows of
+//! connections, keys or retries.
 
 mod anthropic;
 mod chat;
 mod gemini;
 mod responses;
+mod scribe;
 
 use super::sse::{Event, Events};
 use super::talk::{Delta, Message, Stop, Usage};
 use crate::tool::ToolSpec;
+use scribe::Frame;
+pub use scribe::Scribe;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,12 +34,35 @@ pub enum Wire {
 
 impl Wire {
     /// The body of a request.
-    pub fn body(self, request: &Request<'_>) -> Value {
+    pub fn body(self, request: &Request<'_>) -> Vec<u8> {
+        request.scribe.write(self, request)
+    }
+
+    fn frame(self, request: &Request<'_>) -> Frame {
         match self {
-            Self::Anthropic => anthropic::body(request),
-            Self::Responses => responses::body(request),
-            Self::Chat => chat::body(request),
-            Self::Gemini => gemini::body(request),
+            Self::Anthropic => anthropic::frame(request),
+            Self::Responses => responses::frame(request),
+            Self::Chat => chat::frame(request),
+            Self::Gemini => gemini::frame(request),
+        }
+    }
+
+    fn tools(self, request: &Request<'_>) -> Vec<Value> {
+        match self {
+            Self::Anthropic => anthropic::tools(request),
+            Self::Responses => responses::tools(request),
+            Self::Chat => chat::tools(request),
+            Self::Gemini => gemini::tools(request),
+        }
+    }
+
+    /// A message of a history, as one item or more.
+    fn said(self, message: &Message, history: &[Message], is_last: bool, out: &mut Vec<Value>) {
+        match self {
+            Self::Anthropic => anthropic::said(message, is_last, out),
+            Self::Responses => responses::said(message, out),
+            Self::Chat => chat::said(message, out),
+            Self::Gemini => gemini::said(message, history, out),
         }
     }
 
@@ -106,6 +133,8 @@ pub struct Request<'r> {
     pub effort: Option<Effort>,
     /// Whether the provider's own search of the web is offered.
     pub native_search: bool,
+    /// What was written of it before.
+    pub scribe: &'r Scribe,
 }
 
 /// What came was nothing that the provider's format knows.

@@ -9,6 +9,7 @@ use crate::approver::Approver;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::store_error;
+use crate::tool::BoxFuture;
 use haft_core::agent::wire::Effort;
 use haft_core::agent::{Block, Message, Usage};
 use haft_core::policy::Autonomy;
@@ -108,6 +109,9 @@ pub(super) struct Total {
     pub(super) turns: i64,
     pub(super) calls: i64,
 }
+
+/// Writing down what was said: how many messages that is, unless it is somebody else's by now.
+pub(super) type Keeping = BoxFuture<'static, Result<Option<usize>, CallError>>;
 
 impl<'h> Chat<'h> {
     /// Opens a conversation: a new one, or one that goes on. Whoever had it open before cannot go on with it.
@@ -212,14 +216,9 @@ impl<'h> Chat<'h> {
         }
     }
 
-    /// Writes down what was said since it was last written down, and what is being said.
-    pub(super) async fn keep(
-        &mut self,
-        history: &[Message],
-        draft: &[Message],
-        model: &str,
-        state: &str,
-    ) -> Result<(), CallError> {
+    /// Writes down what was said since it was last written down, and what is being said. What comes of it is for
+    /// [`Self::kept`].
+    pub(super) fn keeping(&self, history: &[Message], draft: &[Message], model: &str, state: &str) -> Keeping {
         // The last one may have got longer.
         let from = self.saved.saturating_sub(1).min(history.len());
         let text = |message: &Message| serde_json::to_string(message).unwrap_or_default();
@@ -234,9 +233,17 @@ impl<'h> Chat<'h> {
             active: self.haft.active.of(&self.who.session).iter().map(ToString::to_string).collect(),
         };
         let by = (self.who.session.clone(), self.writer.clone());
-        let kept = self.haft.store.keep_talk(by, from, self.talk.title.clone(), messages, standing).await;
-        self.saved = history.len();
-        if kept.map_err(store_error)? { Ok(()) } else { Err(taken(&self.who.session)) }
+        let (store, title, so_many) = (self.haft.store.clone(), self.talk.title.clone(), history.len());
+        Box::pin(async move {
+            let own = store.keep_talk(by, from, title, messages, standing).await.map_err(store_error)?;
+            Ok(own.then_some(so_many))
+        })
+    }
+
+    /// Something was written down, or somebody else goes on with it.
+    pub(super) fn kept(&mut self, kept: Result<Option<usize>, CallError>) -> Result<(), CallError> {
+        self.saved = kept?.ok_or_else(|| taken(&self.who.session))?;
+        Ok(())
     }
 
     /// What is sent is this from now on.

@@ -6,7 +6,7 @@
 mod parts;
 
 use super::agents::{Live, Lived};
-use super::chat::{Chat, Door, Left};
+use super::chat::{Chat, Door, Keeping, Left};
 use super::model::{Model, Price};
 use super::offer::{Offer, system};
 use super::purse::Reserved;
@@ -25,7 +25,7 @@ use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
 use haft_core::{Call, CallError, Dialect, Origin, Outcome};
-use parts::{Asking, CALLS_MAX, Calls, as_asked, called, more, preview, said, short, state, until};
+use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub(super) struct Drive<'c, 'h, 'd> {
     system: Vec<String>,
     asking: Option<Asking>,
     calls: Option<Calls<'d>>,
+    /// What was said, while it is being written down.
+    keeping: Option<Keeping>,
     rest_until: Option<i64>,
     shortening: Option<BoxFuture<'d, Option<Shorter>>>,
     /// Money for that.
@@ -134,6 +136,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             system,
             asking: None,
             calls: None,
+            keeping: None,
             rest_until: None,
             shortening: None,
             set_aside: None,
@@ -163,11 +166,10 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 // What was under way is told as cut off.
                 self.turns.on(Event::Cancel, now_ms());
                 self.halt_calls().await;
-                let history = self.turns.history().to_vec();
                 let model = self.model(self.run.last_model);
                 // It may be somebody else's by now.
-                let _ = self.chat.keep(&history, &[], &model, &state).await;
-                self.chat.history = history;
+                let _ = self.keep(&state, &model).await;
+                self.chat.history = self.turns.take_history();
                 return Err(error);
             }
         };
@@ -178,11 +180,10 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             tokens: left.tokens.map(|most| most.saturating_sub(used.read() + used.output)),
             until_ms: left.until_ms,
         });
-        let history = self.turns.history().to_vec();
         let model = self.model(self.run.last_model);
-        let kept = self.chat.keep(&history, &[], &model, &state).await;
+        let kept = self.keep(&state, &model).await;
         self.announce();
-        self.chat.history = history;
+        self.chat.history = self.turns.take_history();
         kept?;
         Ok(self.ended(end))
     }
@@ -244,7 +245,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     async fn act(&mut self, effect: Effect) -> Result<Option<End>, CallError> {
         match effect {
-            Effect::Ask { model } => self.ask(model).await?,
+            Effect::Ask { model } => self.ask(model),
             Effect::Call { id, name, input } => self.call(id, name, input).await?,
             Effect::Rest(until) => {
                 self.rest_until = Some(until);
@@ -271,9 +272,9 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
     }
 
     /// Asks a model with all that was said, if there is money for it.
-    async fn ask(&mut self, at: usize) -> Result<(), CallError> {
+    fn ask(&mut self, at: usize) {
         self.calls = None;
-        let Some(model) = self.models.get(at).cloned() else { return Ok(()) };
+        let Some(model) = self.models.get(at).cloned() else { return };
         if at != self.run.last_model {
             self.run.last_model = at;
             self.tell(&Told::Fallback { model: self.model(at), why: self.run.why.clone() });
@@ -282,15 +283,16 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         if self.offer.is_stale(self.haft(), active.len()) {
             let caller = as_asked(&self.chat.who.caller, Some(&model));
             self.offer = Arc::new(Offer::new(self.haft(), &caller, &active));
+            self.turns.scribe().forget_tools();
         }
         let name = self.model(at);
-        self.keep("running", &name).await?;
+        // Meanwhile the model reads: whatever it calls waits until it is kept.
+        self.keeping = Some(self.chat.keeping(self.turns.history(), &self.turns.draft(), &name, "running"));
         self.announce();
-        let (history, system) = (self.turns.history().to_vec(), self.system.clone());
-        let estimate = self.estimate(&history);
+        let estimate = self.estimate(self.turns.history());
         let Some((max_output, reserved)) = self.reserve(model.as_ref(), estimate) else {
             self.on(Event::NoFunds);
-            return Ok(());
+            return;
         };
         self.tell(&Told::Turn { number: self.turns.asked(), model: name });
         self.run.seed += 1;
@@ -299,23 +301,19 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let (effort, native_search) =
             (effort.or(self.haft().settings.agent.effort), self.haft().settings.agent.native_search);
         let (sender, said) = mpsc::channel(PIECES);
-        let offer = Arc::clone(&self.offer);
-        let work = async move {
-            let tools = offer.offered();
-            let own = &model.name().model;
-            let request = Request {
-                model: own,
-                system: &system,
-                tools: &tools,
-                history: &history,
-                max_output,
-                effort,
-                native_search,
-            };
-            model.ask(&request, &seed, sender).await
+        let request = Request {
+            model: &model.name().model,
+            system: &self.system,
+            tools: &self.offer.offered(),
+            history: self.turns.history(),
+            max_output,
+            effort,
+            native_search,
+            scribe: self.turns.scribe(),
         };
+        let work = Arc::clone(&model).ask(&request, &seed, sender);
         self.asking = Some(Asking {
-            work: Some(Box::pin(work)),
+            work: Some(work),
             came: Ok(()),
             said,
             reserved,
@@ -324,7 +322,6 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             written: 0,
             model: at,
         });
-        Ok(())
     }
 
     /// About how many tokens the next answer reads.
@@ -424,9 +421,12 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         self.shortening = Some(Box::pin(shorter(model, system, offer, self.turns.history().to_vec(), seed)));
     }
 
+    /// Writes down what was said, and waits until that is done.
     async fn keep(&mut self, state: &str, model: &str) -> Result<(), CallError> {
-        let draft = self.turns.draft();
-        self.chat.keep(self.turns.history(), &draft, model, state).await
+        let keeping = self.chat.keeping(self.turns.history(), &self.turns.draft(), model, state);
+        // What was being written before is part of this.
+        self.keeping = None;
+        self.chat.kept(keeping.await)
     }
 
     /// Waits for whatever happens next.
@@ -437,9 +437,14 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 biased;
                 _ = halt.stopped() => Some(Event::Cancel),
                 () = until(self.run.until_ms) => Some(Event::Late),
+                kept = done(&mut self.keeping) => {
+                    self.keeping = None;
+                    self.chat.kept(kept)?;
+                    None
+                }
                 said = said(&mut self.asking) => Some(self.said(said)),
                 called = called(&mut self.calls) => self.called(called),
-                shorter = short(&mut self.shortening) => Some(self.shortened(shorter).await?),
+                shorter = done(&mut self.shortening) => Some(self.shortened(shorter).await?),
                 () = until(self.rest_until) => {
                     self.rest_until = None;
                     Some(Event::Rested)

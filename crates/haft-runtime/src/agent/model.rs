@@ -6,6 +6,7 @@ use haft_core::agent::wire::{Request, Wire};
 use haft_core::agent::{Block, Delta};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Which model: a provider's name and the model's own, `anthropic/claude-sonnet-4-5`.
@@ -96,13 +97,14 @@ pub trait Model: Send + Sync {
     fn wire(&self) -> Wire;
 
     /// Asks, and gives what is said as it comes. Returns when all is said. `seed` tells this answer from all others of the
-    /// conversation. Nobody asks twice by itself here: whether to ask again is for the loop to say.
-    fn ask<'a>(
-        &'a self,
-        prompt: &'a Prompt<'a>,
-        seed: &'a str,
+    /// conversation. What is asked is taken in at once, so that nobody has to keep it meanwhile. Nobody asks twice by itself
+    /// here: whether to ask again is for the loop to say.
+    fn ask(
+        self: Arc<Self>,
+        prompt: &Prompt<'_>,
+        seed: &str,
         said: mpsc::Sender<Delta>,
-    ) -> BoxFuture<'a, Result<(), Failure>>;
+    ) -> BoxFuture<'static, Result<(), Failure>>;
 
     /// How many tokens a prompt is: as the provider counts where it does, else about.
     fn count<'a>(&'a self, prompt: &'a Prompt<'a>) -> BoxFuture<'a, Counted> {

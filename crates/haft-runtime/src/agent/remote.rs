@@ -128,10 +128,10 @@ impl Remote {
     }
 
     /// Sends a body with the key. An answer that is a failure is one here.
-    async fn send(&self, path: &str, body: &Value, key: Option<&Key>) -> Result<Answer, Failure> {
+    async fn send(&self, path: &str, body: Vec<u8>, key: Option<&Key>) -> Result<Answer, Failure> {
         let target = self.at(path)?;
         let headers = key::headers(&self.provider, key, &target)?;
-        let sent = self.client.post(target.url().clone()).headers(headers).body(body.to_string()).send();
+        let sent = self.client.post(target.url().clone()).headers(headers).body(body).send();
         let answer = tokio::time::timeout(self.patience, sent).await.map_err(|_| self.silent())?;
         let answer = answer.map_err(|error| self.trouble(key).unreached(&target, &error.without_url()))?;
         if answer.status().is_success() { Ok(answer) } else { Err(self.refused(answer, key).await) }
@@ -173,19 +173,14 @@ impl Remote {
         }
     }
 
-    async fn speak(&self, prompt: &Prompt<'_>, seed: &str, said: mpsc::Sender<Delta>) -> Result<(), Failure> {
+    async fn speak(&self, body: Vec<u8>, mut listener: Listener) -> Result<(), Failure> {
         let key = self.key().await?;
-        let mut body = self.provider.wire.body(prompt);
-        if self.provider.wire != Wire::Gemini {
-            body["model"] = self.name.model.as_str().into();
-        }
-        let mut answer = self.send(&self.speaking(), &body, key.as_ref()).await?;
+        let mut answer = self.send(&self.speaking(), body, key.as_ref()).await?;
         let trouble = self.trouble(key.as_ref());
         if !may_be_stream(&answer) {
             let body = self.body(&mut answer, SAID_MAX).await;
             return Err(trouble.no_stream(&body));
         }
-        let mut listener = Listener::new(self.provider.wire, seed, said);
         let ended = loop {
             match tokio::time::timeout(self.patience, answer.chunk()).await {
                 Err(_) => break Err(self.silent()),
@@ -214,16 +209,14 @@ impl Remote {
 
     /// A provider's own count.
     async fn counted(&self, prompt: &Prompt<'_>) -> Option<u64> {
-        let mut body = self.provider.wire.body(prompt);
+        let mut body: Value = serde_json::from_slice(&self.provider.wire.body(prompt)).ok()?;
         let (path, name) = match self.provider.wire {
             Wire::Anthropic => {
-                keep(&mut body, &["messages", "system", "tools", "thinking"]);
-                body["model"] = self.name.model.as_str().into();
+                keep(&mut body, &["model", "messages", "system", "tools", "thinking"]);
                 ("v1/messages/count_tokens".to_owned(), "input_tokens")
             }
             Wire::Responses => {
-                keep(&mut body, &["input", "instructions", "tools", "reasoning", "parallel_tool_calls"]);
-                body["model"] = self.name.model.as_str().into();
+                keep(&mut body, &["model", "input", "instructions", "tools", "reasoning", "parallel_tool_calls"]);
                 ("responses/input_tokens".to_owned(), "input_tokens")
             }
             Wire::Gemini => {
@@ -237,7 +230,7 @@ impl Remote {
             Wire::Chat => return None,
         };
         let key = self.key().await.ok()?;
-        let mut answer = self.send(&path, &body, key.as_ref()).await.ok()?;
+        let mut answer = self.send(&path, body.to_string().into_bytes(), key.as_ref()).await.ok()?;
         let body = self.body(&mut answer, SAID_MAX).await;
         serde_json::from_slice::<Value>(&body).ok()?[name].as_u64()
     }
@@ -342,13 +335,15 @@ impl Model for Remote {
         self.provider.wire
     }
 
-    fn ask<'a>(
-        &'a self,
-        prompt: &'a Prompt<'a>,
-        seed: &'a str,
+    fn ask(
+        self: Arc<Self>,
+        prompt: &Prompt<'_>,
+        seed: &str,
         said: mpsc::Sender<Delta>,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(self.speak(prompt, seed, said))
+    ) -> BoxFuture<'static, Result<(), Failure>> {
+        let body = self.provider.wire.body(prompt);
+        let listener = Listener::new(self.provider.wire, seed, said);
+        Box::pin(async move { self.speak(body, listener).await })
     }
 
     fn count<'a>(&'a self, prompt: &'a Prompt<'a>) -> BoxFuture<'a, Counted> {

@@ -4,7 +4,7 @@ use super::model::Model;
 use super::offer::Offer;
 use haft_core::agent::compact::{SUMMARISE, newer, summarised, trimmed, weigh};
 use haft_core::agent::gather::Gather;
-use haft_core::agent::wire::Request;
+use haft_core::agent::wire::{Request, Scribe};
 use haft_core::agent::{Message, Usage};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -78,6 +78,7 @@ async fn told(
         max_output: SUMMARY_MAX.min(model.facts().max_output),
         effort: None,
         native_search: false,
+        scribe: &Scribe::default(),
     };
     let (sender, mut said) = mpsc::channel(64);
     let mut gather = Gather::default();
@@ -86,7 +87,7 @@ async fn told(
             gather.take(delta);
         }
     };
-    let (asked, ()) = tokio::join!(model.ask(&request, seed, sender), listen);
+    let (asked, ()) = tokio::join!(Arc::clone(model).ask(&request, seed, sender), listen);
     let text = if asked.is_ok() { gather.message().text() } else { String::new() };
     (text, gather.usage())
 }

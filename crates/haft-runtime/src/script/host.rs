@@ -78,7 +78,12 @@ pub fn host(input: impl BufRead + 'static, output: impl Write + 'static) -> Resu
         Err(error) => Said::Failed { message: plain(&error), printed },
     };
     // Before anything is cleared away: that may run what the script left behind.
-    let told = hands.line.borrow_mut().say(&said);
+    let mut line = hands.line.borrow_mut();
+    let told = line.say(&said).or_else(|why| {
+        // Perhaps it was only too much of it.
+        let message = format!("what came of it cannot be told: {why}");
+        line.say(&Said::Failed { message, printed: String::new() })
+    });
     told.map_err(|why| CallError::internal(format!("nobody hears what came of it: {why}")))
 }
 

@@ -32,8 +32,8 @@ const MEMORY_MAX: u64 = 1 << 30;
 const CPU_MAX: Duration = Duration::from_secs(10);
 /// How many warnings of its calls are told.
 const WARNINGS_MAX: usize = 8;
-/// What no script may call: what would go on without it.
-const NOT_HERE: [&str; 2] = ["tool.script", "agent.spawn"];
+/// What no script may call: what would go on without it, or make calls that are not counted as its own.
+const NOT_HERE: [&str; 5] = ["agent.delegate", "agent.spawn", "pipeline.promote", "pipeline.run", "tool.script"];
 
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(

@@ -33,7 +33,7 @@ async fn the_first_provider_with_a_key_is_asked_if_nobody_says_which() {
     let models = with(only(vec![("openai", provider(Wire::Responses, stub.base(haft_stub::Wire::Responses)))]));
     assert_eq!(models.chosen().await.unwrap(), [name("openai/gpt-5.6")]);
     let chain = models.chain(&[]).await.unwrap();
-    assert_eq!(ask(&*chain[0]).await.message.text(), "Yes.");
+    assert_eq!(ask(&chain[0]).await.message.text(), "Yes.");
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_server_on_this_machine_is_found_if_there_is_no_key() {
         Provider { wire: Wire::Chat, url: format!("{}/v1", stub.url()), keys: vec![], headers: BTreeMap::new() };
     let models = with(only(vec![("lmstudio", local)]));
     assert_eq!(models.chosen().await.unwrap(), [name("lmstudio/qwen3:8b")]);
-    let told = ask(&*models.chain(&[]).await.unwrap()[0]).await;
+    let told = ask(&models.chain(&[]).await.unwrap()[0]).await;
     assert_eq!(told.message.text(), "Here.");
     assert!(stub.heard().iter().all(|asked| !asked.headers.contains_key("authorization")), "nobody has a key for it");
     let available = models.available().await;

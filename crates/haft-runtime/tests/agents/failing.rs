@@ -7,7 +7,7 @@ use haft_stub::{Reply, Trouble};
 /// The failure that a reply is.
 async fn failure(reply: Reply, wire: (Wire, haft_stub::Wire)) -> Failure {
     let stub = Stub::start(vec![reply]);
-    let failure = ask(&*model(&stub, wire).await).await.result.unwrap_err();
+    let failure = ask(&model(&stub, wire).await).await.result.unwrap_err();
     assert!(!format!("{failure:?}").contains(KEY), "{failure:?}");
     assert!(failure.message.starts_with("stub/stub-1") && !failure.message.contains('\u{1b}'), "{failure:?}");
     failure
@@ -42,7 +42,7 @@ async fn the_same_words_in_the_middle_of_a_stream_mean_the_same() {
         ] {
             let reply = Reply::say("I").and_call("file_read", json!({"path": "a"})).and_break(trouble);
             let stub = Stub::start(vec![reply]);
-            let told = ask(&*model(&stub, wire).await).await;
+            let told = ask(&model(&stub, wire).await).await;
             let kind = told.result.unwrap_err().kind;
             assert_eq!(kind, expected, "{wire:?} {trouble:?}");
             // What was whole before is told; Chat does not say that a call is whole until the next thing.
@@ -169,7 +169,7 @@ async fn somebody_who_is_not_there_is_away() {
     };
     let models = models(&[("gone", provider(Wire::Chat, url))]);
     let model = models.get(&ModelRef::parse("gone/m").unwrap()).await.unwrap();
-    let failure = ask(&*model).await.result.unwrap_err();
+    let failure = ask(&model).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Away);
     assert!(failure.message.contains("nobody listens"), "{failure:?}");
 }
@@ -205,7 +205,7 @@ async fn a_key_is_never_shown_even_if_the_server_does() {
         }
     }
     let stub = Stub::start(vec![Reply::trouble(Trouble::BadKey)]);
-    let told = ask(&*model(&stub, WIRES[0]).await).await.result.unwrap_err();
+    let told = ask(&model(&stub, WIRES[0]).await).await.result.unwrap_err();
     assert!(told.message.contains("STUB_MODEL_KEY"), "it is named: {told:?}");
 }
 
@@ -213,8 +213,8 @@ async fn a_key_is_never_shown_even_if_the_server_does() {
 async fn a_key_that_is_revoked_in_mid_run_is_said_to_be() {
     let stub = Stub::start(vec![Reply::say("Still good."), Reply::trouble(Trouble::BadKey)]);
     let model = model(&stub, WIRES[0]).await;
-    assert_eq!(ask(&*model).await.result, Ok(()));
-    let failure = ask(&*model).await.result.unwrap_err();
+    assert_eq!(ask(&model).await.result, Ok(()));
+    let failure = ask(&model).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Denied);
     assert!(failure.message.contains("STUB_MODEL_KEY") && failure.message.contains("invalid x-api-key"), "{failure:?}");
 }
@@ -224,7 +224,7 @@ async fn a_key_is_not_sent_in_the_open_nor_where_it_is_not_bound_to() {
     let stub = Stub::start(vec![]);
     let open = models(&[("open", provider(Wire::Chat, "http://models.example/v1".to_owned()))]);
     let model = open.get(&ModelRef::parse("open/m").unwrap()).await.unwrap();
-    let failure = ask(&*model).await.result.unwrap_err();
+    let failure = ask(&model).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Denied);
     assert!(failure.message.contains("without encryption"), "{failure:?}");
 
@@ -237,7 +237,7 @@ async fn a_key_is_not_sent_in_the_open_nor_where_it_is_not_bound_to() {
     let settings = Arc::new(AgentSettings { providers, ..AgentSettings::default() });
     let bound = Models::new(settings, secrets, Carrier::Own);
     let model = bound.get(&ModelRef::parse("stub/m").unwrap()).await.unwrap();
-    let failure = ask(&*model).await.result.unwrap_err();
+    let failure = ask(&model).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Denied);
     assert!(failure.message.contains("bound to"), "{failure:?}");
     assert_eq!(stub.heard().len(), 0);

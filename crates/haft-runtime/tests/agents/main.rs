@@ -9,7 +9,7 @@ mod speaking;
 use haft_core::ToolSpec;
 use haft_core::agent::gather::Gather;
 use haft_core::agent::turns::Failure;
-use haft_core::agent::wire::{Offered, Request, Wire};
+use haft_core::agent::wire::{Offered, Request, Scribe, Wire};
 use haft_core::agent::{Block, Message, Stop, Usage};
 use haft_runtime::agent::settings::{AgentSettings, Provider};
 use haft_runtime::agent::{Model, ModelRef, Models};
@@ -66,11 +66,11 @@ struct Told {
     result: Result<(), Failure>,
 }
 
-async fn ask(model: &dyn Model) -> Told {
+async fn ask(model: &Arc<dyn Model>) -> Told {
     ask_with(model, &[Message::user("Go.")]).await
 }
 
-async fn ask_with(model: &dyn Model, history: &[Message]) -> Told {
+async fn ask_with(model: &Arc<dyn Model>, history: &[Message]) -> Told {
     let spec = ToolSpec::new("file.read", "Reads a file").unwrap();
     let input = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let tools = [Offered { name: "file_read", spec: &spec, input: &input }];
@@ -83,6 +83,7 @@ async fn ask_with(model: &dyn Model, history: &[Message]) -> Told {
         max_output: 4096,
         effort: None,
         native_search: false,
+        scribe: &Scribe::default(),
     };
     let (sender, mut heard) = mpsc::channel(8);
     let listening = async {
@@ -94,6 +95,6 @@ async fn ask_with(model: &dyn Model, history: &[Message]) -> Told {
         }
         (gather, calls)
     };
-    let (result, (gather, calls)) = tokio::join!(model.ask(&prompt, "s1", sender), listening);
+    let (result, (gather, calls)) = tokio::join!(Arc::clone(model).ask(&prompt, "s1", sender), listening);
     Told { message: gather.message(), usage: gather.usage(), stop: gather.stop(), calls, result }
 }

@@ -19,7 +19,7 @@ async fn every_provider_is_understood_from_end_to_end() {
     for wire in WIRES {
         let stub = Stub::start(vec![busy_reply(), Reply::say("Done.")]);
         let model = model(&stub, wire).await;
-        let told = ask(&*model).await;
+        let told = ask(&model).await;
         assert_eq!(told.result, Ok(()), "{wire:?}");
         assert_eq!(told.message.text(), "I read ä file, and „another“ 🙂 one.", "{wire:?}");
         assert!(
@@ -41,7 +41,7 @@ async fn every_provider_is_understood_from_end_to_end() {
             failed: false,
         });
         let results = Message { role: Role::User, blocks: results.collect() };
-        let again = ask_with(&*model, &[Message::user("Go."), told.message.clone(), results]).await;
+        let again = ask_with(&model, &[Message::user("Go."), told.message.clone(), results]).await;
         assert_eq!((again.result, again.message.text()), (Ok(()), "Done.".to_owned()), "{wire:?}");
         assert_eq!((again.stop, stub.faults()), (Some(Stop::End), Vec::new()), "{wire:?}");
         let asked = stub.asked();
@@ -57,7 +57,7 @@ async fn a_history_that_no_provider_takes_is_said_to_be_none() {
         let model = model(&stub, wire).await;
         let call = Block::Use { id: "c1".into(), name: "file_read".into(), input: json!({}), mark: None };
         let history = [Message::user("Go."), Message { role: Role::Assistant, blocks: vec![call] }];
-        let failure = ask_with(&*model, &history).await.result.unwrap_err();
+        let failure = ask_with(&model, &history).await.result.unwrap_err();
         assert_eq!(failure.kind, haft_core::agent::turns::FailureKind::Invalid, "{wire:?}");
         assert_eq!(stub.faults().len(), 1, "{wire:?}");
     }
@@ -86,7 +86,7 @@ async fn keys_go_into_the_header_that_is_meant_for_them() {
         ),
     ] {
         let model = models.get(&ModelRef::parse(&format!("{name}/stub-1")).unwrap()).await.unwrap();
-        assert_eq!(ask(&*model).await.result, Ok(()), "{name}");
+        assert_eq!(ask(&model).await.result, Ok(()), "{name}");
         let asked = stub.asked().pop().unwrap();
         assert_eq!((asked.path.as_str(), asked.headers.get(header)), (path, Some(&value)), "{name}");
         let held = asked.headers.values().filter(|value| value.contains(KEY)).count();
@@ -100,7 +100,7 @@ async fn a_models_name_leads_nowhere_else() {
     let stub = Stub::with(|_| Reply::say("Yes."));
     let models = models(&[("g", provider(Wire::Gemini, stub.base(haft_stub::Wire::Gemini)))]);
     let model = models.get(&ModelRef::parse("g/../../evil?key=1#x").unwrap()).await.unwrap();
-    let _ = ask(&*model).await;
+    let _ = ask(&model).await;
     let path = stub.heard().pop().unwrap().path;
     assert_eq!(path, "/v1beta/models/..%2F..%2Fevil%3Fkey%3D1%23x:streamGenerateContent?alt=sse");
 }
@@ -112,13 +112,13 @@ async fn a_connection_that_is_cut_anywhere_is_never_taken_for_the_end() {
     for wire in WIRES {
         let reply = Reply::say("I read it.").and_call("file_read", json!({"path": "a.txt"}));
         let stub = Stub::start(vec![reply.clone()]);
-        let whole = ask(&*model(&stub, wire).await).await;
+        let whole = ask(&model(&stub, wire).await).await;
         assert_eq!(whole.result, Ok(()), "{wire:?}");
         let cutting = Stub::with(move |asked| reply.clone().in_pieces(97).cut(asked.number * 13));
         let model = model(&cutting, wire).await;
         let (mut cuts, mut calls) = (0, 0);
         loop {
-            let told = ask(&*model).await;
+            let told = ask(&model).await;
             if told.result.is_ok() {
                 // Ids are new each time.
                 let said = |told: &Told| (told.message.text(), told.calls.clone(), told.stop);
@@ -140,7 +140,7 @@ async fn bytes_may_come_one_by_one_and_slowly() {
     for wire in WIRES {
         let slow = Reply::say("One. Two. Three.").slow(Duration::from_millis(15)).in_pieces(1);
         let stub = Stub::start(vec![slow]);
-        let told = ask(&*model(&stub, wire).await).await;
+        let told = ask(&model(&stub, wire).await).await;
         assert_eq!((told.result, told.message.text()), (Ok(()), "One. Two. Three.".to_owned()), "{wire:?}");
     }
 }
@@ -149,7 +149,7 @@ async fn bytes_may_come_one_by_one_and_slowly() {
 async fn arguments_that_are_no_json_are_told_as_they_are() {
     for wire in WIRES {
         let stub = Stub::start(vec![Reply::say("Now.").and_call_raw("file_read", "{\"path\": \"a")]);
-        let told = ask(&*model(&stub, wire).await).await;
+        let told = ask(&model(&stub, wire).await).await;
         assert_eq!(told.result, Ok(()), "{wire:?}");
         let input = told.message.uses().map(|(_, _, input)| input.clone()).next();
         // Google never passes such a call on.
@@ -172,6 +172,7 @@ async fn prompts_are_counted_by_whoever_counts() {
             max_output: 100,
             effort: None,
             native_search: false,
+            scribe: &Scribe::default(),
         };
         let counted = model.count(&prompt).await;
         assert_eq!(counted.exact, wire.0 != Wire::Chat, "{wire:?}");
@@ -196,6 +197,7 @@ async fn what_nobody_hears_is_not_waited_for() {
         max_output: 100,
         effort: None,
         native_search: false,
+        scribe: &Scribe::default(),
     };
     drop(heard);
     let ended = tokio::time::timeout(Duration::from_secs(2), model.ask(&prompt, "s", sender)).await;

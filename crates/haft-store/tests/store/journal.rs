@@ -103,3 +103,19 @@ fn a_call_of_a_dead_process_is_reported_once() {
     let last = wait(scene.store.records(2, 10, None)).unwrap();
     assert_eq!(last[0].body["kind"], "interrupted");
 }
+
+/// A batch has a limit, and what comes after it waits for the next one.
+#[test]
+fn nothing_is_lost_however_much_is_queued() {
+    let scene = Scene::new();
+    // Its thread is busy while the others come.
+    scene.store.later(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        Ok(())
+    });
+    for number in 0..1500 {
+        scene.store.record_later(Entry::new(Kind::Intent).with("n", number));
+    }
+    wait(scene.store.flush()).unwrap();
+    assert_eq!(broken(&scene, None), "holds up to 1500");
+}

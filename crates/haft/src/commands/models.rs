@@ -5,7 +5,7 @@ use crate::cli::ModelsAction;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use haft_core::agent::gather::Gather;
 use haft_core::agent::turns::FailureKind;
-use haft_core::agent::wire::{Offered, Request};
+use haft_core::agent::wire::{Offered, Request, Scribe};
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::preview::inert;
 use haft_core::{CallError, ErrorKind, ToolSpec};
@@ -14,6 +14,7 @@ use haft_runtime::agent::models::{Available, Listed};
 use haft_runtime::agent::{Facts, Model, ModelRef, Models, facts};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
@@ -135,7 +136,7 @@ fn test(app: &App, models: &Models, named: &[String]) -> Result<u8, Failure> {
     let mut tested = Vec::new();
     for name in &wanted {
         let one = match (app.block_on(models.get(name)), wanted.as_slice()) {
-            (Ok(model), _) => app.block_on(ask_both(&*model)),
+            (Ok(model), _) => app.block_on(ask_both(&model)),
             (Err(error), [_]) => return Err(error.into()),
             (Err(error), _) => {
                 let (facts, failure) = (models.facts(name), Some(error.message));
@@ -165,7 +166,7 @@ async fn configured(app: &App, models: &Models) -> Result<Vec<ModelRef>, CallErr
     Ok(all)
 }
 
-async fn ask_both(model: &dyn Model) -> Tested {
+async fn ask_both(model: &Arc<dyn Model>) -> Tested {
     let mut tried = vec![word(model).await];
     // Whoever does not answer at all need not be asked twice.
     if tried[0].kind.is_none() {
@@ -213,13 +214,13 @@ fn show_tried(tried: &Tried) {
     }
 }
 
-async fn word(model: &dyn Model) -> Tried {
+async fn word(model: &Arc<dyn Model>) -> Tried {
     let heard = ask(model, "Answer with the single word: ready", &[]).await;
     let words = heard.gather.message().text();
     heard.tried(model, "a word", !words.trim().is_empty(), "it has said nothing")
 }
 
-async fn call(model: &dyn Model) -> Tried {
+async fn call(model: &Arc<dyn Model>) -> Tried {
     let input = json!({
         "type": "object", "required": ["city", "celsius"],
         "properties": {
@@ -250,7 +251,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn tried(self, model: &dyn Model, what: &'static str, well: bool, wrong: &str) -> Tried {
+    fn tried(self, model: &Arc<dyn Model>, what: &'static str, well: bool, wrong: &str) -> Tried {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let usage = self.gather.usage();
         let ok = well && self.failure.is_none();
@@ -267,7 +268,7 @@ impl Heard {
     }
 }
 
-async fn ask(model: &dyn Model, text: &str, tools: &[Offered<'_>]) -> Heard {
+async fn ask(model: &Arc<dyn Model>, text: &str, tools: &[Offered<'_>]) -> Heard {
     let history = [Message { role: haft_core::agent::Role::User, blocks: vec![Block::Text { text: text.to_owned() }] }];
     let prompt = Request {
         model: &model.name().model,
@@ -277,6 +278,7 @@ async fn ask(model: &dyn Model, text: &str, tools: &[Offered<'_>]) -> Heard {
         max_output: MAX_OUTPUT.min(model.facts().max_output),
         effort: None,
         native_search: false,
+        scribe: &Scribe::default(),
     };
     let (sender, mut said) = mpsc::channel(64);
     let begun = Instant::now();
@@ -290,7 +292,7 @@ async fn ask(model: &dyn Model, text: &str, tools: &[Offered<'_>]) -> Heard {
         }
         (gather, first)
     };
-    let (result, (gather, first)) = tokio::join!(model.ask(&prompt, "test", sender), listening);
+    let (result, (gather, first)) = tokio::join!(Arc::clone(model).ask(&prompt, "test", sender), listening);
     Heard { gather, failure: result.err(), first, total: begun.elapsed() }
 }
 

@@ -68,11 +68,25 @@ fn some_tools_are_not_for_scripts() {
             "{outcome:#}"
         );
     }
+    for tool in ["agent.spawn", "agent.delegate", "pipeline.run", "pipeline.promote"] {
+        let code = format!("return {{try('{tool}', {{steps = {{{{id = 'a', tool = 'calc.eval', args = {{}}}}}}}})}}");
+        let outcome = env.ok("tool.script", script(&code));
+        let expected = format!("{tool} cannot be called by a script");
+        assert_eq!(outcome["data"]["value"][1], expected, "{outcome:#}");
+    }
     let outcome = env.ok("tool.script", script("return {try('no.such')}"));
     assert!(outcome["data"]["value"][1].as_str().unwrap().contains("there is no tool"), "{outcome:#}");
     let many = "local n = 0 for i = 1, 70 do if try('calc.eval', {expression = '1'}) then n = n + 1 end end return n";
     let outcome = env.ok("tool.script", script(many));
     assert_eq!(outcome["data"]["value"], 64, "a tree of calls has an end");
+}
+
+#[test]
+fn what_is_too_much_to_be_told_is_said_to_be() {
+    let env = Env::new();
+    let (kind, message, _) = env.err("tool.script", script("return ('\\1'):rep(4000000)"), &["--yes"]);
+    assert_eq!(kind, "failed");
+    assert!(message.contains("cannot be told: that is more than one call can take"), "{message}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! What is the same for every turn, and for parent and children, is marked for the provider to remember: the tools, each part
 //! of the system prompt that stays, and the end of what was said so far. It takes four marks at the most.
 
+use super::scribe::Frame;
 use super::{Broken, Effort, Reader, Request, count, ended, object};
 use crate::agent::sse::Event;
 use crate::agent::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
@@ -13,46 +14,55 @@ use std::collections::BTreeSet;
 /// What the provider calls its own blocks by.
 pub(crate) const PROVIDER: &str = "anthropic";
 
-/// The body of a request.
-pub(crate) fn body(request: &Request<'_>) -> Value {
-    let mut tools: Vec<Value> =
-        request.tools.iter().map(|tool| Provider::Anthropic.declare(tool.name, tool.spec, tool.input)).collect();
-    if request.native_search {
-        tools.push(json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5}));
-    }
-    mark(tools.last_mut());
+/// A body but for its tools and what was said.
+pub(crate) fn frame(request: &Request<'_>) -> Frame {
     let mut system: Vec<Value> = request.system.iter().map(|text| json!({"type": "text", "text": text})).collect();
     // The first part is everybody's, the last one this conversation's own.
     mark(system.first_mut());
     if system.len() > 1 {
         mark(system.last_mut());
     }
-    let mut messages: Vec<Value> = request.history.iter().map(message).collect();
-    let last =
-        messages.last_mut().and_then(|message| message["content"].as_array_mut()).and_then(|blocks| blocks.last_mut());
-    mark(last);
-    let mut body = json!({
-        "model": request.model, "max_tokens": request.max_output, "messages": messages, "stream": true,
-    });
+    let mut rest = json!({"model": request.model, "max_tokens": request.max_output, "stream": true});
     if !system.is_empty() {
-        body["system"] = system.into();
-    }
-    if !tools.is_empty() {
-        body["tools"] = tools.into();
+        rest["system"] = system.into();
     }
     match request.effort {
         Some(effort) if adapts(request.model) => {
-            body["output_config"] = json!({"effort": word(effort)});
+            rest["output_config"] = json!({"effort": word(effort)});
             if effort != Effort::Off {
-                body["thinking"] = json!({"type": "adaptive"});
+                rest["thinking"] = json!({"type": "adaptive"});
             }
         }
         None | Some(Effort::Off) => {}
         Some(effort) => {
-            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)});
+            rest["thinking"] = json!({"type": "enabled", "budget_tokens": budget(effort, request.max_output)});
         }
     }
-    body
+    Frame { rest, said: "messages", first: None }
+}
+
+/// What it may call.
+pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
+    let mut tools: Vec<Value> =
+        request.tools.iter().map(|tool| Provider::Anthropic.declare(tool.name, tool.spec, tool.input)).collect();
+    if request.native_search {
+        tools.push(json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5}));
+    }
+    mark(tools.last_mut());
+    tools
+}
+
+/// A message; what was said so far ends with the last one.
+pub(crate) fn said(message: &Message, is_last: bool, out: &mut Vec<Value>) {
+    let role = match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    };
+    let mut blocks: Vec<Value> = message.blocks.iter().filter_map(block).collect();
+    if is_last {
+        mark(blocks.last_mut());
+    }
+    out.push(json!({"role": role, "content": blocks}));
 }
 
 /// Whether a model decides by itself how much it thinks. Since Claude 4.6 they do, and later ones refuse to be told a number.
@@ -90,14 +100,6 @@ fn mark(value: Option<&mut Value>) {
     if let Some(value) = value.filter(|value| value["type"] != "thinking" && value["type"] != "redacted_thinking") {
         value["cache_control"] = json!({"type": "ephemeral"});
     }
-}
-
-fn message(message: &Message) -> Value {
-    let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
-    json!({"role": role, "content": message.blocks.iter().filter_map(block).collect::<Vec<_>>()})
 }
 
 fn block(block: &Block) -> Option<Value> {
@@ -236,6 +238,7 @@ fn why(word: &str) -> Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::wire::Scribe;
 
     #[test]
     fn newer_models_are_told_how_hard_to_think_and_older_ones_how_much() {
@@ -252,8 +255,8 @@ mod tests {
         ] {
             assert_eq!(adapts(model), expected, "{model}");
         }
-        let body = |effort| {
-            body(&Request {
+        let rest = |effort| {
+            frame(&Request {
                 model: "claude-opus-5-5",
                 system: &[],
                 tools: &[],
@@ -261,14 +264,16 @@ mod tests {
                 max_output: 8000,
                 effort: Some(effort),
                 native_search: false,
+                scribe: &Scribe::default(),
             })
+            .rest
         };
-        let high = body(Effort::High);
+        let high = rest(Effort::High);
         assert_eq!(
             (&high["thinking"], &high["output_config"]),
             (&json!({"type": "adaptive"}), &json!({"effort": "high"}))
         );
-        let off = body(Effort::Off);
+        let off = rest(Effort::Off);
         assert_eq!((off.get("thinking"), &off["output_config"]["effort"]), (None, &json!("low")));
     }
 }

@@ -1,7 +1,8 @@
 //! `OpenAI` Chat Completions, and the many servers that speak it, each with a little accent: calls without ids or numbers,
 //! arguments at once, thoughts under other names, no count at the end.
 
-use super::{Broken, Effort, Reader, Request, count, ended, object};
+use super::scribe::Frame;
+use super::{Broken, Effort, Offered, Reader, Request, count, ended, object};
 use crate::agent::sse::Event;
 use crate::agent::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
 use serde_json::{Value, json};
@@ -12,32 +13,26 @@ const THOUGHTS: usize = 0;
 const WORDS: usize = 1;
 const CALLS: usize = 2;
 
-/// The body of a request.
-pub(crate) fn body(request: &Request<'_>) -> Value {
-    let mut messages = Vec::new();
-    if !request.system.is_empty() {
-        messages.push(json!({"role": "system", "content": request.system.join("\n\n")}));
-    }
-    request.history.iter().for_each(|message| add(message, &mut messages));
-    let tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            let function = json!({"name": tool.name, "description": tool.spec.description, "parameters": tool.input});
-            json!({"type": "function", "function": function})
-        })
-        .collect();
-    let mut body = json!({
-        "model": request.model, "messages": messages, "max_tokens": request.max_output, "stream": true,
+/// A body but for its tools and what was said.
+pub(crate) fn frame(request: &Request<'_>) -> Frame {
+    let mut rest = json!({
+        "model": request.model, "max_tokens": request.max_output, "stream": true,
         "stream_options": {"include_usage": true},
     });
-    if !tools.is_empty() {
-        body["tools"] = tools.into();
-    }
     if let Some(effort) = request.effort.and_then(effort) {
-        body["reasoning_effort"] = effort.into();
+        rest["reasoning_effort"] = effort.into();
     }
-    body
+    let system = || json!({"role": "system", "content": request.system.join("\n\n")});
+    Frame { rest, said: "messages", first: (!request.system.is_empty()).then(system) }
+}
+
+/// What it may call.
+pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
+    let each = |tool: &Offered<'_>| {
+        let function = json!({"name": tool.name, "description": tool.spec.description, "parameters": tool.input});
+        json!({"type": "function", "function": function})
+    };
+    request.tools.iter().map(each).collect()
 }
 
 /// The word for how hard to think. Not to think cannot be asked of every server.
@@ -50,7 +45,8 @@ pub(super) fn effort(effort: Effort) -> Option<&'static str> {
     }
 }
 
-fn add(message: &Message, out: &mut Vec<Value>) {
+/// A message.
+pub(crate) fn said(message: &Message, out: &mut Vec<Value>) {
     match message.role {
         Role::Assistant => {
             let calls: Vec<Value> = message

@@ -1,30 +1,17 @@
 //! Google Gemini, and the same on Vertex. Calls come whole and mostly without an id; results are told by the tool's name.
 
+use super::scribe::Frame;
 use super::{Broken, Effort, Reader, Request, count, ended, object};
 use crate::agent::sse::Event;
 use crate::agent::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
 use crate::provider::Provider;
 use serde_json::{Value, json};
 
-/// The body of a request.
-pub(crate) fn body(request: &Request<'_>) -> Value {
-    let declared: Vec<Value> =
-        request.tools.iter().map(|tool| Provider::Gemini.declare(tool.name, tool.spec, tool.input)).collect();
-    let mut tools = Vec::new();
-    if !declared.is_empty() {
-        tools.push(json!({"functionDeclarations": declared}));
-    }
-    // The provider's own search does not go together with functions.
-    if request.native_search && tools.is_empty() {
-        tools.push(json!({"googleSearch": {}}));
-    }
-    let contents: Vec<Value> = request.history.iter().map(|message| content(message, request.history)).collect();
-    let mut body = json!({"contents": contents, "generationConfig": {"maxOutputTokens": request.max_output}});
+/// A body but for its tools and what was said.
+pub(crate) fn frame(request: &Request<'_>) -> Frame {
+    let mut rest = json!({"generationConfig": {"maxOutputTokens": request.max_output}});
     if !request.system.is_empty() {
-        body["systemInstruction"] = json!({"parts": [{"text": request.system.join("\n\n")}]});
-    }
-    if !tools.is_empty() {
-        body["tools"] = tools.into();
+        rest["systemInstruction"] = json!({"parts": [{"text": request.system.join("\n\n")}]});
     }
     if let Some(effort) = request.effort {
         // −1 lets the model choose.
@@ -35,12 +22,24 @@ pub(crate) fn body(request: &Request<'_>) -> Value {
             Effort::High => 16_384,
             Effort::Max => 24_576,
         };
-        body["generationConfig"]["thinkingConfig"] = json!({"includeThoughts": budget != 0, "thinkingBudget": budget});
+        rest["generationConfig"]["thinkingConfig"] = json!({"includeThoughts": budget != 0, "thinkingBudget": budget});
     }
-    body
+    Frame { rest, said: "contents", first: None }
 }
 
-fn content(message: &Message, history: &[Message]) -> Value {
+/// What it may call.
+pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
+    let declared: Vec<Value> =
+        request.tools.iter().map(|tool| Provider::Gemini.declare(tool.name, tool.spec, tool.input)).collect();
+    if !declared.is_empty() {
+        return vec![json!({"functionDeclarations": declared})];
+    }
+    // The provider's own search does not go together with functions.
+    if request.native_search { vec![json!({"googleSearch": {}})] } else { Vec::new() }
+}
+
+/// A message of a history.
+pub(crate) fn said(message: &Message, history: &[Message], out: &mut Vec<Value>) {
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "model",
@@ -70,7 +69,7 @@ fn content(message: &Message, history: &[Message]) -> Value {
     if parts.is_empty() {
         parts.push(json!({"text": "…"}));
     }
-    json!({"role": role, "parts": parts})
+    out.push(json!({"role": role, "parts": parts}));
 }
 
 /// The tool that a call was of.

@@ -1,5 +1,6 @@
 //! `OpenAI` Responses. Nothing is kept at the provider: what was said is sent each time, its thoughts among it, sealed.
 
+use super::scribe::Frame;
 use super::{Broken, Reader, Request, chat, count, ended, object};
 use crate::agent::sse::Event;
 use crate::agent::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
@@ -10,40 +11,45 @@ use std::collections::BTreeSet;
 /// What the provider's own blocks are known by.
 pub(crate) const PROVIDER: &str = "openai";
 
-/// The body of a request.
-pub(crate) fn body(request: &Request<'_>) -> Value {
+/// A body but for its tools and what was said.
+pub(crate) fn frame(request: &Request<'_>) -> Frame {
+    let mut rest = json!({
+        "model": request.model, "max_output_tokens": request.max_output, "stream": true, "store": false,
+        "include": ["reasoning.encrypted_content"],
+    });
+    if !request.system.is_empty() {
+        rest["instructions"] = request.system.join("\n\n").into();
+    }
+    if !request.tools.is_empty() || request.native_search {
+        rest["parallel_tool_calls"] = true.into();
+    }
+    if let Some(effort) = request.effort.and_then(chat::effort) {
+        rest["reasoning"] = json!({"effort": effort, "summary": "auto"});
+    }
+    Frame { rest, said: "input", first: None }
+}
+
+/// What it may call.
+pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
     let mut tools: Vec<Value> =
         request.tools.iter().map(|tool| Provider::OpenAi.declare(tool.name, tool.spec, tool.input)).collect();
     if request.native_search {
         tools.push(json!({"type": "web_search"}));
     }
-    let mut input = Vec::new();
-    request.history.iter().for_each(|message| add(message, &mut input));
-    let mut body = json!({
-        "model": request.model, "input": input, "max_output_tokens": request.max_output, "stream": true, "store": false,
-        "include": ["reasoning.encrypted_content"],
-    });
-    if !request.system.is_empty() {
-        body["instructions"] = request.system.join("\n\n").into();
-    }
-    if !tools.is_empty() {
-        body["tools"] = tools.into();
-        body["parallel_tool_calls"] = true.into();
-    }
-    if let Some(effort) = request.effort.and_then(chat::effort) {
-        body["reasoning"] = json!({"effort": effort, "summary": "auto"});
-    }
-    body
+    tools
 }
 
-fn add(message: &Message, out: &mut Vec<Value>) {
+/// A message.
+pub(crate) fn said(message: &Message, out: &mut Vec<Value>) {
     for block in &message.blocks {
         match (block, message.role) {
-            (Block::Text { text }, Role::User) => out.push(said("user", &json!({"type": "input_text", "text": text}))),
-            (Block::Text { text }, Role::Assistant) => {
-                out.push(said("assistant", &json!({"type": "output_text", "text": text})));
+            (Block::Text { text }, Role::User) => {
+                out.push(worded("user", &json!({"type": "input_text", "text": text})));
             }
-            (Block::Image(picture), _) => out.push(said("user", &image(picture))),
+            (Block::Text { text }, Role::Assistant) => {
+                out.push(worded("assistant", &json!({"type": "output_text", "text": text})));
+            }
+            (Block::Image(picture), _) => out.push(worded("user", &image(picture))),
             // Only sealed thoughts are taken back.
             (Block::Thinking { mark: Some(mark), .. }, _) if mark["type"] == "reasoning" => out.push(mark.clone()),
             (Block::Use { id, name, input, .. }, _) => {
@@ -66,7 +72,7 @@ fn add(message: &Message, out: &mut Vec<Value>) {
     }
 }
 
-fn said(role: &str, part: &Value) -> Value {
+fn worded(role: &str, part: &Value) -> Value {
     json!({"type": "message", "role": role, "content": [part]})
 }
 

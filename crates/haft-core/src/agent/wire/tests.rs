@@ -196,6 +196,10 @@ fn what_is_no_stream_is_said_to_be_none() {
     assert_eq!(said, Err(Broken::Said { kind: "overloaded_error".into(), message: "Overloaded".into() }));
 }
 
+fn read_back(body: &[u8]) -> Value {
+    serde_json::from_slice(body).unwrap()
+}
+
 fn history() -> Vec<Message> {
     let (_, stream) = ALL[0];
     let (said, ..) = read(Wire::Anthropic, &[stream.as_bytes()]).unwrap();
@@ -221,13 +225,49 @@ fn requests_are_what_providers_take() {
             max_output: 8000,
             effort: Some(Effort::Medium),
             native_search: false,
+            scribe: &Scribe::default(),
         };
         let name = format!("request_{}", serde_json::to_value(wire).unwrap().as_str().unwrap());
-        insta::assert_snapshot!(name, serde_json::to_string_pretty(&wire.body(&request)).unwrap());
+        insta::assert_snapshot!(name, serde_json::to_string_pretty(&read_back(&wire.body(&request))).unwrap());
     }
 }
 
 proptest! {
+    #[test]
+    fn what_was_written_before_is_what_would_be_written_now(at in 0..4_usize, grown in proptest::collection::vec(0..4_usize, 1..8), other_tools in any::<bool>()) {
+        let (wire, _) = ALL[at];
+        let spec = ToolSpec::new("file.read", "Reads a file").unwrap();
+        let input = json!({"type": "object", "properties": {}});
+        let tools = [Offered { name: "file_read", spec: &spec, input: &input }, Offered { name: "more", spec: &spec, input: &input }];
+        let (scribe, system) = (Scribe::default(), ["You are haft.".to_owned()]);
+        let mut said: Vec<Message> = Vec::new();
+        for (number, step) in grown.iter().enumerate() {
+            match step {
+                // The last message may get longer, and more may come after it.
+                0 if !said.is_empty() => {
+                    said.last_mut().unwrap().blocks.push(Block::Text { text: format!("and {number}\n") });
+                }
+                1 => {
+                    said.clear();
+                    scribe.forget();
+                }
+                _ => said.extend(history()),
+            }
+            let so_many = if other_tools && number % 2 == 1 { 2 } else { 1 };
+            if other_tools {
+                scribe.forget_tools();
+            }
+            let request = |scribe| {
+                let body = wire.body(&Request {
+                    model: "m", system: &system, tools: &tools[..so_many], history: &said, max_output: 8000, effort: None,
+                    native_search: false, scribe,
+                });
+                read_back(&body)
+            };
+            prop_assert_eq!(request(&scribe), request(&Scribe::default()));
+        }
+    }
+
     #[test]
     fn wherever_bytes_are_cut_the_same_is_said(at in 0..4_usize, cuts in proptest::collection::vec(any::<prop::sample::Index>(), 1..12)) {
         let (wire, stream) = ALL[at];

@@ -2,7 +2,6 @@
 
 use super::super::model::Model;
 use super::super::purse::Reserved;
-use super::super::shorten::Shorter;
 use crate::approver::Approver;
 use crate::halt::Halt;
 use crate::now_ms;
@@ -86,8 +85,9 @@ pub(super) async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
     }
 }
 
-pub(super) async fn short(shortening: &mut Option<BoxFuture<'_, Option<Shorter>>>) -> Option<Shorter> {
-    match shortening {
+/// What comes of something that may be under way.
+pub(super) async fn done<T>(work: &mut Option<BoxFuture<'_, T>>) -> T {
+    match work {
         Some(work) => work.await,
         None => std::future::pending().await,
     }
