@@ -3,7 +3,7 @@
 use crate::style::{BAD, BOLD, CARE, FAINT, GOOD, NAME, Row};
 use anstyle::Style;
 use haft_core::preview::inert;
-use haft_core::shell::{Command, Flow, Word};
+use haft_core::shell::{Command, Flow, Standing, Word};
 use haft_runtime::judge::ShellShown;
 
 /// How deep what is reached through something is moved in.
@@ -14,7 +14,8 @@ const DEEPEST: usize = 20;
 pub(crate) fn rows(shown: &ShellShown) -> Vec<Row> {
     let judged = &shown.shell.judged;
     let said = |word: (Style, &str), rest: String| vec![(word.0, format!("{:<8}", word.1)), plain(format!(" {rest}"))];
-    let mut rows: Vec<Row> = judged.commands.iter().map(command).collect();
+    let above = std::iter::once(None).chain(judged.commands.iter().map(Some));
+    let mut rows: Vec<Row> = judged.commands.iter().zip(above).map(|(one, above)| command(one, above)).collect();
     for (what, paths) in [("reads", &shown.reads), ("writes", &shown.writes)] {
         if !paths.is_empty() {
             rows.push(said((Style::new(), what), inert(&paths.join(", "))));
@@ -43,10 +44,14 @@ fn plain(text: String) -> (Style, String) {
     (Style::new(), text)
 }
 
-fn command(command: &Command) -> Row {
-    let indent = "  ".repeat(command.standing.through.len().min(DEEPEST));
-    // What stands after another one in a pipe reads what that prints.
-    let pipe = if command.standing.pipeline.is_some_and(|(at, _)| at > 1) { "| " } else { "" };
+/// One command, below the one before it.
+fn command(command: &Command, above: Option<&Command>) -> Row {
+    let Standing { through, pipeline, background } = &command.standing;
+    let indent = "  ".repeat(through.len().min(DEEPEST));
+    // What stands after another one in a pipe reads what that prints. What a wrapper runs stands where the wrapper does.
+    let wrapped = above
+        .is_some_and(|above| above.standing.through.len() + 1 == through.len() && above.standing.pipeline == *pipeline);
+    let pipe = if pipeline.is_some_and(|(at, _)| at > 1) && !wrapped { "| " } else { "" };
     let name = inert(command.name.as_deref().unwrap_or("?"));
     let words = command.args.iter().map(|word| inert(word.shown()));
     let redirects = command.redirects.iter().filter_map(|redirect| {
@@ -59,8 +64,8 @@ fn command(command: &Command) -> Row {
         Some(format!("{mark} {}", inert(redirect.target.as_ref().map(Word::shown).unwrap_or_default())))
     });
     let rest: String = words.chain(redirects).map(|word| format!(" {word}")).collect();
-    let through = command.standing.through.last().map(|last| format!(", through {}", inert(last))).unwrap_or_default();
-    let background = if command.standing.background { ", in the background" } else { "" };
+    let through = through.last().map(|last| format!(", through {}", inert(last))).unwrap_or_default();
+    let background = if *background { ", in the background" } else { "" };
     let notes = format!(" ({}{through}{background})", command.class.name());
     vec![plain(format!("{indent}{pipe}")), (BOLD, name), plain(rest.trim_end().to_owned()), (FAINT, notes)]
 }
