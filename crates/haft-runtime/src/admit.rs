@@ -1,6 +1,6 @@
 //! Admission: gathering the facts that the pure decision needs, and asking whoever has to be asked.
 
-use crate::approver::{Approver, Question, Said, Yes};
+use crate::approver::{Approver, Question, Said, Yes, asker};
 use crate::events::Event;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
@@ -379,6 +379,7 @@ impl Haft {
             hold: facts.hold.clone(),
             class: facts.shell.as_ref().map(|shell| shell.judged.class),
             shell: facts.shell.clone().map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
+            asker: asker(&checked.call().caller, &self.workspace),
             sources: self.sources(&checked.call().session),
             rules: facts.shell.as_ref().map(suggested).unwrap_or_default(),
             tried: None,

@@ -34,6 +34,7 @@ mod shorten;
 pub(crate) mod spawn;
 pub mod told;
 pub(crate) mod tree;
+pub mod worktrees;
 
 pub use active::Active;
 pub use agents::{Agents, tend};

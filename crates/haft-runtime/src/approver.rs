@@ -3,11 +3,12 @@
 use crate::back::{Form, Written};
 use crate::judge::ShellShown;
 use crate::tool::BoxFuture;
+use crate::workspace::Workspace;
 use haft_core::approval::Verdict;
 use haft_core::record::Digest;
 use haft_core::shell::Class;
 use haft_core::tool::Severity;
-use haft_core::{CallError, CallId, ErrorKind, Hold, ToolName};
+use haft_core::{CallError, CallId, Caller, ErrorKind, Hold, ToolName};
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct Question {
     pub class: Option<Class>,
     /// For a shell command: everything that is known of it.
     pub shell: Option<ShellShown>,
+    /// Which agent asks, if it works for another one, and where, if that is not the project.
+    pub asker: Option<String>,
     /// What the conversation has heard that might have put the idea there: where from, and by which tool.
     pub sources: Vec<String>,
     /// For a shell command: the rules under which it would have run unasked, where there are safe ones.
@@ -76,6 +79,12 @@ impl Question {
     pub fn can_try(&self) -> bool {
         self.tried.is_none() && self.hold.as_ref().is_some_and(|hold| hold.gap.is_none())
     }
+}
+
+/// Which agent asks, if it works for another one, and where it works, if that is not the project.
+pub(crate) fn asker(caller: &Caller, workspace: &Workspace) -> Option<String> {
+    let child = caller.agent.as_ref().filter(|agent| agent.contains('/'))?;
+    Some(workspace.elsewhere().map_or_else(|| child.clone(), |dir| format!("{child}, in {}", dir.display())))
 }
 
 /// What a person said.

@@ -2,7 +2,7 @@
 //! to the path of the call, which shows it to the approver of that call, counts it and records it.
 
 use crate::agent::spawn::{Order, Report};
-use crate::approver::{Approver, Question, Said};
+use crate::approver::{Approver, Question, Said, asker};
 use crate::halt::Halt;
 use crate::journal::Opened;
 use crate::orchestrate::Asked;
@@ -315,6 +315,7 @@ impl Haft {
             hold: None,
             class: None,
             shell: None,
+            asker: asker(&checked.call().caller, &self.workspace),
             sources: self.sources(&checked.call().session),
             rules: Vec::new(),
             tried: None,

@@ -137,8 +137,14 @@ impl Haft {
         let maker = self.maker().clone();
         let (id, session) = (call.id.clone(), call.session.clone());
         // Whoever waits for the reply may go away; this goes on.
-        let staging = reply.staging.clone();
-        let work = move || maker.make((&id, &session), &changes, staging);
+        let (staging, spent) = (reply.staging.clone(), reply.spent.take());
+        let data_dir = self.settings.data_dir.clone();
+        let work = move || {
+            let made = maker.make((&id, &session), &changes, staging)?;
+            // One that cannot be removed is listed by `haft agents worktrees`.
+            let _ = spent.map(|spent| crate::agent::tree::remove(&data_dir, &spent));
+            Ok(made)
+        };
         let done = tokio::task::spawn_blocking(work).await;
         match done.unwrap_or_else(|crash| Err(CallError::internal(format!("applying the changes crashed: {crash}")))) {
             Ok((undo, linked)) => {

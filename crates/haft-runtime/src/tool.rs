@@ -94,6 +94,8 @@ pub struct Reply {
     pub staging: Option<Arc<Staging>>,
     /// How to take back what has been changed already, by a task in the background.
     pub undo: Option<Undo>,
+    /// The agent whose worktree goes once the changes are made: nothing else is in it.
+    pub spent: Option<String>,
     /// Whether something that the call started goes on after it.
     pub goes_on: bool,
     /// What is proposed to be kept, for whoever is asked and for the record. A tool is accepted by whoever approves this

@@ -82,6 +82,11 @@ impl Workspace {
         self.copy_of.is_some()
     }
 
+    /// Where this is, if it is a copy of the project.
+    pub(crate) fn elsewhere(&self) -> Option<&Path> {
+        self.copy_of.as_ref().map(|_| self.root.as_path())
+    }
+
     /// The project, also where this is a copy of it.
     pub(crate) fn project(&self) -> &Path {
         self.copy_of.as_deref().unwrap_or(&self.root)

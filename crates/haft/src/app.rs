@@ -7,6 +7,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
 use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
+use haft_runtime::agent::{AgentSettings, roles};
 use haft_runtime::secrets::{Secrets, Vault};
 use haft_runtime::shelf::Shelf;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
@@ -41,6 +42,11 @@ impl Failure {
     /// The exit code that the command line promises.
     pub fn exit_code(&self) -> u8 {
         self.0.kind.exit_code()
+    }
+
+    /// It as one line among those that say what happens.
+    pub fn told(&self) -> Value {
+        serde_json::json!({"event": "error", "success": false, "error": self.0})
     }
 
     /// Says it: as an outcome on stdout, or as text on stderr.
@@ -177,7 +183,7 @@ impl Ground {
 
     /// Where undo and outputs are kept: beside the store they belong to. Those of a server's store are on this machine,
     /// as the files are that they are about.
-    fn data_dir(&self, store: &Store) -> PathBuf {
+    pub fn data_dir(&self, store: &Store) -> PathBuf {
         if store.kind() == Kind::Post || store.path() == self.paths.default_store() {
             return self.paths.data_dir().to_owned();
         }
@@ -240,6 +246,8 @@ pub struct App {
     pub caller: Caller,
     /// The user's configuration file, as people write it.
     pub config: String,
+    /// Where the user keeps agents that are files.
+    pub agents_dir: PathBuf,
     session: SessionId,
     dialect: Dialect,
     bridge: Option<Arc<Bridge>>,
@@ -307,6 +315,7 @@ impl App {
         let mut app = Self {
             json: common.json(),
             config: ground.paths.shown(&ground.paths.user_config()),
+            agents_dir: ground.paths.agents_dir(),
             caller: loaded.settings.caller.clone(),
             dialect: loaded.settings.dialect,
             doors: loaded.settings.doors.clone(),
@@ -467,6 +476,16 @@ impl App {
     }
 }
 
+/// The user's own agents are roles as they stand: nobody else has written them there.
+fn with_own_roles(mut agent: AgentSettings, dir: &Path) -> AgentSettings {
+    for file in roles::filed_in(dir) {
+        if let Some(role) = file.role() {
+            agent.roles.entry(file.name).or_insert(role);
+        }
+    }
+    agent
+}
+
 fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     let config::Settings {
         roots,
@@ -506,7 +525,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.browser = browser;
     settings.media = media;
     settings.memory = memory;
-    settings.agent = Arc::new(agent);
+    settings.agent = Arc::new(with_own_roles(agent, &ground.paths.agents_dir()));
     settings.folders = ground.paths.tool_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));

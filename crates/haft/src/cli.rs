@@ -1,6 +1,7 @@
 //! What can be typed. One type a command; what it means is decided in `commands`.
 
 mod agent;
+mod agents;
 mod api;
 mod author;
 mod doors;
@@ -15,6 +16,7 @@ mod tui;
 mod work;
 
 pub use agent::{EffortWord, RunArgs, RunFormat};
+pub use agents::{AgentsAction, AgentsArgs, WorktreesAction, WorktreesArgs, WorktreesRemove};
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
@@ -125,6 +127,8 @@ pub enum Command {
     Tui(TuiArgs),
     /// Run, watch and mend pipelines.
     Pipeline(PipelineArgs),
+    /// List the roles that agents can have, and the worktrees that they left behind.
+    Agents(AgentsArgs),
     /// Look at the sessions that haft remembers, or forget one.
     Session(SessionArgs),
     /// Do the steps of pipelines and tasks, until told to stop.

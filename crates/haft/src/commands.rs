@@ -1,5 +1,6 @@
 //! What each command means. `run` is the whole program on one screen.
 
+mod agents;
 mod api;
 mod approvals;
 mod batch;
@@ -71,6 +72,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Serve(args) => serve::run(common, &args),
         Command::Tui(args) => crate::tui::run(common, args),
         Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),
+        Command::Agents(args) => agents::run(&App::open(common)?, args.action),
         Command::Session(args) => session::run(&App::open(common)?, args.action),
         Command::Worker(args) => worker::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),

@@ -1,6 +1,7 @@
 //! What is printed and how: colours only where a terminal shows them, JSON alone on stdout.
 
 use crate::cli::Color;
+use crate::live;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 use haft_core::{CallError, preview};
@@ -48,6 +49,7 @@ fn out_raw(text: &str) {
 }
 
 fn print(stdout: &mut impl Write, text: &str) {
+    live::clear();
     let end: &[u8] = if text.ends_with('\n') || text.is_empty() { b"" } else { b"\n" };
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(end)).and_then(|()| stdout.flush());
     if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
@@ -96,6 +98,7 @@ pub(crate) fn note(text: &str) {
         return take(anstream::adapter::strip_str(text).to_string());
     }
     drop(diverted);
+    live::clear();
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 

@@ -1,5 +1,6 @@
 //! The person at the terminal: shows what a call would really do, and takes the answer.
 
+pub(crate) mod command;
 mod form;
 
 use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, Row, paint, painted};
@@ -157,7 +158,10 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
         head.into_iter().chain(tail).collect(),
         vec![faint("asked because"), plain(format!(" {}", inert(&question.why())))],
     ];
+    rows.extend(question.asker.as_ref().map(|asker| vec![faint("asked by"), plain(format!(" {}", inert(asker)))]));
     rows.extend(question.class.map(|class| vec![faint("as a command"), plain(format!(" it {}", class.does()))]));
+    let known = question.shell.as_ref().map(command::rows).unwrap_or_default();
+    rows.extend(known.into_iter().map(|row| std::iter::once(plain("  ".to_owned())).chain(row).collect()));
     rows.extend(question.hold.as_ref().map(held));
     rows.extend(sent_rows(question, lines).unwrap_or_default());
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
@@ -316,6 +320,7 @@ mod tests {
             places: vec!["a.txt".to_owned()],
             hold: None,
             shell: None,
+            asker: Some("main/helper, in /copy".to_owned()),
             sources: Vec::new(),
             class: Some(haft_core::shell::Class::Silent),
             rules: Vec::new(),
@@ -328,6 +333,7 @@ mod tests {
 
         haft: file.edit: a.txt  (severity medium)
         asked because it changes files, and no rule allows that unasked
+        asked by main/helper, in /copy
         as a command it changes files
 
         --- a/a.txt

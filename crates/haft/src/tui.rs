@@ -32,17 +32,14 @@ mod tests;
 use crate::app::{App, Failure, Threads};
 use crate::cli::{Common, TuiArgs};
 use crate::style::{self, FAINT, paint};
+use crate::talks::resumed;
 use conduct::Conduct;
 use haft_core::preview::inert;
-use haft_core::{CallError, SessionId, suggest};
+use haft_core::{CallError, SessionId};
 use haft_runtime::agent::ModelRef;
-use haft_store::talks::Talk;
 use screen::{About, Screen};
 use shell::Shell;
 use std::io::IsTerminal;
-
-/// How many conversations are looked through for one that is named.
-const TALKS: i64 = 200;
 
 /// Opens the screen, and leaves the terminal as it was.
 pub(crate) fn run(common: &Common, args: TuiArgs) -> Result<u8, Failure> {
@@ -106,37 +103,6 @@ async fn which(app: &App, common: &Common, resume: Option<&str>) -> Result<Sessi
         None if common.session == SessionId::default().as_str() => Ok(fresh()),
         None => Ok(app.session().clone()),
     }
-}
-
-/// A conversation that there is already: the one that is named so or whose name alone begins so; the latest if nothing is
-/// said.
-async fn resumed(app: &App, named: &str) -> Result<SessionId, CallError> {
-    let root = app.haft.workspace().root().to_string_lossy().into_owned();
-    let talks = app.store().talks(&root, None, TALKS).await.map_err(|error| {
-        let hint = error.hint();
-        CallError::internal(error.to_string()).hint(hint)
-    })?;
-    let begins =
-        |talk: &&Talk| ["", "chat-", "run-"].iter().any(|lead| talk.session.starts_with(&format!("{lead}{named}")));
-    let mut fitting = talks.iter().filter(begins);
-    let found = match named {
-        "" => talks.first(),
-        name => talks
-            .iter()
-            .find(|talk| talk.session == name)
-            .or_else(|| fitting.next().filter(|_| fitting.next().is_none())),
-    };
-    if let Some(session) = found.and_then(|talk| SessionId::new(&talk.session)) {
-        return Ok(session);
-    }
-    if named.is_empty() {
-        return Err(CallError::not_found("there is no conversation in this project yet")
-            .hint("`haft tui` without --resume begins one"));
-    }
-    let near = suggest::did_you_mean(named, talks.iter().map(|talk| talk.session.as_str()));
-    let message = format!("there is no conversation `{}` in this project, or more than one begins so", inert(named));
-    Err(CallError::not_found(message)
-        .hint(near.unwrap_or_else(|| "/resume in `haft tui` lists those there are".to_owned())))
 }
 
 /// A name for a new conversation.

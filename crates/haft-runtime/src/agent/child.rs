@@ -25,7 +25,7 @@ impl Haft {
             if talk.place.is_some() {
                 let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
                 let id = session.as_str().strip_prefix("agent-").unwrap_or_default().to_owned();
-                let open = move || Tree::found(&data_dir, &id)?.workspace(&workspace);
+                let open = move || Tree::load(&data_dir, &id)?.workspace(&workspace);
                 let workspace = crate::tool::off_thread(Halt::new(), open).await?;
                 return Ok(Some(self.narrowed(Vec::new(), Some(workspace))));
             }

@@ -141,7 +141,12 @@ pub fn built_in() -> BTreeMap<String, Role> {
 
 /// The agents of a project that are files, by name. One that cannot be read hides no other.
 pub fn filed(workspace: &Workspace) -> Vec<Filed> {
-    let entries = std::fs::read_dir(workspace.root().join(FOLDER)).into_iter().flatten().flatten();
+    filed_in(&workspace.root().join(FOLDER))
+}
+
+/// The same of any directory: what is in the user's own counts as it stands.
+pub fn filed_in(folder: &Path) -> Vec<Filed> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.take(FILES_MAX).map(|entry| entry.path()).collect();
     paths.sort();
     let mut found: Vec<Filed> = Vec::new();

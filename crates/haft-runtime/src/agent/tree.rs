@@ -12,7 +12,7 @@ use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -98,6 +98,40 @@ fn note_file(data_dir: &Path, id: &str) -> PathBuf {
     data_dir.join("worktrees").join(format!("{id}.json"))
 }
 
+/// An id that names nothing but one directory.
+fn plain_id(id: &str) -> Option<&str> {
+    let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    plain.then_some(id)
+}
+
+fn missing(id: &str) -> CallError {
+    let shown = haft_core::preview::inert(id);
+    CallError::not_found(format!("there is no worktree of an agent `{shown}`")).hint("agent.control lists agents")
+}
+
+/// The ids of all that are kept, with whatever is left of them.
+pub(crate) fn ids(data_dir: &Path) -> BTreeSet<String> {
+    let named = |dir: PathBuf| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.path().file_stem().and_then(OsStr::to_str).map(str::to_owned))
+    };
+    let all = named(place(data_dir, "")).chain(named(data_dir.join("worktrees")));
+    all.filter(|id| plain_id(id).is_some()).collect()
+}
+
+/// Throws away whatever is left of one, with or without a note. False if there was nothing.
+pub(crate) fn remove(data_dir: &Path, id: &str) -> Result<bool, CallError> {
+    let id = plain_id(id).ok_or_else(|| missing(id))?;
+    let there = |result: std::io::Result<()>, path: &Path| match result {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        result => result.map(|()| true).map_err(|error| failed(path, &error)),
+    };
+    let (dir, file) = (place(data_dir, id), note_file(data_dir, id));
+    // The note goes last: what is left after a failure is still known.
+    let tree = there(std::fs::remove_dir_all(&dir), &dir)?;
+    Ok(there(std::fs::remove_file(&file), &file)? || tree)
+}
+
 impl Tree {
     /// Makes one for a project. Returns it, and what is worth knowing. Until it is handed over it goes when it is dropped.
     pub(crate) fn make(
@@ -165,29 +199,24 @@ impl Tree {
         self
     }
 
-    /// One of this project's that was made earlier, by the id of its agent.
+    /// One that was made earlier for this project, by the id of its agent.
     pub(crate) fn open(workspace: &Workspace, data_dir: &Path, id: &str) -> Result<Self, CallError> {
-        let tree = Self::found(data_dir, id)?;
-        if tree.note.root == workspace.root() {
-            return Ok(tree);
+        let tree = Self::load(data_dir, id)?;
+        let Note { root, .. } = &tree.note;
+        if root != workspace.root() {
+            let shown = haft_core::preview::inert(id);
+            return Err(CallError::conflict(format!("the agent {shown} works on {}", root.display())));
         }
-        let (shown, root) = (haft_core::preview::inert(id), tree.note.root.display());
-        Err(CallError::conflict(format!("the agent {shown} works on {root}")))
+        Ok(tree)
     }
 
-    /// One that was made earlier, of whatever project.
-    pub(crate) fn found(data_dir: &Path, id: &str) -> Result<Self, CallError> {
-        let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let dir = place(data_dir, if plain { id } else { "-" });
-        let shown = haft_core::preview::inert(id);
-        let missing = || {
-            CallError::not_found(format!("there is no worktree of an agent `{shown}`"))
-                .hint("agent.control lists agents")
-        };
-        let file = note_file(data_dir, if plain { id } else { "-" });
-        let (text, _) = files::load(&file, "the note", 1 << 30).map_err(|_| missing())?;
-        let note: Note = serde_json::from_slice(&text).map_err(|_| missing())?;
-        Ok(Self { dir, file, note, handed_over: true })
+    /// One that was made earlier for any project.
+    pub(crate) fn load(data_dir: &Path, id: &str) -> Result<Self, CallError> {
+        let id = plain_id(id).ok_or_else(|| missing(id))?;
+        let file = note_file(data_dir, id);
+        let (text, _) = files::load(&file, "the note", 1 << 30).map_err(|_| missing(id))?;
+        let note: Note = serde_json::from_slice(&text).map_err(|_| missing(id))?;
+        Ok(Self { dir: place(data_dir, id), file, note, handed_over: true })
     }
 
     /// The workspace in it: reading what the project may read, writing nothing but itself.
@@ -207,9 +236,21 @@ impl Tree {
         self.dir.join("tree").join(&self.note.prefix)
     }
 
+    /// Where the project is that it is a copy of.
+    pub(crate) fn project_root(&self) -> &Path {
+        &self.note.root
+    }
+
     /// The project that it is a copy of.
     pub(crate) fn project(&self) -> Result<Workspace, CallError> {
         Workspace::new(&self.note.root).map_err(|error| failed(&self.note.root, &error))
+    }
+
+    /// When it was made, in milliseconds of the Unix epoch.
+    pub(crate) fn made_ms(&self) -> Option<i64> {
+        let made = std::fs::metadata(&self.file).and_then(|meta| meta.modified()).ok()?;
+        let since = made.duration_since(std::time::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
     }
 
     /// The branch it is on.

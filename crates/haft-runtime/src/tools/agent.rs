@@ -2,7 +2,7 @@
 
 use crate::agent::again;
 use crate::agent::spawn::{ORDERS_MAX, Order, Report, is_awaited};
-use crate::agent::tree::Tree;
+use crate::agent::tree::{self, Tree};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -259,30 +259,46 @@ async fn wait(scene: &Scene, id: &str, limit: Duration) -> Result<Reply, CallErr
     Ok(Reply { labels, ..Reply::text(text).data(json!({ "running": false, "ended": ended })) })
 }
 
+/// Whether somebody at the command line makes this call, and no agent.
+fn is_person(scene: &Scene) -> bool {
+    let call = scene.call();
+    call.origin == Origin::Cli && call.caller.agent.is_none()
+}
+
 /// Whether a worktree is this conversation's, and nobody works in it any more. A person at the command line may have any.
 async fn owned(scene: &Scene, id: &str) -> Result<(), CallError> {
     let shown = cut(&inert(id), 80);
     if scene.agents().runs(id) {
         return Err(CallError::conflict(format!("{shown} still works")).hint("wait for it, or cancel it first"));
     }
-    let call = scene.call();
-    if call.origin == Origin::Cli && call.caller.agent.is_none() {
+    if is_person(scene) {
         return Ok(());
     }
-    again::child(scene.store(), &call.session, id).await.map(drop)
+    again::child(scene.store(), &scene.call().session, id).await.map(drop)
+}
+
+/// Whether calls of an agent wait for somebody to decide.
+async fn awaits(scene: &Scene, id: &str) -> Result<bool, CallError> {
+    match SessionId::new(&format!("agent-{id}")) {
+        Some(session) => is_awaited(scene.store(), &session).await,
+        None => Ok(false),
+    }
 }
 
 async fn discard(scene: &Scene, id: String) -> Result<Reply, CallError> {
-    if let Some(session) = SessionId::new(&format!("agent-{id}"))
-        && is_awaited(scene.store(), &session).await?
-    {
+    if awaits(scene, &id).await? {
         return Err(CallError::conflict(format!("calls of {} wait for somebody to decide", cut(&inert(&id), 80)))
             .hint("`haft approvals` lists them; once they are decided, the worktree can go"));
     }
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
+    // A person may have any, also what is left of one whose project is gone.
+    let any = is_person(scene) && tree::ids(&data_dir).contains(&id);
     let work = move || {
-        let tree = Tree::open(&workspace, &data_dir, &id)?;
-        tree.discard()?;
+        if any {
+            tree::remove(&data_dir, &id)?;
+        } else {
+            Tree::open(&workspace, &data_dir, &id)?.discard()?;
+        }
         Ok(Reply::text(format!("The worktree of {id} is gone.")))
     };
     crate::tool::off_thread(scene.halt().clone(), work).await
@@ -297,8 +313,8 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     let Args { id } = scene.parse()?;
     owned(scene, &id).await?;
     let (workspace, data_dir) = (scene.workspace().clone(), scene.terms().data_dir.clone());
-    let own = scene.halt().clone();
-    let look = move || Tree::open(&workspace, &data_dir, &id)?.changes(&workspace, &own);
+    let (own, named) = (scene.halt().clone(), id.clone());
+    let look = move || Tree::open(&workspace, &data_dir, &named)?.changes(&workspace, &own);
     let merge = crate::tool::off_thread(scene.halt().clone(), look).await?;
     let files: Vec<String> = merge.changes.iter().map(|change| scene.shown(change.path())).collect();
     let mut reply = Reply::text(match files.as_slice() {
@@ -307,6 +323,9 @@ async fn run_merge(scene: &Scene) -> Result<Reply, CallError> {
     });
     reply.data = Some(json!({ "files": files, "left": merge.left }));
     reply.warnings = merge.left.iter().map(|left| format!("not carried over: {left}")).collect();
+    // What is in the project need not be kept a second time. What is not carried over is there and nowhere else.
+    let awaited = awaits(scene, &id).await?;
+    reply.spent = (merge.left.is_empty() && !awaited).then_some(id);
     reply.changes = merge.changes;
     Ok(reply)
 }

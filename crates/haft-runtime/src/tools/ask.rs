@@ -1,6 +1,7 @@
 //! user.ask: a model asks the person it works for. The questions become a form; whoever is there fills it in, at the
 //! terminal, in an MCP client, or in an inbox. If nobody is, the model is told so, and goes on.
 
+use crate::approver::asker;
 use crate::back::{Form, Written};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
@@ -120,7 +121,9 @@ impl Tool for Ask {
 
 /// Asks until what is said fits.
 async fn put(scene: &Scene, head: Option<String>, asked: &[Asked]) -> Result<Reply, CallError> {
-    let from = scene.call().caller.agent.clone().unwrap_or_else(|| "the agent".to_owned());
+    let caller = &scene.call().caller;
+    let from = asker(caller, scene.workspace()).or_else(|| caller.agent.clone());
+    let from = from.unwrap_or_else(|| "the agent".to_owned());
     let schema = schema(asked);
     let rules = Schema::compile(&schema).map_err(|error| CallError::invalid(error.to_string()))?;
     let head = head.unwrap_or_else(|| asked.first().map(|one| one.question.clone()).unwrap_or_default());

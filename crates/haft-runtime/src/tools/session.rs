@@ -1,5 +1,6 @@
 //! session.list and session.delete: the conversations that haft remembers.
 
+use crate::agent::worktrees::{self, Worktree};
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
@@ -25,7 +26,7 @@ pub fn delete() -> Arc<dyn Tool> {
     let spec = declare(
         "session.delete",
         "Forget a session: which files it has read and what it was allowed. What it left running in the background is \
-         ended, unless it was started with persist. The record of its calls stays. The session that makes this call \
+         ended, unless it was started with persist, and worktrees of its agents go in which nothing is left to bring over. The record of its calls stays. The session that makes this call \
          cannot be deleted.",
     )
     .hint("forget remove conversation")
@@ -86,6 +87,7 @@ impl Tool for Delete {
                 return Err(CallError::conflict(format!("`{shown}` is the session that makes this call"))
                     .hint("delete it from another session"));
             }
+            let agents = worktrees::of_session(scene.store(), &session).await?;
             if !scene.store().delete_session(session.clone()).await.map_err(crate::store_error)? {
                 return Err(unknown());
             }
@@ -96,7 +98,18 @@ impl Tool for Delete {
                 let ids: Vec<String> = ended.iter().map(ToString::to_string).collect();
                 text.push_str(&format!("; what it left running is ended: {}", ids.join(", ")));
             }
-            Ok(Reply::text(text).data(json!({ "session": args.session, "ended": ended })))
+            let (data_dir, halt) = (scene.terms().data_dir.clone(), scene.halt().clone());
+            let sweep = move || worktrees::sweep(&data_dir, &agents, &halt);
+            let kept = crate::tool::off_thread(scene.halt().clone(), sweep).await?;
+            let mut reply = Reply::text(text).data(json!({ "session": args.session, "ended": ended }));
+            let warning = |tree: &Worktree| {
+                format!(
+                    "the worktree {} has changes that are not in the project, and stays: `haft agents worktrees` lists it",
+                    tree.id
+                )
+            };
+            reply.warnings = kept.iter().map(warning).collect();
+            Ok(reply)
         })
     }
 }

@@ -3,6 +3,7 @@
 use crate::{Stage, results};
 use haft_core::agent::turns::End;
 use haft_core::{Call, Outcome};
+use haft_runtime::agent::worktrees::Holds;
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::{BoxFuture, Halt, Nobody, Yes, new_call_id};
 use haft_stub::{Asked, Reply, Stub};
@@ -115,8 +116,8 @@ async fn everything_happens_in_the_copy_and_comes_over_when_it_is_wanted() {
     assert!(undone.is_ok(), "{undone:?}");
     assert_eq!(stage.read("src/lib.txt").as_deref(), Some("one\ntwo\nthree\nfour\nfive\n"));
     assert_eq!((stage.read("old.txt").as_deref(), stage.read("new/file.txt")), (Some("old\n"), None));
-    assert!(call(&stage, "agent.control", json!({"action": "discard", "id": id})).await.success);
-    assert!(!call(&stage, "agent.merge", json!({"id": id})).await.success, "it is gone");
+    assert!(!call(&stage, "agent.merge", json!({"id": id})).await.success, "it went when it was brought over");
+    assert!(stage.haft.worktrees().await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -124,14 +125,14 @@ async fn both_sides_changes_are_joined_or_named() {
     let stage = stage(work());
     stage.say("You are the parent.").await;
     let (_, id) = report(&stage);
-    stage.file("src/lib.txt", "ONE\ntwo\nthree\nfour\nfive\n");
-    assert!(call(&stage, "agent.merge", json!({"id": id})).await.success);
-    assert_eq!(stage.read("src/lib.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"), "both are there");
     stage.file("src/lib.txt", "one\ntwo\nthree\nfour\nsix\n");
     let merged = call(&stage, "agent.merge", json!({"id": id})).await;
     let error = merged.error.unwrap();
     assert_eq!((error.kind.as_str(), error.message.contains("src/lib.txt")), ("conflict", true), "{error:?}");
     assert_eq!(stage.read("src/lib.txt").as_deref(), Some("one\ntwo\nthree\nfour\nsix\n"));
+    stage.file("src/lib.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    assert!(call(&stage, "agent.merge", json!({"id": id})).await.success);
+    assert_eq!(stage.read("src/lib.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"), "both are there");
 }
 
 /// The child's copy, as the parent was told of it.
@@ -184,6 +185,8 @@ async fn what_leads_out_of_the_copy_is_not_brought_over() {
     assert_eq!((stage.read("linked"), stage.read("old.txt").as_deref()), (None, Some("old\nmore\n")));
     assert_eq!((stage.read(".haft/config.yml"), stage.read(".env")), (None, None), "{merged:?}");
     assert!(!stage.haft.workspace().root().join("src").is_symlink());
+    let kept = stage.haft.worktrees().await.unwrap();
+    assert_eq!((kept.len(), kept[0].holds), (1, Holds::Unmerged), "what is left is nowhere else");
     for left in
         ["src: links", "linked: links", ".env: it is a sensitive place", ".haft/config.yml: it is a sensitive place"]
     {
@@ -326,6 +329,50 @@ impl Approver for Later {
 }
 
 #[tokio::test]
+async fn a_copy_goes_with_its_conversation_unless_something_in_it_is_not_in_the_project() {
+    let stage = stage(work());
+    stage.say("You are the parent.").await;
+    let (_, id) = report(&stage);
+    let kept = stage.haft.worktrees().await.unwrap();
+    let [tree] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!((tree.id.as_str(), tree.holds, tree.running), (id.as_str(), Holds::Unmerged, false));
+    assert!(tree.unmerged.iter().any(|path| path == "src/lib.txt"), "{tree:?}");
+    let forget = || async {
+        let call = Call::new(new_call_id(), "session.delete", json!({"session": "talk"}));
+        stage.haft.call(call, &Yes, &Halt::new()).await
+    };
+    let forgotten = forget().await;
+    assert!(forgotten.success && forgotten.warnings[0].contains(&id), "{forgotten:?}");
+    assert_eq!(stage.haft.worktrees().await.unwrap().len(), 1, "nobody asked for that by name");
+    // Brought over by hand.
+    let copy = tree.path.clone();
+    for path in ["src/lib.txt", "older.txt", "new/file.txt"] {
+        stage.file(path, &std::fs::read_to_string(copy.join(path)).unwrap());
+    }
+    std::fs::remove_file(stage.haft.workspace().root().join("old.txt")).unwrap();
+    assert_eq!(stage.haft.worktrees().await.unwrap()[0].holds, Holds::Merged);
+    assert!(stage.say("You are the parent.").await.0.is_done());
+    let forgotten = forget().await;
+    assert!(forgotten.success && forgotten.warnings.is_empty(), "{forgotten:?}");
+    assert!(stage.haft.worktrees().await.unwrap().is_empty());
+}
+
+/// Says yes, and keeps in mind who asked.
+#[derive(Default)]
+struct Noting(std::sync::Mutex<Vec<Option<String>>>);
+
+impl haft_runtime::approver::Approver for Noting {
+    fn name(&self) -> &'static str {
+        "noting"
+    }
+
+    fn ask<'a>(&'a self, question: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
+        self.0.lock().unwrap().push(question.asker.clone());
+        Box::pin(std::future::ready(haft_runtime::Said::Once))
+    }
+}
+
+#[tokio::test]
 async fn what_a_child_asks_on_its_copy_waits_with_the_project() {
     let stage = stage(vec![
         ("user_ask", json!({"question": "Which colour?", "options": ["red", "blue"]})),
@@ -360,4 +407,19 @@ async fn what_a_child_asks_on_its_copy_waits_with_the_project() {
     let (text, _) = report(&stage);
     assert!(text.contains("+blue"), "it is done on the copy: {text}");
     assert_eq!(stage.read("colour.txt"), None);
+}
+
+#[tokio::test]
+async fn a_question_says_which_agent_asks_and_where_it_works() {
+    let stage = stage(vec![("file_write", json!({"path": "new.txt", "content": "new\n"}))]);
+    let noting = Noting::default();
+    let ended = crate::say(&stage.haft, crate::who("talk"), "You are the parent.", &noting, &Halt::new()).await;
+    assert_eq!(ended.0.end, End::Done);
+    let (text, id) = report(&stage);
+    let place = copy(&text).canonicalize().unwrap();
+    let asked: Vec<String> = noting.0.lock().unwrap().iter().flatten().cloned().collect();
+    assert_eq!(asked, [format!("main/smith, in {}", place.display())], "{id}");
+    let direct =
+        stage.haft.call(parents("file.write", json!({"path": "x", "content": "y"})), &noting, &Halt::new()).await;
+    assert!(direct.success && noting.0.lock().unwrap().last().unwrap().is_none(), "nobody works for another there");
 }

@@ -17,11 +17,11 @@ pub struct RunArgs {
     /// How hard it thinks.
     #[arg(long, value_enum)]
     pub effort: Option<EffortWord>,
-    /// As which role: researcher, creator, operator, collector, or one of the project's.
+    /// As which role: researcher, creator, operator, collector, or one of the project's or your own; `haft agents` lists them.
     #[arg(long)]
     pub role: Option<String>,
     /// How often the model is asked at the most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
     /// How many tokens it may read and write.
     #[arg(long, value_name = "N")]

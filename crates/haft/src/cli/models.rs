@@ -15,9 +15,10 @@ pub struct ModelsArgs {
 pub enum ModelsAction {
     /// List providers and models: which key is set, what they take and cost, and which is used.
     List,
-    /// Ask a model for a word and for a call, and say how it went.
+    /// Ask models for a word and for a call, and say how it went. Exits with 1 if one of them failed.
     Test {
-        /// Which, as `provider/model`; without it, the one that agents ask.
-        model: Option<String>,
+        /// Which, as `provider/model`; without any, all that the configuration names, or the one that agents ask.
+        #[arg(value_name = "MODEL")]
+        models: Vec<String>,
     },
 }

@@ -101,6 +101,12 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     line(&approval);
     if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
         style::out(&format!("    {}", style::inert(&question.why())));
+        if let Some(asker) = &question.asker {
+            style::out(&format!("    asked by {}", style::inert(asker)));
+        }
+        for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {
+            style::out(&format!("      {}", style::painted(&row)));
+        }
         if !question.places.is_empty() {
             style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
         }

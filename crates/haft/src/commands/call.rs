@@ -3,11 +3,13 @@
 use crate::app::{App, Failure, unrun};
 use crate::cli::{Asking, CallArgs};
 use crate::input;
+use crate::live::Aside;
 use crate::style::{self, FAINT, paint};
 use crate::terminal::Terminal;
 use haft_core::Outcome;
 use haft_runtime::{Approver, Event, Halt, Nobody, Yes, new_call_id};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// From when on a person is told how far a call is.
@@ -32,14 +34,10 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
         Err(error) => return Ok(report(app, &unrun(new_call_id(), &args.name, error))),
     };
     let halt = args.timeout_ms.map_or_else(Halt::new, |ms| Halt::new().within(Duration::from_millis(ms)));
-    let approver = approver(app, &args.asking);
+    let aside = Aside::new(&Arc::default(), approver(app, &args.asking));
     let mut outcome = app.block_on(async {
         let work = async {
-            if args.dry_run {
-                app.haft.dry_run(call, &halt).await
-            } else {
-                app.haft.call(call, approver.as_ref(), &halt).await
-            }
+            if args.dry_run { app.haft.dry_run(call, &halt).await } else { app.haft.call(call, &aside, &halt).await }
         };
         let outcome = Box::pin(watched(app, work, &halt)).await;
         app.haft.flush().await.map(|()| outcome)
@@ -49,7 +47,7 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
     {
         error.hint = Some(error.hint.take().map_or_else(|| better.clone(), |hint| format!("{better}; {hint}")));
     }
-    Ok(report(app, &outcome))
+    Ok(aside.code(report(app, &outcome)))
 }
 
 /// Prints an outcome in the form that was asked for, and returns its exit code.

@@ -4,6 +4,9 @@ use crate::app::{Failure, Ground};
 use crate::cli::Common;
 use crate::config::Loaded;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
+use haft_runtime::Halt;
+use haft_runtime::agent::roles;
+use haft_runtime::agent::worktrees::{Holds, kept};
 use haft_runtime::browser::BrowserSettings;
 use haft_runtime::confined::Require;
 use haft_sandbox::{Level, Machine};
@@ -97,12 +100,37 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.push(chain(&store));
     findings.push(where_kept(&store));
     findings.extend(tools(ground, &store));
+    findings.extend(worktrees(ground, &store));
+    findings.extend(agents(ground));
     let loaded = ground.resolve(&store);
     let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
     let usual = BrowserSettings::default();
     findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
     findings.push(configuration(loaded));
     (findings, required)
+}
+
+/// Worktrees of agents that nobody has removed.
+fn worktrees(ground: &Ground, store: &Store) -> Option<Finding> {
+    let kept = kept(&ground.data_dir(store), &Halt::new());
+    let merged = kept.iter().filter(|tree| tree.holds == Holds::Merged).count();
+    let found = match (kept.len(), merged) {
+        (0, _) => return None,
+        (all, 0) => format!("{all} of agents are kept, with changes that are not in their projects"),
+        (all, merged) => format!("{all} of agents are kept, {merged} of them with nothing that is not in its project"),
+    };
+    let fix =
+        "`haft agents worktrees` lists them, and removes what nobody needs: `haft agents worktrees remove --merged`";
+    Some(finding("worktrees", Health::Care, found, fix))
+}
+
+/// The user's own agents that cannot be read.
+fn agents(ground: &Ground) -> Option<Finding> {
+    let files = roles::filed_in(&ground.paths.agents_dir());
+    let broken: Vec<String> =
+        files.iter().filter(|file| file.says.is_err()).map(|file| file.path.display().to_string()).collect();
+    let found = format!("cannot be read: {}", broken.join(", "));
+    (!broken.is_empty()).then(|| finding("agents", Health::Care, found, "`haft agents` says what is wrong"))
 }
 
 fn chain(store: &Store) -> Finding {

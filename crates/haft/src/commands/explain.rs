@@ -4,11 +4,11 @@ use crate::app::{App, Failure};
 use crate::cli::ExplainArgs;
 use crate::commands::batch::Line;
 use crate::input;
-use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
+use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, paint, painted};
+use crate::terminal::command;
 use haft_core::CallError;
 use haft_core::approval::Decision;
 use haft_core::preview::inert;
-use haft_core::shell::{Command, Flow, Word};
 use haft_runtime::judge::ShellShown;
 use haft_runtime::{Explained, Halt};
 use serde_json::{Value, json};
@@ -112,54 +112,11 @@ fn show(explained: &Explained) {
     }
 }
 
-/// What is known of a shell command: its commands, indented by what they are reached through; what it reads
-/// and writes; why it is not known to only read; the rules that are about it.
 fn show_shell(shown: &ShellShown) {
-    let judged = &shown.shell.judged;
-    style::out(&format!("  shell command, class {}", paint(NAME, judged.class.name())));
-    judged.commands.iter().for_each(show_command);
-    for (what, paths) in [("reads", &shown.reads), ("writes", &shown.writes)] {
-        if !paths.is_empty() {
-            style::out(&format!("    {what:<8} {}", inert(&paths.join(", "))));
-        }
+    style::out(&format!("  {}", painted(&command::class(shown))));
+    for row in command::rows(shown) {
+        style::out(&format!("    {}", painted(&row)));
     }
-    if let Some(why) = &judged.catastrophe {
-        style::out(&format!("    {} {}", paint(BAD, "never:"), inert(why)));
-    }
-    if let Some(error) = &judged.error {
-        style::out(&format!("    {} {}", paint(BAD, "not parsed:"), inert(&error.to_string())));
-    }
-    let doubts = judged.doubts.iter().map(|doubt| &doubt.why).chain(&shown.shell.unsettled);
-    doubts.for_each(|why| style::out(&format!("    {} {}", paint(CARE, "doubt   "), inert(why))));
-    for found in &shown.rules {
-        let said = if found.holds { paint(GOOD, "holds") } else { paint(FAINT, "does not hold") };
-        let why = found.why.as_ref().map(|why| format!(": {}", inert(why))).unwrap_or_default();
-        style::out(&format!("    {:<8} `{}` {said} for `{}`{why}", "rule", inert(&found.rule), inert(&found.command)));
-    }
-}
-
-fn show_command(command: &Command) {
-    let indent = "  ".repeat(command.standing.through.len().min(20));
-    let name = command.name.as_deref().unwrap_or("?");
-    let words: Vec<&str> = command.args.iter().map(Word::shown).collect();
-    let mut line = format!("    {indent}{} {}", paint(BOLD, inert(name)), inert(&words.join(" ")));
-    for redirect in &command.redirects {
-        let mark = match redirect.flow {
-            Flow::Reads => "<",
-            Flow::Writes => ">",
-            Flow::Both => "<>",
-            Flow::Joins | Flow::Gives => continue,
-        };
-        let target = redirect.target.as_ref().map(Word::shown).unwrap_or_default();
-        line.push_str(&format!(" {mark} {}", inert(target)));
-    }
-    let through = match command.standing.through.last() {
-        Some(last) => format!(", through {}", inert(last)),
-        None => String::new(),
-    };
-    let background = if command.standing.background { ", in the background" } else { "" };
-    let notes = format!("({}{through}{background})", command.class.name());
-    style::out(&format!("{} {}", line.trim_end(), paint(FAINT, notes)));
 }
 
 pub(super) fn word(decision: Decision) -> String {

@@ -7,6 +7,7 @@ use haft_core::agent::gather::Gather;
 use haft_core::agent::turns::FailureKind;
 use haft_core::agent::wire::{Offered, Request, Scribe};
 use haft_core::agent::{Block, Delta, Message, Usage};
+use haft_core::preview::inert;
 use haft_core::{CallError, ErrorKind, ToolSpec};
 use haft_runtime::agent::model::Price;
 use haft_runtime::agent::models::{Available, Listed};
@@ -29,7 +30,7 @@ pub(super) fn run(app: &App, action: Option<ModelsAction>) -> Result<u8, Failure
     let models = Models::of(&app.haft).patience(PATIENCE);
     match action.unwrap_or(ModelsAction::List) {
         ModelsAction::List => Ok(list(app, &models)),
-        ModelsAction::Test { model } => test(app, &models, model.as_deref()),
+        ModelsAction::Test { models: named } => test(app, &models, &named),
     }
 }
 
@@ -117,28 +118,79 @@ struct Tried {
     cost_micros: Option<u64>,
 }
 
-fn test(app: &App, models: &Models, name: Option<&str>) -> Result<u8, Failure> {
-    let wanted: Vec<ModelRef> = name.map(read).transpose()?.into_iter().collect();
-    let (model, tried) = app.block_on(async {
-        let model = match wanted.first() {
-            Some(name) => models.get(name).await?,
-            None => models.chain(&[]).await?.remove(0),
+/// How it went with one model.
+#[derive(Debug, Serialize)]
+struct Tested {
+    model: ModelRef,
+    ok: bool,
+    facts: Facts,
+    tried: Vec<Tried>,
+    /// Why it could not be asked at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<String>,
+}
+
+fn test(app: &App, models: &Models, named: &[String]) -> Result<u8, Failure> {
+    let named = named.iter().map(|name| read(name)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = if named.is_empty() { app.block_on(configured(app, models))? } else { named };
+    let mut tested = Vec::new();
+    for name in &wanted {
+        let one = match (app.block_on(models.get(name)), wanted.as_slice()) {
+            (Ok(model), _) => app.block_on(ask_both(&model)),
+            (Err(error), [_]) => return Err(error.into()),
+            (Err(error), _) => {
+                let (facts, failure) = (models.facts(name), Some(error.message));
+                Tested { model: name.clone(), ok: false, facts, tried: Vec::new(), failure }
+            }
         };
-        let mut tried = vec![word(&model).await];
-        // Whoever does not answer at all need not be asked twice.
-        if tried[0].kind.is_none() {
-            tried.push(call(&model).await);
+        if !app.json {
+            show_tested(&one, wanted.len() == 1);
         }
-        Ok::<_, CallError>((model, tried))
-    })?;
-    let well = tried.iter().all(|each| each.ok);
+        tested.push(one);
+    }
+    let well = tested.iter().all(|one| one.ok);
     if app.json {
-        style::pretty(&json!({"model": model.name(), "ok": well, "facts": model.facts(), "tried": tried}));
-    } else {
-        style::out(&paint(NAME, style::inert(&model.name().to_string())));
-        tried.iter().for_each(show_tried);
+        style::pretty(&json!({ "ok": well, "models": tested }));
     }
     Ok(if well { 0 } else { ErrorKind::Failed.exit_code() })
+}
+
+/// All that the configuration names: those that agents ask, and those of which it says what they cost.
+async fn configured(app: &App, models: &Models) -> Result<Vec<ModelRef>, CallError> {
+    let mut all = models.chosen().await?;
+    for known in app.haft.settings().agent.facts.keys() {
+        if !all.contains(known) {
+            all.push(known.clone());
+        }
+    }
+    Ok(all)
+}
+
+async fn ask_both(model: &Arc<dyn Model>) -> Tested {
+    let mut tried = vec![word(model).await];
+    // Whoever does not answer at all need not be asked twice.
+    if tried[0].kind.is_none() {
+        tried.push(call(model).await);
+    }
+    let ok = tried.iter().all(|each| each.ok);
+    Tested { model: model.name().clone(), ok, facts: model.facts(), tried, failure: None }
+}
+
+/// One model in full; several in a line each.
+fn show_tested(one: &Tested, alone: bool) {
+    let name = paint(NAME, style::inert(&one.model.to_string()));
+    if alone {
+        style::out(&name);
+        one.tried.iter().for_each(show_tried);
+        return;
+    }
+    let mark = if one.ok { paint(GOOD, "✓") } else { paint(BAD, "✗") };
+    let each = one.tried.iter().map(|tried| match &tried.failure {
+        None => format!("{} {} ms", tried.what, tried.total_ms),
+        Some(failure) => format!("{}: {}", tried.what, inert(failure)),
+    });
+    let told: Vec<String> = one.failure.iter().map(|failure| inert(failure)).chain(each).collect();
+    style::out(&format!("{mark} {name}  {}", paint(FAINT, told.join(", "))));
 }
 
 fn read(name: &str) -> Result<ModelRef, CallError> {

@@ -6,9 +6,10 @@ mod made;
 use super::call::{self, approver, show};
 use crate::app::{App, Failure};
 use crate::cli::{Asking, Became, PipelineAction};
+use crate::live::Aside;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use crate::time;
-use bar::{Aside, Bar};
+use bar::Bar;
 use haft_core::preview::inert;
 use haft_core::work::{Does, Plan, file};
 use haft_core::{CallError, Outcome};
@@ -296,12 +297,12 @@ fn called(app: &App, args: Value, asking: &Asking) -> Result<u8, Failure> {
     let waited = args["background"] != true;
     let call = app.call("pipeline.run", args, Some("haft"))?;
     let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
-    let aside = Aside { bar: &bar, approver: approver.as_ref() };
+    let aside = Aside::new(&bar.line, approver);
     let outcome = app.block_on(async {
         let outcome = Box::pin(bar.over(app, app.haft.call(call, &aside, &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
-    Ok(report(app, &outcome, waited))
+    Ok(aside.code(report(app, &outcome, waited)))
 }
 
 fn report(app: &App, outcome: &Outcome, waited: bool) -> u8 {
@@ -318,7 +319,7 @@ fn report(app: &App, outcome: &Outcome, waited: bool) -> u8 {
 fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     let run = find(app, id)?;
     let (halt, approver, bar) = (Halt::new(), approver(app, asking), Bar::new(app));
-    let aside = Aside { bar: &bar, approver: approver.as_ref() };
+    let aside = Aside::new(&bar.line, approver);
     let worker = app.haft.worker(16);
     app.block_on(async {
         let until = Until::Over(run.id.clone());
@@ -328,11 +329,11 @@ fn resume(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     })?;
     let seen = find(app, &run.id)?;
     shown(app, &run.id, false)?;
-    Ok(match seen.state.as_str() {
+    Ok(aside.code(match seen.state.as_str() {
         "done" => 0,
         "running" => WAITS,
         _ => 1,
-    })
+    }))
 }
 
 fn cancel(app: &App, id: &str) -> Result<u8, Failure> {

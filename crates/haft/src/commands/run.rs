@@ -1,31 +1,52 @@
 //! `haft run`: an agent does something, and a person sees it happen.
 
+mod pulse;
 mod shown;
 mod streamed;
 
 use super::call::approver;
 use crate::app::{App, Failure, Threads};
 use crate::cli::{Common, EffortWord, RunArgs, RunFormat};
+use crate::live::{Aside, Line};
 use crate::style::{self, FAINT, paint};
+use crate::talks::resumed;
 use haft_core::agent::Block;
 use haft_core::agent::turns::End;
 use haft_core::agent::wire::Effort;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
-use haft_core::{CallError, ErrorKind, Origin, SessionId};
+use haft_core::{CallError, Origin, SessionId};
 use haft_runtime::agent::agents::told_of;
-use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Told, Watch, Who, tend, told, worded};
+use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
 use haft_runtime::{Approver, Haft, Halt, new_call_id};
+use pulse::Pulse;
 use std::io::{IsTerminal, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How much may be piped in.
 const PIPED_MAX: u64 = 4 << 20;
 /// How it ends if somebody leaves at once.
 const LEFT: u8 = 130;
+/// How it ends if it was told to end.
+const TERMINATED: u8 = 143;
 
-/// Has an agent do something.
+/// Has an agent do something. Whoever reads lines reads there, too, why it could not begin.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
+    let format = if common.json() { RunFormat::Events } else { args.format };
+    let failure = match act(common, args, format) {
+        Err(failure) if format != RunFormat::Text => failure,
+        done => return done,
+    };
+    match format {
+        RunFormat::StreamJson => style::json(&streamed::failed(&failure)),
+        RunFormat::Events | RunFormat::Text => style::json(&failure.told()),
+    }
+    failure.print(false);
+    Ok(failure.exit_code())
+}
+
+fn act(common: &Common, args: &RunArgs, format: RunFormat) -> Result<u8, Failure> {
     let words = words(args)?;
     let app = App::open_to_run(common, &args.rules, Threads::One)?;
     let mut who = who(&app, common, args)?;
@@ -41,21 +62,27 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         None => None,
     };
     let layer = narrowed.as_ref().unwrap_or(&app.haft);
-    let format = if app.json { RunFormat::Events } else { args.format };
-    let approver: Arc<dyn Approver> = Arc::from(approver(&app, &args.asking));
-    let halt = Halt::new();
-    let unanswered: Arc<Mutex<Vec<String>>> = Arc::default();
-    let watch = watcher(&app, (format, args.show_thinking), &who, &unanswered);
-    let ended = app.block_on(async {
+    let line = Arc::new(Line::new(format != RunFormat::Text));
+    let aside = Arc::new(Aside::new(&line, approver(&app, &args.asking)));
+    let approver: Arc<dyn Approver> = Arc::<Aside>::clone(&aside);
+    let (halt, pulse) = (Halt::new(), Pulse::new(&line));
+    let watch = watcher(&app, (format, args.show_thinking), &who, &pulse);
+    let (ended, by) = app.block_on(async {
         let work = converse(layer, who, words, (&approver, &halt), &watch);
-        let ended = until_interrupted(work, &halt).await.transpose()?;
-        app.haft.flush().await.map(|()| ended)
+        let (ended, by) = until_interrupted(work, &halt, &pulse).await;
+        let ended = ended.transpose()?;
+        app.haft.flush().await.map(|()| (ended, by))
     })?;
-    let Some(ended) = ended else { return Ok(LEFT) };
-    if format == RunFormat::Text {
-        shown::finish(&ended);
-    }
-    Ok(code(&ended, &unanswered.lock().unwrap_or_else(PoisonError::into_inner)))
+    let code = match &ended {
+        None => LEFT,
+        Some(ended) => {
+            if format == RunFormat::Text {
+                shown::finish(ended);
+            }
+            code(ended, &aside)
+        }
+    };
+    Ok(if by == Some(SignalKind::terminate()) { TERMINATED } else { code })
 }
 
 /// Says it, and goes on as long as there are agents in the background to hear from.
@@ -132,22 +159,42 @@ async fn awaited(layer: &Haft, session: &SessionId, halt: &Halt) -> Option<Strin
     }
 }
 
-/// Waits for work; the first Ctrl-C stops it cleanly, and none is left to wait for after the second.
-async fn until_interrupted<T>(work: impl Future<Output = T>, halt: &Halt) -> Option<T> {
+/// Waits for work; the first Ctrl-C or SIGTERM stops it cleanly, and none is left to wait for after the second. Says which of
+/// them came first.
+async fn until_interrupted<T>(
+    work: impl Future<Output = T>,
+    halt: &Halt,
+    pulse: &Pulse,
+) -> (Option<T>, Option<SignalKind>) {
     tokio::pin!(work);
-    let mut stopped = false;
+    let mut tick = tokio::time::interval(pulse::TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut terminate = signal(SignalKind::terminate()).ok();
+    let mut terminated = async || match &mut terminate {
+        Some(terminate) => terminate.recv().await,
+        None => std::future::pending().await,
+    };
+    let mut by = None;
     loop {
-        tokio::select! {
-            done = &mut work => return Some(done),
-            Ok(()) = tokio::signal::ctrl_c() => {
-                if stopped {
-                    return None;
-                }
-                stopped = true;
-                style::note(&paint(FAINT, "stopping; again to leave at once"));
-                halt.cancel();
+        let came = tokio::select! {
+            done = &mut work => {
+                pulse.end();
+                return (Some(done), by);
             }
+            _ = tick.tick(), if pulse.is_seen() => {
+                pulse.draw();
+                continue;
+            }
+            Ok(()) = tokio::signal::ctrl_c() => SignalKind::interrupt(),
+            Some(()) = terminated() => SignalKind::terminate(),
+        };
+        if by.is_some() {
+            pulse.end();
+            return (None, by);
         }
+        by = Some(came);
+        style::note(&paint(FAINT, "stopping; again to leave at once"));
+        halt.cancel();
     }
 }
 
@@ -183,7 +230,7 @@ fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
     let mut caller = app.caller.clone();
     caller.agent.get_or_insert_with(|| "main".to_owned());
     let session = match args.resume.as_deref() {
-        Some(named) => resumed(app, named)?,
+        Some(named) => app.block_on(resumed(app, named))?,
         // A conversation of its own, unless somebody names one.
         None if common.session == "default" => SessionId::new(&format!("run-{}", new_call_id())).unwrap_or_default(),
         None => app.session().clone(),
@@ -201,30 +248,6 @@ fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
     })
 }
 
-/// The conversation to go on with: the latest of this project, or the one whose name begins so.
-fn resumed(app: &App, named: &str) -> Result<SessionId, Failure> {
-    let root = app.haft.workspace().root().to_string_lossy().into_owned();
-    let talks = app.block_on(app.store().talks(&root, None, 1000))?;
-    let exact = |session: &str| session == named || session == format!("run-{named}");
-    let found = match named {
-        "" => talks.first(),
-        named => talks.iter().find(|talk| exact(&talk.session)).or_else(|| {
-            let begins = |session: &str| session.starts_with(named) || session.starts_with(&format!("run-{named}"));
-            let mut fitting = talks.iter().filter(|talk| begins(&talk.session));
-            fitting.next().filter(|_| fitting.next().is_none())
-        }),
-    };
-    let missing = || {
-        let message = if named.is_empty() {
-            "there is no conversation in this project to go on with".to_owned()
-        } else {
-            format!("there is no conversation `{}` in this project, or more than one begins so", inert(named))
-        };
-        CallError::not_found(message).hint("`haft session list` shows them")
-    };
-    Ok(found.and_then(|talk| SessionId::new(&talk.session)).ok_or_else(missing)?)
-}
-
 fn effort(word: EffortWord) -> Effort {
     match word {
         EffortWord::Off => Effort::Off,
@@ -235,42 +258,25 @@ fn effort(word: EffortWord) -> Effort {
     }
 }
 
-fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, unanswered: &Arc<Mutex<Vec<String>>>) -> Watch {
+fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, pulse: &Pulse) -> Watch {
     let inner: Watch = match format {
         RunFormat::Events => Arc::new(style::json),
         RunFormat::StreamJson => streamed::watch(&app.haft, who),
-        RunFormat::Text => shown::watch(thinking),
+        RunFormat::Text => shown::watch(thinking, pulse),
     };
     let bus = told::on_the_bus(app.haft.events().clone(), who.session.clone());
-    let unanswered = Arc::clone(unanswered);
     Arc::new(move |told| {
-        if let Some(id) = waits(told) {
-            unanswered.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-        }
         inner(told);
         bus(told);
     })
 }
 
-/// The call that waits for a person, if one does now; a child's as well.
-fn waits(told: &Told) -> Option<String> {
-    match told {
-        Told::SubagentEvent { inner, .. } => waits(inner),
-        Told::ToolEnd { outcome, .. } => {
-            let asks = |error: &CallError| error.kind == ErrorKind::ApprovalRequired && error.details.is_some();
-            outcome.error.as_ref().is_some_and(asks).then(|| outcome.call_id.to_string())
-        }
-        _ => None,
-    }
-}
-
-fn code(ended: &Ended, unanswered: &[String]) -> u8 {
-    if !unanswered.is_empty() {
-        style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", unanswered.len()));
+fn code(ended: &Ended, aside: &Aside) -> u8 {
+    if aside.unanswered() > 0 {
+        style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", aside.unanswered()));
     }
     match ended.end {
-        End::Done if !unanswered.is_empty() => 4,
-        End::Done => 0,
+        End::Done => aside.code(0),
         End::Time => 6,
         _ => {
             style::note(&format!("{} {}", paint(style::CARE, "ended early:"), inert(&worded(&ended.end))));

@@ -4,10 +4,11 @@ use super::call::{report, watched};
 use crate::app::{App, Failure};
 use crate::cli::SessionAction;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
+use crate::talks::meant;
 use crate::time;
 use haft_core::agent::{Block, Message, Role};
 use haft_core::preview::{cut, inert};
-use haft_core::{CallError, SessionId, suggest};
+use haft_core::{CallError, SessionId};
 use haft_runtime::{Halt, Yes};
 use haft_store::talks::Talk;
 use haft_store::{Session, Traced};
@@ -64,11 +65,10 @@ fn list(app: &App) -> Result<u8, Failure> {
 
 fn shown(app: &App, id: &str, limit: u32) -> Result<u8, Failure> {
     let sessions = app.block_on(app.store().sessions()).map_err(Failure::store)?;
+    let names: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+    let id = meant(id, &names, "session", "haft session list")?;
     let Some(session) = sessions.iter().find(|session| session.id == id) else {
-        let near = suggest::did_you_mean(id, sessions.iter().map(|session| session.id.as_str()));
-        return Err(CallError::not_found(format!("there is no session `{}`", inert(id)))
-            .hint(near.unwrap_or_else(|| "`haft session list` shows those there are".to_owned()))
-            .into());
+        return Err(CallError::not_found(format!("there is no session `{}`", inert(id))).into());
     };
     let talked = talked(app, id)?;
     let traced = app.block_on(app.store().latest_calls(limit, Some(session.id.clone()))).map_err(Failure::store)?;

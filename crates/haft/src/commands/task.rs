@@ -6,6 +6,7 @@ use crate::app::{App, Failure};
 use crate::cli::{Asking, TaskAction, TaskAdd, TaskList, TaskMissed, TaskPriority, TaskUpdate};
 use crate::commands::call;
 use crate::input::arguments;
+use crate::live::Aside;
 use crate::style;
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, ErrorKind, ToolName};
@@ -15,6 +16,7 @@ use haft_runtime::{Halt, now_ms};
 use haft_store::tasks::{Task, TaskFilter, TaskStatus};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// How many steps are done at once.
 const SLOTS: u32 = 16;
@@ -193,14 +195,15 @@ fn run_now(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
         return Err(CallError::conflict(why).hint("run it there, or say --later").into());
     }
     app.load_tools();
-    let (halt, approver, now) = (Halt::new(), call::approver(app, asking), now_ms());
+    let (halt, now) = (Halt::new(), now_ms());
+    let aside = Aside::new(&Arc::default(), call::approver(app, asking));
     let work = async {
         let scheduler = app.haft.scheduler(&root);
         let edit = Edit { run_now: true, ..Edit::default() };
         promised::edit(app.store(), &task.id, edit, (&[], &TimeZone::system()), now).await?;
         if let Some(run) = scheduler.tick_one(&task.id, now).await? {
             let worker = app.haft.worker(SLOTS);
-            Box::pin(app.haft.work(&worker, &Until::Over(run), approver.as_ref(), &halt)).await?;
+            Box::pin(app.haft.work(&worker, &Until::Over(run), &aside, &halt)).await?;
             scheduler.hear(now_ms()).await?;
         }
         app.haft.flush().await
@@ -218,7 +221,7 @@ fn run_now(app: &App, id: &str, asking: &Asking) -> Result<u8, Failure> {
     }
     Ok(match task.status {
         TaskStatus::Waiting => ErrorKind::ApprovalRequired.exit_code(),
-        _ => u8::from(failed),
+        _ => aside.code(u8::from(failed)),
     })
 }
 

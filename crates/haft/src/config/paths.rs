@@ -65,6 +65,11 @@ impl Paths {
         ]
     }
 
+    /// Where the user keeps agents that are files.
+    pub fn agents_dir(&self) -> PathBuf {
+        self.config_dir().join("agents")
+    }
+
     /// The directory of the user's configuration.
     pub fn config_dir(&self) -> &Path {
         &self.config

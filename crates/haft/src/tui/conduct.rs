@@ -3,8 +3,9 @@
 use super::person::Person;
 use super::screen::{Input, Opened, Over, Wish};
 use super::talk::{Tally, Tone};
-use super::{fresh, model, resumed, work};
+use super::{fresh, model, work};
 use crate::app::App;
+use crate::talks::resumed;
 use crate::time;
 use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};

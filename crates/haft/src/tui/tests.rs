@@ -172,6 +172,7 @@ fn question() -> Box<Question> {
         places: vec!["a.txt".to_owned()],
         hold: None,
         shell: None,
+        asker: None,
         sources: Vec::new(),
         class: None,
         rules: Vec::new(),
@@ -179,6 +180,16 @@ fn question() -> Box<Question> {
         shown: None,
         basis: haft_core::record::Digest::ZERO,
     })
+}
+
+/// What is known of a shell command, as far as its text says it.
+fn known(text: &str) -> haft_runtime::judge::ShellShown {
+    let ground = haft_core::shell::Ground { cwd: "/src/plants", home: None, table: haft_core::shell::Table::shipped() };
+    let judged = haft_core::shell::judge(text, &ground);
+    let named = |targets: &[haft_core::shell::Target]| targets.iter().map(|target| target.text().to_owned()).collect();
+    let (reads, writes) = (named(&judged.reads), named(&judged.writes));
+    let shell = haft_core::admit::Shell { judged, unsettled: Vec::new() };
+    haft_runtime::judge::ShellShown { shell, reads, writes, rules: Vec::new() }
 }
 
 fn shell_question() -> Box<Question> {

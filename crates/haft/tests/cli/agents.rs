@@ -65,9 +65,11 @@ fn agents_of_others_become_files_to_review() {
     assert!(!env.root().join(".haft").exists());
     let ran = env.run(&["import", "agents", "--json"]);
     let notes = ran.json()["notes"].to_string();
+    assert!(!notes.contains("inherit"), "{notes}");
     for note in [
         "code-reviewer: there is no tool here for `TodoWrite`, which was left out",
-        "code-reviewer: the model `sonnet` was left out",
+        "code-reviewer: the model `sonnet` was left out, because only Claude Code knows which one that is: it has that of \
+         whoever it works for; for that one write `model: anthropic/claude-sonnet-",
         "code-reviewer: `permissionMode` cannot be said here",
         "web_researcher: `temperature` cannot be said here",
         "README.md: it has no front matter",
@@ -259,7 +261,7 @@ fn two_agents_mend_a_repository_on_copies_and_one_is_brought_over() {
     };
     assert!(inner(&snapshot(&env.root())) == inner(&before), "history, branches and hooks are as they were");
     let worktrees = env.dir.path().join("home/.local/share/haft-worktrees");
-    assert_eq!(std::fs::read_dir(worktrees).unwrap().count(), 1, "one was thrown away");
+    assert_eq!(std::fs::read_dir(worktrees).unwrap().count(), 0, "one was thrown away, the other is in the project");
     let records = env.records();
     let merge = records.iter().find(|record| record["body"]["tool"] == "agent.merge").unwrap();
     let undone = env.run(&["undo", merge["body"]["call"].as_str().unwrap()]);
@@ -330,4 +332,42 @@ fn what_a_child_asks_on_its_copy_is_answered_in_the_project() {
     assert_eq!(std::fs::read_to_string(copy.join("tree/noted.txt")).unwrap(), "noted\n");
     env.ok("agent.merge", json!({"id": copy.file_name().unwrap().to_str().unwrap()}));
     assert_eq!(env.read("noted.txt"), "noted\n");
+}
+
+#[test]
+fn the_users_own_agents_are_roles_as_they_stand() {
+    let stub = Stub::with(|_| Reply::say("Reviewed."));
+    let env = Env::new();
+    env.config(&format!(
+        "models:\n  use: [stub/m]\n  providers:\n    stub: {{wire: anthropic, url: \"{}\"}}\n",
+        stub.base(Wire::Anthropic)
+    ));
+    let own = |name: &str, text: &str| {
+        let dir = env.dir.path().join("home/.config/haft/agents");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join(name), text).unwrap();
+    };
+    own("mine.yml", "description: Mine\nprompt: You review as I like it.\n");
+    own("creator.yml", "description: My creator\nprompt: You write as I like it.\n");
+    own("broken.yml", "description: x\n");
+    own("operator.yml", "description: x\n");
+    env.file(".haft/agents/theirs.yml", "description: Theirs\nprompt: You obey.\n");
+    let listed = env.run(&["agents"]).stdout;
+    let row =
+        |name: &str| listed.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {listed}"));
+    assert!(row("mine").ends_with("user     Mine") && row("creator").ends_with("My creator"), "{listed}");
+    assert!(row("theirs").contains("nobody has accepted it: `haft trust`"), "{listed}");
+    assert!(row("broken").contains("`prompt` is missing") && row("researcher").contains("haft  "), "{listed}");
+    assert_eq!(listed.lines().filter(|line| line.starts_with("operator")).count(), 2, "haft's counts still: {listed}");
+    let told = env.run(&["agents", "list", "--json"]).json();
+    let counts = |name: &str| {
+        let all = told["roles"].as_array().unwrap();
+        all.iter().find(|role| role["name"] == name).map(|role| role["counts"].clone()).unwrap()
+    };
+    assert_eq!((counts("mine"), counts("theirs"), counts("broken")), (json!(true), json!(false), json!(false)));
+    let ran = env.run(&["run", "--role", "mine", "review"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Reviewed.\n"), "{}", ran.stderr);
+    assert!(stub.asked()[0].says("You review as I like it."));
+    assert_ne!(env.run(&["run", "--role", "theirs", "x"]).code, 0);
+    assert!(env.run(&["doctor"]).stdout.contains("agents        cannot be read"), "doctor tells of it");
 }

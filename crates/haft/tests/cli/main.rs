@@ -45,6 +45,7 @@ mod tools;
 mod trust;
 mod trust_tools;
 mod web;
+mod worktrees;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -89,7 +89,8 @@ fn a_model_that_answers_is_said_to_in_every_form() {
         assert!(ran.stdout.contains("50 tokens read (10 remembered), 20 written"), "{}", ran.stdout);
         assert!(ran.stdout.contains("first word after") && ran.stdout.contains("$0.00025"), "{}", ran.stdout);
         let told = keyed(&env, &["models", "test", "acme/m", "--json"]).json();
-        assert_eq!((&told["ok"], &told["tried"][1]["cost_micros"]), (&json!(true), &json!(250)), "{told}");
+        let one = &told["models"][0];
+        assert_eq!((&told["ok"], &one["tried"][1]["cost_micros"]), (&json!(true), &json!(250)), "{told}");
         assert_eq!(stub.faults(), Vec::<String>::new());
     }
 }
@@ -120,6 +121,24 @@ fn what_failed_is_said_and_why() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn all_that_are_configured_are_tried_a_line_each() {
+    let (good, bad) = (willing(), Stub::with(|_| Reply::trouble(Trouble::BadKey)));
+    let both = format!("{}{}", provider("acme", &good, Wire::Chat), provider("other", &bad, Wire::Anthropic));
+    let env = scene(&format!("{both}  use: [acme/m, other/x]\n  known:\n    acme/small: {{window: 9000}}\n"));
+    let ran = keyed(&env, &["models", "test"]);
+    let rows: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!((ran.code, rows.len()), (1, 3), "{}", ran.stdout);
+    assert!(rows[0].starts_with("✓ acme/m  a word ") && rows[0].contains(", a call "), "{}", ran.stdout);
+    assert!(rows[1].starts_with("✗ other/x  a word: ") && rows[1].contains("STUB_KEY"), "{}", ran.stdout);
+    assert!(rows[2].starts_with("✓ acme/small"), "{}", ran.stdout);
+    let ran = keyed(&env, &["models", "test", "acme/m", "nobody/y", "acme/small", "--json"]);
+    let told = ran.json();
+    assert_eq!((ran.code, &told["ok"], told["models"].as_array().map(Vec::len)), (1, &json!(false), Some(3)), "{told}");
+    assert_eq!((&told["models"][0]["ok"], &told["models"][1]["ok"]), (&json!(true), &json!(false)));
+    assert_eq!(keyed(&env, &["models", "test", "acme/m", "acme/small"]).code, 0);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn an_explanation_shows_the_commands_and_the_rules_that_match() {
     for line in [
         "deny by command rules: `deny: sudo` matches `sudo tee b.txt`",
         "    cat a.txt (read)",
-        "    sudo tee b.txt (general)",
+        "    | sudo tee b.txt (general)",
         "      tee b.txt (write, through sudo)",
         "    writes   b.txt",
         "`deny: sudo` holds for `sudo tee b.txt`",

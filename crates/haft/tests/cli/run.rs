@@ -92,7 +92,7 @@ fn a_conversation_is_gone_on_with() {
     let session = lines(&told)[0]["session"].as_str().unwrap().to_owned();
     let listed = env.run(&["session", "list"]).stdout;
     assert!(listed.contains(&session) && listed.contains("my colour is blue"), "{listed}");
-    let shown = env.run(&["session", "show", &session]).stdout;
+    let shown = env.run(&["session", "show", &session[..session.len() - 2]]).stdout;
     assert!(shown.contains("> which colour?") && shown.contains("You said blue."), "{shown}");
     assert!(stub.asked()[2].says("You said blue."));
     let ran = env.run(&["run", "--resume=nobody", "x"]);
@@ -154,6 +154,16 @@ fn money_ends_it() {
 
 #[test]
 fn ctrl_c_stops_it_and_it_can_be_gone_on_with() {
+    stopped_by(rustix::process::Signal::INT, 1);
+}
+
+#[test]
+fn a_process_that_is_told_to_end_ends_as_cleanly() {
+    stopped_by(rustix::process::Signal::TERM, 143);
+}
+
+/// A run that is stopped in the middle of a call has this exit code, and can be gone on with.
+fn stopped_by(signal: rustix::process::Signal, code: i32) {
     let stub = Stub::with(|asked| {
         if asked.says("please continue") {
             return Reply::say("Gone on.");
@@ -177,11 +187,11 @@ fn ctrl_c_stops_it_and_it_can_be_gone_on_with() {
     }
     std::thread::sleep(Duration::from_millis(300));
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
     let rest: Vec<String> = told.map_while(Result::ok).collect();
     let status = child.wait().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(15));
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(code));
     assert!(rest.last().unwrap().contains("\"cancelled\""), "{rest:?}");
     let ran = env.run(&["run", "--resume", "please continue"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "Gone on.\n"), "{}", ran.stderr);
@@ -201,4 +211,113 @@ fn agents_in_the_background_are_waited_for() {
     let env = scene(&stub);
     let ran = env.run(&["run", "you are the parent"]);
     assert_eq!((ran.code, ran.stdout.lines().last()), (0, Some("There are four thousand.")), "{}", ran.stderr);
+}
+
+#[test]
+fn whoever_reads_lines_reads_why_it_could_not_begin() {
+    let stub = Stub::start(Vec::new());
+    let env = scene(&stub);
+    let bare = Env::new();
+    let cases: [(&Env, &[&str], &str); 4] = [
+        (&env, &["--model", "gpt"], "provider/model"),
+        (&env, &["--resume=nobody"], "there is no conversation `nobody`"),
+        (&env, &["--role", "wizard"], "wizard"),
+        (&bare, &[], "model"),
+    ];
+    for (env, more, why) in cases {
+        let plain = env.run(&[&["run", "x"], more].concat());
+        assert!(plain.code != 0 && plain.stdout.is_empty(), "{more:?}: {}", plain.stdout);
+        for format in [&["--json"][..], &["--format", "events"], &["--format", "stream-json"]] {
+            let ran = env.run(&[&["run", "x"], more, format].concat());
+            assert_eq!(ran.code, plain.code, "{more:?} {format:?}");
+            let told = lines(&ran);
+            let last = told.last().unwrap_or_else(|| panic!("nothing on stdout: {more:?} {format:?}"));
+            let message = if format.contains(&"stream-json") {
+                assert_eq!((&last["type"], &last["is_error"]), (&json!("result"), &json!(true)), "{last}");
+                &last["result"]
+            } else {
+                assert_eq!((&last["event"], &last["success"]), (&json!("error"), &json!(false)), "{last}");
+                &last["error"]["message"]
+            };
+            assert!(message.as_str().unwrap().contains(why), "{last}");
+        }
+    }
+}
+
+#[test]
+fn no_turns_at_all_is_refused() {
+    let stub = Stub::start(Vec::new());
+    let ran = scene(&stub).run(&["run", "--max-turns", "0", "x"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--max-turns"), "{}", ran.stderr);
+    assert!(stub.asked().is_empty());
+}
+
+#[test]
+fn an_answer_that_is_cut_off_and_goes_on_is_printed_whole() {
+    let stub = Stub::start(vec![
+        Reply::say("I look.").and_call("calc_eval", json!({"expression": "1+1"})),
+        Reply::say("Once upon a ti").too_long(),
+        Reply::say("me there was"),
+    ]);
+    let env = scene(&stub);
+    let ran = env.run(&["run", "tell"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Once upon a time there was\n"), "{}", ran.stderr);
+    let stub = Stub::with(|asked| Reply::say(format!("{} ", asked.number)).too_long());
+    let ran = scene(&stub).run(&["run", "tell"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "0 1 2\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_call_that_is_no_json_is_told_and_kept() {
+    let stub = Stub::start(vec![Reply::default().and_call_raw("file_read", "{\"path\": \"a.t"), Reply::say("I see.")]);
+    let env = scene(&stub);
+    let ran = env.run(&["run", "--format", "stream-json", "read"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = lines(&ran);
+    let call = &told[2]["message"]["content"][0];
+    assert_eq!((&call["type"], &call["name"]), (&json!("tool_use"), &json!("file_read")), "{}", ran.stdout);
+    assert_eq!(told[3]["message"]["content"][0]["is_error"], true);
+    let session = told[0]["session_id"].as_str().unwrap();
+    let shown = env.run(&["session", "show", session]).stdout;
+    assert!(shown.contains("● file_read") && shown.contains("a.t") && shown.contains('✗'), "{shown}");
+    assert_eq!(stub.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_said_of_a_call_is_not_cut_where_nobody_can_look_it_up() {
+    let path = format!("{}/end.txt", "long/".repeat(40));
+    let stub = Stub::start(vec![Reply::call("file_read", json!({"path": path})), Reply::say("It is not there.")]);
+    let ran = scene(&stub).run(&["run", "read"]);
+    let failed = ran.stderr.lines().find(|line| line.contains('✗')).unwrap();
+    assert!(failed.contains("end.txt") && !failed.ends_with('…'), "{}", ran.stderr);
+}
+
+#[test]
+fn a_question_within_a_script_or_a_prompt_that_finds_nobody_is_told_by_the_exit_code() {
+    let code = "local ok = try('file.write', {path='a.txt', content='x'}) return tostring(ok)";
+    let stub = Stub::start(vec![Reply::call("tool_script", json!({ "code": code })), Reply::say("I could not.")]);
+    let env = scene(&stub);
+    let ran = env.run(&["run", "--no-input", "write"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (4, "I could not.\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 calls wait for a person"), "{}", ran.stderr);
+    let ran = env.run(&["call", "tool.script", &json!({ "code": code }).to_string(), "--no-input"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    let stub = Stub::start(vec![
+        Reply::call("file_write", json!({"path": "a.txt", "content": "x"})),
+        Reply::say("I could not."),
+    ]);
+    let env = scene(&stub);
+    env.file(".haft/workflows/put.yml", "steps:\n  - {id: put, prompt: write it}\n");
+    assert_eq!(env.run(&["trust", "--yes"]).code, 0);
+    let ran = env.run(&["pipeline", "run", "put", "--no-input"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(!env.root().join("a.txt").exists());
+}
+
+#[test]
+fn where_stderr_is_no_terminal_nobody_is_told_what_is_waited_for() {
+    let stub = Stub::start(vec![Reply::say("At last.").slow(Duration::from_millis(300))]);
+    let ran = scene(&stub).run(&["run", "take your time"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "At last.\n"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("waiting") && !ran.stderr.contains('\r'), "{:?}", ran.stderr);
 }

@@ -1,5 +1,6 @@
 //! Being asked: the effect is seen, one key answers, and the file changes or does not.
 
+use crate::window::Window;
 use crate::{Env, Model};
 use haft_stub::Reply;
 use serde_json::json;
@@ -112,12 +113,46 @@ fn a_question_of_the_model_is_filled_in() {
     let ask = json!({"question": "Which colour?", "options": ["red", "blue"]});
     let model = Model::new(vec![Reply::call("user_ask", ask), Reply::say("Blue, then.")]);
     let mut window = env.open(&model, &["paint it"]);
-    let screen = window.shows("Which colour?");
-    assert!(screen.contains("1. red") && screen.contains("2. blue"), "{screen}");
+    let screen = window.shows("1. red");
+    assert!(screen.contains("Which colour?") && screen.contains("2. blue"), "{screen}");
     sees();
     window.types("2");
     window.shows("(•) 2. blue");
     window.types("\r");
     window.shows("Blue, then.");
     assert!(model.was_told("blue"));
+}
+
+/// A child that writes a file, asks something, and reports.
+fn helped() -> Vec<Reply> {
+    vec![
+        Reply::call("agent_spawn", json!({"name": "helper", "task": "write it down"})),
+        Reply::call("file_write", json!({"path": "a.txt", "content": "hello"})),
+        Reply::call("user_ask", json!({"question": "Is that all?", "confirm": true})),
+        Reply::say("Written."),
+        Reply::say("It is written."),
+    ]
+}
+
+#[test]
+fn who_asks_is_said_on_the_screen_and_at_the_terminal() {
+    let env = Env::new();
+    let model = Model::new(helped());
+    let mut window = env.open(&model, &["have it written"]);
+    window.shows("asked by main/helper");
+    sees();
+    window.types("o");
+    window.shows("main/helper asks:");
+    sees();
+    window.types("y\r");
+    window.shows("It is written.");
+    let model = Model::new(helped());
+    model.known_to(&env);
+    std::fs::remove_file(env.root().join("a.txt")).unwrap();
+    let mut window = Window::open(&env, &["run", "have it written"], (80, 24), "xterm");
+    window.shows("asked by main/helper");
+    window.types("o\r");
+    window.shows("haft: main/helper asks");
+    window.types("y\r");
+    assert_eq!(window.ended(), 0);
 }

@@ -6,6 +6,7 @@ mod asked;
 mod life;
 mod model;
 mod talking;
+mod waiting;
 mod window;
 
 use model::Model;

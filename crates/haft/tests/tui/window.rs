@@ -39,6 +39,22 @@ impl Window {
 
     /// The same with these variables.
     pub(crate) fn with(env: &Env, args: &[&str], columns_rows: (u16, u16), variables: &[(&str, &str)]) -> Self {
+        Self::start(env, args, columns_rows, variables, None)
+    }
+
+    /// A window of the usual size, in which what haft prints goes to a file of the project.
+    pub(crate) fn into_file(env: &Env, args: &[&str], file: &str) -> Self {
+        let file = File::create(env.root().join(file)).unwrap();
+        Self::start(env, args, (80, 24), &[("TERM", "xterm")], Some(file))
+    }
+
+    fn start(
+        env: &Env,
+        args: &[&str],
+        columns_rows: (u16, u16),
+        variables: &[(&str, &str)],
+        stdout: Option<File>,
+    ) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -58,7 +74,7 @@ impl Window {
             .env("TZ", "UTC")
             .envs(variables.iter().copied())
             .stdin(end())
-            .stdout(end())
+            .stdout(stdout.map_or_else(end, Stdio::from))
             .stderr(end())
             .spawn()
             .unwrap();

@@ -8,6 +8,7 @@ use haft_core::CallError;
 use haft_core::agent::file::{self, AgentFile, is_name};
 use haft_core::preview::inert;
 use haft_core::secret::contains_secret;
+use haft_runtime::agent::facts;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -219,12 +220,27 @@ fn model(value: &Value, notes: &mut Vec<String>) -> Option<String> {
     let provider = [("claude-", "anthropic"), ("gemini-", "gemini"), ("gpt-", "openai")];
     match provider.iter().find(|(start, _)| name.starts_with(start)) {
         Some((_, provider)) => Some(format!("{provider}/{name}")),
+        // Here, too, an agent that names no model has that of whoever it works for.
         None if name.is_empty() || name == "inherit" => None,
+        None if ["opus", "sonnet", "haiku"].contains(&name) => {
+            let newest = facts::models_of("anthropic").into_iter().filter(|model| model.model.contains(name));
+            let newest = newest.max_by(|one, other| newness(&one.model).cmp(&newness(&other.model)));
+            let instead = newest.map(|model| format!("; for that one write `model: {model}`")).unwrap_or_default();
+            notes.push(format!(
+                "the model `{name}` was left out, because only Claude Code knows which one that is: it has that of whoever it works for{instead}"
+            ));
+            None
+        }
         None => {
             notes.push(format!("the model `{}` was left out; say it as `provider/model`", inert(name)));
             None
         }
     }
+}
+
+/// The numbers in a model's name: the larger, the newer.
+fn newness(name: &str) -> Vec<u32> {
+    name.split('-').filter_map(|part| part.parse().ok()).collect()
 }
 
 /// A name as agents have them here.

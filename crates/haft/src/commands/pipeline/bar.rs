@@ -1,14 +1,14 @@
 //! One line about a run that is kept up to date, where somebody looks.
 
 use crate::app::App;
+use crate::live::Line;
 use crate::style;
-use haft_core::preview::{cut, inert};
+use haft_core::preview::inert;
 use haft_runtime::work::drawn;
-use haft_runtime::{Approver, BoxFuture, Event, Form, Halt, Question, Said, Written};
+use haft_runtime::{Event, Halt};
 use haft_store::work::{RunSeen, StepSeen};
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often it is drawn.
@@ -17,15 +17,13 @@ const TICK: Duration = Duration::from_millis(250);
 const LOOK: Duration = Duration::from_secs(1);
 /// How many running steps are named.
 const NAMED: usize = 4;
-/// How wide a terminal is that does not say it.
-const COLUMNS: usize = 80;
 
-/// The line. It is silent while somebody is asked something, and where nobody looks.
+/// The line, with what it is about.
 pub(super) struct Bar {
-    seen: bool,
+    /// It.
+    pub(super) line: Arc<Line>,
     /// Notes are for whoever reads them later as well.
     notes: bool,
-    hushed: AtomicBool,
 }
 
 /// What is known of the run.
@@ -40,7 +38,7 @@ struct Stand {
 
 impl Bar {
     pub(super) fn new(app: &App) -> Self {
-        Self { seen: !app.json && std::io::stderr().is_terminal(), notes: !app.json, hushed: AtomicBool::new(false) }
+        Self { line: Arc::new(Line::new(app.json)), notes: !app.json }
     }
 
     /// Does some work, showing how far it is. Ctrl-C stops it.
@@ -61,30 +59,18 @@ impl Bar {
                     }
                 }
                 _ = tick.tick(), if self.notes => {
-                    if let Some(run) = of.as_ref().filter(|_| !self.hushed.load(Ordering::Acquire)) {
+                    if let Some(run) = of.as_ref().filter(|_| !self.line.is_hushed()) {
                         for note in stand.look(app, run).await {
-                            self.note(&note);
+                            style::note(&note);
                         }
-                        self.draw(&stand.line());
+                        self.line.draw(&stand.line());
                     }
                 }
                 Ok(()) = tokio::signal::ctrl_c() => halt.cancel(),
             }
         };
-        self.draw("");
+        self.line.draw("");
         done
-    }
-
-    fn draw(&self, text: &str) {
-        if self.seen && !self.hushed.load(Ordering::Acquire) {
-            wipe(&cut(text, columns().saturating_sub(1)));
-        }
-    }
-
-    /// Says something that stays.
-    fn note(&self, text: &str) {
-        self.draw("");
-        style::note(text);
     }
 }
 
@@ -126,54 +112,6 @@ impl Stand {
             line.push_str(&format!(", running {}{more}", named.join(", ")));
         }
         line
-    }
-}
-
-/// Puts a text in the place of the last line.
-fn wipe(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = write!(stderr, "\r\x1b[2K{text}");
-    let _ = stderr.flush();
-}
-
-fn columns() -> usize {
-    let said = rustix::termios::tcgetwinsize(std::io::stderr()).map(|size| usize::from(size.ws_col));
-    said.ok().filter(|columns| *columns > 0).unwrap_or(COLUMNS)
-}
-
-/// Whoever answers, with the line out of the way while they are asked.
-pub(super) struct Aside<'a> {
-    pub(super) bar: &'a Bar,
-    pub(super) approver: &'a dyn Approver,
-}
-
-impl Approver for Aside<'_> {
-    fn name(&self) -> &str {
-        self.approver.name()
-    }
-
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
-        Box::pin(async move {
-            self.bar.draw("");
-            let before = self.bar.hushed.swap(true, Ordering::AcqRel);
-            let said = self.approver.ask(question).await;
-            self.bar.hushed.store(before, Ordering::Release);
-            said
-        })
-    }
-
-    fn patience(&self) -> Duration {
-        self.approver.patience()
-    }
-
-    fn elicit<'a>(&'a self, form: &'a Form) -> BoxFuture<'a, Written> {
-        Box::pin(async move {
-            self.bar.draw("");
-            let before = self.bar.hushed.swap(true, Ordering::AcqRel);
-            let written = self.approver.elicit(form).await;
-            self.bar.hushed.store(before, Ordering::Release);
-            written
-        })
     }
 }
 

@@ -1,33 +1,52 @@
 //! A conversation for people: words on stdout as they come, and what is done on stderr.
 
+use super::pulse::Pulse;
+use crate::live;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, NAME, paint};
 use haft_core::Outcome;
+use haft_core::agent::{Block, Message, Role};
 use haft_core::preview::{cut, inert};
 use haft_runtime::agent::{Ended, Told, Watch};
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How wide one line about a call is.
+/// How wide one line about a call is on a terminal. Elsewhere nothing is cut: nobody can look it up there.
 const COLUMNS: usize = 100;
 
-/// Whether a line has been begun and not ended, on stdout.
+/// What is to be shown, and where.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Words go to a terminal as they come.
+    alive: bool,
+    thinking: bool,
+    columns: usize,
+}
+
+/// What has been shown.
 #[derive(Default)]
 struct State {
+    /// Whether a line has been begun and not ended, on stdout.
     open: bool,
     thinking: bool,
+    /// What was said since the last call, if the model was cut off and let go on: its last words are all of that.
+    said: String,
 }
 
 /// Shows what happens.
-pub(super) fn watch(thinking: bool) -> Watch {
-    let state: Arc<Mutex<State>> = Arc::default();
+pub(super) fn watch(thinking: bool, pulse: &Pulse) -> Watch {
+    let (state, pulse): (Arc<Mutex<State>>, _) = (Arc::default(), pulse.clone());
     let alive = std::io::stdout().is_terminal();
+    let columns = if alive && std::io::stderr().is_terminal() { COLUMNS } else { usize::MAX };
+    let way = Way { alive, thinking, columns };
     Arc::new(move |told| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        show(told, &mut state, (alive, thinking), 0);
+        show(told, &mut state, way, 0);
+        pulse.hear(told, state.open, alive && matches!(told, Told::Content { .. }));
     })
 }
 
-fn show(told: &Told, state: &mut State, (alive, thinking): (bool, bool), depth: usize) {
+fn show(told: &Told, state: &mut State, way: Way, depth: usize) {
+    let Way { alive, thinking, columns } = way;
     let indent = "  ".repeat(depth);
     let line = |state: &mut State, text: String| {
         end_line(state, alive);
@@ -45,18 +64,18 @@ fn show(told: &Told, state: &mut State, (alive, thinking): (bool, bool), depth: 
             write(&paint(FAINT, style::inert(text)));
             (state.open, state.thinking) = (true, true);
         }
-        Told::ToolStart { preview, .. } => line(state, format!("{} {}", paint(NAME, "●"), cut(preview, COLUMNS))),
+        Told::ToolStart { preview, .. } => line(state, format!("{} {}", paint(NAME, "●"), cut(preview, columns))),
         Told::ToolEnd { outcome, .. } => {
-            line(state, format!("  {}", result(outcome)));
+            line(state, format!("  {}", result(outcome, columns)));
             for warning in &outcome.warnings {
-                line(state, format!("  {}", paint(CARE, cut(&inert(warning), COLUMNS))));
+                line(state, format!("  {}", paint(CARE, cut(&inert(warning), columns))));
             }
         }
         Told::ToolProgress { message, .. } if std::io::stderr().is_terminal() => {
-            line(state, format!("  {}", paint(FAINT, cut(&inert(message), COLUMNS))));
+            line(state, format!("  {}", paint(FAINT, cut(&inert(message), columns))));
         }
         Told::Retry { why, after_ms } => {
-            let text = format!("{}; asking again in {} s", cut(&inert(why), COLUMNS), after_ms.div_euclid(1000) + 1);
+            let text = format!("{}; asking again in {} s", cut(&inert(why), columns), after_ms.div_euclid(1000) + 1);
             line(state, paint(CARE, text));
         }
         Told::Fallback { model, why } => {
@@ -68,31 +87,45 @@ fn show(told: &Told, state: &mut State, (alive, thinking): (bool, bool), depth: 
         Told::Warning { message } => line(state, paint(CARE, inert(message))),
         Told::SubagentStart { name, task, mode, .. } => {
             let how = if mode == "sync" { String::new() } else { format!(" ({mode})") };
-            line(state, format!("{} {}{how}: {}", paint(NAME, "▶"), inert(name), cut(&inert(task), COLUMNS)));
+            line(state, format!("{} {}{how}: {}", paint(NAME, "▶"), inert(name), cut(&inert(task), columns)));
         }
-        Told::SubagentEvent { inner, .. } => show(inner, state, (alive, thinking), depth + 1),
+        Told::SubagentEvent { inner, .. } => show(inner, state, way, depth + 1),
         Told::SubagentEnd { ended, .. } => {
             let used = format!("{} turns, {} calls{}", ended.turns, ended.calls, cost(ended.cost_micros));
             line(state, format!("{} {}", paint(NAME, "◀"), paint(FAINT, used)));
         }
+        // Whoever waits for the arguments of a call should see that they are waited for.
+        Told::ToolInput { .. } if depth == 0 => end_line(state, alive),
+        Told::Message { message } if depth == 0 => hear(message, state),
         Told::Done { ended } if depth == 0 => {
             end_line(state, alive);
+            let said = std::mem::take(&mut state.said);
             if !alive {
-                style::out_foreign(ended.text.trim_end());
+                style::out_foreign(if said.is_empty() { ended.text.trim_end() } else { said.trim_end() });
             }
         }
         _ => {}
     }
 }
 
-fn result(outcome: &Outcome) -> String {
+/// Keeps what belongs to the last words: all that was said since the last call.
+fn hear(message: &Message, state: &mut State) {
+    let calls = |block: &Block| matches!(block, Block::Use { .. } | Block::Result { .. });
+    match message.role {
+        _ if message.blocks.iter().any(calls) => state.said.clear(),
+        Role::Assistant => state.said.push_str(&message.text()),
+        Role::User => {}
+    }
+}
+
+fn result(outcome: &Outcome, columns: usize) -> String {
     let first = outcome.output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let first =
         if first.trim_start().starts_with("## ") { outcome.output.lines().nth(2).unwrap_or(first) } else { first };
     match &outcome.error {
         None if first.is_empty() => paint(GOOD, "✓"),
-        None => format!("{} {}", paint(GOOD, "✓"), paint(FAINT, cut(&inert(first), COLUMNS))),
-        Some(error) => format!("{} {}", paint(BAD, "✗"), cut(&inert(&error.message), COLUMNS)),
+        None => format!("{} {}", paint(GOOD, "✓"), paint(FAINT, cut(&inert(first), columns))),
+        Some(error) => format!("{} {}", paint(BAD, "✗"), cut(&inert(&error.message), columns)),
     }
 }
 
@@ -103,6 +136,7 @@ fn end_line(state: &mut State, alive: bool) {
 }
 
 fn write(text: &str) {
+    live::clear();
     let mut stdout = anstream::stdout().lock();
     // A reader that went away is no error worth a word.
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

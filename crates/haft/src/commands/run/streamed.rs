@@ -1,6 +1,7 @@
 //! A conversation as JSON lines in the form that other agents call `stream-json`: a line of its own for the beginning, for each
 //! message and for the end.
 
+use crate::app::Failure;
 use crate::style;
 use haft_core::agent::{Block, Message, Role};
 use haft_runtime::Haft;
@@ -65,6 +66,14 @@ fn result(ended: &Ended, session: &str) -> Value {
             "cache_read_input_tokens": ended.usage.cache_read, "cache_creation_input_tokens": ended.usage.cache_write,
         },
         "why": worded(&ended.end),
+    })
+}
+
+/// The last line of one that could not begin, or not go on.
+pub(super) fn failed(failure: &Failure) -> Value {
+    json!({
+        "type": "result", "subtype": "error_during_execution", "is_error": true, "result": failure.message(),
+        "num_turns": 0, "duration_ms": 0, "total_cost_usd": null, "why": failure.message(), "hint": failure.hint(),
     })
 }
 

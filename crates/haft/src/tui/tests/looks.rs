@@ -175,6 +175,44 @@ fn a_shell_command_shows_what_it_is_and_how_it_is_held() {
 }
 
 #[test]
+fn a_shell_command_is_shown_as_it_was_read() {
+    let mut screen = Screen::scene();
+    screen.says("count them");
+    screen.at(20_000);
+    let text = "cat *.txt | sort -u > all.txt && sudo sh -c 'rm -rf build; echo \u{1b}[2J' &";
+    let asker = Some("main/helper, in /copies/1/tree".to_owned());
+    let preview = "shell.exec: $ cat *.txt | sort -u > all.txt …".to_owned();
+    let question = haft_runtime::Question { shell: Some(known(text)), asker, preview, ..*shell_question() };
+    screen.update(Input::Ask(1, Box::new(question)));
+    insta::assert_snapshot!(screen.drawn(80, 24), @r"
+    > count them
+
+
+
+
+
+
+    ── may it? ────────────────────────────────────────────────────── ↑ 0 ↓ 6 lines
+    haft: shell.exec: $ cat *.txt | sort -u > all.txt …  (severity high)
+    asked because it changes files, and no rule allows that unasked
+    asked by main/helper, in /copies/1/tree
+    as a command it changes files
+      cat *.txt (read, in the background)
+      | sort -u > all.txt (write, in the background)
+      sudo sh -c rm -rf build; echo \u{1b}[2J (general, in the background)
+        sh -c rm -rf build; echo \u{1b}[2J (neutral, through sudo, in the
+      background)
+          rm -rf build (silent, through sh, in the background)
+          echo \u{1b}[2J (neutral, through sh, in the background)
+      reads    /src/plants/*.txt
+    [o]nce [t]ry [s]ession [a]lways [r]eject [e]dit [d]iff
+    ────────────────────────────────────────────────────────────────────────────────
+    >
+    ⠋ working 19s  esc to stop                             anthropic/claude · chat-1
+    ");
+}
+
+#[test]
 fn a_form_shows_its_choices() {
     let mut screen = Screen::scene();
     screen.says("ask me");
