@@ -4,6 +4,8 @@
 //! commits included, touches the project. What was in it at the beginning is noted among haft's own files, where no child can write.
 //! What it changed is found by comparing the two; no program runs there for that, because the child may have set one up.
 
+mod places;
+
 use super::git::Git;
 use crate::files;
 use crate::halt::Halt;
@@ -11,8 +13,10 @@ use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;
+pub(crate) use places::{ids, place, remove};
+use places::{missing, note_file, plain_id};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -84,52 +88,6 @@ struct Beyond {
 struct Looked {
     files: BTreeMap<PathBuf, Seen>,
     beyond: BTreeMap<PathBuf, Beyond>,
-}
-
-/// Where a child's directory is.
-pub(crate) fn place(data_dir: &Path, id: &str) -> PathBuf {
-    let mut dir = data_dir.as_os_str().to_owned();
-    dir.push("-worktrees");
-    PathBuf::from(dir).join(id)
-}
-
-/// Where what is known of one is kept: among haft's own files, where no child can write.
-fn note_file(data_dir: &Path, id: &str) -> PathBuf {
-    data_dir.join("worktrees").join(format!("{id}.json"))
-}
-
-/// An id that names nothing but one directory.
-fn plain_id(id: &str) -> Option<&str> {
-    let plain = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    plain.then_some(id)
-}
-
-fn missing(id: &str) -> CallError {
-    let shown = haft_core::preview::inert(id);
-    CallError::not_found(format!("there is no worktree of an agent `{shown}`")).hint("agent.control lists agents")
-}
-
-/// The ids of all that are kept, with whatever is left of them.
-pub(crate) fn ids(data_dir: &Path) -> BTreeSet<String> {
-    let named = |dir: PathBuf| {
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.path().file_stem().and_then(OsStr::to_str).map(str::to_owned))
-    };
-    let all = named(place(data_dir, "")).chain(named(data_dir.join("worktrees")));
-    all.filter(|id| plain_id(id).is_some()).collect()
-}
-
-/// Throws away whatever is left of one, with or without a note. False if there was nothing.
-pub(crate) fn remove(data_dir: &Path, id: &str) -> Result<bool, CallError> {
-    let id = plain_id(id).ok_or_else(|| missing(id))?;
-    let there = |result: std::io::Result<()>, path: &Path| match result {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        result => result.map(|()| true).map_err(|error| failed(path, &error)),
-    };
-    let (dir, file) = (place(data_dir, id), note_file(data_dir, id));
-    // The note goes last: what is left after a failure is still known.
-    let tree = there(std::fs::remove_dir_all(&dir), &dir)?;
-    Ok(there(std::fs::remove_file(&file), &file)? || tree)
 }
 
 impl Tree {
