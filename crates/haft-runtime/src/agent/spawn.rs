@@ -196,10 +196,6 @@ impl Haft {
         approver: &dyn Approver,
         halt: &Halt,
     ) -> Result<Vec<Report>, CallError> {
-        if call.caller.depth() >= self.settings.agent.max_depth {
-            return Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
-                .hint("`agent.max_depth` in the configuration says how deep they may go"));
-        }
         let roles = self.roles().await?;
         let at_once = self.settings.agent.max_children.max(1);
         let run = |order: Order| {
@@ -252,6 +248,10 @@ impl Haft {
         call: &Call,
         halt: &Halt,
     ) -> Result<Ready, CallError> {
+        if call.caller.depth() >= self.settings.agent.max_depth {
+            return Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
+                .hint("`agent.max_depth` in the configuration says how deep they may go"));
+        }
         if order.task.trim().is_empty() {
             return Err(CallError::invalid("`task` is missing: say what the agent is to do"));
         }
@@ -338,9 +338,12 @@ impl Haft {
         let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
         let (id, branch) = (id.to_owned(), tree::branch(order.branch.as_deref(), id)?);
         let (own, until) = (halt.clone(), halt.clone());
-        let make = move || match Tree::open(&workspace, &data_dir, &id) {
-            Ok(tree) => Ok((tree, Vec::new())),
-            Err(_) => Tree::make(&workspace, &data_dir, &id, &branch, &own),
+        // What is left of one is never made anew: it may hold what is nowhere else.
+        let make = move || {
+            if tree::is_kept(&data_dir, &id) {
+                return Tree::open(&workspace, &data_dir, &id).map(|tree| (tree, Vec::new()));
+            }
+            Tree::make(&workspace, &data_dir, &id, &branch, &own)
         };
         let (tree, more) = crate::tool::off_thread(until, make).await?;
         warnings.extend(more);
@@ -468,6 +471,9 @@ impl Ready {
         let said =
             converse(&haft, who, words, Door { approver, halt: &own, origin: call.origin, watch: inner, meanwhile })
                 .await;
+        // Also what it heard before this time, and from its model's own search.
+        let before: Vec<Label> = haft.heard_in(&session).await.into_iter().map(|source| source.label).collect();
+        heard.lock().unwrap_or_else(PoisonError::into_inner).extend(before);
         haft.end_session(&session);
         let (ended, error) = match said {
             Ok(ended) => (Some(ended), None),
@@ -525,6 +531,8 @@ async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId), report: &m
     if awaited {
         report.warnings.push("calls of it wait for somebody to decide; its worktree stays until then".to_owned());
     }
+    // Somebody else may go on with it.
+    let failed = report.error.is_some();
     let (desk, session) = (Arc::clone(&haft.desk), session.clone());
     let look = move || {
         // What runs in the background was asked to end; what it changed is there when it has.
@@ -535,7 +543,7 @@ async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId), report: &m
             Ok(merge) => (merge.changes, merge.left),
             Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
-        if changes.is_empty() && left.is_empty() && !awaited && !still {
+        if changes.is_empty() && left.is_empty() && !awaited && !still && !failed {
             tree.discard()?;
         }
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
