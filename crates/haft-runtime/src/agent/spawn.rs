@@ -198,9 +198,14 @@ impl Haft {
     ) -> Result<Vec<Report>, CallError> {
         let roles = self.roles().await?;
         let at_once = self.settings.agent.max_children.max(1);
+        let room = self.agents.live(&call.session).map(|live| live.room);
         let run = |order: Order| {
-            let roles = &roles;
+            let (roles, room) = (&roles, room.as_deref());
             async move {
+                let _place = match room {
+                    Some(room) if order.mode != Mode::Background => room.acquire().await.ok(),
+                    _ => None,
+                };
                 let (id, name, mode) = (new_call_id().to_string(), named(&order), order.mode.word());
                 match self.prepare(id.clone(), (order, None), roles, call, halt).await {
                     Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
