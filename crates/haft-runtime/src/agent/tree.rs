@@ -5,6 +5,7 @@
 //! What it changed is found by comparing the two; no program runs there for that, because the child may have set one up.
 
 mod places;
+mod source;
 
 use super::git::Git;
 use crate::files;
@@ -16,6 +17,7 @@ use haft_core::place::Access;
 pub(crate) use places::{ids, is_kept, place, remove};
 use places::{missing, note_file, plain_id};
 use serde::{Deserialize, Serialize};
+use source::Source;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -100,7 +102,7 @@ impl Tree {
         halt: &Halt,
     ) -> Result<(Self, Vec<String>), CallError> {
         let root = workspace.root();
-        let source = Source::find(workspace)?;
+        let source = Source::find(workspace, halt)?;
         let dir = place(data_dir, id);
         if std::fs::read_dir(dir.parent().unwrap_or(&dir)).is_ok_and(|there| there.count() >= TREES_MAX) {
             return Err(CallError::failed(format!("there are {TREES_MAX} worktrees already"))
@@ -187,7 +189,8 @@ impl Tree {
             workspace = workspace.readable(extra);
         }
         // Its clone has no objects of its own yet.
-        Ok(workspace.readable(&self.note.objects).copy_of(parent.project()))
+        let workspace = source::reading(workspace, &self.note.objects)?;
+        Ok(workspace.copy_of(parent.project()))
     }
 
     /// Where the child works.
@@ -330,7 +333,10 @@ impl Tree {
         let (State::File { .. }, State::File { .. }) = (now, then) else { return Ok(None) };
         let name = format!("{}:{}", self.note.base, self.note.prefix.join(path).display());
         let project = workspace.project();
-        let source = Git::within(project, &self.note.root)?;
+        if source::Repository::of(workspace, &Halt::new())?.is_none() {
+            return Ok(None);
+        }
+        let source = Git::within(project, &self.note.root, &Halt::new())?;
         let Ok(base) = source.bytes(&["cat-file", "blob", &name]) else { return Ok(None) };
         let (ours, _) = files::load(ours, &ours.display().to_string(), FILE_MAX)?;
         let scratch = scratch(&self.dir)?;
@@ -472,66 +478,6 @@ fn is_real_dir(root: &Path, path: &Path) -> bool {
     let is_dir = |place: &Path| std::fs::symlink_metadata(root.join(place)).is_ok_and(|meta| meta.is_dir());
     let plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     plain && path.ancestors().all(is_dir)
-}
-
-/// The repository that a project is in.
-struct Source {
-    git: Git,
-    /// The commit it is at.
-    base: String,
-    /// Where the project is in it.
-    prefix: PathBuf,
-    objects: PathBuf,
-}
-
-impl Source {
-    fn find(workspace: &Workspace) -> Result<Self, CallError> {
-        let root = workspace.root();
-        let no_repository = || {
-            CallError::invalid(format!("{} is not in a git repository with a commit", root.display()))
-                .hint("use the mode sync, or make a first commit")
-        };
-        let git = Git::within(workspace.project(), root)?;
-        let base = git.line(&["rev-parse", "--verify", "HEAD^{commit}"]).map_err(|_| no_repository())?;
-        let top = git.path(&["rev-parse", "--show-toplevel"])?;
-        let prefix: PathBuf = git.path(&["rev-parse", "--show-prefix"])?.components().collect();
-        // A repository may say that its files are elsewhere.
-        if top.join(&prefix).components().ne(root.components()) {
-            return Err(no_repository());
-        }
-        let common = root.join(git.path(&["rev-parse", "--git-common-dir"])?);
-        let objects = common.join("objects");
-        let objects = objects.canonicalize().map_err(|error| failed(&objects, &error))?;
-        Ok(Self { git, base, prefix, objects })
-    }
-
-    /// Makes a repository in `dir` that reads the objects of this one, with its files as they were last committed. Nothing is
-    /// fetched or sent for that, not even from here to there, and it has nobody to push to.
-    fn copy(&self, project: &Path, dir: &Path, branch: &str) -> Result<(), CallError> {
-        let tree = dir.join("tree");
-        std::fs::DirBuilder::new().mode(0o700).create(&tree).map_err(|error| failed(&tree, &error))?;
-        let format = self.git.line(&["rev-parse", "--show-object-format"])?;
-        let git = Git::beside(project, &tree)?;
-        git.bytes(&["init", "--quiet", "--template=", &format!("--object-format={format}")])?;
-        let own = tree.join(".git");
-        let mut objects = self.objects.as_os_str().as_bytes().to_vec();
-        if objects.contains(&b'\n') || objects.starts_with(b"\"") {
-            return Err(CallError::invalid(format!("there can be no copy that reads {}", self.objects.display())));
-        }
-        objects.push(b'\n');
-        let write = |path: PathBuf, content: &[u8]| {
-            files::make_parents(&path)
-                .and_then(|_| std::fs::write(&path, content))
-                .map_err(|error| failed(&path, &error))
-        };
-        write(own.join("objects/info/alternates"), &objects)?;
-        // Where its history ends, if it is not all there.
-        if let Some(Ok(shallow)) = self.objects.parent().map(|common| std::fs::read(common.join("shallow"))) {
-            write(own.join("shallow"), &shallow)?;
-        }
-        git.bytes(&["checkout", "--quiet", "-B", branch, &self.base])?;
-        Ok(())
-    }
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> CallError {

@@ -5,7 +5,10 @@ use crate::{Stage, results, say, who};
 use haft_runtime::{Halt, Nobody};
 use haft_stub::{Reply, Stub};
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How many copies there are.
 fn copies(stage: &Stage) -> usize {
@@ -221,4 +224,189 @@ async fn a_copy_stays_while_calls_wait_to_happen_in_it() {
     assert!(stage.haft.store().reject(&asked.id, "me", "no").await.unwrap());
     let gone = discard().await;
     assert!(gone.success && copies(&stage) == 0, "{gone:?}");
+}
+
+/// Another repository, beside the project.
+fn secret(stage: &Stage) -> PathBuf {
+    let dir = stage.dir.path().canonicalize().unwrap().join("secret");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("secret.txt"), "a secret").unwrap();
+    let at = dir.display().to_string();
+    for args in [&["init", "--quiet", "--initial-branch=main"][..], &["add", "-A"], &["commit", "--quiet", "-m", "s"]] {
+        git(stage, &[&["-C", &at], args].concat());
+    }
+    dir
+}
+
+fn pipe(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// How a project's repository is made to lead elsewhere: what it is called, how it is done, and what is said of it.
+type Trick = (&'static str, fn(&Path, &Path), &'static str);
+
+const TRICKS: &[Trick] = &[
+    (
+        "a branch of another repository",
+        |own, secret| {
+            std::fs::remove_file(own.join("refs/heads/main")).unwrap();
+            symlink(secret.join("refs/heads/main"), own.join("refs/heads/main")).unwrap();
+            let objects = format!("{}\n", secret.join("objects").display());
+            std::fs::write(own.join("objects/info/alternates"), objects).unwrap();
+        },
+        "main is a link, or no plain file",
+    ),
+    (
+        "a commit of another repository, borrowed",
+        |own, secret| {
+            std::fs::copy(secret.join("refs/heads/main"), own.join("refs/heads/main")).unwrap();
+            std::fs::write(own.join("objects/info/alternates"), "../../../secret/.git/objects\n").unwrap();
+        },
+        "what it borrows objects from is at",
+    ),
+    (
+        "borrowed from somebody who borrows",
+        |own, secret| {
+            std::fs::copy(secret.join("refs/heads/main"), own.join("refs/heads/main")).unwrap();
+            std::fs::create_dir_all(own.join("lender/info")).unwrap();
+            std::fs::write(own.join("objects/info/alternates"), "../lender\n").unwrap();
+            let objects = format!("{}\n", secret.join("objects").display());
+            std::fs::write(own.join("lender/info/alternates"), objects).unwrap();
+        },
+        "what it borrows objects from is at",
+    ),
+    (
+        "a file that says where it is",
+        |own, _| {
+            std::fs::remove_dir_all(own).unwrap();
+            std::fs::write(own, "gitdir: ../secret/.git\n").unwrap();
+        },
+        "which the project may not read",
+    ),
+    (
+        "a link to it",
+        |own, secret| {
+            std::fs::remove_dir_all(own).unwrap();
+            symlink(secret, own).unwrap();
+        },
+        "which the project may not read",
+    ),
+    (
+        "a place that is shared",
+        |own, secret| std::fs::write(own.join("commondir"), secret.display().to_string()).unwrap(),
+        "which the project may not read",
+    ),
+    (
+        "objects that are what is around the project",
+        |own, _| {
+            let around = own.join("../..");
+            for entry in std::fs::read_dir(own.join("objects")).unwrap().flatten() {
+                std::fs::rename(entry.path(), around.join(entry.file_name())).unwrap();
+            }
+            std::fs::remove_dir(own.join("objects")).unwrap();
+            symlink("../..", own.join("objects")).unwrap();
+        },
+        "objects is a link, or no plain file",
+    ),
+    (
+        "a head that is a link",
+        |own, secret| {
+            std::fs::remove_file(own.join("HEAD")).unwrap();
+            symlink(secret.join("HEAD"), own.join("HEAD")).unwrap();
+        },
+        "HEAD is a link, or no plain file",
+    ),
+    (
+        "a branch that waits for a writer",
+        |own, _| {
+            std::fs::remove_file(own.join("refs/heads/main")).unwrap();
+            pipe(&own.join("refs/heads/main"));
+        },
+        "main is a link, or no plain file",
+    ),
+    (
+        "settings that wait for a writer",
+        |own, _| {
+            std::fs::remove_file(own.join("config")).unwrap();
+            pipe(&own.join("config"));
+        },
+        "config is a link, or no plain file",
+    ),
+];
+
+#[tokio::test]
+async fn a_repository_that_leads_elsewhere_has_no_copy() {
+    for (name, trick, said) in TRICKS {
+        let stage = stage(vec![("shell_exec", json!({"command": "cat secret.txt"}))]);
+        let secret = secret(&stage);
+        trick(&stage.haft.workspace().root().join(".git"), &secret.join(".git"));
+        let text = tokio::time::timeout(Duration::from_mins(1), refused(&stage)).await.expect(name);
+        assert!(text.contains("there is no copy of the project's repository") && text.contains(said), "{name}: {text}");
+        assert!(text.contains("use the mode sync"), "{name}: {text}");
+        assert_eq!(copies(&stage), 0, "{name}");
+    }
+}
+
+/// Makes the project another worktree of the repository beside it.
+fn link(stage: &Stage, secret: &Path, back: &Path) {
+    let own = stage.haft.workspace().root().join(".git");
+    std::fs::remove_dir_all(&own).unwrap();
+    git(stage, &["-C", &secret.display().to_string(), "worktree", "add", "--quiet", "../linked"]);
+    std::fs::rename(secret.with_file_name("linked").join(".git"), &own).unwrap();
+    std::fs::write(secret.join(".git/worktrees/linked/gitdir"), format!("{}\n", back.display())).unwrap();
+}
+
+#[tokio::test]
+async fn a_project_that_is_a_worktree_or_a_submodule_has_a_copy() {
+    let look = || vec![("shell_exec", json!({"command": "git log --format=%s && git show --stat && ls"}))];
+    let told = |stage: &Stage| {
+        report(stage);
+        let child = stage.stub.asked().into_iter().rfind(child).unwrap();
+        results(&child).pop().unwrap()
+    };
+    let worktree = stage(look());
+    let own = worktree.haft.workspace().root().join(".git");
+    link(&worktree, &secret(&worktree), &own);
+    worktree.say("You are the parent.").await;
+    let (text, failed) = told(&worktree);
+    assert!(!failed && text.contains("secret.txt"), "{text}");
+
+    let submodule = stage(look());
+    let own = submodule.haft.workspace().root().join(".git");
+    let modules = secret(&submodule).join(".git/modules");
+    std::fs::create_dir(&modules).unwrap();
+    std::fs::rename(&own, modules.join("sub")).unwrap();
+    std::fs::write(&own, "gitdir: ../secret/.git/modules/sub\n").unwrap();
+    let config = modules.join("sub/config").display().to_string();
+    git(&submodule, &["config", "--file", &config, "core.worktree", "../../../../project"]);
+    submodule.say("You are the parent.").await;
+    let (text, failed) = told(&submodule);
+    assert!(!failed && text.contains("old.txt"), "{text}");
+}
+
+#[tokio::test]
+async fn somebody_elses_worktree_has_no_copy() {
+    let stage = stage(Vec::new());
+    let secret = secret(&stage);
+    link(&stage, &secret, &secret.with_file_name("linked").join(".git"));
+    let text = refused(&stage).await;
+    assert!(text.contains("which the project may not read") && copies(&stage) == 0, "{text}");
+}
+
+#[tokio::test]
+async fn what_is_little_in_a_repository_and_much_in_a_copy_has_none() {
+    let stage = stage(Vec::new());
+    // As much as it says it has, which is all that is looked at: nothing is unpacked.
+    let id = "aa".repeat(20);
+    let dir = stage.haft.workspace().root().join(".git/objects").join(&id[..2]);
+    std::fs::create_dir(&dir).unwrap();
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(b"blob 3000000000\0little").unwrap();
+    std::fs::write(dir.join(&id[2..]), packed.finish().unwrap()).unwrap();
+    git(&stage, &["update-index", "--add", "--cacheinfo", &format!("100644,{id},much.bin")]);
+    let tree = git(&stage, &["write-tree", "--missing-ok"]);
+    let commit = git(&stage, &["commit-tree", "-m", "much", &tree]);
+    git(&stage, &["update-ref", "refs/heads/main", &commit]);
+    let text = refused(&stage).await;
+    assert!(text.contains("the limit of a copy") && copies(&stage) == 0, "{text}");
 }
