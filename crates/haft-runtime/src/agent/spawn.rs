@@ -16,7 +16,6 @@ use super::told::{Ended, Told, Watch};
 use super::tree::{self, Tree};
 use crate::approver::Approver;
 use crate::halt::Halt;
-use crate::memory::Room;
 use crate::new_call_id;
 use crate::pipeline::Haft;
 use futures_util::StreamExt;
@@ -225,7 +224,7 @@ impl Haft {
         Ok((self.narrowed(gates, None), role))
     }
 
-    fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
+    pub(super) fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
         let shown = cut(&inert(name), 80);
         if roles::filed(&self.workspace).iter().any(|file| file.name == name) {
             return CallError::invalid(format!(
@@ -255,13 +254,12 @@ impl Haft {
         if order.task.trim().is_empty() {
             return Err(CallError::invalid("`task` is missing: say what the agent is to do"));
         }
-        let role = match &order.role {
-            None => None,
-            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
-        };
+        let role = self.role_of(&order, roles)?;
+        // What is kept of it is read again where nobody knows in which words it was said.
+        let tools = order.tools.map(|tools| tools.iter().map(|name| self.canonical(name, call)).collect());
+        let order = Order { tools, ..order };
         let name = named(&order);
         let mut warnings = Vec::new();
-        let gates = self.gates(&order, role.as_ref(), call, &mut warnings)?;
         let live = self.agents.live(&call.session);
         let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
         let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
@@ -271,10 +269,8 @@ impl Haft {
             Mode::Sync | Mode::Background => None,
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
-        let mut layer = self.narrowed(gates, workspace);
-        if order.isolated_memory {
-            layer.room = Room::own(&id);
-        }
+        let mut layer =
+            self.child_layer((&id, &order), role.as_ref(), call.caller.depth(), workspace, &mut warnings)?;
         if role.is_none() && order.tools.is_none() {
             layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
         }
@@ -348,11 +344,11 @@ impl Haft {
     }
 
     /// What keeps a child from what its parent has: its role, the tools that it is given, and its place in the family.
-    fn gates(
+    pub(super) fn gates(
         &self,
         order: &Order,
         role: Option<&Role>,
-        call: &Call,
+        depth: usize,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Gate>, CallError> {
         let bad = |error: haft_core::pattern::BadPattern| CallError::invalid(error.to_string());
@@ -362,17 +358,16 @@ impl Haft {
             gates.push(role_gate(order.role.as_deref().unwrap_or_default(), role)?);
         }
         if let Some(tools) = &order.tools {
-            let canonical: Vec<String> = tools.iter().map(|name| self.canonical(name, call)).collect();
             let there: BTreeSet<String> = self.registry.names().iter().map(ToString::to_string).collect();
             let missing = |name: &&String| {
                 ToolPattern::new(name).is_ok() && !name.contains('*') && !name.contains(':') && !there.contains(*name)
             };
-            warnings.extend(canonical.iter().filter(missing).map(|name| format!("there is no tool `{}`", inert(name))));
-            let rules = Rules::new(&canonical, &[] as &[String]).map_err(bad)?;
+            warnings.extend(tools.iter().filter(missing).map(|name| format!("there is no tool `{}`", inert(name))));
+            let rules = Rules::new(tools, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
         let mut denied: Vec<String> = LASTING.into_iter().chain([OTHERS]).map(str::to_owned).collect();
-        if call.caller.depth() + 1 >= self.settings.agent.max_depth {
+        if depth + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
         }
         gates.push(Gate { by: "being a sub-agent".to_owned(), rules: Rules::new(&all(), &denied).map_err(bad)? });
