@@ -46,6 +46,8 @@ pub struct Checked {
     spec: Arc<ToolSpec>,
     args: Value,
     note: Option<String>,
+    /// What whoever called is told of it afterwards.
+    word: Option<String>,
 }
 
 impl Checked {
@@ -54,7 +56,18 @@ impl Checked {
         let Translated { mut args, note } = meant;
         schema.prepare(&mut args);
         schema.check(&spec.name, &args)?;
-        Ok(Self { call, spec, args, note })
+        Ok(Self { call, spec, args, note, word: None })
+    }
+
+    /// The same with a word about it for whoever called.
+    #[must_use]
+    pub fn with_word(self, word: String) -> Self {
+        Self { word: Some(word), ..self }
+    }
+
+    /// A word about it for whoever called.
+    pub fn word(&self) -> Option<&str> {
+        self.word.as_deref()
     }
 
     /// The call as it came.

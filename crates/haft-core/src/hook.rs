@@ -70,6 +70,13 @@ pub struct Before {
     pub args: Option<Value>,
 }
 
+impl Before {
+    /// Why it says what it says.
+    pub fn why(&self) -> Option<&str> {
+        self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Wish {

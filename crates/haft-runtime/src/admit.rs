@@ -7,6 +7,7 @@ use crate::hooked::Purpose;
 use crate::hygiene::LONG;
 use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
+use crate::memory::Room;
 use crate::pipeline::{Haft, Stop};
 use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
@@ -362,6 +363,10 @@ impl Haft {
             format!("{} {said} {} {real:?} {shown:?} {:?} {host:?} {made:?}", spec.name, checked.args(), facts.altered);
         if let Some(guest) = facts.hold.as_ref().and_then(|hold| hold.guest.as_ref()) {
             basis.push_str(&format!(" {guest}"));
+        }
+        // The same name is something else in another part of memory.
+        if self.room != Room::Everybodys {
+            basis.push_str(&format!(" {:?}", self.room));
         }
         let args = api::shown_args(checked);
         let question = Question {

@@ -166,6 +166,7 @@ impl Haft {
         for hook in self.settings.hooks.before.iter().filter(|hook| hook.is_about(checked)) {
             let answer = self.before(hook, checked, halt).await;
             halt.check().map_err(|error| ended(checked, error))?;
+            let why = answer.as_ref().ok().and_then(|answer| answer.why().map(short));
             let (strict, args) = match answer {
                 Ok(answer) => (answer.strict(), answer.args),
                 Err(why) => {
@@ -184,7 +185,9 @@ impl Haft {
             }
             let Some(args) = args.map(|args| api::with_keys(args, checked)) else { continue };
             if let Some(rewritten) = self.rewrite(hook, checked, args, halt, purpose)? {
-                return Ok(Some(rewritten));
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                let word = format!("the hook `{}` rewrote the arguments{why}", hook.name);
+                return Ok(Some(Box::new(rewritten.with_word(word))));
             }
         }
         Ok(None)
@@ -243,6 +246,7 @@ impl Haft {
     /// Tells every hook that is about a call what came of it, and does what they say.
     pub(crate) async fn heed_after(&self, opened: &Opened, mut outcome: Outcome, halt: &Halt) -> Outcome {
         let checked = opened.admitted().checked();
+        outcome.warnings.extend(checked.word().map(str::to_owned));
         for hook in self.settings.hooks.after.iter().filter(|hook| hook.is_about(checked)) {
             match self.after(hook, checked, &outcome, halt).await {
                 Ok(answer) => self.obey(hook, checked, &mut outcome, answer).await,

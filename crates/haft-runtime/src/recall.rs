@@ -114,9 +114,22 @@ impl Haft {
             return self.consent(asked, by, &resolution, &host).await;
         }
         let asked = self.belongs_here(id).await?;
-        if let Some(layer) = self.around(asked.session.as_deref()).await? {
-            return Box::pin(layer.decide_as_seen(id, by, seen, resolution, halt)).await;
+        if asked.state != ApprovalState::Pending {
+            return Err(self.decided_already(id).await);
         }
+        let layer = self.around(&asked).await?;
+        layer.as_ref().unwrap_or(self).decide_here(asked, (by, seen), resolution, halt).await
+    }
+
+    /// The same in the layer that the call is made in.
+    async fn decide_here(
+        &self,
+        asked: Approval,
+        (by, seen): (&str, Option<&str>),
+        resolution: Resolution,
+        halt: &Halt,
+    ) -> Result<Outcome, CallError> {
+        let id = &asked.id;
         let now = self.still_the_same(&asked, halt).await?;
         if let (Some(seen), Some(now)) = (seen, &now)
             && now.face().to_string() != seen
@@ -134,7 +147,7 @@ impl Haft {
         self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
         crate::crash_point("approved");
-        let approver = Earlier { name: by.to_owned(), basis: asked.basis, said: resolution.into() };
+        let approver = Earlier { name: by.to_owned(), basis: asked.basis.clone(), said: resolution.into() };
         // Settled before its end is told, so that whoever hears of the end finds the question done.
         self.claims().insert(call.id.clone(), by.to_owned());
         Ok(self.call(call, &approver, halt).await)
@@ -158,9 +171,14 @@ impl Haft {
     /// it yet.
     pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
         let asked = self.belongs_here(id).await?;
-        if let Some(layer) = self.around(asked.session.as_deref()).await? {
-            return Box::pin(layer.amend(id, by, args)).await;
+        if asked.state != ApprovalState::Pending {
+            return Err(CallError::conflict(format!("{id} has been decided already")));
         }
+        let layer = self.around(&asked).await?;
+        layer.as_ref().unwrap_or(self).amend_here(id, by, args).await
+    }
+
+    async fn amend_here(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
         let halt = Halt::new();
@@ -192,23 +210,25 @@ impl Haft {
     /// exactly that.
     pub async fn try_waiting(&self, id: &str, halt: &Halt) -> Result<Question, CallError> {
         let asked = self.belongs_here(id).await?;
-        if let Some(layer) = self.around(asked.session.as_deref()).await? {
-            return Box::pin(layer.try_waiting(id, halt)).await;
-        }
         let decided = || CallError::conflict(format!("{id} has been decided already"));
-        let pending = self.pending_of(id, halt).await?.ok_or_else(decided)?;
-        let mut question = self.question(&pending, halt).await;
+        if asked.state != ApprovalState::Pending {
+            return Err(decided());
+        }
+        let layer = self.around(&asked).await?;
+        let layer = layer.as_ref().unwrap_or(self);
+        let pending = layer.pending_of(id, halt).await?.ok_or_else(decided)?;
+        let mut question = layer.question(&pending, halt).await;
         if !question.can_try() {
             return Err(CallError::conflict("it cannot be tried without doing it, or has been tried"));
         }
-        self.try_out(&pending, &mut question, halt).await;
+        layer.try_out(&pending, &mut question, halt).await;
         Ok(question)
     }
 
     /// Refuses if files, links or rules have made a question into another one since it was asked or last
     /// looked at.
     async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<Option<Question>, CallError> {
-        let now = self.question_of(&asked.id, halt).await?;
+        let now = self.question_here(&asked.id, halt).await?;
         if now.as_ref().is_none_or(|now| now.basis.to_string() == asked.basis) {
             return Ok(now);
         }
@@ -222,9 +242,13 @@ impl Haft {
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
     async fn question_of(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
         let asked = self.store.approval(id).await.map_err(store_error)?;
-        if let Some(layer) = self.around(asked.and_then(|asked| asked.session).as_deref()).await? {
-            return Box::pin(layer.question_of(id, halt)).await;
-        }
+        let Some(asked) = asked.filter(|asked| asked.state == ApprovalState::Pending) else { return Ok(None) };
+        let layer = self.around(&asked).await?;
+        layer.as_ref().unwrap_or(self).question_here(id, halt).await
+    }
+
+    /// The same in the layer that the call is made in.
+    async fn question_here(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
         match self.pending_of(id, halt).await? {
             Some(pending) => Ok(Some(self.question(&pending, halt).await)),
             None => Ok(None),

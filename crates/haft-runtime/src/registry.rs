@@ -332,7 +332,8 @@ impl Registry {
         }
         let shown = haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
         let error = CallError::new(ErrorKind::UnknownTool, format!("there is no tool `{shown}`"));
-        let hint = did_you_mean(&call.spoken, known).unwrap_or_else(|| "`haft tools` lists what there is".to_owned());
+        let hint = did_you_mean(&call.spoken, known)
+            .unwrap_or_else(|| "tool.search finds tools by what they do; `haft tools` lists them".to_owned());
         error.hint(hint)
     }
 }

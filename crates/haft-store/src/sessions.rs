@@ -65,10 +65,14 @@ impl Store {
         .await
     }
 
-    /// Forgets a session: what was said in it, what it has seen and what it was granted. Its records stay. Returns whether
-    /// there was one.
+    /// Forgets a session: what was said in it, what it has seen and what it was granted. What it asks is not asked any more.
+    /// Its records stay. Returns whether there was one.
     pub async fn delete_session(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.note_erased();
         self.insist(Mode::Durable, move |db| {
+            let asked = "SELECT id FROM approvals WHERE session = ?1 AND state = 'pending'";
+            let asked = db.all(asked, cells![session.as_str()], |row| row.get(0))?;
+            Self::withdraw_all(db, &asked, "its session was deleted")?;
             let gone = db.execute("DELETE FROM sessions WHERE id = ?1", cells![session.as_str()])? > 0;
             db.execute("DELETE FROM sightings WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;

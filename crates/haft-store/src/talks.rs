@@ -174,7 +174,8 @@ impl Store {
                         session, new.root, new.title, new.above, new.role, new.mode, usage, new.place, writer, now, new.asked
                     ],
                 )?;
-                let sql = "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0) ON CONFLICT DO NOTHING";
+                let sql = "INSERT INTO sessions (id, created_ms, used_ms, calls) VALUES (?1, ?2, ?2, 0)
+                    ON CONFLICT (id) DO UPDATE SET used_ms = excluded.used_ms";
                 db.execute(sql, cells![session, now])?;
                 let talk = db.one(&format!("SELECT {COLUMNS} FROM talks WHERE session = ?1"), cells![session], talk)?;
                 let texts = said(db, session, talk.epoch)?;

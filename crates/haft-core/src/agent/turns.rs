@@ -20,6 +20,8 @@ const TRIES: u32 = 5;
 const PAUSE_MS: (i64, i64) = (1000, 60_000);
 /// How often a model that ran into its limit is let go on.
 const CONTINUED: u32 = 2;
+/// What a model is told that ran into its limit.
+pub const GO_ON: &str = "Go on from where you were cut off.";
 /// How many calls one answer may make.
 const USES: usize = 1024;
 /// How much of a model's window may be filled before what was said is made shorter, in percent.
@@ -407,7 +409,7 @@ impl Turns {
             Some(Stop::Paused) => self.ask(now_ms),
             Some(Stop::Length) if self.continued < CONTINUED => {
                 self.continued += 1;
-                self.add(Role::User, vec![Block::Text { text: "Go on from where you were cut off.".to_owned() }]);
+                self.add(Role::User, vec![Block::Text { text: GO_ON.to_owned() }]);
                 self.ask(now_ms)
             }
             Some(Stop::Length) => self.end(End::Length),

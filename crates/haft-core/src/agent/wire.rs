@@ -224,9 +224,12 @@ fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
 }
 
-/// A number that may be missing.
+/// More than anybody counts. Sums of what is below stay numbers.
+const COUNT_MAX: u64 = 1 << 40;
+
+/// A number that may be missing, or beyond all measure: it is a provider's word.
 pub(crate) fn count(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or_default()
+    value[name].as_u64().unwrap_or_default().min(COUNT_MAX)
 }
 
 /// What is counted and why it ended, once.

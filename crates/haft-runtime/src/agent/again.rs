@@ -40,7 +40,8 @@ impl Haft {
     }
 }
 
-fn order(talk: &Talk) -> Option<Order> {
+/// What a child was asked for.
+pub(super) fn order(talk: &Talk) -> Option<Order> {
     serde_json::from_str(talk.asked.as_deref()?).ok()
 }
 

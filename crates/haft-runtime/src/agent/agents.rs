@@ -37,6 +37,8 @@ pub(crate) struct Live {
     pub(crate) watch: Watch,
     /// Tells it something, which it hears with the next results.
     pub(crate) say: mpsc::UnboundedSender<Vec<Block>>,
+    /// Room for children that work at once, in however many calls they were asked for.
+    pub(crate) room: Arc<Semaphore>,
 }
 
 /// A conversation that is being followed. Whoever stops following it, for whatever reason, has it forgotten.

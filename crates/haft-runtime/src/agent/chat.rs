@@ -279,9 +279,8 @@ impl<'h> Chat<'h> {
     pub(super) async fn keep_shorter(&mut self, history: &[Message]) -> Result<(), CallError> {
         let messages = history.iter().map(|message| serde_json::to_string(message).unwrap_or_default()).collect();
         let by = (self.who.session.clone(), self.writer.clone());
-        let kept = self.haft.store.shorten_talk(by, messages).await.map_err(store_error)?;
-        self.saved = history.len();
-        if kept { Ok(()) } else { Err(taken(&self.who.session)) }
+        let kept = self.haft.store.shorten_talk(by, messages).await.map_err(store_error);
+        self.kept(kept.map(|own| own.then_some(history.len())))
     }
 }
 

@@ -32,7 +32,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Semaphore, broadcast, mpsc};
 
 /// How many pieces of an answer may wait to be taken in.
 const PIECES: usize = 256;
@@ -132,6 +132,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             like: Like::of(haft, &chat.who.caller, &system),
             watch: Arc::clone(&watch),
             say,
+            room: Arc::new(Semaphore::new(settings.max_children.max(1))),
         };
         let lived = haft.agents.begin(&chat.who.session, live);
         Self {
@@ -235,6 +236,11 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
     fn announce(&mut self) {
         let history = self.turns.history();
         for message in history.get(self.run.announced..).unwrap_or_default() {
+            // What was never called is seen nowhere else.
+            for (_, name, _) in message.uses().filter(|(.., input)| !input.is_object()) {
+                let message = format!("{name} was not called: its arguments are no JSON object");
+                self.tell(&Told::Warning { message });
+            }
             self.tell(&Told::Message { message: message.clone() });
         }
         self.run.announced = history.len();
@@ -489,6 +495,8 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             }
         }
         match &delta {
+            // Some begin with nothing.
+            Delta::Text(_, text) if text.is_empty() => {}
             Delta::Text(_, text) => self.tell(&Told::Content { text: text.clone() }),
             Delta::Thinking(_, text) => self.tell(&Told::Thinking { text: text.clone() }),
             // What a provider found by itself was said by somebody elsewhere.

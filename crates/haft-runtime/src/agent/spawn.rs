@@ -6,6 +6,8 @@
 //!                             background: by whoever tends agents in this process
 //! ```
 
+mod closing;
+
 use super::agents::{Live, Noted, Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
 use super::model::ModelRef;
@@ -16,9 +18,10 @@ use super::told::{Ended, Told, Watch};
 use super::tree::{self, Tree};
 use crate::approver::Approver;
 use crate::halt::Halt;
-use crate::memory::Room;
 use crate::new_call_id;
 use crate::pipeline::Haft;
+use closing::close_tree;
+pub(crate) use closing::is_awaited;
 use futures_util::StreamExt;
 use haft_core::agent::Block;
 use haft_core::agent::turns::End;
@@ -28,7 +31,6 @@ use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
-use haft_store::Store;
 use haft_store::talks::Talk;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,15 +198,16 @@ impl Haft {
         approver: &dyn Approver,
         halt: &Halt,
     ) -> Result<Vec<Report>, CallError> {
-        if call.caller.depth() >= self.settings.agent.max_depth {
-            return Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
-                .hint("`agent.max_depth` in the configuration says how deep they may go"));
-        }
         let roles = self.roles().await?;
         let at_once = self.settings.agent.max_children.max(1);
+        let room = self.agents.live(&call.session).map(|live| live.room);
         let run = |order: Order| {
-            let roles = &roles;
+            let (roles, room) = (&roles, room.as_deref());
             async move {
+                let _place = match room {
+                    Some(room) if order.mode != Mode::Background => room.acquire().await.ok(),
+                    _ => None,
+                };
                 let (id, name, mode) = (new_call_id().to_string(), named(&order), order.mode.word());
                 match self.prepare(id.clone(), (order, None), roles, call, halt).await {
                     Ok(ready) if ready.order.mode == Mode::Background => self.send_off(ready),
@@ -225,7 +228,7 @@ impl Haft {
         Ok((self.narrowed(gates, None), role))
     }
 
-    fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
+    pub(super) fn unknown_role(&self, name: &str, roles: &BTreeMap<String, Role>) -> CallError {
         let shown = cut(&inert(name), 80);
         if roles::filed(&self.workspace).iter().any(|file| file.name == name) {
             return CallError::invalid(format!(
@@ -252,16 +255,19 @@ impl Haft {
         call: &Call,
         halt: &Halt,
     ) -> Result<Ready, CallError> {
+        if call.caller.depth() >= self.settings.agent.max_depth {
+            return Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
+                .hint("`agent.max_depth` in the configuration says how deep they may go"));
+        }
         if order.task.trim().is_empty() {
             return Err(CallError::invalid("`task` is missing: say what the agent is to do"));
         }
-        let role = match &order.role {
-            None => None,
-            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name, roles))?),
-        };
+        let role = self.role_of(&order, roles)?;
+        // What is kept of it is read again where nobody knows in which words it was said.
+        let tools = order.tools.map(|tools| tools.iter().map(|name| self.canonical(name, call)).collect());
+        let order = Order { tools, ..order };
         let name = named(&order);
         let mut warnings = Vec::new();
-        let gates = self.gates(&order, role.as_ref(), call, &mut warnings)?;
         let live = self.agents.live(&call.session);
         let models = live.as_ref().map(|live| live.models.as_slice()).unwrap_or_default();
         let model = order.model.as_deref().filter(|name| !name.trim().is_empty()).map(|name| model(name, models));
@@ -271,10 +277,8 @@ impl Haft {
             Mode::Sync | Mode::Background => None,
         };
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
-        let mut layer = self.narrowed(gates, workspace);
-        if order.isolated_memory {
-            layer.room = Room::own(&id);
-        }
+        let mut layer =
+            self.child_layer((&id, &order), role.as_ref(), call.caller.depth(), workspace, &mut warnings)?;
         if role.is_none() && order.tools.is_none() {
             layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
         }
@@ -338,9 +342,12 @@ impl Haft {
         let (workspace, data_dir) = (Arc::clone(&self.workspace), self.settings.data_dir.clone());
         let (id, branch) = (id.to_owned(), tree::branch(order.branch.as_deref(), id)?);
         let (own, until) = (halt.clone(), halt.clone());
-        let make = move || match Tree::open(&workspace, &data_dir, &id) {
-            Ok(tree) => Ok((tree, Vec::new())),
-            Err(_) => Tree::make(&workspace, &data_dir, &id, &branch, &own),
+        // What is left of one is never made anew: it may hold what is nowhere else.
+        let make = move || {
+            if tree::is_kept(&data_dir, &id) {
+                return Tree::open(&workspace, &data_dir, &id).map(|tree| (tree, Vec::new()));
+            }
+            Tree::make(&workspace, &data_dir, &id, &branch, &own)
         };
         let (tree, more) = crate::tool::off_thread(until, make).await?;
         warnings.extend(more);
@@ -348,11 +355,11 @@ impl Haft {
     }
 
     /// What keeps a child from what its parent has: its role, the tools that it is given, and its place in the family.
-    fn gates(
+    pub(super) fn gates(
         &self,
         order: &Order,
         role: Option<&Role>,
-        call: &Call,
+        depth: usize,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<Gate>, CallError> {
         let bad = |error: haft_core::pattern::BadPattern| CallError::invalid(error.to_string());
@@ -362,17 +369,16 @@ impl Haft {
             gates.push(role_gate(order.role.as_deref().unwrap_or_default(), role)?);
         }
         if let Some(tools) = &order.tools {
-            let canonical: Vec<String> = tools.iter().map(|name| self.canonical(name, call)).collect();
             let there: BTreeSet<String> = self.registry.names().iter().map(ToString::to_string).collect();
             let missing = |name: &&String| {
                 ToolPattern::new(name).is_ok() && !name.contains('*') && !name.contains(':') && !there.contains(*name)
             };
-            warnings.extend(canonical.iter().filter(missing).map(|name| format!("there is no tool `{}`", inert(name))));
-            let rules = Rules::new(&canonical, &[] as &[String]).map_err(bad)?;
+            warnings.extend(tools.iter().filter(missing).map(|name| format!("there is no tool `{}`", inert(name))));
+            let rules = Rules::new(tools, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
         let mut denied: Vec<String> = LASTING.into_iter().chain([OTHERS]).map(str::to_owned).collect();
-        if call.caller.depth() + 1 >= self.settings.agent.max_depth {
+        if depth + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));
         }
         gates.push(Gate { by: "being a sub-agent".to_owned(), rules: Rules::new(&all(), &denied).map_err(bad)? });
@@ -468,6 +474,9 @@ impl Ready {
         let said =
             converse(&haft, who, words, Door { approver, halt: &own, origin: call.origin, watch: inner, meanwhile })
                 .await;
+        // Also what it heard before this time, and from its model's own search.
+        let before: Vec<Label> = haft.heard_in(&session).await.into_iter().map(|source| source.label).collect();
+        heard.lock().unwrap_or_else(PoisonError::into_inner).extend(before);
         haft.end_session(&session);
         let (ended, error) = match said {
             Ok(ended) => (Some(ended), None),
@@ -509,58 +518,6 @@ async fn converse(haft: &Haft, who: Who, words: String, door: Door<'_>) -> Resul
     // Boxed: a conversation may have conversations in it.
     let said: crate::tool::BoxFuture<'_, _> = Box::pin(chat.say(vec![Block::Text { text: words }], door));
     said.await
-}
-
-/// Whether calls of a child wait for somebody to decide. They would happen where it worked.
-pub(crate) async fn is_awaited(store: &Store, session: &SessionId) -> Result<bool, CallError> {
-    let waiting = store.approvals(true).await.map_err(crate::store_error)?;
-    Ok(waiting.iter().any(|approval| approval.session.as_deref() == Some(session.as_str())))
-}
-
-/// What a child did to its copy of the project. A copy in which nothing changed goes, unless something may still happen there.
-async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId), report: &mut Report) {
-    let own = Halt::new();
-    // Where that cannot be known, it may be.
-    let awaited = is_awaited(&haft.store, session).await.unwrap_or(true);
-    if awaited {
-        report.warnings.push("calls of it wait for somebody to decide; its worktree stays until then".to_owned());
-    }
-    let (desk, session) = (Arc::clone(&haft.desk), session.clone());
-    let look = move || {
-        // What runs in the background was asked to end; what it changed is there when it has.
-        let still = !desk.rests(&session, REST);
-        let project = tree.project()?;
-        let merge = tree.changes(&project, &own);
-        let (changes, left) = match merge {
-            Ok(merge) => (merge.changes, merge.left),
-            Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
-        };
-        if changes.is_empty() && left.is_empty() && !awaited && !still {
-            tree.discard()?;
-        }
-        let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
-        let diff = crate::diff(&changes, &|path| project.shown(path));
-        let still = still.then(|| "something that it started still runs in its worktree".to_owned());
-        let left = left.into_iter().map(|left| format!("not carried over: {left}")).chain(still).collect();
-        Ok((tree, Some(files), cut_text(&diff), left))
-    };
-    // Also if it was stopped: what it did until then is there.
-    let seen = crate::tool::off_thread(Halt::new(), look).await;
-    match seen {
-        Ok((tree, files, diff, warnings)) => {
-            report.warnings.extend(warnings);
-            let (path, branch) = (tree.root().display().to_string(), tree.branch().to_owned());
-            report.worktree = Some(Changed { path, branch, files, diff });
-        }
-        Err(error) => report.warnings.push(error.message),
-    }
-}
-
-fn cut_text(text: &str) -> String {
-    if text.len() <= DIFF_MAX {
-        return text.to_owned();
-    }
-    format!("{}\n… {} more bytes", &text[..text.floor_char_boundary(DIFF_MAX)], text.len() - DIFF_MAX)
 }
 
 fn failed(id: String, name: String, mode: &'static str, error: CallError) -> Report {

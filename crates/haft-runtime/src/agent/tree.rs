@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;
-pub(crate) use places::{ids, place, remove};
+pub(crate) use places::{ids, is_kept, place, remove};
 use places::{missing, note_file, plain_id};
 use serde::{Deserialize, Serialize};
 use source::Source;
@@ -118,13 +118,14 @@ impl Tree {
             files: BTreeMap::new(),
             beyond: BTreeMap::new(),
         };
+        if let Some(parent) = dir.parent() {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
+            made.map_err(|error| failed(parent, &error))?;
+        }
+        // Only what was not there before is ours to take away again.
+        std::fs::DirBuilder::new().mode(0o700).create(&dir).map_err(|error| failed(&dir, &error))?;
         // From here on it goes again unless it is handed over.
         let mut tree = Self { dir, file: note_file(data_dir, id), note, handed_over: false };
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&tree.dir)
-            .map_err(|error| failed(&tree.dir, &error))?;
         let tracked = source.git.bytes(&["ls-tree", "-r", "-z", "--name-only", &source.base])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let tracked: Vec<PathBuf> = tracked.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
@@ -232,6 +233,11 @@ impl Tree {
     /// What was changed in it: each path, and how it stands there now; and what is not carried over, with why. Only what is not
     /// there any more, or is something else by now, is gone: what cannot be looked at may be there.
     fn changed(&self, halt: &Halt) -> Result<(BTreeMap<PathBuf, State>, Vec<String>), CallError> {
+        // Where there is no copy, nothing was taken out of it.
+        if !is_real_dir(&self.dir.join("tree"), &self.note.prefix) {
+            return Err(CallError::conflict(format!("the worktree {} is not there any more", self.root().display()))
+                .hint("`haft agents worktrees remove` forgets it"));
+        }
         // What was there is looked for by its name, whatever the child's ignore files say by now.
         let known = self.note.files.keys().chain(self.note.beyond.keys());
         let Looked { files: mut now, beyond } = look(&self.root(), known, halt)?;
@@ -455,16 +461,15 @@ fn seen(root: &Path, path: &Path) -> Result<Option<State>, Beyond> {
         Err(error) if absent.contains(&error.kind()) => return Ok(None),
         Err(error) => return Err(unread(&error)),
     };
-    match () {
+    if meta.is_dir() {
         // What is in it is looked at by itself.
-        () if meta.is_dir() => Ok(None),
-        () if meta.is_file() && meta.len() > FILE_MAX => {
-            Err(beyond(format!("it is larger than {} MiB", FILE_MAX >> 20), Some(&meta)))
-        }
-        () if meta.is_file() || meta.is_symlink() => {
-            state(&whole).map(Some).map_err(|error| beyond(error.message, Some(&meta)))
-        }
-        () => Err(beyond("it is neither a file nor a link".to_owned(), Some(&meta))),
+        Ok(None)
+    } else if meta.is_file() && meta.len() > FILE_MAX {
+        Err(beyond(format!("it is larger than {} MiB", FILE_MAX >> 20), Some(&meta)))
+    } else if meta.is_file() || meta.is_symlink() {
+        state(&whole).map(Some).map_err(|error| beyond(error.message, Some(&meta)))
+    } else {
+        Err(beyond("it is neither a file nor a link".to_owned(), Some(&meta)))
     }
 }
 

@@ -1,10 +1,13 @@
 //! The worktrees that are kept: whose they are, and whether anything in them is not in its project yet.
 
+use super::agents::Agents;
+use super::spawn::is_awaited;
 use super::tree::{self, Tree};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::store_error;
 use haft_core::{CallError, SessionId};
+use haft_store::Store;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -111,7 +114,7 @@ fn session_of(id: &str) -> Option<SessionId> {
 }
 
 /// The ids of a conversation's agents, and of theirs.
-pub(crate) async fn of_session(store: &haft_store::Store, session: &SessionId) -> Result<Vec<String>, CallError> {
+pub(crate) async fn of_session(store: &Store, session: &SessionId) -> Result<Vec<String>, CallError> {
     let mut open = vec![session.to_string()];
     let mut ids: Vec<String> = Vec::new();
     while let Some(above) = open.pop() {
@@ -126,13 +129,29 @@ pub(crate) async fn of_session(store: &haft_store::Store, session: &SessionId) -
     Ok(ids)
 }
 
-/// Throws away those of these agents' worktrees in which nothing is that is not in the project. Returns the others.
-pub(crate) fn sweep(data_dir: &Path, ids: &[String], halt: &Halt) -> Result<Vec<Worktree>, CallError> {
+/// Those of these agents that work, as far as anybody knows, or of whose calls some wait for somebody to decide.
+pub(crate) async fn busy(haft: (&Store, &Agents), ids: &[String]) -> Result<Vec<String>, CallError> {
+    let (store, agents) = haft;
+    let mut busy = Vec::new();
+    for id in ids {
+        let Some(session) = session_of(id) else { continue };
+        let talk = store.talk(&session).await.map_err(store_error)?;
+        let works = agents.runs(id) || talk.is_some_and(|talk| talk.state == "running");
+        if works || is_awaited(store, &session).await? {
+            busy.push(id.clone());
+        }
+    }
+    Ok(busy)
+}
+
+/// Throws away those of these agents' worktrees that are not busy, and in which nothing is that is not in the project. Returns
+/// the others.
+pub(crate) fn sweep(data_dir: &Path, ids: &[String], busy: &[String], halt: &Halt) -> Result<Vec<Worktree>, CallError> {
     let there = tree::ids(data_dir);
     let mut others = Vec::new();
     for id in ids.iter().filter(|id| there.contains(*id)) {
         let found = look(data_dir, id.clone(), halt);
-        if found.holds == Holds::Merged {
+        if found.holds == Holds::Merged && !busy.contains(id) {
             tree::remove(data_dir, id)?;
         } else {
             others.push(found);

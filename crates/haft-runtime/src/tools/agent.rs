@@ -61,7 +61,6 @@ fn spawn() -> ToolSpec {
         "agents": {"type": "array", "maxItems": ORDERS_MAX, "items": {"type": "object"}, "description": "Several: each with members as above; also effort, instructions, max_turns, max_tokens, max_usd, isolated_memory."}}}))
     .hint("sub-agent subagent delegate parallel background worktree team helper")
     .by_parts()
-    .in_order()
     .timeout(LONGEST)
 }
 

@@ -257,6 +257,10 @@ fn admitted(scene: &Scene, wanted: Wanted) -> Result<Call, String> {
     let name = scene.catalogue().registry.resolve(&meant).map(|meant| meant.entry.spec().name.clone());
     match name {
         Ok(name) if NOT_HERE.contains(&name.as_str()) => Err(format!("{name} cannot be called by a script")),
+        // It may have an agent go on.
+        Ok(name) if name.as_str() == "agent.control" && meant.args["action"] == "message" => {
+            Err(format!("{name} with a message cannot be called by a script"))
+        }
         // What nobody knows is told so by the path of every call.
         _ => Ok(call),
     }

@@ -88,6 +88,8 @@ impl Tool for Delete {
                     .hint("delete it from another session"));
             }
             let agents = worktrees::of_session(scene.store(), &session).await?;
+            // What is known of them goes with the session.
+            let busy = worktrees::busy((scene.store(), scene.agents()), &agents).await?;
             if !scene.store().delete_session(session.clone()).await.map_err(crate::store_error)? {
                 return Err(unknown());
             }
@@ -99,12 +101,12 @@ impl Tool for Delete {
                 text.push_str(&format!("; what it left running is ended: {}", ids.join(", ")));
             }
             let (data_dir, halt) = (scene.terms().data_dir.clone(), scene.halt().clone());
-            let sweep = move || worktrees::sweep(&data_dir, &agents, &halt);
+            let sweep = move || worktrees::sweep(&data_dir, &agents, &busy, &halt);
             let kept = crate::tool::off_thread(scene.halt().clone(), sweep).await?;
             let mut reply = Reply::text(text).data(json!({ "session": args.session, "ended": ended }));
             let warning = |tree: &Worktree| {
                 format!(
-                    "the worktree {} has changes that are not in the project, and stays: `haft agents worktrees` lists it",
+                    "the worktree {} is used, or has changes that are not in the project, and stays: `haft agents worktrees` lists it",
                     tree.id
                 )
             };

@@ -8,6 +8,8 @@ mod bound;
 mod children;
 mod copies;
 mod kept;
+mod later;
+mod lost;
 mod talking;
 mod worktrees;
 

@@ -91,12 +91,14 @@ fn a_hook_tightens_and_cannot_loosen() {
 #[test]
 fn other_arguments_are_validated_decided_and_recorded() {
     run(async {
-        let rewrite = |args: Value| script("file.*", &format!("echo '{}'", json!({ "args": args })));
+        let rewrite =
+            |args: Value| script("file.*", &format!("echo '{}'", json!({"args": args, "reason": "only the safe one"})));
         let safe = json!({"path": "safe.txt"});
         let stage = Stage::new(vec![rewrite(safe.clone())], Vec::new());
         std::fs::write(stage.path("safe.txt"), "safe").unwrap();
         let outcome = stage.call("file.read", json!({"path": "other.txt"})).await;
         assert!(outcome.success && outcome.output.contains("safe"), "{outcome:?}");
+        assert_eq!(outcome.warnings, ["the hook `check` rewrote the arguments: only the safe one"]);
         let [record] = stage.hook_records(&outcome).await.try_into().unwrap();
         assert_eq!((&record["hook"], &record["said"]), (&json!("check"), &json!("rewrote")));
         assert!(Digest::try_from(record["before"].as_str().unwrap().to_owned()).is_ok(), "{record:#}");

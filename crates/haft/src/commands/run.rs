@@ -20,6 +20,7 @@ use haft_runtime::agent::agents::told_of;
 use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Purse, Watch, Who, tend, told, worded};
 use haft_runtime::{Approver, Haft, Halt, new_call_id};
 use pulse::Pulse;
+use shown::Shown;
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -66,7 +67,8 @@ fn act(common: &Common, args: &RunArgs, format: RunFormat) -> Result<u8, Failure
     let aside = Arc::new(Aside::new(&line, approver(&app, &args.asking)));
     let approver: Arc<dyn Approver> = Arc::<Aside>::clone(&aside);
     let (halt, pulse) = (Halt::new(), Pulse::new(&line));
-    let watch = watcher(&app, (format, args.show_thinking), &who, &pulse);
+    let shown = Shown::default();
+    let watch = watcher(&app, (format, args.show_thinking), &who, (&shown, &pulse));
     let (ended, by) = app.block_on(async {
         let work = converse(layer, who, words, (&approver, &halt), &watch);
         let (ended, by) = until_interrupted(work, &halt, &pulse).await;
@@ -77,7 +79,7 @@ fn act(common: &Common, args: &RunArgs, format: RunFormat) -> Result<u8, Failure
         None => LEFT,
         Some(ended) => {
             if format == RunFormat::Text {
-                shown::finish(ended);
+                shown::finish(ended, &shown);
             }
             code(ended, &aside)
         }
@@ -230,6 +232,7 @@ fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
     let mut caller = app.caller.clone();
     caller.agent.get_or_insert_with(|| "main".to_owned());
     let session = match args.resume.as_deref() {
+        Some("") => app.block_on(latest(app, args))?,
         Some(named) => app.block_on(resumed(app, named))?,
         // A conversation of its own, unless somebody names one.
         None if common.session == "default" => SessionId::new(&format!("run-{}", new_call_id())).unwrap_or_default(),
@@ -248,6 +251,21 @@ fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
     })
 }
 
+/// The latest conversation, unless the first word is the name of one: then nobody meant to say that.
+async fn latest(app: &App, args: &RunArgs) -> Result<SessionId, CallError> {
+    let first = args.prompt.first().and_then(|words| words.split_whitespace().next()).unwrap_or_default();
+    let named = SessionId::new(first).filter(|_| first.contains('-'));
+    let known = match &named {
+        Some(session) => app.store().talk(session).await.is_ok_and(|talk| talk.is_some()),
+        None => false,
+    };
+    if known {
+        return Err(CallError::invalid(format!("`{first}` is a conversation, and would be said to the latest one"))
+            .hint(format!("`--resume={first}`, with the sign, goes on with that")));
+    }
+    resumed(app, "").await
+}
+
 fn effort(word: EffortWord) -> Effort {
     match word {
         EffortWord::Off => Effort::Off,
@@ -258,11 +276,11 @@ fn effort(word: EffortWord) -> Effort {
     }
 }
 
-fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, pulse: &Pulse) -> Watch {
+fn watcher(app: &App, (format, thinking): (RunFormat, bool), who: &Who, (shown, pulse): (&Shown, &Pulse)) -> Watch {
     let inner: Watch = match format {
         RunFormat::Events => Arc::new(style::json),
         RunFormat::StreamJson => streamed::watch(&app.haft, who),
-        RunFormat::Text => shown::watch(thinking, pulse),
+        RunFormat::Text => shown::watch(thinking, shown, pulse),
     };
     let bus = told::on_the_bus(app.haft.events().clone(), who.session.clone());
     Arc::new(move |told| {
@@ -275,12 +293,9 @@ fn code(ended: &Ended, aside: &Aside) -> u8 {
     if aside.unanswered() > 0 {
         style::warn(&format!("{} calls wait for a person: `haft approvals` shows them", aside.unanswered()));
     }
-    match ended.end {
-        End::Done => aside.code(0),
-        End::Time => 6,
-        _ => {
-            style::note(&format!("{} {}", paint(style::CARE, "ended early:"), inert(&worded(&ended.end))));
-            1
-        }
+    if ended.end == End::Done {
+        return aside.code(0);
     }
+    style::note(&format!("{} {}", paint(style::CARE, "ended early:"), inert(&worded(&ended.end))));
+    if ended.end == End::Time { 6 } else { 1 }
 }

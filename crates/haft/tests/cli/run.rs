@@ -97,6 +97,8 @@ fn a_conversation_is_gone_on_with() {
     assert!(stub.asked()[2].says("You said blue."));
     let ran = env.run(&["run", "--resume=nobody", "x"]);
     assert!(ran.code != 0 && ran.stderr.contains("there is no conversation `nobody`"), "{}", ran.stderr);
+    let ran = env.run(&["run", "--resume", &session, "x"]);
+    assert!(ran.code != 0 && ran.stderr.contains(&format!("--resume={session}")), "{}", ran.stderr);
     assert_eq!(stub.faults(), Vec::<String>::new());
 }
 
@@ -199,6 +201,43 @@ fn stopped_by(signal: rustix::process::Signal, code: i32) {
 }
 
 #[test]
+fn when_its_time_is_up_it_says_so() {
+    let stub = Stub::with(|_| Reply::say("Wait.").slow(Duration::from_secs(30)));
+    let env = scene(&stub);
+    let config = env.dir.path().join("home/.config/haft/config.yml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}agent: {{max_minutes: 0}}\n")).unwrap();
+    let ran = env.run(&["run", "go"]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(ran.stderr.contains("ended early:"), "{}", ran.stderr);
+}
+
+#[test]
+fn agents_that_are_asked_for_by_several_calls_work_at_once() {
+    let there = std::sync::atomic::AtomicUsize::new(0);
+    let met = std::sync::atomic::AtomicUsize::new(0);
+    let stub = Stub::with(move |asked| match () {
+        () if asked.says("do your part") && !asked.says("the parent") => {
+            there.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            for _ in 0..250 {
+                if there.load(std::sync::atomic::Ordering::SeqCst) == 2 {
+                    return Reply::say(format!("Met {}.", met.fetch_add(1, std::sync::atomic::Ordering::SeqCst)));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Reply::say("Alone.")
+        }
+        () if asked.says("Met") => Reply::say("Both were there."),
+        () if asked.says("Alone") => Reply::say("One after the other."),
+        () => Reply::call("agent_spawn", json!({"name": "a", "task": "do your part"}))
+            .and_call("agent_spawn", json!({"name": "b", "task": "do your part"})),
+    });
+    let env = scene(&stub);
+    let ran = env.run(&["run", "you are the parent"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Both were there.\n"), "{}", ran.stderr);
+}
+
+#[test]
 fn agents_in_the_background_are_waited_for() {
     let stub = Stub::with(|asked| match () {
         () if asked.says("count the stars") && !asked.says("the parent") => {
@@ -210,7 +249,8 @@ fn agents_in_the_background_are_waited_for() {
     });
     let env = scene(&stub);
     let ran = env.run(&["run", "you are the parent"]);
-    assert_eq!((ran.code, ran.stdout.lines().last()), (0, Some("There are four thousand.")), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "There are four thousand.\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("◀ counter: 1 turn, 0 calls"), "{}", ran.stderr);
 }
 
 #[test]

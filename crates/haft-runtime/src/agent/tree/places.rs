@@ -39,6 +39,11 @@ pub(crate) fn ids(data_dir: &Path) -> BTreeSet<String> {
     all.filter(|id| plain_id(id).is_some()).collect()
 }
 
+/// Whether anything is left of one.
+pub(crate) fn is_kept(data_dir: &Path, id: &str) -> bool {
+    [place(data_dir, id), note_file(data_dir, id)].iter().any(|path| path.symlink_metadata().is_ok())
+}
+
 /// Throws away whatever is left of one, with or without a note. False if there was nothing.
 pub(crate) fn remove(data_dir: &Path, id: &str) -> Result<bool, CallError> {
     let id = plain_id(id).ok_or_else(|| missing(id))?;

@@ -4,9 +4,11 @@ use super::pulse::Pulse;
 use crate::live;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, NAME, paint};
 use haft_core::Outcome;
+use haft_core::agent::turns::GO_ON;
 use haft_core::agent::{Block, Message, Role};
 use haft_core::preview::{cut, inert};
 use haft_runtime::agent::{Ended, Told, Watch};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,11 +32,19 @@ struct State {
     thinking: bool,
     /// What was said since the last call, if the model was cut off and let go on: its last words are all of that.
     said: String,
+    /// The last words of what has ended. More may come, once a child in the background has reported.
+    last: String,
+    /// The names of children.
+    names: BTreeMap<String, String>,
 }
 
+/// What has been shown, for whoever ends it.
+#[derive(Default)]
+pub(super) struct Shown(Arc<Mutex<State>>);
+
 /// Shows what happens.
-pub(super) fn watch(thinking: bool, pulse: &Pulse) -> Watch {
-    let (state, pulse): (Arc<Mutex<State>>, _) = (Arc::default(), pulse.clone());
+pub(super) fn watch(thinking: bool, shown: &Shown, pulse: &Pulse) -> Watch {
+    let (state, pulse) = (Arc::clone(&shown.0), pulse.clone());
     let alive = std::io::stdout().is_terminal();
     let columns = if alive && std::io::stderr().is_terminal() { COLUMNS } else { usize::MAX };
     let way = Way { alive, thinking, columns };
@@ -85,37 +95,56 @@ fn show(told: &Told, state: &mut State, way: Way, depth: usize) {
             line(state, paint(FAINT, format!("made shorter: about {before} tokens to {after}; the store keeps all")));
         }
         Told::Warning { message } => line(state, paint(CARE, inert(message))),
-        Told::SubagentStart { name, task, mode, .. } => {
+        Told::SubagentStart { subagent_id, name, task, mode, .. } => {
+            state.names.insert(subagent_id.clone(), inert(name));
             let how = if mode == "sync" { String::new() } else { format!(" ({mode})") };
             line(state, format!("{} {}{how}: {}", paint(NAME, "▶"), inert(name), cut(&inert(task), columns)));
         }
         Told::SubagentEvent { inner, .. } => show(inner, state, way, depth + 1),
-        Told::SubagentEnd { ended, .. } => {
-            let used = format!("{} turns, {} calls{}", ended.turns, ended.calls, cost(ended.cost_micros));
-            line(state, format!("{} {}", paint(NAME, "◀"), paint(FAINT, used)));
+        Told::SubagentEnd { subagent_id, ended } => {
+            let name = state.names.remove(subagent_id).unwrap_or_default();
+            let (turns, calls) = (some(ended.turns, "turn"), some(ended.calls, "call"));
+            let used = format!("{turns}, {calls}{}", cost(ended.cost_micros));
+            line(state, format!("{} {name}: {}", paint(NAME, "◀"), paint(FAINT, used)));
         }
         // Whoever waits for the arguments of a call should see that they are waited for.
         Told::ToolInput { .. } if depth == 0 => end_line(state, alive),
-        Told::Message { message } if depth == 0 => hear(message, state),
+        Told::Message { message } if depth == 0 => {
+            if hear(message, state) {
+                end_line(state, alive);
+            }
+        }
         Told::Done { ended } if depth == 0 => {
             end_line(state, alive);
             let said = std::mem::take(&mut state.said);
-            if !alive {
-                style::out_foreign(if said.is_empty() { ended.text.trim_end() } else { said.trim_end() });
-            }
+            state.last = if said.is_empty() { ended.text.clone() } else { said };
         }
         _ => {}
     }
 }
 
-/// Keeps what belongs to the last words: all that was said since the last call.
-fn hear(message: &Message, state: &mut State) {
+/// Keeps what belongs to the last words: all that was said since the last call, or since somebody else spoke. Says whether what
+/// was said is over.
+fn hear(message: &Message, state: &mut State) -> bool {
     let calls = |block: &Block| matches!(block, Block::Use { .. } | Block::Result { .. });
-    match message.role {
-        _ if message.blocks.iter().any(calls) => state.said.clear(),
-        Role::Assistant => state.said.push_str(&message.text()),
-        Role::User => {}
+    let over = match message.role {
+        _ if message.blocks.iter().any(calls) => true,
+        Role::Assistant => {
+            state.said.push_str(&message.text());
+            return false;
+        }
+        // It goes on in the middle of a word.
+        Role::User => message.text() != GO_ON,
+    };
+    if over {
+        state.said.clear();
     }
+    over
+}
+
+/// So many of something.
+fn some(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 fn result(outcome: &Outcome, columns: usize) -> String {
@@ -142,8 +171,12 @@ fn write(text: &str) {
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// What it took, below everything.
-pub(super) fn finish(ended: &Ended) {
+/// The last words, where they were not shown as they came; and what it took, below everything.
+pub(super) fn finish(ended: &Ended, shown: &Shown) {
+    let last = std::mem::take(&mut shown.0.lock().unwrap_or_else(PoisonError::into_inner).last);
+    if !std::io::stdout().is_terminal() {
+        style::out_foreign(last.trim_end());
+    }
     let read = ended.usage.read();
     let known = match ended.usage.cache_read {
         0 => String::new(),
@@ -153,9 +186,9 @@ pub(super) fn finish(ended: &Ended) {
     style::note(&paint(
         FAINT,
         format!(
-            "{} turns, {} calls, {read} tokens read{known}, {} written{}, {seconds} s; go on with: haft run --resume={} \"…\"",
-            ended.turns,
-            ended.calls,
+            "{}, {}, {read} tokens read{known}, {} written{}, {seconds} s; go on with: haft run --resume={} \"…\"",
+            some(ended.turns, "turn"),
+            some(ended.calls, "call"),
             ended.usage.output,
             cost(ended.cost_micros),
             ended.session
