@@ -50,14 +50,20 @@ fn list(app: &App, all: bool) -> Result<u8, Failure> {
     let waiting = app.block_on(app.store().approvals(!all)).map_err(Failure::store)?;
     let uncertain = app.block_on(app.store().uncertain_steps()).map_err(Failure::store)?;
     if app.json {
-        let waiting = waiting.iter().map(|approval| json!(approval));
+        let waiting = waiting.iter().map(|approval| {
+            let mut value = json!(approval);
+            if let Some(asker) = app.block_on(app.haft.asker_of(approval)) {
+                value["asker"] = asker.into();
+            }
+            value
+        });
         style::json(&waiting.chain(uncertain.iter().map(unknown)).collect::<Vec<_>>());
         return Ok(0);
     }
     if waiting.is_empty() && uncertain.is_empty() {
         style::note("nothing waits for approval");
     }
-    waiting.iter().for_each(line);
+    waiting.iter().for_each(|approval| line(app, approval));
     if !uncertain.is_empty() {
         style::out(&paint(BOLD, "steps of which nobody knows what became of them:"));
     }
@@ -78,10 +84,14 @@ fn unknown(step: &Uncertain) -> Value {
     })
 }
 
-fn line(approval: &Approval) {
+fn line(app: &App, approval: &Approval) {
     let state = approval.state.as_str();
     style::out(&format!("{}  {state:<8}  {}", paint(NAME, &approval.id), approval.preview));
     style::out(&paint(FAINT, style::inert(&format!("    {}; in {}", approval.reason, approval.root))));
+    // A yes happens where the agent works.
+    if let Some(asker) = app.block_on(app.haft.asker_of(approval)) {
+        style::out(&format!("    asked by {}", style::inert(&asker)));
+    }
 }
 
 fn show(app: &App, id: &str) -> Result<u8, Failure> {
@@ -98,12 +108,9 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
         style::json(&value);
         return Ok(0);
     }
-    line(&approval);
+    line(app, &approval);
     if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
         style::out(&format!("    {}", style::inert(&question.why())));
-        if let Some(asker) = &question.asker {
-            style::out(&format!("    asked by {}", style::inert(asker)));
-        }
         for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {
             style::out(&format!("      {}", style::painted(&row)));
         }

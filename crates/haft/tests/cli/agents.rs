@@ -322,16 +322,45 @@ fn what_a_child_asks_on_its_copy_is_answered_in_the_project() {
     let root = env.root().canonicalize().unwrap();
     assert_eq!((&listed[0]["tool"], &listed[0]["root"]), (&json!("file.write"), &json!(root)), "{listed:#}");
     let id = listed[0]["id"].as_str().unwrap();
+    let worktrees = env.dir.path().join("home/.local/share/haft-worktrees");
+    let copy = std::fs::read_dir(worktrees).unwrap().next().unwrap().unwrap().path();
+    let asker = format!("main/clerk, in {}", copy.join("tree").display());
+    assert!(listed[0]["asker"].as_str().unwrap().starts_with(&asker), "{listed:#}");
+    let list = env.run(&["approvals"]).stdout;
+    assert!(list.contains(&format!("asked by {asker}")), "a yes happens there: {list}");
     let shown = env.run(&["approvals", "show", id]);
+    assert_eq!(shown.stdout.matches("asked by").count(), 1, "{}", shown.stdout);
     assert!(shown.stdout.contains("+noted"), "{} {}", shown.stdout, shown.stderr);
     let approved = env.run(&["approvals", "approve", id]);
     assert_eq!(approved.code, 0, "{} {}", approved.stdout, approved.stderr);
     assert!(!env.root().join("noted.txt").exists(), "it is done on the copy");
-    let worktrees = env.dir.path().join("home/.local/share/haft-worktrees");
-    let copy = std::fs::read_dir(worktrees).unwrap().next().unwrap().unwrap().path();
     assert_eq!(std::fs::read_to_string(copy.join("tree/noted.txt")).unwrap(), "noted\n");
     env.ok("agent.merge", json!({"id": copy.file_name().unwrap().to_str().unwrap()}));
     assert_eq!(env.read("noted.txt"), "noted\n");
+}
+
+#[test]
+fn a_script_that_is_allowed_later_calls_nothing_that_its_agent_could_not() {
+    let env = project();
+    let code = r#"local ok, said = try("shell.exec", {command = "echo x"}); return ok and "it ran" or said"#;
+    let stub = Stub::with(move |asked| match (is(asked, "script it"), results(asked).len()) {
+        (true, 0) => Reply::call("tool_script", json!({ "code": code })),
+        (true, _) => Reply::say("Somebody has to say yes."),
+        (_, 0) => Reply::call(
+            "agent_spawn",
+            json!({"agents": [{"name": "clerk", "task": "script it", "tools": ["tool.script", "file.list"]}]}),
+        ),
+        _ => Reply::say("It waits."),
+    });
+    let url = stub.base(Wire::Anthropic);
+    env.config(&format!(
+        "hooks:\n  confirm: [tool.script]\nmodels:\n  use: [stub/m]\n  providers:\n    stub: {{wire: anthropic, url: \"{url}\"}}\n"
+    ));
+    env.run(&["run", "--no-input", "you are the parent"]);
+    let listed = env.run(&["approvals", "--json"]).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    let approved = env.run(&["approvals", "approve", id]);
+    assert!(approved.stdout.contains("the tools it was given"), "{} {}", approved.stdout, approved.stderr);
 }
 
 #[test]
