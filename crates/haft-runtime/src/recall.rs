@@ -118,7 +118,7 @@ impl Haft {
             return Err(self.decided_already(id).await);
         }
         let layer = self.around(&asked).await?;
-        layer.as_ref().unwrap_or(self).decide_here(asked, (by, seen), resolution, halt).await
+        layer.as_deref().unwrap_or(self).decide_here(asked, (by, seen), resolution, halt).await
     }
 
     /// The same in the layer that the call is made in.
@@ -175,7 +175,7 @@ impl Haft {
             return Err(CallError::conflict(format!("{id} has been decided already")));
         }
         let layer = self.around(&asked).await?;
-        layer.as_ref().unwrap_or(self).amend_here(id, by, args).await
+        layer.as_deref().unwrap_or(self).amend_here(id, by, args).await
     }
 
     async fn amend_here(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
@@ -215,7 +215,7 @@ impl Haft {
             return Err(decided());
         }
         let layer = self.around(&asked).await?;
-        let layer = layer.as_ref().unwrap_or(self);
+        let layer = layer.as_deref().unwrap_or(self);
         let pending = layer.pending_of(id, halt).await?.ok_or_else(decided)?;
         let mut question = layer.question(&pending, halt).await;
         if !question.can_try() {
@@ -244,7 +244,7 @@ impl Haft {
         let asked = self.store.approval(id).await.map_err(store_error)?;
         let Some(asked) = asked.filter(|asked| asked.state == ApprovalState::Pending) else { return Ok(None) };
         let layer = self.around(&asked).await?;
-        layer.as_ref().unwrap_or(self).question_here(id, halt).await
+        layer.as_deref().unwrap_or(self).question_here(id, halt).await
     }
 
     /// The same in the layer that the call is made in.

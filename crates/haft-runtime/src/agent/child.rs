@@ -32,19 +32,19 @@ impl Haft {
     /// The tool layer in which a call is made that a child asked for: behind its gates and those of all above it, with its
     /// memory and on its copy, as when it was asked. None if no child asked. What cannot be put together again is refused:
     /// this layer may do more than the child.
-    pub(crate) async fn around(&self, asked: &Approval) -> Result<Option<Self>, CallError> {
+    pub(crate) async fn around(&self, asked: &Approval) -> Result<Option<Box<Self>>, CallError> {
         let line = self.line_of(asked).await?;
         // Whoever is above the outermost may be somebody's child elsewhere.
         let named = asked.caller.as_ref().map_or(0, |name| name.matches('/').count());
         let above = named.saturating_sub(line.len());
-        let mut layer: Option<Self> = None;
+        let mut layer: Option<Box<Self>> = None;
         for (n, child) in line.iter().enumerate() {
-            let parent = layer.as_ref().unwrap_or(self);
+            let parent = layer.as_deref().unwrap_or(self);
             let made = parent.made_again(child, above + n).await;
-            layer = Some(made.map_err(|error| {
+            layer = Some(Box::new(made.map_err(|error| {
                 let why = format!("{} cannot be done as its agent would have: {}", asked.id, error.message);
                 CallError { message: why, ..error }
-            })?);
+            })?));
         }
         Ok(layer)
     }

@@ -63,7 +63,9 @@ fn list(app: &App, all: bool) -> Result<u8, Failure> {
     if waiting.is_empty() && uncertain.is_empty() {
         style::note("nothing waits for approval");
     }
-    waiting.iter().for_each(|approval| line(app, approval));
+    for approval in &waiting {
+        line(app, approval);
+    }
     if !uncertain.is_empty() {
         style::out(&paint(BOLD, "steps of which nobody knows what became of them:"));
     }

@@ -110,9 +110,8 @@ fn show(told: &Told, state: &mut State, way: Way, depth: usize) {
         // Whoever waits for the arguments of a call should see that they are waited for.
         Told::ToolInput { .. } if depth == 0 => end_line(state, alive),
         Told::Message { message } if depth == 0 => {
-            if hear(message, state) {
-                end_line(state, alive);
-            }
+            // What was said is over, and so is its line.
+            hear(message, state).then(|| end_line(state, alive));
         }
         Told::Done { ended } if depth == 0 => {
             end_line(state, alive);
