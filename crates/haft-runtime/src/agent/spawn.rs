@@ -255,10 +255,7 @@ impl Haft {
         call: &Call,
         halt: &Halt,
     ) -> Result<Ready, CallError> {
-        if call.caller.depth() >= self.settings.agent.max_depth {
-            return Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
-                .hint("`agent.max_depth` in the configuration says how deep they may go"));
-        }
+        self.may_have_children(call)?;
         if order.task.trim().is_empty() {
             return Err(CallError::invalid("`task` is missing: say what the agent is to do"));
         }
@@ -327,6 +324,14 @@ impl Haft {
             live.map_or_else(|| super::told::on_the_bus(self.events.clone(), call.session.clone()), |live| live.watch);
         let words = words(&order);
         Ok(Ready { id, name, order, words, haft: layer, who, tree, warnings, watch, call: call.clone() })
+    }
+
+    fn may_have_children(&self, call: &Call) -> Result<(), CallError> {
+        if call.caller.depth() < self.settings.agent.max_depth {
+            return Ok(());
+        }
+        Err(CallError::new(ErrorKind::Denied, "a sub-agent cannot have sub-agents of its own here")
+            .hint("`agent.max_depth` in the configuration says how deep they may go"))
     }
 
     /// What a child may spend: a share of what its parent has, or of what all have whose parent is no conversation here.

@@ -4,7 +4,7 @@ use super::super::tree::Tree;
 use super::{Changed, DIFF_MAX, REST, Report};
 use crate::halt::Halt;
 use crate::pipeline::Haft;
-use haft_core::{CallError, SessionId};
+use haft_core::{CallError, ErrorKind, SessionId};
 use haft_store::Store;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId),
         report.warnings.push("calls of it wait for somebody to decide; its worktree stays until then".to_owned());
     }
     // Somebody else may go on with it.
-    let failed = report.error.is_some();
+    let taken = report.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Conflict);
     let (desk, session) = (Arc::clone(&haft.desk), session.clone());
     let look = move || {
         // What runs in the background was asked to end; what it changed is there when it has.
@@ -34,7 +34,7 @@ pub(super) async fn close_tree(tree: Tree, (haft, session): (&Haft, &SessionId),
             Ok(merge) => (merge.changes, merge.left),
             Err(error) => return Ok((tree, None, String::new(), vec![error.message])),
         };
-        if changes.is_empty() && left.is_empty() && !awaited && !still && !failed {
+        if changes.is_empty() && left.is_empty() && !awaited && !still && !taken {
             tree.discard()?;
         }
         let files: Vec<String> = changes.iter().map(|change| project.shown(change.path())).collect();
