@@ -192,8 +192,8 @@ impl Git {
     fn wait(&self, child: &Child, most: Option<u64>) -> Result<(), CallError> {
         let (began, mut pause, mut weighed) = (Instant::now(), Duration::from_millis(1), Instant::now());
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        let ended = |pid| waitid(WaitId::Pid(pid), options).is_ok_and(|ended| ended.is_none());
-        while pid(child).is_some_and(ended) {
+        let runs = |pid| waitid(WaitId::Pid(pid), options).is_ok_and(|ended| ended.is_none());
+        while pid(child).is_some_and(runs) {
             self.halt.check()?;
             if began.elapsed() >= TIME_MAX {
                 let limit = TIME_MAX.as_secs() / 60;

@@ -222,12 +222,7 @@ impl Tree {
 
     /// Throws it away.
     pub(crate) fn discard(&self) -> Result<(), CallError> {
-        let gone = |path: &Path, done: std::io::Result<()>| match done {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(path, &error)),
-            _ => Ok(()),
-        };
-        gone(&self.dir, std::fs::remove_dir_all(&self.dir))?;
-        gone(&self.file, std::fs::remove_file(&self.file))
+        places::take_away(&self.dir, &self.file).map(drop)
     }
 
     /// What was changed in it: each path, and how it stands there now; and what is not carried over, with why. Only what is not

@@ -59,11 +59,10 @@ pub fn kept(data_dir: &Path, halt: &Halt) -> Vec<Worktree> {
 fn look(data_dir: &Path, id: String, halt: &Halt) -> Worktree {
     let dir = tree::place(data_dir, &id);
     let Ok(tree) = Tree::load(data_dir, &id) else {
-        let blank = (None, None, None);
-        return worktree(id, dir, blank, (Holds::Unknown, Vec::new()));
+        let (project, branch, made_ms, unmerged) = (None, None, None, Vec::new());
+        return Worktree { id, path: dir, project, branch, made_ms, holds: Holds::Unknown, unmerged, running: false };
     };
-    let about = (Some(tree.project_root().to_owned()), Some(tree.branch().to_owned()), tree.made_ms());
-    let holds = match tree.project() {
+    let (holds, unmerged) = match tree.project() {
         // Only what is known of it is left.
         _ if !dir.exists() => (Holds::Merged, Vec::new()),
         Err(_) => (Holds::Unknown, Vec::new()),
@@ -76,19 +75,17 @@ fn look(data_dir: &Path, id: String, halt: &Halt) -> Worktree {
             Err(error) => (Holds::Unmerged, vec![error.message]),
         },
     };
-    // Without a slash at its end, where the project is its whole repository.
-    worktree(id, tree.root().components().collect(), about, holds)
-}
-
-type About = (Option<PathBuf>, Option<String>, Option<i64>);
-
-fn worktree(
-    id: String,
-    path: PathBuf,
-    (project, branch, made_ms): About,
-    (holds, unmerged): (Holds, Vec<String>),
-) -> Worktree {
-    Worktree { id, path, project, branch, made_ms, holds, unmerged, running: false }
+    Worktree {
+        id,
+        // Without a slash at its end, where the project is its whole repository.
+        path: tree.root().components().collect(),
+        project: Some(tree.project_root().to_owned()),
+        branch: Some(tree.branch().to_owned()),
+        made_ms: tree.made_ms(),
+        holds,
+        unmerged,
+        running: false,
+    }
 }
 
 impl Haft {
@@ -130,8 +127,7 @@ pub(crate) async fn of_session(store: &Store, session: &SessionId) -> Result<Vec
 }
 
 /// Those of these agents that work, as far as anybody knows, or of whose calls some wait for somebody to decide.
-pub(crate) async fn busy(haft: (&Store, &Agents), ids: &[String]) -> Result<Vec<String>, CallError> {
-    let (store, agents) = haft;
+pub(crate) async fn busy(store: &Store, agents: &Agents, ids: &[String]) -> Result<Vec<String>, CallError> {
     let mut busy = Vec::new();
     for id in ids {
         let Some(session) = session_of(id) else { continue };

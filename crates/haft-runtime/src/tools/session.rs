@@ -89,7 +89,7 @@ impl Tool for Delete {
             }
             let agents = worktrees::of_session(scene.store(), &session).await?;
             // What is known of them goes with the session.
-            let busy = worktrees::busy((scene.store(), scene.agents()), &agents).await?;
+            let busy = worktrees::busy(scene.store(), scene.agents(), &agents).await?;
             if !scene.store().delete_session(session.clone()).await.map_err(crate::store_error)? {
                 return Err(unknown());
             }

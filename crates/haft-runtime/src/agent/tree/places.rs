@@ -47,12 +47,16 @@ pub(crate) fn is_kept(data_dir: &Path, id: &str) -> bool {
 /// Throws away whatever is left of one, with or without a note. False if there was nothing.
 pub(crate) fn remove(data_dir: &Path, id: &str) -> Result<bool, CallError> {
     let id = plain_id(id).ok_or_else(|| missing(id))?;
+    take_away(&place(data_dir, id), &note_file(data_dir, id))
+}
+
+/// Takes a copy and its note away. False if there was neither.
+pub(super) fn take_away(dir: &Path, file: &Path) -> Result<bool, CallError> {
     let there = |result: std::io::Result<()>, path: &Path| match result {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         result => result.map(|()| true).map_err(|error| failed(path, &error)),
     };
-    let (dir, file) = (place(data_dir, id), note_file(data_dir, id));
     // The note goes last: what is left after a failure is still known.
-    let tree = there(std::fs::remove_dir_all(&dir), &dir)?;
-    Ok(there(std::fs::remove_file(&file), &file)? || tree)
+    let tree = there(std::fs::remove_dir_all(dir), dir)?;
+    Ok(there(std::fs::remove_file(file), file)? || tree)
 }
