@@ -51,7 +51,7 @@ fn table() -> Vec<(&'static str, Value, Then)> {
         ("file_edit", json!({"path": "old.txt", "old_string": "old", "new_string": "older"}), Says("")),
         ("file_glob", json!({"pattern": "*.txt"}), Says("new.txt")),
         ("file_list", json!({"path": "."}), Says("new.txt")),
-        ("file_grep", json!({"pattern": "older|only in"}), Says(">>older<<")),
+        ("file_grep", json!({"pattern": "older|only in"}), Says("older")),
         ("file_batch", json!({"pattern": "new.txt", "operation": "move", "destination": "moved"}), Says("moved")),
         ("file_ignore", json!({"action": "add", "patterns": ["*.log"]}), Says("")),
         ("shell_exec", shell("pwd; cat old.txt"), Says("older")),

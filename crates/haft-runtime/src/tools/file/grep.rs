@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.grep", "Search file contents with a regular expression (Rust syntax, as in ripgrep). Gives `path:line:text` with each match marked >>like this<<, or only the paths, or counts of matching lines. Skips binary files and what .gitignore names; hidden files are searched. A pattern with \\n matches across lines.")
+    let spec = declare("file.grep", "Search file contents with a regular expression (Rust syntax, as in ripgrep). Returns `path:line:text`, each line exactly as it stands in the file, or only the paths, or counts of matching lines. Skips binary files and what .gitignore names; hidden files are searched. A pattern with \\n matches across lines.")
         .hint("search text content regex find in files rg ripgrep")
         .input(input())
         .output(output())
@@ -63,7 +63,7 @@ fn output() -> Value {
             "matches": {"type": "integer", "description": "Matching lines, shown or not; in files_with_matches mode each file counts once"},
             "files": {"type": "integer", "description": "Files with a match, shown or not"},
             "truncated": {"type": "boolean"},
-            "lines": {"type": "array", "description": "In content mode: the matching lines that are shown, without marks", "items": {
+            "lines": {"type": "array", "description": "In content mode: the matching lines that are shown, as they stand in the file", "items": {
                 "type": "object",
                 "properties": {
                     "path": {"type": "string"},

@@ -5,7 +5,9 @@ use super::line::{Kind, Line};
 use super::query::Mode;
 use crate::scene::Scene;
 use crate::tool::Reply;
+use haft_core::Dialect;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Add;
@@ -96,7 +98,8 @@ impl Kept {
     }
 
     fn tell_lines(&self, scene: &Scene, groups: bool, totals: Totals) -> Reply {
-        let mut page = Page { left: self.limit, ..Page::default() };
+        let marking = Marking::of(scene.call().dialect);
+        let mut page = Page { left: self.limit, marking, ..Page::default() };
         for (path, hits) in &self.files {
             page.file(&scene.shown(path), &hits.lines, groups);
         }
@@ -116,10 +119,28 @@ fn summary(totals: Totals, truncated: bool) -> Value {
     json!({"matches": totals.matches, "files": totals.files, "truncated": truncated})
 }
 
+/// Whether matches are marked inside the lines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Marking {
+    /// Lines stand as in the file, so that an edit can be built from them.
+    #[default]
+    Plain,
+    /// Each match is written `>>like this<<`.
+    Marked,
+}
+
+impl Marking {
+    /// Only Flyto's document marks matches.
+    fn of(dialect: Dialect) -> Self {
+        if dialect == Dialect::Flyto { Self::Marked } else { Self::Plain }
+    }
+}
+
 /// The text of content mode in the making.
 #[derive(Default)]
 struct Page {
     left: usize,
+    marking: Marking,
     text: String,
     matches: Vec<Value>,
 }
@@ -134,7 +155,11 @@ impl Page {
                 Kind::Match => ':',
                 Kind::Context => '-',
             };
-            let _ = writeln!(self.text, "{path}{sign}{}{sign}{}", line.number, line.marked());
+            let text = match self.marking {
+                Marking::Plain => Cow::Borrowed(line.text.as_str()),
+                Marking::Marked => Cow::Owned(line.marked()),
+            };
+            let _ = writeln!(self.text, "{path}{sign}{}{sign}{text}", line.number);
             if line.kind == Kind::Match {
                 self.matches.push(json!({"path": path, "line": line.number, "text": line.text}));
             }

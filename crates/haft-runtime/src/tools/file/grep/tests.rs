@@ -21,13 +21,13 @@ fn text(stage: &Stage, args: Value) -> String {
 }
 
 #[test]
-fn matches_are_marked_and_sorted_by_path_then_line() {
+fn lines_stand_as_in_the_file_sorted_by_path_then_line() {
     let stage = stage(&[("b.txt", "a fox and a fox\nnone\nfox\n"), ("a/z.txt", "the fox\n"), ("a.txt", "Fox\n")]);
     let reply = stage.act(&tool(), json!({"pattern": "fox"})).unwrap();
     insta::assert_snapshot!(reply.text, @r"
-    a/z.txt:1:the >>fox<<
-    b.txt:1:a >>fox<< and a >>fox<<
-    b.txt:3:>>fox<<
+    a/z.txt:1:the fox
+    b.txt:1:a fox and a fox
+    b.txt:3:fox
     ");
     let lines = json!([
         {"path": "a/z.txt", "line": 1, "text": "the fox"},
@@ -35,7 +35,7 @@ fn matches_are_marked_and_sorted_by_path_then_line() {
         {"path": "b.txt", "line": 3, "text": "fox"},
     ]);
     assert_eq!(reply.data, Some(json!({"matches": 3, "files": 2, "truncated": false, "lines": lines})));
-    assert_eq!(text(&stage, json!({"pattern": "^fox", "case_insensitive": true})), "a.txt:1:>>Fox<<\nb.txt:3:>>fox<<");
+    assert_eq!(text(&stage, json!({"pattern": "^fox", "case_insensitive": true})), "a.txt:1:Fox\nb.txt:3:fox");
 }
 
 #[test]
@@ -43,15 +43,15 @@ fn context_comes_in_groups() {
     let stage = stage(&[("a.txt", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n"), ("b.txt", "x\n")]);
     insta::assert_snapshot!(text(&stage, json!({"pattern": "x", "context": 1})), @r"
     a.txt-1-1
-    a.txt:2:2 >>x<<
+    a.txt:2:2 x
     a.txt-3-3
-    a.txt:4:4 >>x<<
+    a.txt:4:4 x
     a.txt-5-5
     --
     a.txt-7-7
-    a.txt:8:8 >>x<<
+    a.txt:8:8 x
     --
-    b.txt:1:>>x<<
+    b.txt:1:x
     ");
 }
 
@@ -77,10 +77,10 @@ fn only_the_first_lines_are_shown_but_all_are_counted() {
     }
     let reply = stage.act(&tool(), json!({"pattern": "x", "head_limit": 4})).unwrap();
     insta::assert_snapshot!(reply.text, @r"
-    00/000.txt:1:>>x<<
-    00/000.txt:2:>>x<<
-    00/000.txt:3:>>x<<
-    00/007.txt:1:>>x<<
+    00/000.txt:1:x
+    00/000.txt:2:x
+    00/000.txt:3:x
+    00/007.txt:1:x
     [4 lines shown, 596 more matches; raise head_limit or narrow the search]
     ");
     let data = reply.data.unwrap();
@@ -91,8 +91,8 @@ fn only_the_first_lines_are_shown_but_all_are_counted() {
 fn a_long_line_is_cut_around_its_first_match() {
     let stage = stage(&[("a.txt", &format!("{}needle{}\n", "草".repeat(600), "堆".repeat(600)))]);
     let told = text(&stage, json!({"pattern": "needle"}));
-    assert!(told.starts_with("a.txt:1:…草") && told.contains("草>>needle<<堆") && told.ends_with("堆…"), "{told}");
-    assert_eq!(told.chars().count(), "a.txt:1:…>><<…".chars().count() + 500);
+    assert!(told.starts_with("a.txt:1:…草") && told.contains("草needle堆") && told.ends_with("堆…"), "{told}");
+    assert_eq!(told.chars().count(), "a.txt:1:……".chars().count() + 500);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn ignored_and_binary_files_are_skipped_but_hidden_ones_are_not() {
         ("node_modules/d.js", "x"),
     ]);
     stage.file(".gitignore", "*.log\n");
-    assert_eq!(text(&stage, json!({"pattern": "x"})), ".github/b.yml:1:>>x<<\nnode_modules/d.js:1:>>x<<");
-    assert_eq!(text(&stage, json!({"pattern": "x", "path": "a.log"})), "a.log:1:>>x<<");
+    assert_eq!(text(&stage, json!({"pattern": "x"})), ".github/b.yml:1:x\nnode_modules/d.js:1:x");
+    assert_eq!(text(&stage, json!({"pattern": "x", "path": "a.log"})), "a.log:1:x");
     let binary = stage.act(&tool(), json!({"pattern": "x", "path": "binary"})).unwrap();
     assert_eq!(binary.text, "No matches for x in binary");
     assert_eq!(binary.warnings, ["binary is a binary file and was not searched"]);
@@ -116,7 +116,7 @@ fn ignored_and_binary_files_are_skipped_but_hidden_ones_are_not() {
 fn binary_data_late_in_a_file_ends_its_search() {
     let stage = stage(&[("late", &format!("x\n{}\0\nx\n", "y\n".repeat(100_000)))]);
     let reply = stage.act(&tool(), json!({"pattern": "x"})).unwrap();
-    assert_eq!(reply.text, "late:1:>>x<<");
+    assert_eq!(reply.text, "late:1:x");
     assert_eq!(reply.warnings, ["late: binary data after the first matches; the rest was not searched"]);
 }
 
@@ -139,8 +139,8 @@ fn a_pattern_with_a_line_end_spans_lines() {
     let reply = stage.act(&tool(), json!({"pattern": r"foo\nbar", "context": 1})).unwrap();
     insta::assert_snapshot!(reply.text, @r"
     a.txt-1-one
-    a.txt:2:>>foo<<
-    a.txt:3:>>bar<< baz
+    a.txt:2:foo
+    a.txt:3:bar baz
     a.txt-4-four
     ");
     assert_eq!(reply.data.unwrap()["matches"], 2);
@@ -151,7 +151,7 @@ fn a_pattern_with_a_line_end_spans_lines() {
 fn line_ends_and_empty_matches_do_not_show() {
     let stage = stage(&[("a.txt", "ab\r\n"), ("utf16.txt", "")]);
     stage.file("utf16.txt", b"\xff\xfea\0b\0\n\0");
-    assert_eq!(text(&stage, json!({"pattern": "x*b|^"})), "a.txt:1:a>>b<<\nutf16.txt:1:a>>b<<");
+    assert_eq!(text(&stage, json!({"pattern": "x*b|^"})), "a.txt:1:ab\nutf16.txt:1:ab");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn sensitive_files_are_not_searched_unless_named() {
             insta::assert_snapshot!(reply.warnings.join("\n"), @"1 sensitive file (credentials or haft's own state) skipped; name it in `path` to ask for it");
         }
     }
-    assert_eq!(text(&stage, json!({"pattern": "TOKEN", "path": ".env"})), ".env:1:>>TOKEN<<=abc");
+    assert_eq!(text(&stage, json!({"pattern": "TOKEN", "path": ".env"})), ".env:1:TOKEN=abc");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn links_are_not_followed_and_odd_names_are_shown() {
     symlink(".", stage.root().join("loop")).unwrap();
     symlink("a.txt", stage.root().join("link.txt")).unwrap();
     std::fs::write(stage.root().join(OsStr::from_bytes(b"\xff.txt")), "x").unwrap();
-    assert_eq!(text(&stage, json!({"pattern": "x"})), "a.txt:1:>>x<<\n\\xff.txt:1:>>x<<");
+    assert_eq!(text(&stage, json!({"pattern": "x"})), "a.txt:1:x\n\\xff.txt:1:x");
 }
 
 #[test]
