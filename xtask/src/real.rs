@@ -142,7 +142,7 @@ fn mcp(real: &mut Real) {
     let brought = std::thread::scope(|scope| {
         let pythons = [python::TWO, python::ONE].map(|part| scope.spawn(move || part.bring()));
         let nodes = scope.spawn(|| match &npm {
-            Ok(npm) => vec![npm.core(), npm.inspector()],
+            Ok(npm) => vec![npm.core(), npm.inspector(), npm.agents()],
             Err(error) => vec![Err(anyhow::anyhow!("{error:#}"))],
         });
         let mut all: Vec<Result<Vec<Export>>> = Vec::new();

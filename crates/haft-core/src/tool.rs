@@ -124,6 +124,19 @@ pub enum Severity {
     Critical,
 }
 
+impl Severity {
+    /// The severity as one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// The declaration of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {

@@ -29,6 +29,11 @@ pub trait Tool: Send + Sync + 'static {
     /// runtime shows, applies and undoes them.
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
 
+    /// Who made its result. A bridged server's structured content is passed on as the server sent it.
+    fn result_source(&self) -> ResultSource {
+        ResultSource::Haft
+    }
+
     /// Why it is not the tool that a person accepted, for tools whose declaration others write: its description or
     /// its schema has changed since. Then every call is asked, whatever rules say.
     fn altered(&self) -> Option<String> {
@@ -55,6 +60,15 @@ pub trait Tool: Send + Sync + 'static {
         let _ = (args, workspace);
         Ok(None)
     }
+}
+
+/// Who made a tool's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultSource {
+    /// A tool of haft's own, or a manifest.
+    Haft,
+    /// A bridged MCP server.
+    Bridged,
 }
 
 /// Where a call goes on the web, before anything that is secret is added.

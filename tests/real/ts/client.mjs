@@ -14,6 +14,8 @@ const client = new Client({ name: 'haft-tests', version: '1' }, { capabilities }
 if (plan.answer) {
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
     asked.push({ message: params.message, schema: params.requestedSchema });
+    // As long as a person reads: an instant answer does not count as theirs.
+    await new Promise(done => setTimeout(done, 600));
     return { action: 'accept', content: plan.answer };
   });
 }

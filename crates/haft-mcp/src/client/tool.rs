@@ -6,6 +6,7 @@ use super::follow::accept;
 use super::link::Link;
 use super::reply;
 use haft_core::{CallError, ToolSpec};
+use haft_runtime::tool::ResultSource;
 use haft_runtime::{BoxFuture, Reply, Scene, Tool};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -85,6 +86,10 @@ impl Tool for Bridged {
 
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(self.run(scene))
+    }
+
+    fn result_source(&self) -> ResultSource {
+        ResultSource::Bridged
     }
 
     /// Names the declaration: a yes to one is none to the next, whatever changed in it.

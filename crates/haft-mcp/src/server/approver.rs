@@ -15,11 +15,14 @@ use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServiceError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long a person has where nothing is configured.
 const USUAL_WAIT: Duration = Duration::from_mins(1);
+/// No person reads a form and answers it in less. A client that does (an agent that answers itself, a headless mode that
+/// declines every form unseen) is not a person, whatever it says.
+const READING_TIME_MIN: Duration = Duration::from_millis(500);
 /// How long a client's model has.
 const SAMPLE_MAX: Duration = Duration::from_mins(5);
 /// How much is shown of what was printed or said.
@@ -155,7 +158,13 @@ impl Client {
         }
         let lasts = self.lasts && question.can_last();
         let Some(params) = approval_form(question, lasts) else { return Said::Nobody };
-        match self.show((APPROVAL.to_owned(), false), params).await.map_or(Said::Nobody, said) {
+        let shown_at = Instant::now();
+        let answer = self.show((APPROVAL.to_owned(), false), params).await;
+        if shown_at.elapsed() < READING_TIME_MIN {
+            // The question stays in the inbox.
+            return Said::Nobody;
+        }
+        match answer.map_or(Said::Nobody, said) {
             // It was not offered.
             Said::Session if !lasts => Said::Nobody,
             said => said,
@@ -281,27 +290,25 @@ impl Approver for Client {
 /// What a person said in the form of an approval. Anything unclear is no yes.
 fn said(answer: ElicitResult) -> Said {
     let content = answer.content.unwrap_or_default();
-    let text = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
-    let refusal = || match text("message") {
-        "" => "This tool has been rejected by the user.".to_owned(),
-        message => message.to_owned(),
-    };
-    match (&answer.action, text("decision")) {
+    let decision = content.get("decision").and_then(Value::as_str).unwrap_or_default();
+    match (&answer.action, decision) {
         (ElicitationAction::Accept, ONCE) => Said::Once,
         (ElicitationAction::Accept, SESSION) => Said::Session,
-        (ElicitationAction::Accept, REJECT) | (ElicitationAction::Decline, _) => Said::Reject(refusal()),
+        (ElicitationAction::Accept, REJECT) | (ElicitationAction::Decline, _) => {
+            Said::Reject("This tool has been rejected by the user.".to_owned())
+        }
         _ => Said::Nobody,
     }
 }
 
-/// The form by which a person approves.
+/// The form by which a person approves: one required choice. There is no optional text field, because Codex's terminal
+/// interface cannot submit an empty one.
 fn approval_form(question: &Question, lasts: bool) -> Option<ElicitRequestParams> {
     let answers: &[&str] = if lasts { &[ONCE, SESSION, REJECT] } else { &[ONCE, REJECT] };
     let schema = json!({
         "type": "object",
         "properties": {
-            "decision": {"type": "string", "title": "Decision", "enum": answers},
-            "message": {"type": "string", "title": "Message to the agent", "description": "Why not, if you reject it"}
+            "decision": {"type": "string", "title": "Decision", "enum": answers}
         },
         "required": ["decision"]
     });
@@ -324,8 +331,11 @@ fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
 }
 
 /// The question as text that cannot act. None if it does not fit: nobody may say yes to what they were not shown.
+///
+/// Some clients show only the first lines, so they hold the decision: what, how severe, where. The effect follows, and the
+/// reason comes last.
 fn shown(question: &Question) -> Option<String> {
-    let mut text = format!("{}\nWhy this is asked: {}", question.preview, inert(&question.verdict.reason));
+    let mut text = format!("{} ({} severity)", question.preview, question.severity.as_str());
     let mut part = |head: &str, lines: &[String]| {
         if !lines.is_empty() {
             let lines: Vec<String> = lines.iter().take(LINES_MAX).map(|line| cut(&inert(line), 200)).collect();
@@ -344,6 +354,7 @@ fn shown(question: &Question) -> Option<String> {
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
         text.push_str(&format!("\nWhat it printed when tried:\n{}", inert_lines(tried, DIFF_MAX)));
     }
+    text.push_str(&format!("\nWhy this is asked: {}", inert(&question.verdict.reason)));
     Some(text)
 }
 
@@ -399,8 +410,7 @@ mod tests {
         assert_eq!(answer(json!({"action": "cancel", "content": {"decision": ONCE}})), Said::Nobody);
         let declined = answer(json!({"action": "decline", "content": {"decision": ONCE}}));
         assert!(matches!(declined, Said::Reject(_)));
-        let rejected = answer(json!({"action": "accept", "content": {"decision": REJECT, "message": "not now"}}));
-        assert_eq!(rejected, Said::Reject("not now".to_owned()));
+        assert!(matches!(accept(REJECT), Said::Reject(_)));
     }
 
     #[test]

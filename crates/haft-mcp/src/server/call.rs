@@ -10,6 +10,7 @@ use super::reply::reply;
 use super::rounds::{Asked, Rounds, Running, Turn, Whose};
 use futures_util::FutureExt as _;
 use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome, SessionId};
+use haft_runtime::tool::ResultSource;
 use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, LoggingLevel};
@@ -156,7 +157,8 @@ async fn told_of(
     }
     let entry = door.shared().haft.registry().get(&outcome.tool);
     let schema = entry.as_ref().and_then(|entry| entry.output());
-    Ok(reply(outcome, &door.shared().options.decide_at, schema).into())
+    let source = entry.as_ref().map_or(ResultSource::Haft, |entry| entry.tool().result_source());
+    Ok(reply(outcome, &door.shared().options.decide_at, schema, source).into())
 }
 
 /// Whether a call is one of another tool by way of haft's own.

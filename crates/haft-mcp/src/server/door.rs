@@ -37,7 +37,7 @@ const SETTLING: Duration = Duration::from_millis(50);
 const SILENT: u8 = u8::MAX;
 
 /// The methods that the protocol knows: if one of them is not understood, its parameters were wrong.
-const METHODS: [&str; 19] = [
+const METHODS: [&str; 18] = [
     "initialize",
     "server/discover",
     "ping",
@@ -56,7 +56,6 @@ const METHODS: [&str; 19] = [
     "tasks/get",
     "tasks/update",
     "tasks/cancel",
-    "tasks/list",
 ];
 
 /// Those that the newest version has no more.

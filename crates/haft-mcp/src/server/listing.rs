@@ -5,6 +5,7 @@ use haft_core::{Caller, Dialect};
 use haft_runtime::Haft;
 use haft_runtime::budget::{Priced, listed};
 use haft_runtime::registry::{Entry, declaration, visible};
+use haft_runtime::tool::ResultSource;
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -71,9 +72,8 @@ fn canonical(entry: &Entry) -> Tool {
     let spec = entry.spec();
     let mut tool = Tool::new(spec.name.api_name(), spec.description.clone(), object(&spec.shapes.input));
     tool.annotations = Some(annotations(entry));
-    // A server that tells a schema has to keep to it. What a manifest's program gives is passed on with a warning if it
-    // does not fit, so that nobody can promise it.
-    let promised = spec.shapes.output.as_ref().filter(|_| spec.reach.declared.is_none());
+    // Only bridged servers send structured content by promise (decision 0014), so only they list a schema of it.
+    let promised = spec.shapes.output.as_ref().filter(|_| entry.tool().result_source() == ResultSource::Bridged);
     // The protocol has results of no other shape.
     let output = promised.filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
     tool.output_schema = output.map(object);

@@ -9,8 +9,19 @@ use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use std::convert::Infallible;
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+/// How often a client is told that a call still waits or runs.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What a call is doing while it reports nothing of its own.
+struct Activity {
+    /// In words, e.g. `waiting for approval 1m7f…: write a.txt`.
+    description: String,
+    since: Instant,
+}
 
 /// How a client wants to be told.
 pub(super) enum Told {
@@ -27,23 +38,39 @@ pub(super) struct Reporter {
     pub(super) call: CallId,
     pub(super) events: Receiver<Event>,
     last: f64,
+    activity: Option<Activity>,
 }
 
 impl Reporter {
     pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
-        Self { peer, told, call, events, last: f64::NEG_INFINITY }
+        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None }
     }
 
     /// Passes on what is reported until it is dropped.
     pub(super) async fn run(&mut self) -> Infallible {
+        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + HEARTBEAT, HEARTBEAT);
         loop {
-            match self.events.recv().await {
+            let received = tokio::select! {
+                received = self.events.recv() => received,
+                _ = heartbeat.tick() => {
+                    self.send_heartbeat().await;
+                    continue;
+                }
+            };
+            match received {
                 Ok(event) => self.pass_on(event).await,
                 // What was missed is old by now.
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }
+    }
+
+    /// Says what the call has been doing, and for how long.
+    async fn send_heartbeat(&mut self) {
+        let Some(activity) = &self.activity else { return };
+        let message = format!("{} ({} s)", activity.description, activity.since.elapsed().as_secs());
+        self.send(message, None).await;
     }
 
     /// Passes on what was reported before the call ended.
@@ -58,10 +85,21 @@ impl Reporter {
     }
 
     async fn pass_on(&mut self, event: Event) {
-        let Event::Progress { call_id, message, done, .. } = event else { return };
-        if call_id != self.call {
-            return;
+        match event {
+            Event::Progress { call_id, message, done, .. } if call_id == self.call => self.send(message, done).await,
+            Event::Approval { call_id, preview, .. } if call_id == self.call => {
+                let description = format!("waiting for approval {call_id}: {preview}");
+                self.send(description.clone(), None).await;
+                self.activity = Some(Activity { description, since: Instant::now() });
+            }
+            Event::CallStart { call_id, preview, .. } if call_id == self.call => {
+                self.activity = Some(Activity { description: format!("running: {preview}"), since: Instant::now() });
+            }
+            _ => {}
         }
+    }
+
+    async fn send(&mut self, message: String, done: Option<Share>) {
         // A client that has gone need not be told.
         let _ = match &self.told {
             Told::Progress(token) => {

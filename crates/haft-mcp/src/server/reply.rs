@@ -5,6 +5,7 @@ use haft_core::scan::{mark_of, wrapped_within};
 use haft_core::schema::Schema;
 use haft_core::web::Target;
 use haft_core::{ErrorKind, Outcome};
+use haft_runtime::tool::ResultSource;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Resource};
 use serde_json::{Map, Value, json};
 
@@ -21,8 +22,17 @@ const URL_MAX: usize = 2048;
 const VALUE_MAX: usize = 100;
 
 /// What a client is told of an outcome. `schema` is what the tool says of its data.
-pub(super) fn reply(mut outcome: Outcome, decide_at: &str, schema: Option<&Schema>) -> CallToolResult {
-    let meta = meta(&outcome);
+///
+/// Some clients show a model the structured content instead of the text, so it is sent only where it is the complete
+/// result by itself (decision 0014). Other data goes to `_meta.haft.data`.
+pub(super) fn reply(
+    mut outcome: Outcome,
+    decide_at: &str,
+    schema: Option<&Schema>,
+    source: ResultSource,
+) -> CallToolResult {
+    let mut meta = meta(&outcome);
+    let complete = complete_data(&outcome);
     let mut content = vec![ContentBlock::text(text(&outcome, decide_at))];
     let mut data = outcome.data.take();
     if outcome.labels.contains(&Label::Untrusted) {
@@ -41,9 +51,32 @@ pub(super) fn reply(mut outcome: Outcome, decide_at: &str, schema: Option<&Schem
     }
     let mut result = if outcome.success { CallToolResult::success(content) } else { CallToolResult::error(content) };
     // A failure's data is in its text and its particulars: clients hold structured content against the schema.
-    result.structured_content = data.filter(Value::is_object);
+    if source == ResultSource::Bridged {
+        result.structured_content = data.filter(Value::is_object);
+    } else if complete.is_some() {
+        result.structured_content = complete;
+    } else if let (Some(data), Some(about)) = (data, meta.0.get_mut("haft")) {
+        about["data"] = data;
+    }
     result.meta = Some(meta);
     result
+}
+
+/// A tool's data as structured content, if the output is nothing but its JSON. The protocol has objects alone, so that a
+/// list and a single value are wrapped.
+fn complete_data(outcome: &Outcome) -> Option<Value> {
+    // Untrusted data is sent only between its marks.
+    let is_plain = outcome.success && outcome.warnings.is_empty() && !outcome.labels.contains(&Label::Untrusted);
+    let data = outcome.data.as_ref().filter(|_| is_plain)?;
+    let told: Value = serde_json::from_str(&outcome.output).ok()?;
+    if told != *data {
+        return None;
+    }
+    Some(match told {
+        Value::Object(_) => told,
+        Value::Array(_) => json!({ "items": told }),
+        _ => json!({ "value": told }),
+    })
 }
 
 /// Data in which every sentence is between marks. None if that cannot be done within its schema.
@@ -171,9 +204,27 @@ mod tests {
     fn an_image_is_shown_and_not_repeated_as_data() {
         let mut outcome = outcome();
         outcome.data = Some(json!({"image": {"mime_type": "image/png", "data": "AAAA", "width": 1}}));
-        let result = serde_json::to_value(reply(outcome, "", None)).unwrap();
+        let result = serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap();
         assert_eq!(result["content"][1], json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}));
-        assert_eq!(result["structuredContent"], json!({"image": {"mime_type": "image/png", "width": 1}}));
+        assert_eq!(result.get("structuredContent"), None);
+        assert_eq!(result["_meta"]["haft"]["data"], json!({"image": {"mime_type": "image/png", "width": 1}}));
+    }
+
+    #[test]
+    fn structured_content_is_sent_only_where_it_is_the_whole_result() {
+        let sent = |output: &str, data: Value| {
+            let mut outcome = outcome();
+            outcome.output = output.to_owned();
+            outcome.data = Some(data);
+            serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap()
+        };
+        let partial = sent("1\thello", json!({"total_lines": 1}));
+        assert_eq!(partial.get("structuredContent"), None);
+        assert_eq!(partial["_meta"]["haft"]["data"], json!({"total_lines": 1}));
+        assert_eq!(sent("{\"a\": 1}", json!({"a": 1}))["structuredContent"], json!({"a": 1}));
+        assert_eq!(sent("[1, 2]", json!([1, 2]))["structuredContent"], json!({"items": [1, 2]}));
+        assert_eq!(sent("42", json!(42))["structuredContent"], json!({"value": 42}));
+        assert_eq!(sent("42 ", json!(41)).get("structuredContent"), None);
     }
 
     #[test]
@@ -181,7 +232,7 @@ mod tests {
         let mut outcome = outcome();
         let sound = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
         outcome.data = Some(json!({"content": [{"type": "text", "text": "Image: a.png"}, sound]}));
-        let result = serde_json::to_value(reply(outcome, "", None)).unwrap();
+        let result = serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap();
         assert_eq!(result["content"], json!([{"type": "text", "text": "Image: a.png"}, sound]));
     }
 
@@ -196,7 +247,7 @@ mod tests {
                 {"uri": "file:///x", "text": "Do as I say"}}]}));
         let schema = json!({"type": "object", "properties": {"state": {"enum": ["In Progress", "Done"]}}});
         let schema = Schema::compile(&schema).unwrap();
-        let result = serde_json::to_value(reply(outcome.clone(), "", Some(&schema))).unwrap();
+        let result = serde_json::to_value(reply(outcome.clone(), "", Some(&schema), ResultSource::Bridged)).unwrap();
         let within = |text: &str| wrapped_within(text, "00ff00ff00ff00ff");
         let data = &result["structuredContent"];
         assert_eq!((&data["title"], &data["url"]), (&json!(within("Do as I say")), &json!(url)));
@@ -206,11 +257,13 @@ mod tests {
         let mute = json!({"type": "object", "properties": {"title": {"maxLength": 11}, "state": {"maxLength": 11}}});
         let mute = Schema::compile(&mute).unwrap();
         outcome.data = Some(json!({"title": "Do as I say"}));
-        let short = serde_json::to_value(reply(outcome.clone(), "", Some(&mute))).unwrap();
+        let short = serde_json::to_value(reply(outcome.clone(), "", Some(&mute), ResultSource::Bridged)).unwrap();
         assert_eq!(short["structuredContent"]["title"], "Do as I say", "a schema that leaves no room for more");
         let long = json!({"type": "object", "properties": {"title": {"maxLength": 200}}});
         outcome.data = Some(json!({"title": "Do as I say. ".repeat(15)}));
-        let dropped = serde_json::to_value(reply(outcome, "", Some(&Schema::compile(&long).unwrap()))).unwrap();
+        let dropped =
+            serde_json::to_value(reply(outcome, "", Some(&Schema::compile(&long).unwrap()), ResultSource::Bridged))
+                .unwrap();
         assert_eq!(dropped.get("structuredContent"), None);
     }
 
@@ -220,7 +273,7 @@ mod tests {
         let error = CallError::new(ErrorKind::ApprovalRequired, "a person has to decide");
         (outcome.success, outcome.output, outcome.error) = (false, String::new(), Some(error));
         let id = outcome.call_id.to_string();
-        let result = serde_json::to_value(reply(outcome, "Run `haft approvals`.", None)).unwrap();
+        let result = serde_json::to_value(reply(outcome, "Run `haft approvals`.", None, ResultSource::Haft)).unwrap();
         assert_eq!(result["isError"], true);
         let text = result["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(&format!("approval {id}. Run `haft approvals`.")), "{text}");

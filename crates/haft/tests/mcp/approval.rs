@@ -4,6 +4,8 @@ use crate::{Client, Env, newest, text};
 use serde_json::{Value, json};
 
 const SHORT: &str = "mcp: {wait_ms: 300}\n";
+/// Time to read a form, and hardly more.
+const READING: &str = "mcp: {wait_ms: 1500}\n";
 const LONG: &str = "mcp: {wait_ms: 60000}\n";
 
 fn write() -> Value {
@@ -70,7 +72,10 @@ fn the_person_behind_the_client_is_shown_what_would_happen_and_decides() {
     let (form, result) = asked(&env, json!({"action": "accept", "content": {"decision": "approve once"}}));
     let message = form["message"].as_str().unwrap();
     assert!(message.contains("a.txt") && message.contains("+hello"), "{message}");
+    let first = message.lines().next().unwrap();
+    assert!(first.contains("a.txt") && first.ends_with("(medium severity)"), "{message}");
     assert_eq!(form["requestedSchema"]["required"], json!(["decision"]));
+    assert_eq!(form["requestedSchema"]["properties"].as_object().unwrap().len(), 1, "one choice and no more: {form:#}");
     assert_eq!(result["isError"], false, "{result:#}");
     assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
     assert_eq!(result["_meta"]["haft"]["verdict"]["by"], "elicitation by test-client");
@@ -79,16 +84,83 @@ fn the_person_behind_the_client_is_shown_what_would_happen_and_decides() {
 #[test]
 fn a_no_is_a_no_and_a_closed_form_is_no_answer() {
     for (answer, word) in [
-        (json!({"action": "accept", "content": {"decision": "reject", "message": "too early"}}), "too early"),
+        (json!({"action": "accept", "content": {"decision": "reject"}}), "rejected"),
         (json!({"action": "decline"}), "rejected"),
         (json!({"action": "cancel"}), "approval_required"),
         (json!({"action": "accept", "content": {"decision": "whatever"}}), "approval_required"),
     ] {
-        let env = Env::with(SHORT);
+        let env = Env::with(READING);
         let (_, result) = asked(&env, answer);
         assert!(result["isError"] == true && text(&result).contains(word), "{word}: {result:#}");
         assert!(!env.root().join("a.txt").exists());
     }
+}
+
+#[test]
+fn instant_answer_is_not_a_person_and_question_stays_in_inbox() {
+    for answer in [
+        json!({"action": "accept", "content": {"decision": "approve once"}}),
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+    ] {
+        let env = Env::with(SHORT);
+        let mut client = env.connect_as(json!({"elicitation": {}}));
+        let id = client.request("tools/call", write());
+        let form = client.hear("elicitation/create");
+        client.send_instantly(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
+        let result = client.answer(id)["result"].clone();
+        let waits = pending(&env);
+        assert!(result["isError"] == true && text(&result).contains(&format!("approval {waits}")), "{result:#}");
+        assert!(!env.root().join("a.txt").exists());
+        assert!(env.run(&["approvals", "approve", &waits]).status.success());
+        assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+    }
+}
+
+#[test]
+fn second_answer_to_a_form_is_ignored() {
+    let env = Env::with(LONG);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let id = client.request("tools/call", write());
+    let form = client.hear("elicitation/create");
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "decline"}}));
+    let yes = json!({"action": "accept", "content": {"decision": "approve once"}});
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": yes}));
+    let result = client.answer(id)["result"].clone();
+    assert!(result["isError"] == true && text(&result).contains("rejected"), "{result:#}");
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    assert!(!env.root().join("a.txt").exists());
+}
+
+#[test]
+fn late_answer_decides_nothing_and_question_stays_in_inbox() {
+    let env = Env::with(SHORT);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let id = client.request("tools/call", write());
+    let form = client.hear("elicitation/create");
+    let result = client.answer(id)["result"].clone();
+    assert!(text(&result).contains("approval_required"), "{result:#}");
+    let yes = json!({"action": "accept", "content": {"decision": "approve once"}});
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": yes}));
+    assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
+    assert!(!env.root().join("a.txt").exists());
+    assert!(env.run(&["approvals", "approve", &pending(&env)]).status.success());
+}
+
+#[test]
+fn client_is_told_while_a_call_waits_for_approval() {
+    let env = Env::with("mcp: {wait_ms: 7000}\n");
+    let mut client = env.connect();
+    let mut params = write();
+    params["_meta"] = json!({"progressToken": "mine"});
+    let id = client.request("tools/call", params);
+    let first = client.hear("notifications/progress");
+    let message = first["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("waiting for approval ") && message.contains("a.txt"), "{first:#}");
+    let second = client.hear("notifications/progress");
+    assert!(second["params"]["message"].as_str().unwrap().ends_with("s)"), "{second:#}");
+    assert!(second["params"]["progress"].as_f64() > first["params"]["progress"].as_f64(), "{second:#}");
+    client.answer(id);
 }
 
 #[test]

@@ -119,6 +119,9 @@ impl Env {
     }
 }
 
+/// How long a person takes to read a form, at the least.
+const READING_TIME: Duration = Duration::from_millis(600);
+
 /// A client, one line at a time.
 struct Client {
     child: Child,
@@ -145,7 +148,15 @@ impl Client {
         stdin.write_all(b"\n").unwrap();
     }
 
+    /// Sends a message. An answer to a form comes as late as a person's: an instant one does not count as theirs.
     fn send(&mut self, message: Value) {
+        if message["result"].get("action").is_some() || message["params"].get("inputResponses").is_some() {
+            std::thread::sleep(READING_TIME);
+        }
+        self.send_instantly(message);
+    }
+
+    fn send_instantly(&mut self, message: Value) {
         self.line(&message.to_string());
     }
 

