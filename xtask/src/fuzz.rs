@@ -19,9 +19,10 @@ const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
-/// Compiles every target the ordinary way, to know that they still fit the code.
+/// Compiles every target the ordinary way, to know that they still fit the code. With the whole workspace, because cargo
+/// would otherwise choose other features for shared dependencies and build them twice.
 pub(crate) fn build() -> Result<()> {
-    sh::run(&mut sh::cargo(&["build", "--package", "haft-fuzz", "--bins"]))
+    sh::run(&mut sh::cargo(&["build", "--workspace", "--bins"]))
 }
 
 /// Runs one target, or each in turn.

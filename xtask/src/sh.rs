@@ -18,9 +18,22 @@ pub(crate) fn command(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
     command
 }
 
-/// The cargo that runs this chore.
+/// The cargo that runs this chore, with the environment of a shell.
+///
+/// `cargo run` tells xtask about xtask's own package in variables that build scripts of dependencies look at (ring's does).
+/// If they were passed on, every switch between `cargo xtask` and plain `cargo` would build those dependencies again.
 pub(crate) fn cargo(args: &[&str]) -> Command {
-    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args)
+    let mut command = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(describes_running_package) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn describes_running_package(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 /// Runs a program and passes its output on. What is run is said on stderr: stdout may be for another program.
