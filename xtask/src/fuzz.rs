@@ -19,12 +19,6 @@ const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
 ];
 
-/// Compiles every target the ordinary way, to know that they still fit the code. With the whole workspace, because cargo
-/// would otherwise choose other features for shared dependencies and build them twice.
-pub(crate) fn build() -> Result<()> {
-    sh::run(&mut sh::cargo(&["build", "--workspace", "--bins"]))
-}
-
 /// Runs one target, or each in turn.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let (target, seconds) = match args {

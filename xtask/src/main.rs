@@ -3,6 +3,7 @@
 //! `cargo xtask help` lists them. What a chore could not do for want of a program it says, and goes on.
 
 mod bench;
+mod build;
 mod chaos;
 mod ci;
 mod docs;
@@ -68,7 +69,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "work"] => bench::work(),
         ["chaos", rest @ ..] => chaos::command(rest),
         ["soak", rest @ ..] => soak::command(rest),
-        ["fuzz", "build"] => fuzz::build(),
+        ["fuzz", "build"] => build::fuzz_targets(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),

@@ -4,14 +4,11 @@
 use crate::needs::{self, CXX, Need, PYTHON, STRACE, UNSHARE};
 use crate::real::postgres::Postgres;
 use crate::real::{self, Real};
-use crate::{fuzz, sh, soak, tidy};
+use crate::{build, sh, soak, tidy};
 use anyhow::{Result, bail};
 
 /// What tests use beyond the toolchain.
 const NEEDS: &[Need] = &[UNSHARE, PYTHON, STRACE];
-
-/// The fuzz crate needs a C++ compiler, so no step but its own may touch it.
-const ALL_BUT_FUZZ: [&str; 3] = ["--workspace", "--exclude", "haft-fuzz"];
 
 pub(crate) fn run() -> Result<()> {
     let mut missing: Vec<String> = NEEDS.iter().filter_map(|need| need.meet().err()).collect();
@@ -26,10 +23,10 @@ pub(crate) fn run() -> Result<()> {
         }
     };
 
+    step("programs and examples", build::programs());
     step("tidy", tidy::run());
-    step("examples", cargo(&["build"], &["--examples"]));
     match CXX.meet() {
-        Ok(_) => step("fuzz targets", fuzz::build()),
+        Ok(_) => step("fuzz targets", build::fuzz_targets()),
         Err(sentence) => missing.push(sentence),
     }
     step("doc tests", cargo(&["test", "--doc"], &[]));
@@ -60,7 +57,7 @@ fn runner(real: &Real, server: Option<&Postgres>) -> Result<()> {
     };
     sh::run(
         sh::cargo(verb)
-            .args(ALL_BUT_FUZZ)
+            .args(build::ALL_BUT_FUZZ)
             .args(options)
             .envs(real.exports.iter().cloned())
             .envs(real.settings.iter().copied())
@@ -78,5 +75,5 @@ fn conformance() -> Vec<String> {
 }
 
 fn cargo(verb: &[&str], options: &[&str]) -> Result<()> {
-    sh::run(sh::cargo(verb).args(ALL_BUT_FUZZ).args(options))
+    sh::run(sh::cargo(verb).args(build::ALL_BUT_FUZZ).args(options))
 }
