@@ -40,14 +40,13 @@ impl Asked {
         self.body.to_string().contains(quoted.trim_matches('"'))
     }
 
-    /// The names of the tools that were offered.
+    /// The names of the tools that were offered. A tool of a namespace (Responses) is `namespace::tool`.
     pub fn tools(&self) -> Vec<String> {
-        let tools = self.body["tools"].as_array().into_iter().flatten();
-        let each = tools.flat_map(|tool| match tool["functionDeclarations"].as_array() {
-            Some(declared) => declared.iter().collect(),
-            None => vec![if tool["function"].is_object() { &tool["function"] } else { tool }],
-        });
-        each.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+        let items = self.body["input"].as_array().into_iter().flatten();
+        // Codex offers the tools of its newer models as an item of the conversation.
+        let added = items.filter(|item| item["type"] == "additional_tools").map(|item| &item["tools"]);
+        let lists = added.chain([&self.body["tools"]]).filter_map(Value::as_array);
+        lists.flatten().flat_map(tool_names).collect()
     }
 
     /// The model that was asked for.
@@ -55,6 +54,18 @@ impl Asked {
         let in_path = || self.path.split("/models/").nth(1)?.split(':').next();
         self.body["model"].as_str().or_else(in_path).unwrap_or_default().to_owned()
     }
+}
+
+/// The names that one entry of a list of tools declares.
+fn tool_names(tool: &Value) -> Vec<String> {
+    let name = |tool: &Value| tool["name"].as_str().or(tool["type"].as_str()).map(str::to_owned);
+    if let Some(declared) = tool["functionDeclarations"].as_array() {
+        return declared.iter().filter_map(name).collect();
+    }
+    if let (Some(namespace), Some(members)) = (tool["name"].as_str(), tool["tools"].as_array()) {
+        return members.iter().filter_map(name).map(|member| format!("{namespace}::{member}")).collect();
+    }
+    name(if tool["function"].is_object() { &tool["function"] } else { tool }).into_iter().collect()
 }
 
 /// What all connections know.

@@ -86,10 +86,16 @@ impl Stream {
 
     fn call(&mut self, at: usize, (name, arguments): (&str, &str), id: &str) -> Value {
         let item = |status: &str, arguments: &str| {
-            json!({
+            let mut item = json!({
                 "id": format!("fc_{id}"), "type": "function_call", "status": status, "arguments": arguments,
                 "call_id": format!("call_{id}"), "name": name,
-            })
+            });
+            // A tool of a namespace is called by two fields.
+            if let Some((namespace, name)) = name.split_once("::") {
+                item["namespace"] = namespace.into();
+                item["name"] = name.into();
+            }
+            item
         };
         self.added(at, &item("in_progress", ""));
         let place = json!({"item_id": format!("fc_{id}"), "output_index": at});

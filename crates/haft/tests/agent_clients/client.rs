@@ -17,6 +17,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(90);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentClient {
     ClaudeCode,
+    Codex,
     GeminiCli,
     Opencode,
     Goose,
@@ -37,40 +38,47 @@ pub(crate) struct Transcript {
 }
 
 impl AgentClient {
-    /// Runs the client until it ends, with a model that makes these calls one after the other. None if tests do without
-    /// real clients.
-    pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Option<Transcript> {
-        let modules = need("HAFT_TEST_AGENTS")?;
-        let mut replies: Vec<Reply> = calls.iter().map(|call| self.reply(call)).collect();
-        replies.reverse();
-        let replies = Mutex::new(replies);
-        // Some clients ask the model for a title as well: only requests that offer haft's tools belong to the conversation.
-        let model = Stub::with(move |asked| {
-            if !is_conversation(asked) {
-                return Reply::say("A title");
-            }
-            replies.lock().unwrap().pop().unwrap_or_else(|| Reply::say("Done."))
-        });
-        let mut command = self.command(project, &modules, &model);
-        let printed = run_to_end(&mut command);
-        let requests = model.asked().into_iter().filter(is_conversation).collect();
-        Some(Transcript { requests, printed })
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Opencode, Self::Goose];
+
+    /// As tests are named.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude_code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini_cli",
+            Self::Opencode => "opencode",
+            Self::Goose => "goose",
+        }
     }
 
-    /// The reply in which the model calls a tool by the name that this client gives it.
-    fn reply(self, call: &ModelCall) -> Reply {
+    /// What the client calls a tool of haft's. In Codex it is a tool of a namespace.
+    pub(crate) fn tool_name(self, tool: &str) -> String {
         let prefix = match self {
             Self::ClaudeCode => "mcp__haft__",
+            Self::Codex => "mcp__haft::",
             Self::GeminiCli => "mcp_haft_",
             Self::Opencode => "haft_",
             Self::Goose => "haft__",
         };
-        Reply::call(&format!("{prefix}{}", call.tool), call.args.clone())
+        format!("{prefix}{tool}")
+    }
+
+    /// Runs the client until it ends, with a model that makes these calls one after the other.
+    pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Transcript {
+        let replies = calls.iter().map(|call| Reply::call(&self.tool_name(call.tool), call.args.clone())).collect();
+        let model = scripted_model(replies);
+        let modules = need("HAFT_TEST_AGENTS").unwrap_or_else(|| panic!("HAFT_TEST_WITHOUT_MCP is set"));
+        let mut command = self.command(project, &modules, &model);
+        let printed = run_to_end(&mut command);
+        let requests = model.asked().into_iter().filter(is_conversation).collect();
+        Transcript { requests, printed }
     }
 
     fn command(self, project: &Project, modules: &Path, model: &Stub) -> Command {
         match self {
             Self::ClaudeCode => claude_code(project, modules, model),
+            Self::Codex => codex(project, modules, model),
             Self::GeminiCli => gemini_cli(project, modules, model),
             Self::Opencode => opencode(project, modules, model),
             Self::Goose => goose(project, modules, model),
@@ -78,8 +86,21 @@ impl AgentClient {
     }
 }
 
+/// A model that gives these replies in turn, then ends the conversation. Some clients ask it for a title as well: only
+/// requests that offer haft's tools belong to the conversation.
+fn scripted_model(mut replies: Vec<Reply>) -> Stub {
+    replies.reverse();
+    let replies = Mutex::new(replies);
+    Stub::with(move |asked| {
+        if !is_conversation(asked) {
+            return Reply::say("A title");
+        }
+        replies.lock().unwrap().pop().unwrap_or_else(|| Reply::say("Done."))
+    })
+}
+
 fn is_conversation(asked: &Asked) -> bool {
-    asked.body["tools"].to_string().contains("file_read")
+    asked.tools().iter().any(|tool| tool.ends_with("file_read"))
 }
 
 fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
@@ -92,6 +113,20 @@ fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
         .env("ANTHROPIC_BASE_URL", model.base(Wire::Anthropic))
         .env("ANTHROPIC_API_KEY", "test-key")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    command
+}
+
+fn codex(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let config = format!(
+        "model = \"stub-1\"\nmodel_provider = \"stub\"\n\n[model_providers.stub]\nname = \"stub\"\nbase_url = {:?}\n\
+         wire_api = \"responses\"\nenv_key = \"STUB_KEY\"\n\n[mcp_servers.haft]\ncommand = {HAFT:?}\nargs = [\"mcp\"]\n\
+         default_tools_approval_mode = \"approve\"\n",
+        model.base(Wire::Responses)
+    );
+    project.write("home/.codex/config.toml", &config);
+    let program = modules.join("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex");
+    let mut command = project.command(&program);
+    command.args(["exec", "--skip-git-repo-check", "Go on."]).env("STUB_KEY", "test-key");
     command
 }
 

@@ -1,7 +1,10 @@
-//! The agents that people use, each the real program: Claude Code, Gemini CLI, opencode and goose.
+//! The agents that people use, each the real program: Claude Code, Codex, Gemini CLI, opencode and goose.
 //!
 //! Every client runs headless and offline, with haft as its MCP server and a scripted model (`haft-stub`) behind real
 //! HTTP. What counts is the model's next request: a result that a client drops never happened for the model.
+//!
+//! The tests have a `main` of their own, because a client that cannot run on the machine has to be counted as skipped by
+//! the test runner, by name, and the built-in harness decides that when it compiles.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is left out says so")]
@@ -11,6 +14,14 @@ mod client;
 mod needs;
 mod project;
 mod results;
+mod trials;
+
+use libtest_mimic::Arguments;
+use std::process::ExitCode;
 
 /// The binary under test.
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
+
+fn main() -> ExitCode {
+    libtest_mimic::run(&Arguments::from_args(), results::trials()).exit_code()
+}

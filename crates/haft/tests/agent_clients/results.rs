@@ -2,8 +2,19 @@
 
 use crate::client::{AgentClient, ModelCall, Transcript};
 use crate::project::{PIXEL, Project, serve_page};
+use crate::trials::{for_clients, for_every_client};
 use haft_stub::Asked;
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = for_every_client("results_of_every_kind_reach_the_model", results_reach_the_model);
+    let waiting = AgentClient::ALL.into_iter().filter(|client| *client != AgentClient::Goose).collect::<Vec<_>>();
+    trials.extend(for_clients(&waiting, "headless_question_waits_in_the_inbox", unanswered_question_waits));
+    let name = "headless_question_ends_the_run_and_writes_nothing";
+    trials.extend(for_clients(&[AgentClient::Goose], name, question_ends_the_run));
+    trials
+}
 
 fn call(tool: &'static str, args: Value) -> ModelCall {
     ModelCall { tool, args }
@@ -37,10 +48,11 @@ fn results_reach_the_model(client: AgentClient) {
         call("file_read", json!({"path": "nowhere.txt"})),
         call("file_read", json!({"path": "dot.png"})),
     ];
-    let Some(transcript) = client.run(&project, &calls) else { return };
+    let transcript = client.run(&project, &calls);
+    let offered = request_after(&transcript, 0).tools();
     for tool in ["file_read", "file_edit", "shell_exec", "tool_search"] {
-        let tools = request_after(&transcript, 0).body["tools"].to_string();
-        assert!(tools.contains(tool), "{client:?} does not offer {tool}: {tools}");
+        let tool = client.tool_name(tool);
+        assert!(offered.contains(&tool), "{client:?} does not offer {tool}: {offered:?}");
     }
     assert_told(&transcript, 1, &["hello from a file"]);
     assert_told(&transcript, 2, &["printed-by-echo", "exit status 1"]);
@@ -55,60 +67,19 @@ fn results_reach_the_model(client: AgentClient) {
 fn unanswered_question_waits(client: AgentClient) {
     let project = Project::new(1);
     let write = call("file_write", json!({"path": "new.txt", "content": "x"}));
-    let Some(transcript) = client.run(&project, &[write]) else { return };
+    let transcript = client.run(&project, &[write]);
     let waiting = project.haft(&["approvals", "--json"]);
     let id = waiting[0]["id"].as_str().unwrap_or_else(|| panic!("nothing waits: {}", transcript.printed));
     assert_told(&transcript, 1, &[&format!("approval {id}")]);
     assert!(!project.root().join("new.txt").exists());
 }
 
-mod claude_code {
-    use super::{AgentClient, results_reach_the_model, unanswered_question_waits};
-
-    #[test]
-    fn results_of_every_kind_reach_the_model() {
-        results_reach_the_model(AgentClient::ClaudeCode);
-    }
-
-    #[test]
-    fn headless_question_waits_in_the_inbox() {
-        unanswered_question_waits(AgentClient::ClaudeCode);
-    }
-}
-
-mod gemini_cli {
-    use super::{AgentClient, results_reach_the_model, unanswered_question_waits};
-
-    #[test]
-    fn results_of_every_kind_reach_the_model() {
-        results_reach_the_model(AgentClient::GeminiCli);
-    }
-
-    #[test]
-    fn headless_question_waits_in_the_inbox() {
-        unanswered_question_waits(AgentClient::GeminiCli);
-    }
-}
-
-mod opencode {
-    use super::{AgentClient, results_reach_the_model, unanswered_question_waits};
-
-    #[test]
-    fn results_of_every_kind_reach_the_model() {
-        results_reach_the_model(AgentClient::Opencode);
-    }
-
-    #[test]
-    fn headless_question_waits_in_the_inbox() {
-        unanswered_question_waits(AgentClient::Opencode);
-    }
-}
-
-mod goose {
-    use super::{AgentClient, results_reach_the_model};
-
-    #[test]
-    fn results_of_every_kind_reach_the_model() {
-        results_reach_the_model(AgentClient::Goose);
-    }
+/// goose ends a headless run that is asked something.
+fn question_ends_the_run(client: AgentClient) {
+    let project = Project::new(1);
+    let write = call("file_write", json!({"path": "new.txt", "content": "x"}));
+    let transcript = client.run(&project, &[write]);
+    assert!(transcript.printed.contains("no interactive terminal"), "{}", transcript.printed);
+    assert_eq!(transcript.requests.len(), 1, "{}", transcript.printed);
+    assert!(!project.root().join("new.txt").exists());
 }
