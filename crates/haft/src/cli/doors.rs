@@ -18,8 +18,26 @@ pub struct McpArgs {
 /// What to do about MCP.
 #[derive(Debug, Subcommand)]
 pub enum McpAction {
-    /// Enter haft in a client's configuration, keeping a backup of it.
+    /// Enter haft in a client's configuration, so that its agent has haft's tools.
     Install {
+        /// Which client.
+        #[arg(value_enum)]
+        client: McpClient,
+        /// Turn the client's own file, shell and web tools off, and let haft alone ask about calls.
+        #[arg(long, conflicts_with = "hooks")]
+        replace: bool,
+        /// Keep the client's own tools, and let the client ask `haft hook` before it uses one.
+        #[arg(long)]
+        hooks: bool,
+        /// Only show what would be written.
+        #[arg(long)]
+        print: bool,
+        /// Do not ask.
+        #[arg(long, short = 'y')]
+        yes: bool,
+    },
+    /// Take haft out of a client's configuration, and restore what was there before.
+    Uninstall {
         /// Which client.
         #[arg(value_enum)]
         client: McpClient,

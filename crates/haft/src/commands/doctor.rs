@@ -1,7 +1,8 @@
 //! `haft doctor`: what works here, what does not, and how to mend it.
 
 use crate::app::{Failure, Ground};
-use crate::cli::Common;
+use crate::cli::{Common, McpClient};
+use crate::commands::mcp::{ClientState, NativeTools, client_states};
 use crate::config::Loaded;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
 use haft_runtime::Halt;
@@ -32,14 +33,17 @@ struct Finding {
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
+    /// How haft stands in an MCP client, for findings about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<ClientState>,
 }
 
 fn good(name: impl Into<String>, found: impl Into<String>) -> Finding {
-    Finding { name: name.into(), health: Health::Good, found: found.into(), fix: None }
+    Finding { name: name.into(), health: Health::Good, found: found.into(), fix: None, client: None }
 }
 
 fn finding(name: impl Into<String>, health: Health, found: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { name: name.into(), health, found: found.into(), fix: Some(fix.into()) }
+    Finding { name: name.into(), health, found: found.into(), fix: Some(fix.into()), client: None }
 }
 
 /// Looks at everything. Exits with 1 if something is broken.
@@ -62,6 +66,7 @@ pub(super) fn run(common: &Common) -> u8 {
             }
         }
     }
+    findings.extend(client_states(common).into_iter().map(client));
     if common.json() {
         style::json(&findings);
     } else {
@@ -108,6 +113,42 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
     findings.push(configuration(loaded));
     (findings, required)
+}
+
+/// Whether haft is entered in an agent that is installed here, and whether the agent acts by its own tools as well.
+fn client(state: ClientState) -> Finding {
+    let (title, word, native) = (state.kind.title(), state.kind.word(), state.kind.native_tools());
+    let replace = if state.kind == McpClient::Vscode {
+        "turn its built-in tools off in the chat's tool picker".to_owned()
+    } else {
+        format!("`haft mcp install {word} --replace` turns them off")
+    };
+    let name = format!("{word} client");
+    let mut finding = match (&state.problem, state.entered, state.native_tools) {
+        (Some(problem), ..) => finding(name, Health::Care, problem, "mend the file; haft does not touch it until then"),
+        (None, false, NativeTools::On) => good(name, format!("{title}: haft is not entered; its own tools are on")),
+        (None, false, _) => finding(
+            name,
+            Health::Care,
+            format!("{title}: haft is not entered, and its own tools ({native}) are off or watched by it"),
+            format!("`haft mcp install {word}` enters it"),
+        ),
+        (None, true, NativeTools::Off) => good(name, format!("{title}: haft is entered; its own tools are off")),
+        (None, true, NativeTools::PartlyOff) => finding(
+            name,
+            Health::Care,
+            format!("{title}: haft is entered; its own tools are off in the terminal, and on in the editor"),
+            "no setting turns them off there; choose haft's tools in the chat",
+        ),
+        (None, true, NativeTools::Hooked) => {
+            good(name, format!("{title}: haft is entered; its own tools are on, and it asks `haft hook` about them"))
+        }
+        (None, true, NativeTools::On) => {
+            finding(name, Health::Care, format!("{title}: haft is entered; its own tools ({native}) are on"), replace)
+        }
+    };
+    finding.client = Some(state);
+    finding
 }
 
 /// Worktrees of agents that nobody has removed.

@@ -1,113 +1,291 @@
-//! `haft mcp install`: haft in a client's own configuration. Shows what it will write, asks, and keeps what was there.
+//! `haft mcp install` and `haft mcp uninstall`: haft in a client's own configuration, and out of it again.
+//!
+//! An installation is planned as edits (`clients`), applied to the text of each file (`edits`), shown as a diff, and
+//! written only after a yes. Installing again starts from the files as they were before, so that any sequence of
+//! installations ends where the last one alone would have ended.
 
 mod clients;
-mod json;
-mod text;
+mod config_file;
+mod edits;
+mod jsonc;
+mod record;
+mod show;
+mod state;
+mod toml;
+mod yaml;
 
-use super::whole;
 use crate::app::Failure;
 use crate::cli::{Common, McpClient};
-use crate::style::{self, GOOD, paint};
-use clients::{Form, Target};
+use crate::config::Paths;
+use crate::style;
+use clients::{ClientPlaces, InstallMode, InstallPlan};
+use config_file::{ConfigFile, digest};
 use haft_core::{CallError, ErrorKind};
-use serde_json::json;
+use record::{FileRecord, InstallRecord, RecordPlace, RestoreKind};
+pub(crate) use state::{ClientState, NativeTools, client_states};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Larger files are no configuration.
-const FILE_MAX: u64 = 4 << 20;
+/// What `haft mcp install` was told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InstallOptions {
+    pub(super) replace: bool,
+    pub(super) hooks: bool,
+    pub(super) print: bool,
+    pub(super) yes: bool,
+}
+
+/// What one file becomes.
+struct FileChange {
+    file: ConfigFile,
+    /// What it says afterwards; none if it goes.
+    new: Option<String>,
+    how: RestoreKind,
+    /// What the record says of it; none when haft leaves the file.
+    record: Option<FileRecord>,
+    /// The file as it was before haft.
+    original: Option<String>,
+    /// The directories that haft made for it.
+    made_dirs: Vec<PathBuf>,
+    /// The change as a unified diff, from before it is written.
+    diff: String,
+}
+
+impl FileChange {
+    fn new(file: ConfigFile, new: Option<String>, how: RestoreKind) -> Self {
+        let diff = if file.text == new { String::new() } else { file.diff(new.as_deref()) };
+        Self { file, new, how, record: None, original: None, made_dirs: Vec::new(), diff }
+    }
+
+    fn is_change(&self) -> bool {
+        self.file.text != self.new
+    }
+}
 
 /// Enters haft in a client's configuration.
-pub(super) fn run(common: &Common, client: McpClient, print: bool, yes: bool) -> Result<u8, Failure> {
-    let target = clients::target(client, common)?;
-    let old = read(&target.file)?;
-    let new = match target.form {
-        Form::Json { under } => json::entered(&old, under, &target.entry),
-        Form::Toml => text::toml(&old, &target.snippet()),
-        Form::Yaml => text::yaml(&old, &target.entry),
-    };
-    let new = new.map_err(|why| {
-        CallError::conflict(format!("{}: {why}", target.file.display()))
-            .hint(format!("add this by hand:\n{}", target.snippet()))
-    })?;
-    if print {
-        show(common, &target);
+pub(super) fn install(common: &Common, client: McpClient, options: InstallOptions) -> Result<u8, Failure> {
+    let places = ClientPlaces::find(common)?;
+    let store = RecordPlace::new(&data_dir(&places)?, client, &places);
+    let record = store.load()?;
+    let mode = effective_mode(client, options, record.as_ref())?;
+    let plan = clients::plan(client, mode, &places)?;
+    let changes = planned_changes(client, &plan, &places, &store, record.as_ref())?;
+    let report = show::InstallReport { client, plan: &plan, changes: &changes };
+    if options.print {
+        report.print(common);
         return Ok(0);
     }
-    if new == old {
-        return Ok(said(common, &target, "already there", None));
+    if !changes.iter().any(FileChange::is_change) {
+        report.tell(common, "already there");
+        return Ok(0);
     }
-    if !yes && !confirmed(&target, old.is_empty())? {
-        return Err(CallError::new(ErrorKind::Rejected, "nothing was written").into());
+    check_writable(&changes)?;
+    if !options.yes {
+        report.preview();
+        confirm("write this")?;
     }
-    let backup = write(&target.file, &old, &new)?;
-    Ok(said(common, &target, "written", backup.as_deref()))
+    let files = changes.iter().filter_map(|change| change.record.clone()).collect();
+    let recorded = changes.iter().filter(|change| change.record.is_some());
+    let originals: Vec<Option<String>> = recorded.map(|change| change.original.clone()).collect();
+    store.save(client, mode, files, &originals)?;
+    if let Err(error) = write_all(&changes) {
+        // The record says again what is true.
+        match &record {
+            None => store.remove()?,
+            Some(record) => store.save(client, record.mode, record.files.clone(), &[])?,
+        }
+        return Err(error.into());
+    }
+    report.tell(common, "written");
+    Ok(0)
 }
 
-/// What is there; nothing, if there is no file.
-fn read(file: &Path) -> Result<String, CallError> {
-    let explain = |why: String| CallError::failed(format!("{}: {why}", file.display()));
-    match std::fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        Err(error) => return Err(explain(error.to_string())),
-        Ok(meta) if !meta.is_file() => return Err(explain("it is not a file".to_owned())),
-        Ok(meta) if meta.len() > FILE_MAX => return Err(explain("it is too large to be a configuration".to_owned())),
-        Ok(_) => {}
+/// Takes haft out of a client's configuration.
+pub(super) fn uninstall(common: &Common, client: McpClient, print: bool, yes: bool) -> Result<u8, Failure> {
+    let places = ClientPlaces::find(common)?;
+    let store = RecordPlace::new(&data_dir(&places)?, client, &places);
+    let changes = match store.load()? {
+        Some(record) => restoring_changes(client, &places, &store, &record.files)?,
+        None => unrecorded_changes(client, &places)?,
+    };
+    if print {
+        show::print_restoring(common, client, &changes);
+        return Ok(0);
     }
-    std::fs::read_to_string(file).map_err(|error| explain(error.to_string()))
+    if !changes.iter().any(FileChange::is_change) {
+        store.remove()?;
+        show::tell_restored(common, client, &changes, "not there");
+        return Ok(0);
+    }
+    check_writable(&changes)?;
+    if !yes {
+        show::preview_restoring(&changes);
+        confirm("write this")?;
+    }
+    write_all(&changes)?;
+    for change in &changes {
+        remove_empty(change.made_dirs.iter());
+    }
+    store.remove()?;
+    show::tell_restored(common, client, &changes, "restored");
+    Ok(0)
 }
 
-fn show(common: &Common, target: &Target) {
-    if common.json() {
-        style::json(
-            &json!({"file": target.file, "name": clients::NAME, "entry": target.entry, "text": target.snippet()}),
-        );
-    } else {
-        style::note(&format!("in {}:", style::inert(&target.file.display().to_string())));
-        style::out(&target.snippet());
+fn data_dir(places: &ClientPlaces) -> Result<PathBuf, Failure> {
+    Ok(Paths::from_env(&places.project)?.data_dir().to_owned())
+}
+
+/// How haft is installed: tools that were turned off are turned on by `uninstall` only.
+fn effective_mode(
+    client: McpClient,
+    options: InstallOptions,
+    record: Option<&InstallRecord>,
+) -> Result<InstallMode, CallError> {
+    let known = record.map(|record| record.mode);
+    match (options.replace, options.hooks, known) {
+        (true, _, _) => Ok(InstallMode::Replace),
+        (false, true, Some(InstallMode::Replace)) => {
+            let (title, word) = (client.title(), client.word());
+            Err(CallError::conflict(format!("{title}'s own tools are off, so there is nothing for a hook to watch"))
+                .hint(format!("`haft mcp uninstall {word}` turns them on; then install with --hooks")))
+        }
+        (false, true, _) => Ok(InstallMode::Hooks),
+        (false, false, known) => Ok(known.unwrap_or(InstallMode::Beside)),
     }
 }
 
-fn said(common: &Common, target: &Target, state: &str, backup: Option<&Path>) -> u8 {
-    if common.json() {
-        style::json(&json!({"file": target.file, "state": state, "backup": backup}));
-        return 0;
+/// What an installation makes of each file, among them the files of an earlier one that this one leaves alone.
+fn planned_changes(
+    client: McpClient,
+    plan: &InstallPlan,
+    places: &ClientPlaces,
+    store: &RecordPlace,
+    record: Option<&InstallRecord>,
+) -> Result<Vec<FileChange>, CallError> {
+    let known = |path: &PathBuf| record.and_then(|record| record.files.iter().find(|file| &file.path == path));
+    let mut changes = Vec::new();
+    for planned in &plan.files {
+        let file = read(client, &planned.path, places)?;
+        let earlier = known(&planned.path);
+        let is_same_mode = record.is_some_and(|record| record.mode == plan.mode);
+        if let Some(earlier) = earlier.filter(|_| is_same_mode && planned.is_in(&file)) {
+            // Others may have changed the file since; haft's entries stand.
+            let text = file.text.clone();
+            changes
+                .push(FileChange { record: Some(earlier.clone()), ..FileChange::new(file, text, RestoreKind::Whole) });
+            continue;
+        }
+        let (original, how) = match earlier {
+            Some(earlier) => {
+                let restored = store.restored(earlier, file.text.as_deref())?;
+                (restored.text, restored.how)
+            }
+            None => (file.text.clone(), RestoreKind::Whole),
+        };
+        let edits: Vec<_> = planned.edits.iter().map(|(_, edit)| edit.clone()).collect();
+        let (new, applied) =
+            edits::apply(planned.format, original.as_deref().unwrap_or_default(), &edits).map_err(|why| {
+                CallError::conflict(format!("{}: {why}", file.path.display()))
+                    .hint(format!("nothing was written; this can be added by hand:\n{}", show::by_hand(plan)))
+            })?;
+        let made_dirs = earlier.map_or_else(|| file.missing_dirs(), |earlier| earlier.made_dirs.clone());
+        let record = FileRecord {
+            path: file.path.clone(),
+            format: planned.format,
+            before: original.as_deref().map(digest),
+            written: digest(&new),
+            made_dirs,
+            edits: applied,
+        };
+        let change = FileChange::new(file, Some(new), how);
+        changes.push(FileChange { record: Some(record), original, ..change });
     }
-    style::out(&format!("{}: {}", paint(GOOD, state), style::inert(&target.file.display().to_string())));
-    if let Some(backup) = backup {
-        style::note(&format!("what was there before: {}", style::inert(&backup.display().to_string())));
-    }
-    if state == "written" {
-        style::note(target.then);
-    }
-    0
+    let is_planned = |file: &FileRecord| plan.files.iter().any(|planned| planned.path == file.path);
+    let files = record.into_iter().flat_map(|record| &record.files);
+    let orphans: Vec<FileRecord> = files.filter(|file| !is_planned(file)).cloned().collect();
+    changes.extend(restoring_changes(client, places, store, &orphans)?);
+    Ok(changes)
 }
 
-/// Shows what will be written, and asks.
-fn confirmed(target: &Target, new: bool) -> Result<bool, CallError> {
+/// What each file of an installation is without it.
+fn restoring_changes(
+    client: McpClient,
+    places: &ClientPlaces,
+    store: &RecordPlace,
+    files: &[FileRecord],
+) -> Result<Vec<FileChange>, CallError> {
+    let change = |record: &FileRecord| {
+        let file = read(client, &record.path, places)?;
+        let restored = store.restored(record, file.text.as_deref())?;
+        let made_dirs = record.made_dirs.clone();
+        Ok(FileChange { made_dirs, ..FileChange::new(file, restored.text, restored.how) })
+    };
+    files.iter().map(change).collect()
+}
+
+/// Without a record, only the entry of the server is known to be haft's.
+fn unrecorded_changes(client: McpClient, places: &ClientPlaces) -> Result<Vec<FileChange>, CallError> {
+    let plan = clients::plan(client, InstallMode::Beside, places)?;
+    let Some(planned) = plan.files.first() else { return Ok(Vec::new()) };
+    let file = read(client, &planned.path, places)?;
+    let Some(text) = &file.text else { return Ok(Vec::new()) };
+    let path: Vec<&str> = plan.entry.iter().map(String::as_str).collect();
+    let new = edits::without(planned.format, text, &path)
+        .map_err(|why| CallError::conflict(format!("{}: {why}", file.path.display())))?;
+    let how = RestoreKind::EditsOnly { left: Vec::new() };
+    Ok(vec![FileChange::new(file, Some(new), how)])
+}
+
+fn read(client: McpClient, path: &std::path::Path, places: &ClientPlaces) -> Result<ConfigFile, CallError> {
+    ConfigFile::read(path, client.is_of_project().then_some(places.project.as_path()))
+}
+
+fn check_writable(changes: &[FileChange]) -> Result<(), CallError> {
+    changes.iter().filter(|change| change.is_change()).try_for_each(|change| change.file.check_writable())
+}
+
+/// Writes every file, or none: what was written before a failure is put back.
+fn write_all(changes: &[FileChange]) -> Result<(), CallError> {
+    let mut written: Vec<&FileChange> = Vec::new();
+    for change in changes.iter().filter(|change| change.is_change()) {
+        if let Err(error) = change.file.replace(change.new.as_deref()) {
+            for done in written.into_iter().rev() {
+                put_back(done);
+            }
+            return Err(error);
+        }
+        written.push(change);
+    }
+    Ok(())
+}
+
+/// Puts a file back as it was read, unless another program has changed it in between.
+fn put_back(change: &FileChange) {
+    let restored = ConfigFile::read(&change.file.path, None)
+        .and_then(|now| if now.text == change.new { now.replace(change.file.text.as_deref()) } else { Ok(()) });
+    if let Err(error) = restored {
+        style::warn(&format!("{} could not be put back: {}", change.file.path.display(), error.message));
+    }
+    let made = change.record.as_ref().filter(|_| change.file.text.is_none()).map(|record| &record.made_dirs);
+    remove_empty(made.into_iter().flatten());
+}
+
+/// Removes directories that haft made, the innermost first, as far as they are empty again.
+fn remove_empty<'d>(dirs: impl DoubleEndedIterator<Item = &'d PathBuf>) {
+    dirs.rev().take_while(|dir| std::fs::remove_dir(dir).is_ok()).for_each(drop);
+}
+
+/// Asks on the terminal. Only a yes goes on.
+fn confirm(what: &str) -> Result<(), CallError> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        return Err(CallError::new(ErrorKind::ApprovalRequired, "nobody can be asked whether to write this")
+        return Err(CallError::new(ErrorKind::ApprovalRequired, format!("nobody can be asked whether to {what}"))
             .hint("add --yes, or look at it with --print"));
     }
-    style::note(&target.snippet());
-    let how = if new { "make" } else { "enter this in" };
-    let shown = style::inert(&target.file.display().to_string());
-    let asked = write!(std::io::stderr(), "{how} {shown}? [y/N] ").and_then(|()| std::io::stderr().flush());
+    let asked = write!(std::io::stderr(), "{what}? [y/N] ").and_then(|()| std::io::stderr().flush());
     let mut answer = String::new();
     let heard = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
-    Ok(heard.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// Puts the new text in the place of the old, whole or not at all, with its mode; and keeps the old beside it.
-fn write(file: &Path, old: &str, new: &str) -> Result<Option<PathBuf>, CallError> {
-    let fail = |error: std::io::Error| CallError::failed(format!("{}: {error}", file.display()));
-    // A link stays one.
-    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let dir = real.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir).map_err(fail)?;
-    let mode = whole::mode(&real);
-    let backup =
-        if old.is_empty() { None } else { Some(whole::beside(&real, "before-haft", old, mode).map_err(fail)?) };
-    whole::place(&real, new, mode).map_err(fail)?;
-    Ok(backup)
+    if heard.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(CallError::new(ErrorKind::Rejected, "nothing was written"))
 }

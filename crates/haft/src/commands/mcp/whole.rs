@@ -13,10 +13,17 @@ pub(super) fn mode(file: &Path) -> u32 {
 
 /// Puts a text in the place of a file. A link there is replaced, not followed.
 pub(super) fn place(file: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    place_if(file, text, mode, || true).map(drop)
+}
+
+/// The same if `is_wanted` holds just before. Says whether the text is in its place.
+pub(super) fn place_if(file: &Path, text: &str, mode: u32, is_wanted: impl Fn() -> bool) -> std::io::Result<bool> {
     let fresh = beside(file, "haft-new", text, mode)?;
-    std::fs::rename(&fresh, file).inspect_err(|_| {
+    let placed = if is_wanted() { std::fs::rename(&fresh, file).map(|()| true) } else { Ok(false) };
+    if !matches!(placed, Ok(true)) {
         let _ = std::fs::remove_file(&fresh);
-    })
+    }
+    placed
 }
 
 /// Writes a file beside another, under a name that nobody has.

@@ -1,0 +1,99 @@
+//! How haft stands in each client on this machine, for `haft doctor`.
+
+use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode};
+use super::config_file::ConfigFile;
+use super::edits;
+use crate::cli::{Common, McpClient};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Whether a client's own file, shell and web tools are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NativeTools {
+    /// All that haft knows are off.
+    Off,
+    /// They are off in the client's program for the terminal, and on in the editor.
+    PartlyOff,
+    /// They are on, and `haft hook` is asked before each use.
+    Hooked,
+    On,
+}
+
+/// How haft stands in one client.
+#[derive(Debug, Serialize)]
+pub(crate) struct ClientState {
+    pub(crate) client: &'static str,
+    #[serde(skip)]
+    pub(crate) kind: McpClient,
+    /// Whether haft is one of its servers.
+    pub(crate) entered: bool,
+    pub(crate) native_tools: NativeTools,
+    /// The files that say so.
+    pub(crate) files: Vec<PathBuf>,
+    /// Why a file could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+}
+
+/// How haft stands in every client of which there are traces on this machine.
+pub(crate) fn client_states(common: &Common) -> Vec<ClientState> {
+    let Ok(places) = ClientPlaces::find(common) else { return Vec::new() };
+    McpClient::ALL.into_iter().filter(|client| client.is_found(&places)).map(|client| state(client, &places)).collect()
+}
+
+fn state(client: McpClient, places: &ClientPlaces) -> ClientState {
+    let mut state = ClientState {
+        client: client.word(),
+        kind: client,
+        entered: false,
+        native_tools: NativeTools::On,
+        files: Vec::new(),
+        problem: None,
+    };
+    if let Err(problem) = look(client, places, &mut state) {
+        state.problem = Some(problem);
+    }
+    state
+}
+
+fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Result<(), String> {
+    let beside = clients::plan(client, InstallMode::Beside, places).map_err(|error| error.message)?;
+    if let Some(file) = beside.files.first() {
+        state.files.push(file.path.clone());
+        state.entered = edits::get(&value(client, file, places)?, &beside.entry).is_some();
+    }
+    if has_all(client, places, InstallMode::Replace, EditPurpose::NativeOff)? {
+        state.native_tools = if client.keeps_tools_in_editor() { NativeTools::PartlyOff } else { NativeTools::Off };
+    } else if has_all(client, places, InstallMode::Hooks, EditPurpose::Hook)? {
+        state.native_tools = NativeTools::Hooked;
+    }
+    Ok(())
+}
+
+/// Whether the client's files hold all edits that an installation makes for this purpose.
+fn has_all(client: McpClient, places: &ClientPlaces, mode: InstallMode, purpose: EditPurpose) -> Result<bool, String> {
+    // Not every client can be installed in every way.
+    let Ok(plan) = clients::plan(client, mode, places) else { return Ok(false) };
+    let mut any = false;
+    for file in &plan.files {
+        let wanted: Vec<_> = file.edits.iter().filter(|(of, _)| *of == purpose).map(|(_, edit)| edit).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        any = true;
+        let said = value(client, file, places)?;
+        if !wanted.iter().all(|edit| edit.is_in(&said)) {
+            return Ok(false);
+        }
+    }
+    Ok(any)
+}
+
+fn value(client: McpClient, file: &FilePlan, places: &ClientPlaces) -> Result<Value, String> {
+    let project = client.is_of_project().then_some(places.project.as_path());
+    let read = ConfigFile::read(&file.path, project).map_err(|error| error.message)?;
+    let text = read.text.unwrap_or_default();
+    edits::read(file.format, &text).map_err(|why| format!("{}: {why}", file.path.display()))
+}
