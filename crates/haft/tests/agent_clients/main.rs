@@ -13,6 +13,7 @@ mod client;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod project;
+mod replace;
 mod results;
 mod trials;
 
@@ -23,5 +24,6 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    libtest_mimic::run(&Arguments::from_args(), results::trials()).exit_code()
+    let trials = results::trials().into_iter().chain(replace::trials()).collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -2,6 +2,7 @@
 
 use crate::HAFT;
 use serde_json::Value;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Project {
             .current_dir(self.root())
             .env_clear()
             .env("HOME", self.home())
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", path_with_haft())
             .env("TZ", "UTC")
             .stdin(Stdio::null());
         command
@@ -65,6 +66,13 @@ impl Project {
         let output = self.command(Path::new(HAFT)).args(args).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"))
     }
+}
+
+/// The search path of programs, with haft on it: a project's configuration names it without its directory.
+fn path_with_haft() -> OsString {
+    let own = Path::new(HAFT).parent().map(Path::to_owned);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).unwrap()
 }
 
 /// A web server on loopback with one page. It ends with the test's process.

@@ -21,14 +21,14 @@ fn call(tool: &'static str, args: Value) -> ModelCall {
 }
 
 /// The request after the call with this number, counted from one.
-fn request_after(transcript: &Transcript, call: usize) -> &Asked {
+pub(crate) fn request_after(transcript: &Transcript, call: usize) -> &Asked {
     transcript.requests.get(call).unwrap_or_else(|| {
         panic!("the model was asked {} times only:\n{}", transcript.requests.len(), transcript.printed)
     })
 }
 
 /// Asserts that the request after a call contains these texts.
-fn assert_told(transcript: &Transcript, call: usize, texts: &[&str]) {
+pub(crate) fn assert_told(transcript: &Transcript, call: usize, texts: &[&str]) {
     let request = request_after(transcript, call);
     for text in texts {
         assert!(request.says(text), "{text:?} is not in the request after call {call}:\n{:#}", request.body);
@@ -53,6 +53,9 @@ fn results_reach_the_model(client: AgentClient) {
     for tool in ["file_read", "file_edit", "shell_exec", "tool_search"] {
         let tool = client.tool_name(tool);
         assert!(offered.contains(&tool), "{client:?} does not offer {tool}: {offered:?}");
+    }
+    for tool in client.native_tools() {
+        assert!(offered.iter().any(|offered| offered == tool), "{client:?} has its own {tool}: {offered:?}");
     }
     assert_told(&transcript, 1, &["hello from a file"]);
     assert_told(&transcript, 2, &["printed-by-echo", "exit status 1"]);
