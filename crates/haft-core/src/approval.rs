@@ -15,6 +15,7 @@ mod manifest;
 mod outward;
 mod resolvers;
 mod ruled;
+mod skill;
 
 pub use lists::{BadList, List, Preset, shipped_presets};
 pub use manifest::{Accepted, Manifested, Parted, Proposed};
@@ -23,6 +24,7 @@ pub use resolvers::{
     Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading,
 };
 pub use ruled::Ruled;
+pub use skill::SkillCommands;
 
 /// What is decided about a call. Ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

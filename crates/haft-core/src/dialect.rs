@@ -14,8 +14,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
+mod clients;
 mod table;
 
+pub use clients::client_tool;
 pub use table::{Fixed, Param, Row, Unit};
 
 /// A vocabulary in which the tool set is spoken.

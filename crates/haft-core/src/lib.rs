@@ -34,6 +34,7 @@ pub mod schema;
 pub mod secret;
 pub mod shape;
 pub mod shell;
+pub mod skill;
 pub mod suggest;
 pub mod tokens;
 pub mod tool;

@@ -199,6 +199,25 @@ impl Rulebook {
         Allowed::All { reason: format!("{}{more}", reasons.join(", ")), named }
     }
 
+    /// Whether the allows name every command of a line, for a list that only narrows. Unlike [`Self::allows`] it goes by the
+    /// words alone, whatever an option does: what a named command may do is decided elsewhere. Without being named, only
+    /// what neither reads nor writes may stand beside (`cd`, `true`).
+    pub fn names_all(&self, judged: &Judged) -> Result<(), String> {
+        if let Some(error) = &judged.error {
+            return Err(format!("it cannot be parsed: {error}"));
+        }
+        if let Some(why) = strays(judged) {
+            return Err(why.to_owned());
+        }
+        let named = |command: &Command| self.of(Stance::Allow).any(|stated| stated.rule.is_about(command));
+        let beside = |command: &Command| harmless(command) && command.class == Class::Neutral;
+        match judged.commands.iter().find(|command| !named(command) && !beside(command)) {
+            Some(command) => Err(format!("`{}` is none of them", said(command))),
+            None if judged.commands.is_empty() => Err("it names no command".to_owned()),
+            None => Ok(()),
+        }
+    }
+
     /// The allow that covers a command; none if it is harmless without one.
     fn covering(&self, command: &Command) -> Result<Option<&Stated>, String> {
         let mut lacking = None;

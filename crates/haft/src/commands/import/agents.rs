@@ -15,23 +15,6 @@ use std::path::{Path, PathBuf};
 const FILES_MAX: usize = 500;
 const BYTES_MAX: u64 = 256 << 10;
 
-/// What other systems call tools, besides the names that dialects know.
-const NAMES: &[(&str, &str)] = &[
-    ("MultiEdit", "file.edit"),
-    ("LS", "file.list"),
-    ("AskUserQuestion", "user.ask"),
-    ("list_directory", "file.list"),
-    ("read_many_files", "file.read"),
-    ("replace", "file.edit"),
-    ("search_file_content", "file.grep"),
-    ("grep_search", "file.grep"),
-    ("glob", "file.glob"),
-    ("run_shell_command", "shell.exec"),
-    ("web_fetch", "web.fetch"),
-    ("google_web_search", "web.search"),
-    ("save_memory", "memory.store"),
-];
-
 /// An agent as it was found.
 struct Found {
     name: String,
@@ -203,15 +186,14 @@ fn meant(name: &str) -> Option<String> {
         let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
         return Some(format!("mcp:{server}:{tool}"));
     }
-    let listed = NAMES.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool);
-    let spoken = || haft_core::dialect::elsewhere(name).first().map(|entry| entry.canonical());
+    let listed = haft_core::dialect::client_tool(name);
     let own = || {
         haft_runtime::tools::all()
             .iter()
             .map(|tool| &tool.spec().name)
             .find(|known| known.as_str() == name || known.api_name() == name)
     };
-    listed.or_else(spoken).map(str::to_owned).or_else(|| own().map(ToString::to_string))
+    listed.map(str::to_owned).or_else(|| own().map(ToString::to_string))
 }
 
 /// A model with its provider. What only other systems understand is left to whoever uses the agent.
