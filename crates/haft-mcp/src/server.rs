@@ -17,6 +17,7 @@ mod progress;
 mod recent;
 mod reply;
 mod rounds;
+mod skills;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -430,6 +430,7 @@ impl Haft {
             memory: Arc::clone(&self.memory),
             room: self.room.clone(),
             shelf: Arc::clone(&self.shelf),
+            skills: Arc::clone(&self.skills),
             secrets: Arc::clone(&self.settings.secrets),
             interpreters: Arc::clone(&self.interpreters),
             making: Arc::clone(&self.settings.making),

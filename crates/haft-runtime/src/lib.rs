@@ -37,6 +37,7 @@ pub mod script;
 pub mod secrets;
 pub mod seen;
 pub mod shelf;
+pub mod skills;
 pub mod task;
 #[cfg(test)]
 mod testing;

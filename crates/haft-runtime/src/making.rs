@@ -45,6 +45,8 @@ pub fn usual_ceiling() -> Ceiling {
 
 /// What a proposal of a tool is.
 pub(crate) const TOOL: &str = "tool";
+/// What a proposal of a skill is.
+pub(crate) const SKILL: &str = "skill";
 
 /// What is proposed, besides its files.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,6 +20,7 @@ use crate::memory::{Memory, MemorySettings};
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
 use crate::shelf::{Folder, Interpreters, Shelf};
+use crate::skills::{SkillCatalog, SkillFolder};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
 use crate::trial::Trials;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// Where tools that are files are found.
     pub folders: Vec<Folder>,
+    /// Where skills are found. An earlier folder is stronger.
+    pub skill_folders: Vec<SkillFolder>,
     /// Where secrets come from.
     pub secrets: Arc<Secrets>,
     /// What agents may make.
@@ -112,6 +115,7 @@ impl Settings {
             media,
             memory: MemorySettings::default(),
             folders: Vec::new(),
+            skill_folders: Vec::new(),
             secrets: Arc::default(),
             making: Arc::default(),
             agent: Arc::default(),
@@ -152,6 +156,7 @@ pub struct Haft {
     /// Whose part of it.
     pub(crate) room: crate::memory::Room,
     pub(crate) shelf: Arc<Shelf>,
+    pub(crate) skills: Arc<SkillCatalog>,
     pub(crate) interpreters: Arc<Interpreters>,
     /// The tools that conversations have found.
     pub(crate) active: Arc<Active>,
@@ -231,6 +236,8 @@ impl Haft {
         let web = Arc::new(Web::new(settings.web.clone(), &settings.data_dir));
         let shelf = Shelf::new(settings.folders.clone(), workspace.root(), Arc::clone(&registry), store.clone());
         let shelf = Arc::new(shelf);
+        let skills = SkillCatalog::new(settings.skill_folders.clone(), workspace.root(), store.clone());
+        let skills = Arc::new(skills);
         let models = Models::new(Arc::clone(&settings.agent), Arc::clone(&settings.secrets), settings.web.carrier);
         let models = Arc::new(models);
         Self {
@@ -254,6 +261,7 @@ impl Haft {
             memory,
             room: crate::memory::Room::default(),
             shelf,
+            skills,
             interpreters: Arc::default(),
             active: Arc::default(),
             agents: Arc::default(),
@@ -266,6 +274,11 @@ impl Haft {
     /// The tools that are files.
     pub fn shelf(&self) -> &Arc<Shelf> {
         &self.shelf
+    }
+
+    /// The skills there are.
+    pub fn skills(&self) -> &Arc<SkillCatalog> {
+        &self.skills
     }
 
     /// The tools there are. Register your own here.

@@ -6,7 +6,7 @@ use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
 use crate::maker::Maker;
-use crate::making::{Proposed, TOOL};
+use crate::making::{Proposed, SKILL, TOOL};
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::store_error;
@@ -88,12 +88,16 @@ impl Haft {
         }
     }
 
-    /// Accepts the tool that a person approved, now that it is there; as it was shown, and not otherwise.
+    /// Accepts the tool or the skill that a person approved, now that it is there; as it was shown, and not otherwise.
     async fn accepted(&self, opened: &Opened, proposal: Option<&Proposed>, mut made: Raw) -> Raw {
-        let tool = proposal.filter(|proposal| proposal.what == TOOL && opened.admitted().asked());
-        if let (Ok(reply), Some(tool)) = (&mut made.reply, tool)
-            && let Err(error) = self.shelf.accept_proposed(tool).await
-        {
+        let Some(proposed) = proposal.filter(|_| opened.admitted().asked()) else { return made };
+        let Ok(reply) = &mut made.reply else { return made };
+        let accepted = match proposed.what {
+            TOOL => self.shelf.accept_proposed(proposed).await,
+            SKILL => self.skills.accept_proposed(proposed).await,
+            _ => Ok(()),
+        };
+        if let Err(error) = accepted {
             reply.warnings.push(format!("it is not accepted yet: {}; `haft trust` does that", error.message));
         }
         made

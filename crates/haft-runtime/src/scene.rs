@@ -15,6 +15,7 @@ use crate::registry::Catalogue;
 use crate::secrets::{Secret, Secrets, Used};
 use crate::seen::Seen;
 use crate::shelf::{Interpreters, Shelf};
+use crate::skills::SkillCatalog;
 use crate::task::Desk;
 use crate::web::{Way, Web};
 use crate::workspace::Workspace;
@@ -89,6 +90,7 @@ pub(crate) struct Outfit {
     pub(crate) memory: Arc<Memory>,
     pub(crate) room: Room,
     pub(crate) shelf: Arc<Shelf>,
+    pub(crate) skills: Arc<SkillCatalog>,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) interpreters: Arc<Interpreters>,
     pub(crate) making: Arc<Making>,
@@ -306,6 +308,11 @@ impl Scene {
     /// The tools that are files.
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.outward.shelf
+    }
+
+    /// The skills there are.
+    pub(crate) fn skills(&self) -> &Arc<SkillCatalog> {
+        &self.outward.skills
     }
 
     /// The warm interpreters.

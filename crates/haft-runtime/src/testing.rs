@@ -8,6 +8,7 @@ use crate::memory::{Memory, MemorySettings};
 use crate::registry::Catalogue;
 use crate::scene::{Basis, Outfit, Scene};
 use crate::shelf::Shelf;
+use crate::skills::SkillCatalog;
 use crate::task::{Desk, Keeper};
 use crate::tool::{Reply, Tool};
 use crate::undo::Vault;
@@ -65,6 +66,7 @@ impl Stage {
             memory: Arc::new(Memory::new(MemorySettings::default(), &terms.data_dir)),
             room: crate::memory::Room::default(),
             shelf: Arc::new(Shelf::new(Vec::new(), workspace.root(), Arc::default(), store.clone())),
+            skills: Arc::new(SkillCatalog::new(Vec::new(), workspace.root(), store.clone())),
             secrets: Arc::default(),
             interpreters: Arc::default(),
             making: Arc::default(),

@@ -17,6 +17,7 @@ pub(crate) mod running;
 pub(crate) mod script;
 pub mod session;
 pub mod shell;
+mod skill;
 pub mod system;
 pub mod task;
 pub mod web;
@@ -33,6 +34,7 @@ static ALL: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(|| {
     tools.push(session::list());
     tools.push(session::delete());
     tools.push(shell::exec());
+    tools.push(skill::tool());
     tools.push(system::tool());
     tools.extend(task::all());
     tools.extend(catalogue::all());

@@ -10,6 +10,7 @@ use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::agent::{AgentSettings, roles};
 use haft_runtime::secrets::{Secrets, Vault};
 use haft_runtime::shelf::Shelf;
+use haft_runtime::skills::SkillCatalog;
 use haft_runtime::{Haft, Keeper, Settings, Workspace, new_call_id};
 use haft_store::{Kind, Store, StoreError};
 use serde_json::Value;
@@ -172,6 +173,11 @@ impl Ground {
     /// The tools that are files, by themselves: nothing is called by way of this.
     pub fn shelf(&self, store: &Store) -> Shelf {
         Shelf::new(self.paths.tool_folders(), self.workspace.root(), Arc::default(), store.clone())
+    }
+
+    /// The skills, by themselves.
+    pub fn skills(&self, store: &Store) -> SkillCatalog {
+        SkillCatalog::new(self.paths.skill_folders(), self.workspace.root(), store.clone())
     }
 
     /// Where secrets are kept: the same for all projects, and whatever store is used.
@@ -527,6 +533,7 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
     settings.memory = memory;
     settings.agent = Arc::new(with_own_roles(agent, &ground.paths.agents_dir()));
     settings.folders = ground.paths.tool_folders();
+    settings.skill_folders = ground.paths.skill_folders();
     settings.making = Arc::new(making);
     settings.secrets = Arc::new(Secrets::new(Some(vault), secrets));
     settings.hooks = Arc::new(hooks);

@@ -10,6 +10,7 @@ mod memory;
 mod models;
 mod secret;
 mod shelf;
+mod skills;
 mod store;
 mod task;
 mod tui;
@@ -25,6 +26,7 @@ pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
 pub use models::{ModelsAction, ModelsArgs};
 pub use secret::{SecretAction, SecretArgs};
 pub use shelf::{TestArgs, TrustArgs};
+pub use skills::SkillsArgs;
 pub use store::{StoreAction, StoreArgs};
 pub use task::{TaskAction, TaskAdd, TaskArgs, TaskList, TaskMissed, TaskPriority, TaskUpdate};
 pub use tui::TuiArgs;
@@ -129,13 +131,15 @@ pub enum Command {
     Pipeline(PipelineArgs),
     /// List the roles that agents can have, and the worktrees that they left behind.
     Agents(AgentsArgs),
+    /// List the skills that agents are offered, or show one.
+    Skills(SkillsArgs),
     /// Look at the sessions that haft remembers, or forget one.
     Session(SessionArgs),
     /// Do the steps of pipelines and tasks, until told to stop.
     Worker(WorkerArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
-    /// Check tools and workflows that are files, and mend what is mechanical.
+    /// Check tools, workflows, agents and skills that are files, and mend what is mechanical.
     Lint(LintArgs),
     /// Make a tool that is a file, ready to run.
     New(NewArgs),
@@ -153,7 +157,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Make a .haft directory with a commented configuration.
     Init,
-    /// Accept this project's configuration, its tools and its workflows after looking at them.
+    /// Accept this project's configuration, tools, workflows, agents and skills after looking at them.
     Trust(TrustArgs),
     /// Run the examples of tools that are files, and compare what comes out.
     Test(TestArgs),

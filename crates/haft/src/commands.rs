@@ -25,6 +25,7 @@ mod secret;
 mod serve;
 mod session;
 mod setup;
+mod skills;
 mod store;
 mod task;
 mod test;
@@ -76,6 +77,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Session(args) => session::run(&App::open(common)?, args.action),
         Command::Worker(args) => worker::run(common, &args),
         Command::Api(args) => api::run(&App::open(common)?, args.action),
+        Command::Skills(args) => skills::run(common, &args),
         Command::Lint(args) => lint::run(common, &args),
         Command::New(args) => new::run(common, &args),
         Command::Import(args) => import::run(&App::open(common)?, args.from),

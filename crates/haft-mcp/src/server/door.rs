@@ -4,7 +4,7 @@
 
 use super::approver::Era;
 use super::own::CALLS;
-use super::{Shared, call, fresh_session, listing};
+use super::{Shared, call, fresh_session, listing, skills};
 use haft_core::{CallId, Caller, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
@@ -331,30 +331,32 @@ impl ServerHandler for Door {
     async fn list_resources(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         no_more(page.as_ref())?;
         let (session, mut all) = (self.session(), Vec::new());
         for offer in &self.shared.offers {
             all.extend(offer.resources(&session).await);
         }
+        all.extend(skills::resources(self, &context).await);
         Ok(ListResourcesResult::with_all_items(all))
     }
 
     async fn list_resource_templates(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         no_more(page.as_ref())?;
-        let all = self.shared.offers.iter().flat_map(|offer| offer.templates()).collect();
+        let mut all: Vec<_> = self.shared.offers.iter().flat_map(|offer| offer.templates()).collect();
+        all.extend(skills::templates(self, &context).await);
         Ok(ListResourceTemplatesResult::with_all_items(all))
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let session = self.session();
         for offer in &self.shared.offers {
@@ -364,6 +366,11 @@ impl ServerHandler for Door {
                     Err(error) => Err(named(error, &request.uri)),
                 };
             }
+        }
+        if let Some(found) = skills::read(self, &context, &request.uri).await {
+            return found
+                .map(|contents| ReadResourceResult::new(contents).into())
+                .map_err(|error| named(error, &request.uri));
         }
         let missing = "there is no such resource; resources/list shows what there is";
         Err(named(ErrorData::resource_not_found(missing, None), &request.uri))
@@ -391,17 +398,18 @@ impl ServerHandler for Door {
     async fn list_prompts(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         no_more(page.as_ref())?;
-        let all = self.shared.offers.iter().flat_map(|offer| offer.prompts()).collect();
+        let mut all: Vec<_> = self.shared.offers.iter().flat_map(|offer| offer.prompts()).collect();
+        all.extend(skills::prompts(self, &context).await);
         Ok(ListPromptsResult::with_all_items(all))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let session = self.session();
         for offer in &self.shared.offers {
@@ -409,13 +417,16 @@ impl ServerHandler for Door {
                 return found;
             }
         }
+        if let Some(found) = skills::prompt(self, &context, &request).await {
+            return found;
+        }
         Err(ErrorData::invalid_params("there is no such prompt; prompts/list shows what there is", None))
     }
 
     async fn complete(
         &self,
         request: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let session = self.session();
         let (of, argument) = (&request.r#ref, &request.argument);
@@ -427,6 +438,10 @@ impl ServerHandler for Door {
                 let found = CompletionInfo::with_pagination(values, total, more);
                 return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
             }
+        }
+        if let Some(values) = skills::complete(self, &context, (of, &argument.name, &argument.value)).await {
+            let found = CompletionInfo::with_all_values(values);
+            return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
         }
         Err(ErrorData::invalid_params("there is no such prompt or resource template", None))
     }

@@ -22,6 +22,8 @@ use tokio::sync::mpsc;
 
 /// How wide a conversation's title is.
 const TITLE: usize = 80;
+/// The tool that reads skills.
+const SKILL_READ: &str = "skill.read";
 
 /// Who converses, and by what it goes. What is not said is as the settings say.
 #[derive(Debug, Clone, Default)]
@@ -203,11 +205,26 @@ impl<'h> Chat<'h> {
         }
         let blocks = self.with_reports(blocks).await?;
         let watch = Arc::clone(&door.watch);
-        let ended = Drive::new(self, models, door).follow(blocks).await;
+        let skills = self.skills().await?;
+        let ended = Drive::new(self, models, door, skills.as_deref()).follow(blocks).await;
         self.forget_reports().await;
         let ended = ended?;
         watch(&Told::Done { ended: Box::new(ended.clone()) });
         Ok(ended)
+    }
+
+    /// What the model is told of skills, if it may read them. The tool for that is told along with it.
+    async fn skills(&self) -> Result<Option<String>, CallError> {
+        let haft = self.haft;
+        let Some(entry) = haft.registry.get(SKILL_READ).filter(|_| haft.told.is_none()) else { return Ok(None) };
+        if haft.settings.policy().admits(entry.spec(), &self.who.caller).is_err() {
+            return Ok(None);
+        }
+        let told = crate::skills::section(&haft.skills.offered().await?);
+        if told.is_some() {
+            haft.active.activate(&self.who.session, [entry.spec().name.clone()]);
+        }
+        Ok(told)
     }
 
     /// What is said, after what children had to say when nobody listened.

@@ -11,6 +11,7 @@ use crate::pipeline::Haft;
 use crate::store_error;
 use crate::task::Desk;
 use crate::workspace::Workspace;
+use haft_core::approval::SkillCommands;
 use haft_core::policy::{Gate, Policy};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, SessionId};
@@ -112,6 +113,11 @@ impl Haft {
     ) -> Result<Self, CallError> {
         let gates = self.gates(order, role, depth, warnings)?;
         let mut layer = self.narrowed(gates, workspace);
+        if let Some(narrowing) = order.narrowing.as_ref().filter(|narrowing| !narrowing.commands.is_empty()) {
+            let skill = order.skill.as_deref().unwrap_or_default();
+            let voice = SkillCommands::new(skill, &narrowing.commands);
+            layer.settings.chain.add(Arc::new(voice.map_err(|error| CallError::invalid(error.to_string()))?));
+        }
         if order.isolated_memory {
             layer.room = Room::own(id);
         }
@@ -162,6 +168,7 @@ impl Haft {
             memory: Arc::clone(&self.memory),
             room: self.room.clone(),
             shelf: Arc::clone(&self.shelf),
+            skills: Arc::clone(&self.skills),
             interpreters: Arc::clone(&self.interpreters),
             active: Arc::clone(&self.active),
             finder: Arc::clone(&self.finder),

@@ -97,7 +97,12 @@ struct Run {
 }
 
 impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
-    pub(super) fn new(chat: &'c mut Chat<'h>, models: Vec<Arc<dyn Model>>, door: Door<'d>) -> Self {
+    pub(super) fn new(
+        chat: &'c mut Chat<'h>,
+        models: Vec<Arc<dyn Model>>,
+        door: Door<'d>,
+        skills: Option<&str>,
+    ) -> Self {
         let haft = chat.haft;
         let settings = &haft.settings.agent;
         let until_ms = settings.max_time.map(|time| now_ms() + i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2));
@@ -119,7 +124,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         };
         let caller = as_asked(&chat.who.caller, models.first());
         let offer = Arc::new(Offer::new(haft, &caller, &haft.active.of(&chat.who.session)));
-        let system = system(haft, &chat.who, offer.deferred);
+        let system = system(haft, &chat.who, offer.deferred, skills);
         let Door { approver, halt, origin, watch, meanwhile } = door;
         let (announced, spent) = (chat.history.len(), chat.purse.spent());
         let seed = u64::try_from(announced).unwrap_or_default();

@@ -128,7 +128,7 @@ fn cost(entry: &Entry) -> usize {
 }
 
 /// Who a model is, part by part: first what is everybody's, then what is this project's, then what is this agent's own.
-pub(crate) fn system(haft: &Haft, who: &Who, deferred: usize) -> Vec<String> {
+pub(crate) fn system(haft: &Haft, who: &Who, deferred: usize, skills: Option<&str>) -> Vec<String> {
     let root = haft.workspace.root();
     if let Some(like) = &haft.told {
         let mut own = CHILDS.to_owned();
@@ -152,6 +152,9 @@ pub(crate) fn system(haft: &Haft, who: &Who, deferred: usize) -> Vec<String> {
     }
     if let Some((name, text)) = notes(root) {
         project.push_str(&format!("\n\nThe project's own notes for agents, from {name}:\n\n{text}"));
+    }
+    if let Some(skills) = skills {
+        project.push_str(&format!("\n\n{skills}"));
     }
     parts.push(project);
     let own = haft.settings.agent.instructions.iter().chain(&who.instructions).map(String::as_str);

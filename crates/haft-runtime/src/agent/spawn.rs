@@ -7,6 +7,7 @@
 //! ```
 
 mod closing;
+mod skill;
 
 use super::agents::{Live, Noted, Running, Standing};
 use super::chat::{Chat, Child, Door, Who};
@@ -30,9 +31,11 @@ use haft_core::outcome::Label;
 use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
+use haft_core::skill::Narrowing;
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
 use haft_store::talks::Talk;
 use serde::{Deserialize, Serialize};
+use skill::skill_gate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -75,6 +78,12 @@ pub(crate) struct Order {
     pub(crate) tools: Option<Vec<String>>,
     #[serde(default, alias = "system_prompt")]
     pub(crate) instructions: Option<String>,
+    /// The skill that it runs.
+    #[serde(default)]
+    pub(crate) skill: Option<String>,
+    /// What that skill narrows it to: always as the skill says, whatever an order says.
+    #[serde(default)]
+    pub(crate) narrowing: Option<Narrowing>,
     #[serde(default)]
     pub(crate) isolated_memory: bool,
     #[serde(default)]
@@ -262,7 +271,8 @@ impl Haft {
         let role = self.role_of(&order, roles)?;
         // What is kept of it is read again where nobody knows in which words it was said.
         let tools = order.tools.map(|tools| tools.iter().map(|name| self.canonical(name, call)).collect());
-        let order = Order { tools, ..order };
+        let (narrowing, skill) = self.skill_of(order.skill.as_deref(), call).await?;
+        let order = Order { tools, narrowing, ..order };
         let name = named(&order);
         let mut warnings = Vec::new();
         let live = self.agents.live(&call.session);
@@ -276,7 +286,7 @@ impl Haft {
         let workspace = tree.as_ref().map(|tree| tree.workspace(&self.workspace)).transpose()?;
         let mut layer =
             self.child_layer((&id, &order), role.as_ref(), call.caller.depth(), workspace, &mut warnings)?;
-        if role.is_none() && order.tools.is_none() {
+        if role.is_none() && order.tools.is_none() && order.narrowing.is_none() {
             layer.told = live.as_ref().map(|live| Arc::clone(&live.like));
         }
         let session = SessionId::new(&format!("agent-{id}")).unwrap_or_default();
@@ -302,7 +312,7 @@ impl Haft {
             max_turns: least([order.max_turns, role.as_ref().and_then(|role| role.max_turns)]),
             max_tokens: order.max_tokens,
             tokens: live.as_ref().map(|live| Arc::clone(&live.tokens)),
-            instructions: order.instructions.iter().cloned().collect(),
+            instructions: order.instructions.iter().cloned().chain(skill).collect(),
             purse: Some(purse),
             child: Some(Child {
                 above: call.session.clone(),
@@ -382,6 +392,7 @@ impl Haft {
             let rules = Rules::new(tools, &[] as &[String]).map_err(bad)?;
             gates.push(Gate { by: "the tools it was given".to_owned(), rules });
         }
+        gates.extend(skill_gate(order)?);
         let mut denied: Vec<String> = LASTING.into_iter().chain([OTHERS]).map(str::to_owned).collect();
         if depth + 1 >= self.settings.agent.max_depth {
             denied.extend(FAMILY.map(str::to_owned));

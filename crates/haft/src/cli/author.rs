@@ -2,10 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-/// Check tools and workflows that are files.
+/// Check tools, workflows, agents and skills that are files.
 ///
-/// Looks at .haft/tools/*/tool.yml, .glee/tools/*/tool.yml and the *.yml in .haft/workflows and .glee/workflows, and says of each flaw where it is: file, line, column and
-/// path. Exits with 0 if there are no errors, with 1 if there are.
+/// Looks at .haft/tools/*/tool.yml, .glee/tools/*/tool.yml, the *.yml in .haft/workflows, .glee/workflows and .haft/agents, and
+/// */SKILL.md in .haft/skills, .agents/skills and .claude/skills. Says of each flaw where it is: file, line, column and path. Exits with 0 if there are no errors, with 1 if there are.
 #[derive(Debug, Args)]
 pub struct LintArgs {
     /// Only these tools.

@@ -3,10 +3,10 @@
 use super::Asking;
 use clap::Args;
 
-/// Accept this project's configuration, its tools and its workflows.
+/// Accept this project's configuration, tools, workflows, agents and skills.
 #[derive(Debug, Args)]
 pub struct TrustArgs {
-    /// Only these tools of the project [default: its configuration, all of its tools and its workflows].
+    /// Only these tools of the project [default: its configuration, and all of its tools, workflows, agents and skills].
     #[arg(value_name = "TOOL")]
     pub tools: Vec<String>,
     /// Do not ask.

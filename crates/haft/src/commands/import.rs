@@ -154,8 +154,8 @@ fn finish(app: &App, taken: &Taken, writing: Writing) -> Result<u8, Failure> {
         let text = draft.files.iter().map(|(_, content)| String::from_utf8_lossy(content)).collect::<String>();
         text.lines().for_each(|line| style::out(&format!("  {}", style::inert(line))));
     }
-    if !writing.dry_run && taken.drafts.iter().any(|draft| draft.place != Place::Skill) {
-        style::note("review them, run `haft lint`, and accept them with `haft trust`: until then they do not run");
+    if !writing.dry_run {
+        style::note("review them, run `haft lint`, and accept them with `haft trust`: until then they are not used");
     }
     Ok(0)
 }

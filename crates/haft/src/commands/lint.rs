@@ -1,9 +1,10 @@
-//! `haft lint`: tools, workflows and agents that are files, checked where they lie.
+//! `haft lint`: tools, workflows, agents and skills that are files, checked where they lie.
 
 mod agents;
 mod files;
 mod look;
 mod sarif;
+mod skills;
 mod workflows;
 
 use crate::app::Failure;
@@ -15,6 +16,7 @@ use haft_core::manifest::{Flaw, Severity, fix};
 use haft_core::{CallError, suggest};
 use haft_runtime::Workspace;
 use haft_runtime::shelf::Whose;
+use haft_runtime::skills::ListedSkill;
 use look::Around;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,6 +35,8 @@ struct Report {
     workflows: usize,
     /// How many are agents.
     agents: usize,
+    /// How many are skills.
+    skills: usize,
     mended: usize,
 }
 
@@ -59,7 +63,7 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
         strays.clear();
     }
     let (checked, mended) = checked(&around, &files, args.fix);
-    let mut report = Report { checked, tools: files.len(), workflows: 0, agents: 0, mended };
+    let mut report = Report { checked, tools: files.len(), workflows: 0, agents: 0, skills: 0, mended };
     report.name_twins(&files, &everything);
     report.checked.extend(strays.iter().map(|stray| {
         let message = "is no tool: a tool is a directory with a tool.yml in it";
@@ -72,6 +76,9 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
         let agents = agents::checked(&workspace, &around);
         report.agents = agents.len();
         report.checked.extend(agents);
+        let (skills, count) = skills::checked(&paths, &around, args.global);
+        report.skills = count;
+        report.checked.extend(skills);
     }
     let errors = report.count(Severity::Error) + if args.strict { report.count(Severity::Warning) } else { 0 };
     match (args.format, common.json()) {
@@ -89,6 +96,12 @@ pub(super) fn workspace(common: &Common) -> Result<Workspace, Failure> {
     let here = here.map_err(|error| CallError::invalid(format!("no working directory: {error}")))?;
     let found = if common.root.is_some() { Workspace::new(&here) } else { Workspace::discover(&here) };
     Ok(found.map_err(|error| CallError::invalid(format!("{}: {error}", here.display())))?)
+}
+
+/// Everything that is wrong with one skill, for whoever shows it.
+pub(super) fn skill_flaws_alone(paths: &Paths, skill: &ListedSkill) -> Vec<Flaw> {
+    let (everything, _) = files::all(paths.root(), paths);
+    skills::skill_flaws(skill, &Around::new(paths, &everything))
 }
 
 /// Those that were asked for.
@@ -182,7 +195,7 @@ impl Report {
             let root = style::inert(&root.display().to_string());
             return format!("There are no tools in .haft/tools or .glee/tools of {root}; `haft new` makes one.");
         }
-        let all = [(self.tools, "tool"), (self.workflows, "workflow"), (self.agents, "agent")];
+        let all = [(self.tools, "tool"), (self.workflows, "workflow"), (self.agents, "agent"), (self.skills, "skill")];
         let of: Vec<String> =
             all.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
         let of = if of.is_empty() { counted(0, "tool") } else { of.join(" and ") };
@@ -205,7 +218,8 @@ impl Report {
             })
         });
         let flaws: Vec<Value> = flaws.collect();
-        json!({"tools": self.tools, "workflows": self.workflows, "agents": self.agents, "errors": self.count(Severity::Error),
+        json!({"tools": self.tools, "workflows": self.workflows, "agents": self.agents, "skills": self.skills,
+            "errors": self.count(Severity::Error),
             "warnings": self.count(Severity::Warning), "mended": self.mended, "flaws": flaws})
     }
 }

@@ -10,6 +10,7 @@ use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::agent::roles;
 use haft_runtime::shelf::{Offer, Shelf};
+use haft_runtime::skills::{OfferedSkill, SkillCatalog, SkillOffers};
 use haft_runtime::work::workflow::{self, Offered};
 use haft_store::Store;
 use serde_json::{Value, json};
@@ -26,8 +27,10 @@ struct Wanted {
     workflows: Vec<Offered>,
     /// The agents that do not count yet.
     agents: Vec<Offered>,
+    /// The skills that do not count yet.
+    skills: Vec<OfferedSkill>,
     /// How many of each count already.
-    counted: [(usize, &'static str); 3],
+    counted: [(usize, &'static str); 4],
 }
 
 impl Wanted {
@@ -35,22 +38,33 @@ impl Wanted {
         !self.tools.is_empty()
             || !self.workflows.is_empty()
             || !self.agents.is_empty()
+            || !self.skills.is_empty()
             || self.config.is_some_and(|(_, before)| before != Trust::Trusted)
     }
 }
 
-/// Accepts the project's configuration, tools and workflows as they stand, or takes that back.
+/// What accepting works with.
+#[derive(Clone, Copy)]
+struct Means<'m> {
+    store: &'m Store,
+    shelf: &'m Shelf,
+    skills: &'m SkillCatalog,
+    runtime: &'m Runtime,
+}
+
+/// Accepts the project's configuration, tools, workflows, agents and skills as they stand, or takes that back.
 pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
     let ground = Ground::find(common)?;
     let store = ground.store()?;
-    let shelf = ground.shelf(&store);
+    let (shelf, skills) = (ground.shelf(&store), ground.skills(&store));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|error| CallError::internal(format!("the async runtime cannot start: {error}")))?;
+    let means = Means { store: &store, shelf: &shelf, skills: &skills, runtime: &runtime };
     if args.revoke {
-        return revoke(common, args, &ground, (&store, &shelf, &runtime));
+        return revoke(common, args, &ground, means);
     }
-    let wanted = wanted(args, &ground, (&store, &shelf, &runtime))?;
+    let wanted = wanted(args, &ground, means)?;
     if args.yes {
         // Whoever does not look is told nonetheless.
         for offer in &wanted.tools {
@@ -58,18 +72,20 @@ pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
                 style::warn(&format!("{}: {why}", offer.name()));
             }
         }
+        for skill in &wanted.skills {
+            for why in &skill.cautions {
+                style::warn(&style::inert(&format!("{}/{why}", ground.workspace.shown(&skill.shown.path))));
+            }
+        }
     }
     if wanted.is_new() && !args.yes && !confirmed(common, &ground, &wanted)? {
         return Err(CallError::new(ErrorKind::Rejected, "not trusted").into());
     }
-    accept(common, &ground, wanted, (&store, &shelf, &runtime))
+    accept(common, &ground, wanted, means)
 }
 
-fn wanted(
-    args: &TrustArgs,
-    ground: &Ground,
-    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
-) -> Result<Wanted, Failure> {
+fn wanted(args: &TrustArgs, ground: &Ground, means: Means<'_>) -> Result<Wanted, Failure> {
+    let Means { store, shelf, skills, runtime } = means;
     let digest = ground.layers.project_digest().filter(|_| args.tools.is_empty());
     let config = match digest {
         Some(digest) => {
@@ -84,44 +100,50 @@ fn wanted(
     for why in &refused {
         style::warn(&why.to_string());
     }
-    let (workflows, agents) = if args.tools.is_empty() {
+    let (workflows, agents, skills) = if args.tools.is_empty() {
         let workflows = runtime.block_on(workflow::offers(store, &ground.workspace))?;
-        (workflows, runtime.block_on(roles::offers(store, &ground.workspace))?)
+        let agents = runtime.block_on(roles::offers(store, &ground.workspace))?;
+        (workflows, agents, runtime.block_on(skills.offers())?)
     } else {
-        Default::default()
+        (workflow::Offers::default(), workflow::Offers::default(), SkillOffers::default())
     };
-    for flaw in workflows.flaws.iter().chain(&agents.flaws) {
+    for flaw in workflows.flaws.iter().chain(&agents.flaws).chain(&skills.flaws) {
         style::warn(&style::inert(flaw));
     }
     let none = |offers: &workflow::Offers| offers.open.is_empty() && offers.counted == 0;
-    if config.is_none() && offers.is_empty() && none(&workflows) && none(&agents) {
+    let no_skills = skills.open.is_empty() && skills.counted == 0;
+    if config.is_none() && offers.is_empty() && none(&workflows) && none(&agents) && no_skills {
         if !workflows.flaws.is_empty() {
             return Err(CallError::failed("none of these workflows can be accepted").into());
         }
         if !agents.flaws.is_empty() {
             return Err(CallError::failed("none of these agents can be accepted").into());
         }
+        if !skills.flaws.is_empty() {
+            return Err(CallError::failed("none of these skills can be accepted").into());
+        }
         if !refused.is_empty() {
             return Err(CallError::failed("none of these tools can be accepted").into());
         }
         let file = ground.paths.project_config();
         let message = format!(
-            "{} is not there, and the project has no tools, workflows or agents: there is nothing to trust",
+            "{} is not there, and the project has no tools, workflows, agents or skills: there is nothing to trust",
             file.display()
         );
         return Err(CallError::not_found(message).hint("`haft init` makes a configuration").into());
     }
     let (counted, tools): (Vec<Offer>, Vec<Offer>) = offers.into_iter().partition(Offer::counts);
-    let counted = [(counted.len(), "tools"), (workflows.counted, "workflows"), (agents.counted, "agents")];
-    Ok(Wanted { config, tools, counted, workflows: workflows.open, agents: agents.open })
+    let counted = [
+        (counted.len(), "tools"),
+        (workflows.counted, "workflows"),
+        (agents.counted, "agents"),
+        (skills.counted, "skills"),
+    ];
+    Ok(Wanted { config, tools, counted, workflows: workflows.open, agents: agents.open, skills: skills.open })
 }
 
-fn accept(
-    common: &Common,
-    ground: &Ground,
-    wanted: Wanted,
-    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
-) -> Result<u8, Failure> {
+fn accept(common: &Common, ground: &Ground, wanted: Wanted, means: Means<'_>) -> Result<u8, Failure> {
+    let Means { store, shelf, skills, runtime } = means;
     let new = wanted.is_new();
     let state = match wanted.config {
         Some((_, Trust::Trusted)) => Some("trusted already"),
@@ -142,9 +164,13 @@ fn accept(
     if !wanted.agents.is_empty() {
         runtime.block_on(roles::accept(store, &ground.workspace, &wanted.agents))?;
     }
+    let accepted: Vec<Offered> = wanted.skills.iter().map(|skill| skill.shown.clone()).collect();
+    if !accepted.is_empty() {
+        runtime.block_on(skills.accept(wanted.skills))?;
+    }
     if common.json() {
         let mut said = json!({ "tools": names, "shown": shown, "workflows": show::files(&wanted.workflows),
-            "agents": show::files(&wanted.agents) });
+            "agents": show::files(&wanted.agents), "skills": show::files(&accepted) });
         if let (Some((digest, _)), Some(state)) = (wanted.config, state) {
             said["file"] = json!(ground.paths.project_config());
             said["state"] = json!(state);
@@ -165,6 +191,9 @@ fn accept(
     for agent in &wanted.agents {
         style::out(&format!("accepted: the agent {}", style::inert(&agent.name)));
     }
+    for skill in &accepted {
+        style::out(&format!("accepted: the skill {}", style::inert(&ground.workspace.shown(&skill.path))));
+    }
     // The tools are always told, if anything is.
     let shown = |(at, (count, _)): &(usize, &(usize, &str))| *at == 0 || *count > 0;
     let counted: Vec<String> =
@@ -175,20 +204,17 @@ fn accept(
     Ok(0)
 }
 
-fn revoke(
-    common: &Common,
-    args: &TrustArgs,
-    ground: &Ground,
-    (store, shelf, runtime): (&Store, &Shelf, &Runtime),
-) -> Result<u8, Failure> {
+fn revoke(common: &Common, args: &TrustArgs, ground: &Ground, means: Means<'_>) -> Result<u8, Failure> {
+    let Means { store, shelf, skills, runtime } = means;
     let whole = args.tools.is_empty();
     if whole {
         runtime.block_on(store.trust(ground.paths.root(), None))?;
     }
     let names = runtime.block_on(shelf.revoke(&args.tools))?;
-    let (workflows, agents) = if whole {
+    let (workflows, agents, skills) = if whole {
         let workflows = runtime.block_on(workflow::revoke(store, &ground.workspace))?;
-        (workflows, runtime.block_on(roles::revoke(store, &ground.workspace))?)
+        let agents = runtime.block_on(roles::revoke(store, &ground.workspace))?;
+        (workflows, agents, runtime.block_on(skills.revoke())?)
     } else {
         Default::default()
     };
@@ -197,7 +223,8 @@ fn revoke(
     }
     let file = ground.paths.project_config();
     if common.json() {
-        let mut said = json!({"state": "withdrawn", "tools": names, "workflows": workflows, "agents": agents});
+        let mut said = json!({"state": "withdrawn", "tools": names, "workflows": workflows, "agents": agents,
+            "skills": skills});
         if whole {
             (said["file"], said["content"]) = (json!(file), Value::Null);
         }
@@ -215,6 +242,9 @@ fn revoke(
     }
     for name in &agents {
         style::out(&format!("withdrawn: the agent {}", style::inert(name)));
+    }
+    for place in &skills {
+        style::out(&format!("withdrawn: the skill {}", style::inert(place)));
     }
     Ok(0)
 }
@@ -250,12 +280,20 @@ fn confirmed(common: &Common, ground: &Ground, wanted: &Wanted) -> Result<bool, 
         1 => things.push("let this agent be used".to_owned()),
         count => things.push(format!("let these {count} agents be used")),
     }
+    for skill in &wanted.skills {
+        show::skill(ground, skill);
+    }
+    match wanted.skills.len() {
+        0 => {}
+        1 => things.push("let agents follow this skill".to_owned()),
+        count => things.push(format!("let agents follow these {count} skills")),
+    }
     if !std::io::stdin().is_terminal() {
         let nobody = CallError::invalid("there is no terminal to ask at, and nothing was accepted")
             .hint("look at it, and accept it with --yes");
         let shown = || {
             json!({"shown": show::data(&wanted.tools), "workflows": show::files(&wanted.workflows),
-                "agents": show::files(&wanted.agents)})
+                "agents": show::files(&wanted.agents), "skills": show::skills(&wanted.skills)})
         };
         return Err(if common.json() { nobody.details(shown()) } else { nobody });
     }

@@ -2,6 +2,7 @@
 
 use super::error::ConfigError;
 use haft_runtime::shelf::{Folder, Whose};
+use haft_runtime::skills::SkillFolder;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,17 @@ impl Paths {
             Folder { path: self.root.join(".haft/tools"), whose: Whose::Project },
             Folder { path: self.root.join(".glee/tools"), whose: Whose::Project },
         ]
+    }
+
+    /// Where skills are kept: the project's before the user's, and haft's own folder before those of other agents. An earlier
+    /// folder is stronger.
+    pub fn skill_folders(&self) -> Vec<SkillFolder> {
+        let project = [".haft/skills", ".agents/skills", ".claude/skills"].map(|below| self.root.join(below));
+        let home = |below: &str| self.home.as_ref().map(|home| home.join(below));
+        let own = [Some(self.config.join("skills")), home(".agents/skills"), home(".claude/skills")];
+        let project = project.into_iter().map(|path| SkillFolder { path, whose: Whose::Project });
+        let own = own.into_iter().flatten().map(|path| SkillFolder { path, whose: Whose::Own });
+        project.chain(own).collect()
     }
 
     /// Where the user keeps agents that are files.

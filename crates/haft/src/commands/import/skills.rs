@@ -5,6 +5,7 @@ use super::{Taken, name_of};
 use haft_core::CallError;
 use haft_core::preview::{cut, inert};
 use haft_core::secret::contains_secret;
+use haft_core::skill::is_name;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,15 +54,16 @@ fn skill(dir: &Path, taken: &mut Taken) -> Result<(), String> {
     let front = front(text)?;
     let shown = inert(&front.name);
     taken.notes.extend(odd.iter().map(|path| format!("{shown}: {} is a link and was left out", inert(path))));
-    taken.notes.extend(front.other.iter().map(|key| format!("{shown}: `{}` cannot be said here", inert(key))));
     let keys = files.iter().filter(|(_, content)| std::str::from_utf8(content).is_ok_and(contains_secret));
     taken.notes.extend(keys.map(|(path, _)| format!("{shown}: {} holds what looks like a key", inert(path))));
     let scripts: Vec<String> = files.iter().map(|(path, _)| path.clone()).filter(|path| is_script(path)).collect();
     if scripts.is_empty() {
-        let name = name_of(&front.name).replace('_', "-");
+        // A skill stays what it says it is, if that can be its directory's name.
+        let name = if is_name(&front.name) { front.name } else { name_of(&front.name).replace('_', "-") };
         taken.drafts.push(Draft { place: Place::Skill, name, files });
         return Ok(());
     }
+    taken.notes.extend(front.other.iter().map(|key| format!("{shown}: `{}` cannot be said here", inert(key))));
     for script in scripts {
         let name = tool_name(&front.name, &script);
         taken.add(&manifest(&name, &front, &script), files.clone());

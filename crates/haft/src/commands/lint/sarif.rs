@@ -1,17 +1,14 @@
 //! Flaws for code scanning: SARIF 2.1.0.
 
 use super::{Report, agents, workflows};
-use haft_core::manifest::lint::RULES;
+use haft_core::manifest::lint::{RULES, Rule};
+use haft_core::skill;
 use serde_json::{Value, json};
 
 /// The whole report.
 pub(super) fn of(report: &Report) -> Value {
-    let rules: Vec<Value> = RULES
-        .iter()
-        .chain(&workflows::RULES)
-        .chain(&agents::RULES)
-        .map(|rule| json!({"id": rule.id, "shortDescription": {"text": rule.asks}}))
-        .collect();
+    let rules: Vec<Value> =
+        all_rules().map(|rule| json!({"id": rule.id, "shortDescription": {"text": rule.asks}})).collect();
     let results = report.checked.iter().flat_map(|checked| {
         checked.flaws.iter().map(|flaw| {
             let mut place = json!({"artifactLocation": {"uri": uri(&checked.shown)}});
@@ -21,8 +18,7 @@ pub(super) fn of(report: &Report) -> Value {
             }
             let path = flaw.path();
             let text = if path.is_empty() { flaw.message.clone() } else { format!("{path}: {}", flaw.message) };
-            let index =
-                RULES.iter().chain(&workflows::RULES).chain(&agents::RULES).position(|rule| rule.id == flaw.rule);
+            let index = all_rules().position(|rule| rule.id == flaw.rule);
             let mut result = json!({"ruleId": flaw.rule, "level": flaw.severity.word(), "message": {"text": text},
                 "locations": [{"physicalLocation": place}]});
             if let Some(index) = index {
@@ -38,6 +34,11 @@ pub(super) fn of(report: &Report) -> Value {
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     })
+}
+
+/// Every rule, of whatever is checked.
+fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(&workflows::RULES).chain(&agents::RULES).chain(&skill::RULES)
 }
 
 /// A path as a relative reference.

@@ -8,6 +8,7 @@ use haft_core::manifest::lint;
 use haft_core::manifest::written::Written;
 use haft_core::preview::inert;
 use haft_runtime::shelf::{Offer, Page};
+use haft_runtime::skills::OfferedSkill;
 use haft_runtime::work::workflow::Offered;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -70,10 +71,26 @@ pub(super) fn file(ground: &Ground, noun: &str, offered: &Offered) {
     }
 }
 
+/// A skill: what is wrong with it, and all of its files or what changed in them.
+pub(super) fn skill(ground: &Ground, offered: &OfferedSkill) {
+    file(ground, "skill", &offered.shown);
+    for caution in &offered.cautions {
+        style::note(&paint(CARE, format!("  {}", inert(caution))));
+    }
+}
+
+/// The same as data.
+pub(super) fn skills(offered: &[OfferedSkill]) -> Vec<Value> {
+    offered.iter().map(|skill| &skill.shown).map(told).collect()
+}
+
 /// The same as data.
 pub(super) fn files(offered: &[Offered]) -> Vec<Value> {
-    let one = |one: &Offered| json!({"name": one.name, "file": one.path, "standing": one.standing, "yml": one.text, "diff": one.diff});
-    offered.iter().map(one).collect()
+    offered.iter().map(told).collect()
+}
+
+fn told(one: &Offered) -> Value {
+    json!({"name": one.name, "file": one.path, "standing": one.standing, "yml": one.text, "diff": one.diff})
 }
 
 /// What somebody should know before they say yes: words that would speak to models, and names that are taken over.

@@ -1,0 +1,230 @@
+//! Skills as MCP clients see them: each is a resource and a prompt, named and described in lists, and given in full when it
+//! is asked for.
+//!
+//! What is asked for goes the path of a call of `skill.read`: policy decides about it and the log has it. A skill that
+//! policy keeps from the client is not listed.
+
+use super::door::Door;
+use base64::Engine as _;
+use haft_core::preview::{cut, inert};
+use haft_core::scan::{scan, wrapped};
+use haft_core::skill::{FILE, Skill, is_flagged};
+use haft_core::{Call, Caller, Origin, Outcome};
+use haft_runtime::skills::ListedSkill;
+use haft_runtime::{Halt, Nobody, new_call_id, new_mark};
+use rmcp::RoleServer;
+use rmcp::model::{
+    CompletionInfo, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument,
+    PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// How a skill's files are called.
+const SCHEME: &str = "skill://";
+/// The form of their names.
+const TEMPLATE: &str = "skill://{name}/{+file}";
+/// What a person may add to a prompt.
+const ARGUMENTS: &str = "arguments";
+/// Where a skill's text wants that.
+const PLACEHOLDER: &str = "$ARGUMENTS";
+const READ: &str = "skill.read";
+const MARKDOWN: &str = "text/markdown";
+
+type Context = RequestContext<RoleServer>;
+
+/// The skills that are offered to a client.
+async fn offered(door: &Door, caller: &Caller) -> Vec<ListedSkill> {
+    let haft = &door.shared().haft;
+    let may_read =
+        haft.registry().get(READ).is_some_and(|entry| haft.settings().policy().admits(entry.spec(), caller).is_ok());
+    // What cannot be looked for now is not there now; whoever asks for one by name hears why.
+    if may_read { haft.skills().offered().await.unwrap_or_default() } else { Vec::new() }
+}
+
+fn is_for(skill: &ListedSkill, whom: fn(&Skill) -> bool) -> bool {
+    skill.reading.skill.as_ref().is_some_and(whom)
+}
+
+/// A resource for each skill.
+pub(super) async fn resources(door: &Door, context: &Context) -> Vec<Resource> {
+    let skills = offered(door, &door.caller(context)).await;
+    let resource = |skill: &ListedSkill| {
+        Resource::new(format!("{SCHEME}{}/{FILE}", skill.name), skill.name.clone())
+            .with_description(inert(skill.description()))
+            .with_mime_type(MARKDOWN)
+    };
+    skills.iter().filter(|skill| is_for(skill, |skill| skill.for_models)).map(resource).collect()
+}
+
+/// The form of the names of files in skills, if there are any.
+pub(super) async fn templates(door: &Door, context: &Context) -> Vec<ResourceTemplate> {
+    if offered(door, &door.caller(context)).await.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        ResourceTemplate::new(TEMPLATE, "skill file")
+            .with_description("A file of a skill, by its path in the skill's directory; SKILL.md has its instructions"),
+    ]
+}
+
+/// A file of a skill, as it is; none if the name is no skill's.
+pub(super) async fn read(
+    door: &Door,
+    context: &Context,
+    uri: &str,
+) -> Option<Result<Vec<ResourceContents>, ErrorData>> {
+    let (name, file) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+    if !door.shared().haft.skills().has(name).await {
+        return None;
+    }
+    Some(contents(door, context, uri, (name, &percent_decoded(file))).await)
+}
+
+async fn contents(
+    door: &Door,
+    context: &Context,
+    uri: &str,
+    (name, file): (&str, &str),
+) -> Result<Vec<ResourceContents>, ErrorData> {
+    let missing = |message: String| ErrorData::resource_not_found(message, None);
+    let outcome = call(door, context, json!({"name": name, "file": file})).await;
+    if let Some(error) = outcome.error {
+        return Err(missing(error.message));
+    }
+    let bytes = door.shared().haft.skills().file(name, file).await.map_err(|error| missing(error.message))?;
+    let is_markdown = Path::new(file).extension().is_some_and(|ending| ending == "md");
+    let contents = match String::from_utf8(bytes) {
+        Ok(text) => {
+            let mime = if is_markdown { MARKDOWN } else { "text/plain" };
+            ResourceContents::text(marked_off(text, uri), uri).with_mime_type(mime)
+        }
+        Err(error) => {
+            let blob = base64::prelude::BASE64_STANDARD.encode(error.as_bytes());
+            ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
+        }
+    };
+    Ok(vec![contents])
+}
+
+/// A prompt for each skill that people may use.
+pub(super) async fn prompts(door: &Door, context: &Context) -> Vec<Prompt> {
+    let skills = offered(door, &door.caller(context)).await;
+    let prompt = |skill: &ListedSkill| {
+        let arguments =
+            PromptArgument::new(ARGUMENTS).with_description("What it is to be used for").with_required(false);
+        Prompt::new(skill.name.clone(), Some(inert(skill.description())), Some(vec![arguments]))
+    };
+    skills.iter().filter(|skill| is_for(skill, |skill| skill.for_people)).map(prompt).collect()
+}
+
+/// A skill's instructions as a prompt; none if there is no such skill.
+pub(super) async fn prompt(
+    door: &Door,
+    context: &Context,
+    request: &GetPromptRequestParams,
+) -> Option<Result<GetPromptResponse, ErrorData>> {
+    let skills = offered(door, &door.caller(context)).await;
+    let skill =
+        skills.into_iter().find(|skill| skill.name == request.name && is_for(skill, |skill| skill.for_people))?;
+    let outcome = call(door, context, json!({"name": skill.name})).await;
+    if let Some(error) = outcome.error {
+        return Some(Err(ErrorData::invalid_params(error.message, None)));
+    }
+    let wanted = request.arguments.as_ref().and_then(|args| args.get(ARGUMENTS)).and_then(Value::as_str);
+    let text = with_arguments(outcome.output, wanted.unwrap_or_default());
+    let message = PromptMessage::new_text(Role::User, text);
+    let result = GetPromptResult::new(vec![message]).with_description(inert(skill.description()));
+    Some(Ok(result.into()))
+}
+
+/// What a name of a skill or a file may be that begins like this.
+pub(super) async fn complete(
+    door: &Door,
+    context: &Context,
+    (of, argument, begun): (&Reference, &str, &str),
+) -> Option<Vec<String>> {
+    let skills = || async { offered(door, &door.caller(context)).await };
+    let mut values: Vec<String> = match of {
+        Reference::Resource(template) if template.uri == TEMPLATE && argument == "name" => {
+            skills().await.into_iter().map(|skill| skill.name).collect()
+        }
+        Reference::Resource(template) if template.uri == TEMPLATE => Vec::new(),
+        Reference::Prompt(prompt) if skills().await.iter().any(|skill| skill.name == prompt.name) => Vec::new(),
+        _ => return None,
+    };
+    values.retain(|value| value.starts_with(begun));
+    values.truncate(CompletionInfo::MAX_VALUES);
+    Some(values)
+}
+
+/// A call of `skill.read`: decided and recorded like any other.
+async fn call(door: &Door, context: &Context, args: Value) -> Outcome {
+    let shared = door.shared();
+    let call = Call {
+        id: new_call_id(),
+        spoken: READ.to_owned(),
+        args,
+        dialect: haft_core::Dialect::Haft,
+        session: door.session(),
+        caller: door.caller(context),
+        origin: Origin::Mcp,
+        parents: Vec::new(),
+        autonomy: None,
+    };
+    shared.recent.add(&call);
+    shared.haft.call(call, &Nobody, &Halt::new()).await
+}
+
+/// What looks like prompt injection is marked off as text from outside.
+fn marked_off(text: String, uri: &str) -> String {
+    if is_flagged(&text) { wrapped(&text, &cut(uri, 200), &new_mark(), &scan(&text)) } else { text }
+}
+
+/// The text with what a person added: where it says so, otherwise at its end.
+fn with_arguments(text: String, wanted: &str) -> String {
+    match wanted.trim() {
+        _ if text.contains(PLACEHOLDER) => text.replace(PLACEHOLDER, wanted),
+        "" => text,
+        wanted => format!("{}\n\nUse it for this: {wanted}", text.trim_end()),
+    }
+}
+
+/// A path from a URI.
+fn percent_decoded(text: &str) -> String {
+    let (bytes, mut decoded) = (text.as_bytes(), Vec::with_capacity(text.len()));
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = text.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_a_uri_is_decoded() {
+        assert_eq!(percent_decoded("a%20b/%C3%A4.md"), "a b/ä.md");
+        assert_eq!(percent_decoded("100%/%zz%2"), "100%/%zz%2");
+    }
+
+    #[test]
+    fn arguments_stand_where_the_skill_wants_them() {
+        assert_eq!(with_arguments("Fix $ARGUMENTS.".to_owned(), "it"), "Fix it.");
+        assert_eq!(with_arguments("Do.\n".to_owned(), "it"), "Do.\n\nUse it for this: it");
+        assert_eq!(with_arguments("Do.\n".to_owned(), ""), "Do.\n");
+    }
+}
