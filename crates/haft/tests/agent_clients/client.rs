@@ -214,7 +214,7 @@ fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
 }
 
 /// The program that a package brings.
-fn entry_point(package: &Path) -> PathBuf {
+pub(crate) fn entry_point(package: &Path) -> PathBuf {
     let text = std::fs::read_to_string(package.join("package.json")).unwrap();
     let manifest: Value = serde_json::from_str(&text).unwrap();
     let programs = manifest["bin"].as_object().unwrap();
@@ -267,7 +267,7 @@ fn goose(project: &Project, modules: &Path, model: &Stub) -> Command {
 }
 
 /// What a program prints until it ends; one that does not end in time is killed, and the test fails.
-fn run_to_end(command: &mut Command) -> String {
+pub(crate) fn run_to_end(command: &mut Command) -> String {
     let mut log = tempfile::tempfile().unwrap();
     command.stdout(Stdio::from(log.try_clone().unwrap())).stderr(Stdio::from(log.try_clone().unwrap()));
     let mut child = command.spawn().unwrap();

@@ -15,6 +15,7 @@ mod needs;
 mod project;
 mod replace;
 mod results;
+mod skills;
 mod trials;
 
 use libtest_mimic::Arguments;
@@ -24,6 +25,6 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    let trials = results::trials().into_iter().chain(replace::trials()).collect();
+    let trials = [results::trials(), replace::trials(), skills::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

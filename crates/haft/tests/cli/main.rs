@@ -38,6 +38,7 @@ mod session;
 mod shelf;
 mod shell;
 mod shell_run;
+mod skills;
 mod task;
 mod telemetry;
 mod terminal;

@@ -12,6 +12,7 @@ mod inspector;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod run;
+mod skills;
 mod stdio;
 mod tour;
 
