@@ -123,8 +123,8 @@ fn unknown_tools(skill: &ListedSkill, around: &Around<'_>) -> Vec<Flaw> {
     });
     unknown
         .map(|written| {
-            let spoken = Dialect::Flyto.entries().map(Entry::spoken);
-            let near = suggest::did_you_mean(written, tools.iter().map(String::as_str).chain(spoken));
+            let near = suggest::did_you_mean(written, Dialect::Flyto.entries().map(Entry::spoken));
+            let near = near.or_else(|| suggest::did_you_mean(written, tools.iter().map(String::as_str)));
             let hint = near.unwrap_or_else(|| "`haft tools` lists them".to_owned());
             let message = format!("no tool here is called `{}`; {hint}", inert(written));
             Flaw::warning("skill-tool", "/allowed-tools", message).at((yaml_line, 1))
