@@ -16,7 +16,7 @@ use haft_mcp::server::model::{
     ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt,
     PromptArgument, PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
-use haft_mcp::server::{Offer, Options, Server};
+use haft_mcp::server::{DecisionPlace, Offer, Options, Server};
 use haft_runtime::events::Share;
 use haft_runtime::{Form, Written};
 use serde_json::{Value, json};
@@ -26,6 +26,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+/// After how long a call becomes a task, for a suite that does not wait long.
+const TASK_AFTER: Duration = Duration::from_millis(300);
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
@@ -94,6 +96,9 @@ fn plain() -> Vec<(&'static str, &'static str, Work)> {
         ("test_input_required_result_tampered_state", "Asks for a yes", |scene| Box::pin(confirm(scene))),
         ("test_input_required_result_multi_round", "Asks twice", |scene| Box::pin(twice(scene))),
         ("test_input_required_result_capabilities", "Asks whom it can", |scene| Box::pin(whoever(scene))),
+        ("failing_job", "Works for a second and fails", |_| Box::pin(failing_job())),
+        ("protocol_error_job", "Works for a second and crashes", |_| Box::pin(crashing_job())),
+        ("test_tool_with_task", "Asks for a name and works for a second", |scene| Box::pin(name_and_work(scene))),
     ]
 }
 
@@ -114,6 +119,34 @@ fn written(said: Written) -> Result<Value, CallError> {
 async fn name(scene: &Scene) -> Result<Reply, CallError> {
     let said = written(form(scene, "user_name", "What is your name?", "name", "string").await)?;
     Ok(Reply::text(format!("Hello, {}!", said["name"].as_str().unwrap_or_default())))
+}
+
+async fn failing_job() -> Result<Reply, CallError> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Err(CallError::failed("This job fails by intention"))
+}
+
+#[expect(clippy::panic, reason = "what is asked for is a crash")]
+async fn crashing_job() -> Result<Reply, CallError> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    panic!("this job crashes by intention")
+}
+
+async fn name_and_work(scene: &Scene) -> Result<Reply, CallError> {
+    let greeting = name(scene).await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Ok(greeting)
+}
+
+async fn slow_compute(scene: &Scene) -> Result<Reply, CallError> {
+    let seconds = scene.call().args["seconds"].as_f64().unwrap_or_default();
+    tokio::time::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default()).await;
+    Ok(Reply::text(format!("computed for {seconds} s")))
+}
+
+async fn confirm_delete(scene: &Scene) -> Result<Reply, CallError> {
+    let schema = json!({"type": "object", "required": ["confirm"], "properties": {"confirm": {"type": "boolean"}}});
+    asked(scene, "Please confirm that the file is deleted", schema).await
 }
 
 async fn confirm(scene: &Scene) -> Result<Reply, CallError> {
@@ -231,10 +264,17 @@ async fn choices(scene: &Scene) -> Result<Reply, CallError> {
 /// The tools with parameters.
 fn with_parameters() -> Vec<(&'static str, &'static str, Value, Work)> {
     let text = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
+    let seconds = json!({"type": "object", "required": ["seconds"],
+        "properties": {"seconds": {"type": "number"}, "label": {"type": "string"}}});
     let header = json!({"type": "object", "required": ["region"],
         "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
     vec![
         ("test_sampling", "Asks the client's model", text("prompt"), |scene| Box::pin(sampling(scene))),
+        ("greet", "Greets", text("name"), |scene| {
+            ready(Ok(Reply::text(format!("Hello, {}!", scene.call().args["name"].as_str().unwrap_or_default()))))
+        }),
+        ("confirm_delete", "Asks before it deletes", text("filename"), |scene| Box::pin(confirm_delete(scene))),
+        ("slow_compute", "Computes for some seconds", seconds, |scene| Box::pin(slow_compute(scene))),
         ("test_elicitation", "Asks the person", text("message"), |scene| Box::pin(person(scene))),
         ("json_schema_2020_12_tool", "Has a schema with definitions", newest(), |_| ready(Ok(Reply::text("ok")))),
         ("test_parameter_in_a_header", "Has a parameter that is repeated in a header", header, |_| {
@@ -409,7 +449,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         patience: Duration::ZERO,
         elicitation: true,
         finish_when_gone: false,
-        decide_at: "Nobody decides here.".to_owned(),
+        task_after: TASK_AFTER,
+        decision_place: DecisionPlace::Elsewhere("Nobody decides here.".to_owned()),
     };
     // The suite's client has nobody who approves that a model is asked; this program says yes for them.
     let server = Server::new(haft, options).offering(Arc::new(Offered)).asking(Arc::new(Yes));

@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: the reference pages, written by the program they describe, so that they cannot
 //! drift from it unnoticed.
 
-use crate::{build, sh};
+use crate::{build, real, sh};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -41,6 +41,13 @@ pub(crate) fn run(mode: Mode) -> Result<()> {
         bail!("docs/reference is stale: {}; run `cargo xtask docs`", stale.join(", "));
     }
     Ok(())
+}
+
+/// Draws the screens of the real clients with a question of haft's, by the tests that drive them, into `docs/images`.
+pub(crate) fn pictures() -> Result<()> {
+    real::found("HAFT_TEST_AGENTS")?;
+    let images = sh::root().join("docs/images");
+    sh::run(sh::cargo(&["test", "-p", "haft", "--test", "agent_screens"]).env("HAFT_PICTURES", &images))
 }
 
 fn path(kind: &str) -> PathBuf {

@@ -39,6 +39,7 @@ cargo xtask chaos [--steps N] [--seed N]  10 000 steps while workers and the dat
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
+cargo xtask docs pictures                 draw the screens of the real MCP clients into docs/images
 cargo xtask ci                            what .ci/run does";
 
 fn main() -> ExitCode {
@@ -72,6 +73,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["fuzz", "build"] => build::fuzz_targets(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "pictures"] => docs::pictures(),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {

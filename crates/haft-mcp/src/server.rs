@@ -4,9 +4,13 @@
 //! mounts [`Server::http`] at `/mcp`. What a client may do is decided behind the door like any other call; the door
 //! only translates.
 
+mod approval_form;
 mod approver;
 mod batch;
 mod call;
+mod call_task;
+mod client_mode;
+mod decision_place;
 mod door;
 mod flow;
 mod listing;
@@ -20,12 +24,15 @@ mod rounds;
 mod skills;
 #[cfg(test)]
 mod tests;
+mod unknown_method;
 mod wire;
 
+pub use decision_place::DecisionPlace;
 pub use door::Door;
 pub use offer::Offer;
 pub use rmcp::model;
 
+use call_task::CallTasks;
 use flow::Flow;
 use haft_core::{Caller, Dialect, SessionId};
 use haft_runtime::{Approver, Haft};
@@ -45,6 +52,9 @@ const IDLE_MAX: Duration = Duration::from_mins(30);
 /// An HTTP request's body may be this large.
 const BODY_MAX: usize = 16 << 20;
 
+/// After how long a running call usually becomes a task: well before the shortest time limits of clients.
+pub const TASK_AFTER: Duration = Duration::from_secs(5);
+
 /// How clients are served.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -62,8 +72,10 @@ pub struct Options {
     pub elicitation: bool,
     /// Whether calls are carried to their end when the client has gone; otherwise they are cancelled.
     pub finish_when_gone: bool,
-    /// A sentence that says where what waits is decided.
-    pub decide_at: String,
+    /// After how long a running call becomes a task, for clients that know tasks. One that asks becomes a task at once.
+    pub task_after: Duration,
+    /// Where what waits is decided.
+    pub decision_place: DecisionPlace,
 }
 
 /// Why serving ended early.
@@ -85,6 +97,7 @@ pub(crate) struct Shared {
     approver: Option<Arc<dyn Approver>>,
     listings: Listings,
     rounds: Rounds,
+    call_tasks: CallTasks,
     recent: Arc<Recent>,
 }
 
@@ -106,6 +119,7 @@ impl Server {
             approver: None,
             listings: Listings::default(),
             rounds: Rounds::default(),
+            call_tasks: CallTasks::default(),
             recent,
         };
         Self { shared: Arc::new(shared) }
@@ -132,6 +146,7 @@ impl Server {
             approver: shared.approver.clone(),
             listings: Listings::default(),
             rounds: Rounds::default(),
+            call_tasks: CallTasks::default(),
             recent: Arc::clone(&shared.recent),
         });
         change(&mut shared);

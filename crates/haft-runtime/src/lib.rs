@@ -27,6 +27,7 @@ pub mod media;
 pub mod memory;
 mod orchestrate;
 pub mod output;
+pub mod page_address;
 pub mod pipeline;
 pub mod promised;
 mod recall;

@@ -19,7 +19,7 @@ async def tour(plan):
 
     async def on_question(context, params):
         asked.append({"message": params.message, "schema": getattr(params, "requested_schema", None)})
-        await anyio.sleep(0.6)  # As long as a person reads: an instant answer does not count as theirs.
+        await anyio.sleep(1)  # As long as a person reads: an instant answer does not count as theirs.
         return types.ElicitResult(action="accept", content=plan["answer"])
 
     if "http" in plan:

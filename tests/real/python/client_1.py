@@ -17,7 +17,7 @@ async def tour(plan):
 
     async def on_question(context, params):
         asked.append({"message": params.message, "schema": getattr(params, "requestedSchema", None)})
-        await anyio.sleep(0.6)  # As long as a person reads: an instant answer does not count as theirs.
+        await anyio.sleep(1)  # As long as a person reads: an instant answer does not count as theirs.
         return types.ElicitResult(action="accept", content=plan["answer"])
 
     async with AsyncExitStack() as stack:

@@ -15,7 +15,7 @@ if (plan.answer) {
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
     asked.push({ message: params.message, schema: params.requestedSchema });
     // As long as a person reads: an instant answer does not count as theirs.
-    await new Promise(done => setTimeout(done, 600));
+    await new Promise(done => setTimeout(done, 1000));
     return { action: 'accept', content: plan.answer };
   });
 }

@@ -4,20 +4,26 @@
 
 use super::Shared;
 use super::approver::{Client, Era, Lack, Way};
+use super::call_task::{CallTasks, TaskOwner, TaskSeed};
+use super::client_mode::ClientMode;
 use super::door::Door;
 use super::progress::{Reporter, Told, log};
 use super::reply::reply;
-use super::rounds::{Asked, Rounds, Running, Turn, Whose};
+use super::rounds::{Asked, Ended, LongCall, Rounds, Running, Turn, Whose};
 use futures_util::FutureExt as _;
 use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome, SessionId};
 use haft_runtime::tool::ResultSource;
 use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, LoggingLevel};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, ErrorCode, ErrorData, InputResponses,
+    LoggingLevel,
+};
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Makes a call for a client, and always has an answer.
 pub(super) async fn answer(
@@ -41,23 +47,24 @@ async fn make(
     let shared = door.shared();
     let caller = door.caller(context);
     let (able, agent, gone) = (context.client_capabilities(), caller.agent.clone(), door.gone().clone());
-    let apart = door.is_apart();
+    let (apart, mode) = (door.is_apart(), ClientMode::of(context, door.is_over_http()));
     let client =
-        |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), agent.as_deref(), gone.clone()).of(apart);
+        |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), mode, agent.as_deref(), gone.clone()).of(apart);
     if Era::of(context) == Era::Rounds {
         return Box::pin(round(door, context, request, caller, client)).await;
     }
     let call = call(shared, request, door.session(), caller);
     shared.recent.add(&call);
     let client = client(Way::Requests(context.peer.clone()));
-    let mut told = Telling::new(door, context, &call.id, &call.spoken);
+    let mut told = Telling::new(door, context, LongCall::Retry, &call);
     let (by_way, halt) = (is_by_way(&call), Halt::new());
     let calling = heeding(door, context, &halt, shared.haft.call(call, &client, &halt));
     let outcome = Box::pin(told.during(calling)).await;
-    told_of(door, context, outcome, by_way).await
+    told_of(door, context, Ended { outcome, lacks: None }, by_way).await
 }
 
-/// A request of a client that is asked in rounds: it begins a call, or comes back to one with an answer.
+/// A request of a client that is asked in rounds: it begins a call, or comes back to one with an answer. A client that
+/// knows tasks gets one as soon as the call asks something or takes long.
 async fn round(
     door: &Door,
     context: &RequestContext<RoleServer>,
@@ -69,41 +76,102 @@ async fn round(
     let mut given = request.input_responses.take().unwrap_or_default();
     let word = request.request_state.take();
     let call = call(shared, request, door.session(), caller);
-    let (whose, by_way, spoken) = (Whose::of(&call), is_by_way(&call), call.spoken.clone());
-    let telling = |id: &CallId| Telling::new(door, context, id, &spoken);
-    let (mut telling, mut running, mut asked) = if let Some(word) = word {
+    let (whose, owner, by_way) = (Whose::of(&call), TaskOwner::of(&call), is_by_way(&call));
+    let long_call = long_call(context);
+    let mut telling = Telling::new(door, context, long_call, &call);
+    let (running, asked) = if let Some(word) = word {
         let (running, asked) = shared.rounds.take(&whose, &word).ok_or_else(|| {
             let why = "this request state is not known here, was used before, or is another call's: call the tool anew";
             ErrorData::invalid_params(why, None)
         })?;
-        (telling(&running.id), running, Some(asked).filter(Asked::is_open))
+        telling.is_about(&running.id);
+        (running, Some(asked).filter(Asked::is_open))
     } else {
         shared.recent.add(&call);
-        // It listens before there is anything to be heard.
-        let telling = telling(&call.id);
-        (telling, Rounds::begin(shared, call, |turns| client(Way::Rounds(turns))), None)
+        (Rounds::begin(shared, call, long_call, |turns| client(Way::Rounds(turns))), None)
     };
-    let ended = loop {
-        let question = match asked.take() {
-            Some(question) => question.answered(&mut given),
-            None => match telling.during(next(door, context, &mut running)).await {
-                // What a tool calls by a name of its own can be answered with the first request.
-                Turn::Asked(question) if question.is_named() => question.answered(&mut given),
-                Turn::Asked(question) => Err(question),
-                Turn::Ended(ended) => break *ended,
-                Turn::Lost => return Err(crashed()),
-            },
+    let overdue_at = (long_call == LongCall::Task).then(|| Instant::now() + shared.options.task_after);
+    let mut open = OpenCall { telling, running, overdue_at };
+    let mut pause = open.go_on(door, context, asked, &mut given).await;
+    loop {
+        let question = match pause {
+            Pause::Ended(ended) => return told_of(door, context, *ended, by_way).await,
+            Pause::Lost => return Err(crashed()),
+            Pause::Question(question) => Some(question),
+            Pause::Overdue => None,
         };
-        if let Err(question) = question {
-            match shared.rounds.hold(whose.clone(), running, question) {
+        let is_for_task = open.overdue_at.is_some() && !question.as_ref().is_some_and(Asked::is_named);
+        if is_for_task && let Some(id) = shared.call_tasks.create(&owner, &open.running) {
+            let seed = TaskSeed { owner, running: open.running, question, reporter: open.telling.0, by_way };
+            return Ok(CreateTaskResult::new(CallTasks::attach(shared, id, seed)).into());
+        }
+        // There is no room for a task: the call is waited for.
+        open.overdue_at = None;
+        if let Some(question) = question {
+            match shared.rounds.hold(whose.clone(), open.running, question) {
                 Ok(told) => return Ok(told.into()),
-                Err(kept) => running = kept,
+                Err(kept) => open.running = kept,
             }
         }
-    };
-    match ended.lacks.filter(|_| !ended.outcome.success) {
-        Some(lack) => Err(lacking(lack, &ended.outcome)),
-        None => told_of(door, context, ended.outcome, by_way).await,
+        pause = open.go_on(door, context, None, &mut given).await;
+    }
+}
+
+/// Whether a client gets a task when its call takes long.
+fn long_call(context: &RequestContext<RoleServer>) -> LongCall {
+    let knows_tasks = context.client_capabilities().is_some_and(|able| able.supports_tasks());
+    if knows_tasks { LongCall::Task } else { LongCall::Retry }
+}
+
+/// A call that its client waits for, request by request.
+struct OpenCall {
+    telling: Telling,
+    running: Running,
+    /// When the call takes so long that it becomes a task, if it can.
+    overdue_at: Option<Instant>,
+}
+
+/// Why a call does not go on within its request.
+enum Pause {
+    /// It asks something that is not answered yet.
+    Question(Asked),
+    /// It takes long.
+    Overdue,
+    /// It is over.
+    Ended(Box<Ended>),
+    /// It is over without an outcome: it crashed.
+    Lost,
+}
+
+impl OpenCall {
+    /// Lets the call go on, from a question that the client came back to, with the answers that it sent.
+    async fn go_on(
+        &mut self,
+        door: &Door,
+        context: &RequestContext<RoleServer>,
+        mut asked: Option<Asked>,
+        given: &mut InputResponses,
+    ) -> Pause {
+        loop {
+            if let Some(question) = asked.take()
+                && let Err(question) = question.answered(given)
+            {
+                return Pause::Question(question);
+            }
+            let turn = self.telling.during(next(door, context, &mut self.running));
+            let turn = match self.overdue_at {
+                Some(overdue_at) => tokio::time::timeout_at(overdue_at, turn).await.ok(),
+                None => Some(turn.await),
+            };
+            match turn {
+                // What a tool calls by a name of its own can be answered with the first request.
+                Some(Turn::Asked(question)) if question.is_named() => asked = Some(question),
+                Some(Turn::Asked(question)) => return Pause::Question(question),
+                Some(Turn::Ended(ended)) => return Pause::Ended(ended),
+                Some(Turn::Lost) => return Pause::Lost,
+                None => return Pause::Overdue,
+            }
+        }
     }
 }
 
@@ -135,30 +203,42 @@ fn lacking(lack: Lack, outcome: &Outcome) -> ErrorData {
     ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message, Some(data))
 }
 
-fn crashed() -> ErrorData {
+pub(super) fn crashed() -> ErrorData {
     ErrorData::internal_error("the call crashed; `haft log` shows how far it came", None)
 }
 
-/// What a client is told of an outcome.
+/// What a client is told of a call that is over.
 async fn told_of(
     door: &Door,
     context: &RequestContext<RoleServer>,
-    outcome: Outcome,
+    ended: Ended,
     by_way: bool,
 ) -> Result<CallToolResponse, ErrorData> {
+    let (call, tool, warnings) =
+        (ended.outcome.call_id.clone(), ended.outcome.tool.clone(), ended.outcome.warnings.clone());
+    let result = result_of(door.shared(), ended, by_way)?;
+    door.updated(&context.peer, &call).await;
+    for warning in warnings.into_iter().filter(|_| door.logs(context, LoggingLevel::Warning)) {
+        // A client that has gone need not be told.
+        let _ = log(&context.peer, LoggingLevel::Warning, &tool, warning).await;
+    }
+    Ok(result.into())
+}
+
+/// A call's end in the words of the protocol.
+pub(super) fn result_of(shared: &Shared, ended: Ended, by_way: bool) -> Result<CallToolResult, ErrorData> {
+    let Ended { outcome, lacks } = ended;
+    if let Some(lack) = lacks.filter(|_| !outcome.success) {
+        return Err(lacking(lack, &outcome));
+    }
     if let Some(error) = outcome.error.as_ref().filter(|error| error.kind == ErrorKind::UnknownTool && !by_way) {
         let hint = error.hint.as_deref().unwrap_or_default();
         return Err(ErrorData::invalid_params(format!("{}. {hint}", error.message), None));
     }
-    door.updated(&context.peer, &outcome.call_id).await;
-    for warning in outcome.warnings.iter().filter(|_| door.logs(context, LoggingLevel::Warning)) {
-        // A client that has gone need not be told.
-        let _ = log(&context.peer, LoggingLevel::Warning, &outcome.tool, warning.clone()).await;
-    }
-    let entry = door.shared().haft.registry().get(&outcome.tool);
+    let entry = shared.haft.registry().get(&outcome.tool);
     let schema = entry.as_ref().and_then(|entry| entry.output());
     let source = entry.as_ref().map_or(ResultSource::Haft, |entry| entry.tool().result_source());
-    Ok(reply(outcome, &door.shared().options.decide_at, schema, source).into())
+    Ok(reply(outcome, &shared.options.decision_place, schema, source))
 }
 
 /// Whether a call is one of another tool by way of haft's own.
@@ -184,13 +264,22 @@ fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, cal
 struct Telling(Option<Reporter>);
 
 impl Telling {
-    fn new(door: &Door, context: &RequestContext<RoleServer>, call: &CallId, spoken: &str) -> Self {
+    /// It listens from here on: to be made before there is anything to be heard.
+    fn new(door: &Door, context: &RequestContext<RoleServer>, long_call: LongCall, call: &Call) -> Self {
         let told = match context.meta.get_progress_token() {
             Some(token) => Some(Told::Progress(token)),
-            None => door.logs(context, LoggingLevel::Info).then(|| Told::Log(spoken.to_owned())),
+            None if door.logs(context, LoggingLevel::Info) => Some(Told::Log(call.spoken.clone())),
+            None => (long_call == LongCall::Task).then_some(Told::OnRequest),
         };
         let events = || door.shared().haft.events().listen();
-        Self(told.map(|told| Reporter::new(context.peer.clone(), told, call.clone(), events())))
+        Self(told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), events())))
+    }
+
+    /// Tells of this call.
+    fn is_about(&mut self, call: &CallId) {
+        if let Some(reporter) = &mut self.0 {
+            reporter.call = call.clone();
+        }
     }
 
     /// Tells of it while this is waited for.

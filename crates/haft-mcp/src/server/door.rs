@@ -3,16 +3,18 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::approver::Era;
+use super::call_task::TaskOwner;
 use super::own::CALLS;
-use super::{Shared, call, fresh_session, listing, skills};
+use super::{Shared, call, fresh_session, listing, skills, unknown_method};
 use haft_core::{CallId, Caller, SessionId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CompletionInfo,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -35,31 +37,6 @@ const URI_MAX: usize = 400;
 const SETTLING: Duration = Duration::from_millis(50);
 /// No logging.
 const SILENT: u8 = u8::MAX;
-
-/// The methods that the protocol knows: if one of them is not understood, its parameters were wrong.
-const METHODS: [&str; 18] = [
-    "initialize",
-    "server/discover",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "subscriptions/listen",
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
-];
-
-/// Those that the newest version has no more.
-const REMOVED: [&str; 5] = ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// One client's connection; over HTTP in the newest protocol, one request.
 pub struct Door {
@@ -115,6 +92,10 @@ impl Door {
         &self.gone
     }
 
+    pub(super) fn is_over_http(&self) -> bool {
+        self.over_http
+    }
+
     /// The conversation that calls belong to.
     pub(super) fn session(&self) -> SessionId {
         self.session.get().unwrap_or(&self.shared.options.session).clone()
@@ -136,6 +117,11 @@ impl Door {
             };
         }
         caller
+    }
+
+    /// Whose tasks a request is about.
+    fn task_owner(&self, context: &RequestContext<RoleServer>) -> TaskOwner {
+        TaskOwner::new(self.session(), self.caller(context))
     }
 
     /// Waits until nobody waits for a request any more.
@@ -212,11 +198,6 @@ fn named(mut error: ErrorData, uri: &str) -> ErrorData {
     error
 }
 
-/// What the newest protocol has no more.
-fn removed(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no {method} in this version of the protocol"), None)
-}
-
 fn no_more(page: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor.as_ref()) {
         None => Ok(()),
@@ -234,6 +215,7 @@ impl ServerHandler for Door {
             .enable_resources_subscribe()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_tasks()
             .build();
         ServerConfig::new(able)
             .with_server_info(Implementation::new("haft", env!("CARGO_PKG_VERSION")))
@@ -251,7 +233,10 @@ impl ServerHandler for Door {
             self.session.get_or_init(fresh_session);
         }
         context.peer.set_peer_info(request.clone());
-        self.negotiate_initialize(&request)
+        let mut agreed = self.negotiate_initialize(&request)?;
+        // Tasks are for the revisions that have no handshake.
+        agreed.capabilities.extensions = None;
+        Ok(agreed)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -326,6 +311,30 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         Box::pin(call::answer(self, request, context)).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.shared.call_tasks.get(&self.task_owner(&context), &request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.shared.call_tasks.update(&self.task_owner(&context), &request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.shared.call_tasks.cancel(&self.task_owner(&context), &request.task_id)
     }
 
     async fn list_resources(
@@ -452,7 +461,7 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if Era::of(&context) == Era::Rounds {
-            return Err(removed("logging/setLevel"));
+            return Err(unknown_method::removed("logging/setLevel"));
         }
         self.level.store(rank(request.level), Ordering::Relaxed);
         Ok(())
@@ -463,17 +472,7 @@ impl ServerHandler for Door {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if Era::of(&context) == Era::Rounds && REMOVED.contains(&request.method.as_str()) {
-            return Err(removed(&request.method));
-        }
-        let method = haft_core::preview::cut(&haft_core::preview::inert(&request.method), 80);
-        if METHODS.contains(&request.method.as_str()) {
-            return Err(ErrorData::invalid_params(
-                format!("the parameters of {method} are not as they should be"),
-                None,
-            ));
-        }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None))
+        Err(unknown_method::refusal(&request.method, Era::of(&context)))
     }
 }
 

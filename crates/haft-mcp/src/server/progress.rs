@@ -29,6 +29,8 @@ pub(super) enum Told {
     Progress(ProgressToken),
     /// As messages of the log.
     Log(String),
+    /// Not at all: the client asks how its task is.
+    OnRequest,
 }
 
 /// Passes on what one call reports.
@@ -62,6 +64,27 @@ impl Reporter {
                 // What was missed is old by now.
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// What the call is doing, in words.
+    pub(super) fn activity(&self) -> Option<String> {
+        self.activity.as_ref().map(|activity| activity.description.clone())
+    }
+
+    /// Waits until the call does something else.
+    pub(super) async fn next_activity(&mut self) -> String {
+        let before = self.activity();
+        loop {
+            match self.events.recv().await {
+                Ok(event) => self.pass_on(event).await,
+                // What was missed is old by now.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+            if let Some(activity) = self.activity().filter(|now| Some(now) != before.as_ref()) {
+                return activity;
             }
         }
     }
@@ -110,6 +133,7 @@ impl Reporter {
                 self.peer.notify_progress(told).await
             }
             Told::Log(logger) => log(&self.peer, LoggingLevel::Info, logger, message).await,
+            Told::OnRequest => Ok(()),
         };
     }
 }

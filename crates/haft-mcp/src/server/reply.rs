@@ -1,5 +1,6 @@
 //! An outcome in the words of the protocol.
 
+use super::decision_place::DecisionPlace;
 use haft_core::outcome::Label;
 use haft_core::scan::{mark_of, wrapped_within};
 use haft_core::schema::Schema;
@@ -27,13 +28,13 @@ const VALUE_MAX: usize = 100;
 /// result by itself (decision 0014). Other data goes to `_meta.haft.data`.
 pub(super) fn reply(
     mut outcome: Outcome,
-    decide_at: &str,
+    decision_place: &DecisionPlace,
     schema: Option<&Schema>,
     source: ResultSource,
 ) -> CallToolResult {
     let mut meta = meta(&outcome);
     let complete = complete_data(&outcome);
-    let mut content = vec![ContentBlock::text(text(&outcome, decide_at))];
+    let mut content = vec![ContentBlock::text(text(&outcome, decision_place))];
     let mut data = outcome.data.take();
     if outcome.labels.contains(&Label::Untrusted) {
         // Some clients show a model the data in place of the text: it is marked off like that.
@@ -116,7 +117,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// What a person or a model reads: the output, then what went wrong and what to do about it.
-fn text(outcome: &Outcome, decide_at: &str) -> String {
+fn text(outcome: &Outcome, decision_place: &DecisionPlace) -> String {
     let mut text = outcome.output.clone();
     let mut line = |said: &str| {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -130,7 +131,8 @@ fn text(outcome: &Outcome, decide_at: &str) -> String {
     if let Some(error) = &outcome.error {
         line(&format!("Error ({}): {}", error.kind.as_str(), error.message));
         if error.kind == ErrorKind::ApprovalRequired {
-            line(&format!("It waits as approval {}. {decide_at}", outcome.call_id));
+            let sentence = decision_place.sentence(&outcome.call_id);
+            line(&format!("It waits as approval {}. {sentence}", outcome.call_id));
         }
         if let Some(hint) = &error.hint {
             line(&format!("Hint: {hint}"));
@@ -195,6 +197,10 @@ mod tests {
     use haft_core::approval::{Decision, Verdict};
     use haft_core::{CallError, CallId, ToolName};
 
+    fn nowhere() -> DecisionPlace {
+        DecisionPlace::Elsewhere(String::new())
+    }
+
     fn outcome() -> Outcome {
         let verdict = Verdict::new(Decision::Allow, "test", "it is a test");
         Outcome::success(CallId::new(1, 1), &ToolName::new("file.read").unwrap(), "Image: a.png", verdict)
@@ -204,7 +210,7 @@ mod tests {
     fn an_image_is_shown_and_not_repeated_as_data() {
         let mut outcome = outcome();
         outcome.data = Some(json!({"image": {"mime_type": "image/png", "data": "AAAA", "width": 1}}));
-        let result = serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap();
+        let result = serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Haft)).unwrap();
         assert_eq!(result["content"][1], json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}));
         assert_eq!(result.get("structuredContent"), None);
         assert_eq!(result["_meta"]["haft"]["data"], json!({"image": {"mime_type": "image/png", "width": 1}}));
@@ -216,7 +222,7 @@ mod tests {
             let mut outcome = outcome();
             outcome.output = output.to_owned();
             outcome.data = Some(data);
-            serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap()
+            serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Haft)).unwrap()
         };
         let partial = sent("1\thello", json!({"total_lines": 1}));
         assert_eq!(partial.get("structuredContent"), None);
@@ -232,7 +238,7 @@ mod tests {
         let mut outcome = outcome();
         let sound = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
         outcome.data = Some(json!({"content": [{"type": "text", "text": "Image: a.png"}, sound]}));
-        let result = serde_json::to_value(reply(outcome, "", None, ResultSource::Haft)).unwrap();
+        let result = serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Haft)).unwrap();
         assert_eq!(result["content"], json!([{"type": "text", "text": "Image: a.png"}, sound]));
     }
 
@@ -247,7 +253,8 @@ mod tests {
                 {"uri": "file:///x", "text": "Do as I say"}}]}));
         let schema = json!({"type": "object", "properties": {"state": {"enum": ["In Progress", "Done"]}}});
         let schema = Schema::compile(&schema).unwrap();
-        let result = serde_json::to_value(reply(outcome.clone(), "", Some(&schema), ResultSource::Bridged)).unwrap();
+        let result =
+            serde_json::to_value(reply(outcome.clone(), &nowhere(), Some(&schema), ResultSource::Bridged)).unwrap();
         let within = |text: &str| wrapped_within(text, "00ff00ff00ff00ff");
         let data = &result["structuredContent"];
         assert_eq!((&data["title"], &data["url"]), (&json!(within("Do as I say")), &json!(url)));
@@ -257,13 +264,18 @@ mod tests {
         let mute = json!({"type": "object", "properties": {"title": {"maxLength": 11}, "state": {"maxLength": 11}}});
         let mute = Schema::compile(&mute).unwrap();
         outcome.data = Some(json!({"title": "Do as I say"}));
-        let short = serde_json::to_value(reply(outcome.clone(), "", Some(&mute), ResultSource::Bridged)).unwrap();
+        let short =
+            serde_json::to_value(reply(outcome.clone(), &nowhere(), Some(&mute), ResultSource::Bridged)).unwrap();
         assert_eq!(short["structuredContent"]["title"], "Do as I say", "a schema that leaves no room for more");
         let long = json!({"type": "object", "properties": {"title": {"maxLength": 200}}});
         outcome.data = Some(json!({"title": "Do as I say. ".repeat(15)}));
-        let dropped =
-            serde_json::to_value(reply(outcome, "", Some(&Schema::compile(&long).unwrap()), ResultSource::Bridged))
-                .unwrap();
+        let dropped = serde_json::to_value(reply(
+            outcome,
+            &nowhere(),
+            Some(&Schema::compile(&long).unwrap()),
+            ResultSource::Bridged,
+        ))
+        .unwrap();
         assert_eq!(dropped.get("structuredContent"), None);
     }
 
@@ -273,7 +285,8 @@ mod tests {
         let error = CallError::new(ErrorKind::ApprovalRequired, "a person has to decide");
         (outcome.success, outcome.output, outcome.error) = (false, String::new(), Some(error));
         let id = outcome.call_id.to_string();
-        let result = serde_json::to_value(reply(outcome, "Run `haft approvals`.", None, ResultSource::Haft)).unwrap();
+        let place = DecisionPlace::Elsewhere("Run `haft approvals`.".to_owned());
+        let result = serde_json::to_value(reply(outcome, &place, None, ResultSource::Haft)).unwrap();
         assert_eq!(result["isError"], true);
         let text = result["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(&format!("approval {id}. Run `haft approvals`.")), "{text}");

@@ -24,6 +24,8 @@ use tokio_util::task::TaskTracker;
 const HELD_MAX: usize = 64;
 /// How long one waits for an answer.
 const HELD_FOR: Duration = Duration::from_mins(10);
+/// How long a task waits for a person.
+pub(super) const TASK_WAIT: Duration = Duration::from_hours(1);
 /// How long what was cancelled may take to end.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -34,7 +36,16 @@ pub(super) struct Asked {
     named: bool,
     /// Boxed, because a question is moved about.
     request: Box<InputRequest>,
-    answer: oneshot::Sender<Value>,
+    /// When the client was first given it.
+    shown_at: Option<Instant>,
+    answer: oneshot::Sender<ClientAnswer>,
+}
+
+/// What a client answered to a question.
+pub(super) struct ClientAnswer {
+    pub(super) value: Value,
+    /// How long the client had the question before: no person answers what they had no time to read.
+    pub(super) after: Duration,
 }
 
 impl Asked {
@@ -47,12 +58,28 @@ impl Asked {
         self.named
     }
 
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The request for the client, from now on known to it.
+    pub(super) fn show(&mut self) -> InputRequest {
+        self.shown_at.get_or_insert_with(Instant::now);
+        (*self.request).clone()
+    }
+
+    /// Gives the question another key.
+    pub(super) fn rename(&mut self, key: String) {
+        self.key = key;
+    }
+
     /// Takes the answer from what the client sent. Gives the question back if it is not there, or is none.
     pub(super) fn answered(self, given: &mut InputResponses) -> Result<(), Self> {
         match given.remove(&self.key) {
             Some(value) if fits(&self.request, &value) => {
+                let after = self.shown_at.map_or(Duration::ZERO, |shown_at| shown_at.elapsed());
                 // Whoever asked may have been answered elsewhere.
-                let _ = self.answer.send(value);
+                let _ = self.answer.send(ClientAnswer { value, after });
                 Ok(())
             }
             _ => Err(self),
@@ -69,18 +96,41 @@ fn fits(request: &InputRequest, answer: &Value) -> bool {
     }
 }
 
+/// What a client gets when its call asks or takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LongCall {
+    /// The question; the client calls again with the answer.
+    Retry,
+    /// A task that it looks after.
+    Task,
+}
+
+impl LongCall {
+    /// How long a question waits for the client's answer.
+    fn answer_wait(self) -> Duration {
+        match self {
+            Self::Retry => HELD_FOR,
+            Self::Task => TASK_WAIT,
+        }
+    }
+}
+
 /// A call's way to ask.
-pub(super) struct Turns(mpsc::Sender<Asked>);
+pub(super) struct Turns {
+    asking: mpsc::Sender<Asked>,
+    pub(super) long_call: LongCall,
+}
 
 impl Turns {
     /// Puts a request to the client, and waits until it comes back. None if it does not.
-    pub(super) async fn ask(&self, key: String, named: bool, request: InputRequest) -> Option<Value> {
+    pub(super) async fn ask(&self, key: String, named: bool, request: InputRequest) -> Option<ClientAnswer> {
         let (answer, said) = oneshot::channel();
         let put = async {
-            self.0.send(Asked { key, named, request: Box::new(request), answer }).await.ok()?;
+            let asked = Asked { key, named, request: Box::new(request), shown_at: None, answer };
+            self.asking.send(asked).await.ok()?;
             said.await.ok()
         };
-        tokio::time::timeout(HELD_FOR, put).await.ok().flatten()
+        tokio::time::timeout(self.long_call.answer_wait(), put).await.ok().flatten()
     }
 }
 
@@ -110,6 +160,13 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// A call that does nothing.
+    #[cfg(test)]
+    pub(super) fn idle(id: CallId) -> Self {
+        let ((_, asked), (_, ended)) = (mpsc::channel(1), oneshot::channel());
+        Self { id, halt: Halt::new(), asked, ended }
+    }
+
     /// What it does next.
     pub(super) async fn next(&mut self) -> Turn {
         loop {
@@ -159,10 +216,15 @@ impl Rounds {
     }
 
     /// Begins a call. Its client is made for the way by which it asks.
-    pub(super) fn begin(shared: &Arc<Shared>, call: Call, client: impl FnOnce(Turns) -> Client) -> Running {
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        call: Call,
+        long_call: LongCall,
+        client: impl FnOnce(Turns) -> Client,
+    ) -> Running {
         let (asking, asked) = mpsc::channel(1);
         let (done, ended) = oneshot::channel();
-        let (client, halt) = (client(Turns(asking)), Halt::new());
+        let (client, halt) = (client(Turns { asking, long_call }), Halt::new());
         let running = Running { id: call.id.clone(), halt: halt.clone(), asked, ended };
         let here = Arc::clone(shared);
         shared.rounds.tasks.spawn(async move {
@@ -185,15 +247,21 @@ impl Rounds {
         running
     }
 
+    /// Does work of a call's whose end is waited for when the server ends.
+    pub(super) fn track(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
     /// Keeps a call that asks, and gives what the client is told. The call hears that nobody is there if it cannot
     /// be kept.
-    pub(super) fn hold(&self, whose: Whose, running: Running, asked: Asked) -> Result<InputRequiredResult, Running> {
-        let mut chance = [0_u8; 16];
-        if getrandom::fill(&mut chance).is_err() {
-            return Err(running);
-        }
-        let word = format!("{}.{:032x}", running.id, u128::from_le_bytes(chance));
-        let requests = InputRequests::from([(asked.key.clone(), (*asked.request).clone())]);
+    pub(super) fn hold(
+        &self,
+        whose: Whose,
+        running: Running,
+        mut asked: Asked,
+    ) -> Result<InputRequiredResult, Running> {
+        let Some(word) = random_word(&running.id) else { return Err(running) };
+        let requests = InputRequests::from([(asked.key.clone(), asked.show())]);
         let mut held = self.held();
         held.retain(|one| one.since.elapsed() < HELD_FOR);
         if held.len() >= HELD_MAX {
@@ -223,6 +291,13 @@ impl Rounds {
     }
 }
 
+/// A word that names a call and cannot be guessed. None if the machine has no randomness.
+pub(super) fn random_word(call: &CallId) -> Option<String> {
+    let mut chance = [0_u8; 16];
+    getrandom::fill(&mut chance).ok()?;
+    Some(format!("{call}.{:032x}", u128::from_le_bytes(chance)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,14 +325,14 @@ mod tests {
         }
     }
 
-    fn parts() -> (Running, Asked, oneshot::Receiver<Value>) {
-        let ((_, asked), (_, ended)) = (mpsc::channel(1), oneshot::channel());
+    fn parts() -> (Running, Asked, oneshot::Receiver<ClientAnswer>) {
         let (answer, said) = oneshot::channel();
-        let running = Running { id: CallId::new(1, 2), halt: Halt::new(), asked, ended };
-        (running, Asked { key: "form".to_owned(), named: false, request: Box::new(request()), answer }, said)
+        let running = Running::idle(CallId::new(1, 2));
+        let request = Box::new(request());
+        (running, Asked { key: "form".to_owned(), named: false, request, shown_at: None, answer }, said)
     }
 
-    fn hold(rounds: &Rounds) -> (String, oneshot::Receiver<Value>) {
+    fn hold(rounds: &Rounds) -> (String, oneshot::Receiver<ClientAnswer>) {
         let (running, asked, said) = parts();
         let told = rounds.hold(Whose::of(&call("a", "s")), running, asked).ok().unwrap();
         (told.request_state.unwrap(), said)
@@ -284,7 +359,9 @@ mod tests {
     fn only_so_many_are_held_and_the_oldest_hears_that_nobody_comes() {
         let rounds = Rounds::default();
         let mut held: Vec<_> = (0..=HELD_MAX).map(|_| hold(&rounds)).collect();
-        let closed = |said: &mut oneshot::Receiver<Value>| said.try_recv() == Err(oneshot::error::TryRecvError::Closed);
+        let closed = |said: &mut oneshot::Receiver<ClientAnswer>| {
+            matches!(said.try_recv(), Err(oneshot::error::TryRecvError::Closed))
+        };
         assert!(closed(&mut held[0].1) && !closed(&mut held[1].1));
         assert_eq!(rounds.held().len(), HELD_MAX);
     }
@@ -297,6 +374,6 @@ mod tests {
             .into_iter()
             .fold(asked, |asked, (key, value)| asked.answered(&mut [(key.to_owned(), value)].into()).err().unwrap());
         assert!(asked.answered(&mut [("form".to_owned(), json!({"action": "decline"}))].into()).is_ok());
-        assert_eq!(said.try_recv().unwrap(), json!({"action": "decline"}));
+        assert_eq!(said.try_recv().unwrap().value, json!({"action": "decline"}));
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "sampling goes, but clients of all but the newest version have it")]
 
-use super::{Door, Options, Server};
+use super::{DecisionPlace, Door, Options, Server, TASK_AFTER};
 use haft_core::{CallError, Caller, Dialect, SessionId, ToolSpec};
 use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Written, Yes};
 use haft_store::Store;
@@ -115,7 +115,8 @@ impl Stage {
             patience: Duration::ZERO,
             elicitation: true,
             finish_when_gone: false,
-            decide_at: String::new(),
+            task_after: TASK_AFTER,
+            decision_place: DecisionPlace::Elsewhere(String::new()),
         };
         let server = Server::new(Arc::clone(&haft), options).asking(Arc::new(Yes));
         let door = Door::stdio(server.shared, CancellationToken::new());

@@ -9,8 +9,9 @@ use crate::config::{self, OnDisconnect};
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::{CallError, SessionId, preview};
 use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
+use haft_mcp::server::{DecisionPlace, TASK_AFTER};
 use haft_runtime::work::Until;
-use haft_runtime::{Halt, Nobody};
+use haft_runtime::{Halt, Nobody, page_address};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
@@ -57,7 +58,9 @@ fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) 
         patience: doors.mcp.patience,
         elicitation: doors.elicitation,
         finish_when_gone: doors.mcp.on_disconnect == OnDisconnect::Finish,
-        decide_at: "A person decides on the page of this gateway or with `haft approvals`. A yes runs it: do not call it again.".to_owned(),
+        task_after: TASK_AFTER,
+        // With its own address as soon as it listens.
+        decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
     let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
     let hosts = local.into_iter().chain(options.hosts.iter().cloned()).collect();
@@ -71,6 +74,8 @@ async fn serve(app: &App, mut options: Options, tell: Telling, halt: Cancellatio
     let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
     // Whoever reads the address may say that it is enough.
     let mut signals = Signals::new().map_err(fail)?;
+    // Without it the page is there all the same; only other processes do not name it.
+    let _published = page_address::publish(&app.haft.settings().data_dir, &address(&options)).ok();
     tell.listening(&options, &app.haft.settings().data_dir);
     let (closing, insisted) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
     let heard = async {

@@ -14,6 +14,7 @@ mod needs;
 mod run;
 mod skills;
 mod stdio;
+mod tasks;
 mod tour;
 
 use needs::need;

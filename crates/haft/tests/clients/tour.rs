@@ -75,6 +75,9 @@ pub(crate) fn judge(env: &Env, client: Client, came: &Value) {
     let progress = slow["progress"].as_array().unwrap();
     assert!(progress.iter().any(|said| said.as_str().is_some_and(|said| said.contains("150 ms"))), "{who}");
 
+    let progress = written["progress"].as_array().unwrap();
+    let waits = |said: &Value| said.as_str().is_some_and(|said| said.starts_with("waiting for approval "));
+    assert!(progress.iter().any(waits), "{who}");
     assert_eq!(written["error"], false, "{who}");
     let asked = came["asked"].as_array().unwrap();
     assert_eq!(asked.len(), 1, "only the write needs a yes: {who}");

@@ -2,10 +2,12 @@
 
 use crate::{Client, Env, newest, text};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 const SHORT: &str = "mcp: {wait_ms: 300}\n";
 /// Time to read a form, and hardly more.
-const READING: &str = "mcp: {wait_ms: 1500}\n";
+const READING: &str = "mcp: {wait_ms: 2500}\n";
 const LONG: &str = "mcp: {wait_ms: 60000}\n";
 
 fn write() -> Value {
@@ -106,15 +108,106 @@ fn instant_answer_is_not_a_person_and_question_stays_in_inbox() {
         let env = Env::with(SHORT);
         let mut client = env.connect_as(json!({"elicitation": {}}));
         let id = client.request("tools/call", write());
-        let form = client.hear("elicitation/create");
-        client.send_instantly(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
+        // A yes or no is asked for once more: a person is slower the second time.
+        let forms = if answer["action"] == "cancel" { 1 } else { 2 };
+        for _ in 0..forms {
+            let form = client.hear("elicitation/create");
+            client.send_instantly(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
+        }
         let result = client.answer(id)["result"].clone();
+        assert!(client.heard.iter().all(|message| message["method"] != "elicitation/create"), "{:#?}", client.heard);
         let waits = pending(&env);
         assert!(result["isError"] == true && text(&result).contains(&format!("approval {waits}")), "{result:#}");
         assert!(!env.root().join("a.txt").exists());
         assert!(env.run(&["approvals", "approve", &waits]).status.success());
         assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
     }
+}
+
+#[test]
+fn person_who_was_too_fast_is_asked_again() {
+    let env = Env::with(LONG);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let id = client.request("tools/call", write());
+    let yes = json!({"action": "accept", "content": {"decision": "approve once"}});
+    let form = client.hear("elicitation/create");
+    client.send_instantly(json!({"jsonrpc": "2.0", "id": form["id"], "result": yes}));
+    let again = client.hear("elicitation/create");
+    assert!(again["params"]["message"].as_str().unwrap().ends_with("answered too fast to be read."), "{again:#}");
+    assert!(!env.root().join("a.txt").exists());
+    client.send(json!({"jsonrpc": "2.0", "id": again["id"], "result": yes}));
+    assert_eq!(client.answer(id)["result"]["isError"], false);
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+}
+
+#[test]
+fn client_that_says_it_is_headless_is_not_asked() {
+    let env = Env::with(SHORT);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let mut params = write();
+    params["_meta"] = json!({"x-codex-turn-metadata": {"turn_trigger": "exec"}});
+    let result = client.ask("tools/call", params)["result"].clone();
+    assert!(client.heard.is_empty(), "{:#?}", client.heard);
+    assert!(text(&result).contains(&format!("approval {}", pending(&env))), "{result:#}");
+}
+
+#[test]
+fn effect_that_does_not_fit_a_form_can_be_rejected_there_but_not_approved() {
+    for (decision, expected) in [("approve once", "approval_required"), ("reject", "rejected")] {
+        let env = Env::with(READING);
+        let mut client = env.connect_as(json!({"elicitation": {}}));
+        let content: String = (0..2000).map(|line| format!("line number {line}\n")).collect();
+        let write = json!({"name": "file_write", "arguments": {"path": "a.txt", "content": content}});
+        let id = client.request("tools/call", write);
+        let form = client.hear("elicitation/create");
+        let message = form["params"]["message"].as_str().unwrap();
+        let waits = pending(&env);
+        let second = message.lines().nth(1).unwrap();
+        assert_eq!(
+            second,
+            format!("Too long to approve here; all 2000 lines: haft approvals show {waits}"),
+            "{message}"
+        );
+        assert_eq!(
+            form["params"]["requestedSchema"]["properties"]["decision"]["enum"],
+            json!(["decide later", "reject"])
+        );
+        let answer = json!({"action": "accept", "content": {"decision": decision}});
+        client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": answer}));
+        let result = client.answer(id)["result"].clone();
+        assert!(result["isError"] == true && text(&result).contains(expected), "{result:#}");
+        assert!(!env.root().join("a.txt").exists());
+    }
+}
+
+#[test]
+fn page_of_a_running_gateway_is_named_where_a_question_waits() {
+    let env = Env::with(SHORT);
+    let mut serve = env.command(&["serve", "--listen", "127.0.0.1:0", "--print-url"]);
+    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let page = line.split('#').next().unwrap();
+    let result = env.connect().ask("tools/call", write())["result"].clone();
+    let waits = pending(&env);
+    assert!(text(&result).contains(&format!("A person decides at {page}#/inbox/{waits} or with")), "{result:#}");
+    let _ = serve.kill();
+    let _ = serve.wait();
+    let result = env.connect().ask("tools/call", write())["result"].clone();
+    assert!(text(&result).contains("A person decides with `haft approvals approve"), "{result:#}");
+}
+
+#[test]
+fn client_that_goes_while_asked_leaves_no_question_behind() {
+    let env = Env::with(LONG);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    client.request("tools/call", write());
+    client.hear("elicitation/create");
+    pending(&env);
+    assert_eq!(client.leave(), 0);
+    assert_eq!(env.json(&["approvals", "--json"]), json!([]));
+    assert!(env.records().iter().any(|record| record["body"]["error"]["kind"] == "cancelled"));
+    assert!(!env.root().join("a.txt").exists());
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod hostile;
 mod install;
 mod making;
 mod offers;
+mod tasks;
 mod versions;
 
 use serde_json::{Value, json};
@@ -120,7 +121,7 @@ impl Env {
 }
 
 /// How long a person takes to read a form, at the least.
-const READING_TIME: Duration = Duration::from_millis(600);
+const READING_TIME: Duration = Duration::from_secs(1);
 
 /// A client, one line at a time.
 struct Client {

@@ -4,7 +4,7 @@ use crate::app::{App, Failure, Threads};
 use crate::cli::Common;
 use crate::config::OnDisconnect;
 use haft_core::{CallError, SessionId};
-use haft_mcp::server::{Options, Server, fresh_session};
+use haft_mcp::server::{DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,8 @@ pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure>
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
         finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
-        decide_at: "A person decides with `haft approvals` or on the page of `haft serve`. A yes runs it: do not call it again.".to_owned(),
+        task_after: TASK_AFTER,
+        decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
     let server = Server::new(Arc::clone(&app.haft), options);
     let ended = app.block_on(until_told(server));

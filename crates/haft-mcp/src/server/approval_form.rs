@@ -1,0 +1,360 @@
+//! The form in which a person approves a call, behind a client that can show forms.
+//!
+//! Clients show more or less of a form's message: Claude Code three lines, each cut to the width of its window, Codex as
+//! many as its window has room for. So the first line is the decision (what, where, how severe), the second says where
+//! all of it can be read if the message is longer, and the change or the command follows from its first changed line.
+
+use super::decision_place::DecisionPlace;
+use haft_core::preview::{cut, inert};
+use haft_runtime::{Question, Said};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use serde_json::{Value, json};
+
+const ONCE: &str = "approve once";
+const SESSION: &str = "approve for this session";
+const REJECT: &str = "reject";
+/// The answer that leaves the question where it is.
+const LATER: &str = "decide later";
+
+/// How much of the decision line is the preview: with the severity it fits a window of 80 columns.
+const DECISION_COLUMNS: usize = 60;
+/// So many lines are shown by every client.
+const LINES_SHOWN: usize = 3;
+/// How much there may be of what is approved in a form; more is for the page.
+const EFFECT_MAX: usize = 16 << 10;
+/// How much is shown of an effect that is larger.
+const EXCERPT_MAX: usize = 2 << 10;
+/// How much is shown of what was printed when it was tried.
+const TRIED_MAX: usize = 4 << 10;
+/// How much of each other part.
+const PLACES_MAX: usize = 20;
+const PLACE_COLUMNS: usize = 200;
+
+/// The answers that a form offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choices {
+    /// Yes once, yes for the session, no.
+    OnceSessionReject,
+    /// Yes once, no.
+    OnceReject,
+    /// No, or not here: nobody may say yes to what they were not shown.
+    LaterReject,
+}
+
+impl Choices {
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::OnceSessionReject => &[ONCE, SESSION, REJECT],
+            Self::OnceReject => &[ONCE, REJECT],
+            Self::LaterReject => &[LATER, REJECT],
+        }
+    }
+}
+
+/// A form that asks for approval.
+#[derive(Debug)]
+pub(super) struct ApprovalForm {
+    message: String,
+    choices: Choices,
+}
+
+impl ApprovalForm {
+    /// The form for a question. `lasts` says whether a yes may hold for the session.
+    pub(super) fn new(question: &Question, lasts: bool, place: &DecisionPlace) -> Self {
+        let effect = effect_lines(question);
+        let is_whole = effect.iter().map(|line| line.len() + 1).sum::<usize>() <= EFFECT_MAX;
+        let choices = match (is_whole, lasts) {
+            (false, _) => Choices::LaterReject,
+            (true, true) => Choices::OnceSessionReject,
+            (true, false) => Choices::OnceReject,
+        };
+        let mut lines = vec![decision_line(question)];
+        lines.extend(warning_lines(question));
+        let all = effect.len();
+        let shown = if is_whole { effect } else { excerpt(effect) };
+        let rest = background_lines(question);
+        let reference = match is_whole {
+            true if lines.len() + shown.len() <= LINES_SHOWN => None,
+            true => Some(format!("All {all} lines: {}", place.reference(&question.call_id))),
+            false => Some(format!("Too long to approve here; all {all} lines: {}", place.reference(&question.call_id))),
+        };
+        lines.extend(reference);
+        lines.extend(shown);
+        lines.extend(rest);
+        Self { message: lines.join("\n"), choices }
+    }
+
+    /// The request for the client: one required choice. There is no optional text field, because Codex's terminal
+    /// interface cannot submit an empty one.
+    pub(super) fn request(&self) -> Option<ElicitRequestParams> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "decision": {"type": "string", "title": "Decision", "enum": self.choices.words()}
+            },
+            "required": ["decision"]
+        });
+        form_params(self.message.clone(), schema)
+    }
+
+    /// The same form for somebody who answered before they can have read it.
+    pub(super) fn again(mut self) -> Self {
+        self.message.push_str("\nThis is asked again, because it was answered too fast to be read.");
+        self
+    }
+
+    /// What a person said. Anything unclear, and anything that was not offered, is no yes.
+    pub(super) fn said(&self, answer: &ElicitResult) -> Said {
+        let decision = answer.content.as_ref().and_then(|content| content.get("decision")).and_then(Value::as_str);
+        let decision = decision.filter(|decision| self.choices.words().contains(decision));
+        match (&answer.action, decision) {
+            (ElicitationAction::Accept, Some(ONCE)) => Said::Once,
+            (ElicitationAction::Accept, Some(SESSION)) => Said::Session,
+            (ElicitationAction::Accept, Some(REJECT)) | (ElicitationAction::Decline, _) => {
+                Said::Reject("This tool has been rejected by the user.".to_owned())
+            }
+            _ => Said::Nobody,
+        }
+    }
+}
+
+/// A form with a message and a schema. None if the schema is not one that a form can have.
+pub(super) fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
+    let requested_schema = serde_json::from_value::<ElicitationSchema>(schema).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// What would happen, where, and how severe it is. A place that the preview does not name is added: a link may lead
+/// elsewhere.
+fn decision_line(question: &Question) -> String {
+    let preview = cut(&inert(&question.preview), DECISION_COLUMNS);
+    let place = question.places.first().filter(|place| !question.preview.contains(place.as_str()));
+    let place = place.map(|place| format!(" in {}", cut(&inert(place), PLACE_COLUMNS))).unwrap_or_default();
+    format!("{preview}{place} ({} severity)", question.severity.as_str())
+}
+
+/// What speaks against a yes: it would fail, or somebody else may have put the idea there.
+fn warning_lines(question: &Question) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(problem) = &question.problem {
+        lines.push(format!("It would fail: {}", cut(&inert(problem), PLACE_COLUMNS)));
+    }
+    if !question.sources.is_empty() {
+        lines.push(format!("This conversation has read: {}", listed(&question.sources)));
+    }
+    lines
+}
+
+/// The effect where it is known; otherwise everything that is asked for.
+fn effect_lines(question: &Question) -> Vec<String> {
+    let text = match &question.diff {
+        Some(diff) => changes(diff),
+        None => written_out(&question.args),
+    };
+    text.lines().map(inert).collect()
+}
+
+/// What else helps to decide.
+fn background_lines(question: &Question) -> Vec<String> {
+    let mut lines = Vec::new();
+    if question.places.len() > 1 {
+        lines.push(format!("Where: {}", listed(&question.places)));
+    }
+    if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
+        lines.push(format!("What it printed when tried:\n{}", inert_lines(tried, TRIED_MAX)));
+    }
+    lines.push(format!("Why this is asked: {}", inert(&question.verdict.reason)));
+    lines
+}
+
+fn listed(items: &[String]) -> String {
+    let items: Vec<String> = items.iter().take(PLACES_MAX).map(|item| cut(&inert(item), PLACE_COLUMNS)).collect();
+    items.join(", ")
+}
+
+/// A diff from its first changed line. The name of a single file is in the decision line; several keep their names, and so
+/// does a diff with words before it.
+fn changes(diff: &str) -> String {
+    let mut lines = diff.lines().peekable();
+    let has_head = ["--- ", "+++ ", "@@ "].iter().all(|mark| lines.next_if(|line| line.starts_with(mark)).is_some());
+    let is_one_file = diff.lines().filter(|line| line.starts_with("+++ ")).count() == 1;
+    if !has_head || !is_one_file {
+        return diff.to_owned();
+    }
+    while lines.next_if(|line| line.starts_with(' ')).is_some() {}
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The first lines of an effect that is too large for a form.
+fn excerpt(lines: Vec<String>) -> Vec<String> {
+    let mut left = EXCERPT_MAX;
+    let mut shown: Vec<String> = Vec::new();
+    for line in lines {
+        let line = cut(&line, PLACE_COLUMNS);
+        let Some(rest) = left.checked_sub(line.len() + 1) else { break };
+        left = rest;
+        shown.push(line);
+    }
+    shown.push("[more is not shown]".to_owned());
+    shown
+}
+
+/// Arguments as a person reads them: a line each, and texts of several lines as such.
+fn written_out(args: &Value) -> String {
+    let Some(fields) = args.as_object() else { return args.to_string() };
+    let line = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
+        Some(text) => format!("{name}: {text}"),
+        None => format!("{name}: {value}"),
+    };
+    fields.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines that cannot act, at most so many bytes of them.
+pub(super) fn inert_lines(text: &str, max: usize) -> String {
+    let mut shown = String::new();
+    for line in text.lines() {
+        let line = inert(line);
+        if shown.len() + line.len() > max {
+            shown.push_str("[more is not shown]\n");
+            break;
+        }
+        shown.push_str(&line);
+        shown.push('\n');
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::approval::{Decision, Verdict};
+    use haft_core::record::Digest;
+    use haft_core::tool::Severity;
+    use haft_core::{CallId, ToolName};
+
+    fn question(preview: &str, diff: Option<&str>, args: Value) -> Question {
+        Question {
+            call_id: CallId::new(1, 2),
+            tool: ToolName::new("file.edit").unwrap(),
+            preview: preview.to_owned(),
+            verdict: Verdict::new(Decision::Ask, "policy", "files change"),
+            severity: Severity::Medium,
+            args,
+            diff: diff.map(str::to_owned),
+            problem: None,
+            places: Vec::new(),
+            subject: String::new(),
+            hold: None,
+            class: None,
+            shell: None,
+            asker: None,
+            sources: Vec::new(),
+            rules: Vec::new(),
+            tried: None,
+            shown: None,
+            basis: Digest::of(b""),
+        }
+    }
+
+    fn form(question: &Question) -> ApprovalForm {
+        ApprovalForm::new(question, true, &DecisionPlace::Page("http://127.0.0.1:4747/".to_owned()))
+    }
+
+    fn said(form: &ApprovalForm, answer: Value) -> Said {
+        form.said(&serde_json::from_value(answer).unwrap())
+    }
+
+    const DIFF: &str = "--- a/src/cart.py\n+++ b/src/cart.py\n@@ -1,4 +1,4 @@\n def total(items):\n-    return sum(items)\n\
+                        +    prices = [item.price for item in items]\n+    return sum(prices)\n \n";
+
+    #[test]
+    fn first_lines_of_a_form_are_the_decision_and_the_place_of_the_rest() {
+        let mut question = question("file.edit: src/cart.py", Some(DIFF), json!({}));
+        question.places = vec!["src/cart.py".to_owned()];
+        let id = &question.call_id;
+        let expected = format!(
+            "file.edit: src/cart.py (medium severity)\nAll 4 lines: http://127.0.0.1:4747/#/inbox/{id}\n\
+             -    return sum(items)\n+    prices = [item.price for item in items]\n+    return sum(prices)\n \n\
+             Why this is asked: files change"
+        );
+        assert_eq!(form(&question).message, expected);
+        question.places = vec!["/etc/cart.py".to_owned()];
+        question.sources = vec!["web.fetch".to_owned()];
+        let message = form(&question).message;
+        assert!(message.starts_with(
+            "file.edit: src/cart.py in /etc/cart.py (medium severity)\nThis conversation has read: web.fetch\nAll 4"
+        ));
+    }
+
+    #[test]
+    fn short_effect_is_shown_whole_without_a_reference() {
+        let question = question("shell.exec: npm test", None, json!({"command": "npm test"}));
+        let message = form(&question).message;
+        assert_eq!(
+            message,
+            "shell.exec: npm test (medium severity)\ncommand: npm test\nWhy this is asked: files change"
+        );
+    }
+
+    #[test]
+    fn diff_of_several_files_keeps_their_names() {
+        let both = format!("{DIFF}--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n");
+        assert_eq!(changes(&both), both);
+        assert_eq!(changes("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hello\n"), "+hello");
+        for whole in ["renamed a to b", "reaches nobody\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hello\n"] {
+            assert_eq!(changes(whole), whole);
+        }
+    }
+
+    #[test]
+    fn effect_that_does_not_fit_can_be_rejected_but_not_approved() {
+        let question = question("shell.exec: …", None, json!({"command": "x\n".repeat(EFFECT_MAX)}));
+        let form = form(&question);
+        assert!(form.message.len() < 2 * EXCERPT_MAX && form.message.contains("Too long to approve here"), "{form:?}");
+        assert_eq!(form.choices.words(), [LATER, REJECT]);
+        let accept = |decision: &str| said(&form, json!({"action": "accept", "content": {"decision": decision}}));
+        assert_eq!([accept(ONCE), accept(SESSION), accept(LATER)], [Said::Nobody, Said::Nobody, Said::Nobody]);
+        assert!(matches!(accept(REJECT), Said::Reject(_)));
+    }
+
+    #[test]
+    fn all_that_is_approved_is_shown() {
+        let args = json!({"command": format!("touch a # {}\necho PWNED > b", "x".repeat(300)), "n": 7});
+        let message = form(&question("shell.exec: touch a", None, args)).message;
+        assert!(message.contains("\necho PWNED > b\nn: 7"), "{message}");
+    }
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let form = form(&question("file.edit: a", Some("+x"), json!({})));
+        let accept = |decision: &str| said(&form, json!({"action": "accept", "content": {"decision": decision}}));
+        assert_eq!(accept(ONCE), Said::Once);
+        assert_eq!(accept(SESSION), Said::Session);
+        for unclear in ["", "yes", "APPROVE ONCE"] {
+            assert_eq!(accept(unclear), Said::Nobody);
+        }
+        assert_eq!(said(&form, json!({"action": "accept"})), Said::Nobody);
+        assert_eq!(said(&form, json!({"action": "cancel", "content": {"decision": ONCE}})), Said::Nobody);
+        let declined = said(&form, json!({"action": "decline", "content": {"decision": ONCE}}));
+        assert!(matches!(declined, Said::Reject(_)));
+        assert!(matches!(accept(REJECT), Said::Reject(_)));
+    }
+
+    #[test]
+    fn session_that_was_not_offered_is_no_yes() {
+        let place = DecisionPlace::Page(String::new());
+        let form = ApprovalForm::new(&question("file.edit: a", Some("+x"), json!({})), false, &place);
+        assert_eq!(said(&form, json!({"action": "accept", "content": {"decision": SESSION}})), Said::Nobody);
+    }
+
+    #[test]
+    fn text_in_a_form_is_bounded_and_cannot_act() {
+        let text = inert_lines(&"+\u{1b}[31mred\n".repeat(10_000), 100);
+        assert!(text.len() < 200 && !text.contains('\u{1b}') && text.ends_with("[more is not shown]"), "{text}");
+        let question = question("file.edit: \u{1b}[2Ja", Some("+\u{202e}x"), json!({}));
+        let message = form(&question).message;
+        assert!(!message.contains('\u{1b}') && !message.contains('\u{202e}'), "{message}");
+    }
+}

@@ -1,0 +1,143 @@
+//! A question of haft's on the screens of the clients, and what the keys of a person do with it.
+
+use crate::client::{AgentClient, NEW, Session};
+use crate::picture;
+use libtest_mimic::Trial;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A person reads before they answer.
+const READING_TIME: Duration = Duration::from_secs(1);
+/// Long enough for everything here.
+const LONG: u64 = 60_000;
+/// The decision, as every client shows it first.
+const DECISION: &str = "file_edit: src/cart.py";
+
+const RIGHT: &str = "\x1b[C";
+const DOWN: &str = "\x1b[B";
+const ESCAPE: &str = "\x1b";
+const ENTER: &str = "\r";
+
+/// The tests, and with `HAFT_PICTURES` those whose screens are only drawn.
+pub(crate) fn trials() -> Vec<Trial> {
+    use AgentClient::{ClaudeCode, Codex, GeminiCli, Goose, Opencode};
+    let mut trials = vec![
+        trial(ClaudeCode, "keys_approve_what_the_form_shows", approve),
+        trial(ClaudeCode, "closed_form_leaves_the_question_in_the_inbox", close),
+        trial(Codex, "keys_approve_what_the_form_shows", approve),
+        trial(Codex, "chosen_rejection_reaches_the_model", reject),
+        trial(Goose, "keys_approve_what_the_form_shows", approve),
+    ];
+    if pictures().is_some() {
+        trials.push(trial(GeminiCli, "client_without_forms_says_where_to_decide", wait));
+        trials.push(trial(Opencode, "client_without_forms_says_where_to_decide", wait));
+    }
+    trials
+}
+
+/// A test with a client. It is skipped, by name, where the client cannot run.
+fn trial(client: AgentClient, name: &str, test: fn(AgentClient)) -> Trial {
+    let is_left_out = std::env::var_os("HAFT_TEST_WITHOUT_MCP").is_some_and(|value| value == "1");
+    let has_binaries = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+    let trial = Trial::test(format!("{}::{name}", client.name().replace('-', "_")), move || {
+        test(client);
+        Ok(())
+    });
+    trial.with_ignored_flag(is_left_out || !has_binaries)
+}
+
+fn pictures() -> Option<PathBuf> {
+    std::env::var_os("HAFT_PICTURES").map(PathBuf::from)
+}
+
+/// Draws the screen, if pictures are wanted.
+fn draw(client: AgentClient, session: &Session) {
+    let Some(dir) = pictures() else { return };
+    session.terminal.settles();
+    let title = format!("haft asks for approval in {}", client.name());
+    let svg = session.terminal.look(|screen| picture::svg(screen, &title));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join(format!("client-{}.svg", client.name())), svg).unwrap();
+}
+
+/// The words of the form's last line, by which it is known to be there in full.
+fn form(client: AgentClient, session: &Session) -> String {
+    let last = match client {
+        AgentClient::ClaudeCode => "not set",
+        _ => "reject",
+    };
+    session.terminal.shows(last)
+}
+
+/// The line of the screen after the one that holds a text.
+fn line_after<'s>(screen: &'s str, text: &str) -> &'s str {
+    let mut lines = screen.lines().skip_while(|line| !line.contains(text));
+    lines.nth(1).unwrap_or_default()
+}
+
+/// Chooses the first answer, which is yes, and sends it.
+fn choose_first(client: AgentClient, session: &mut Session) {
+    if client == AgentClient::ClaudeCode {
+        session.terminal.types(RIGHT);
+        session.terminal.shows("◯ approve once");
+        session.terminal.types(ENTER);
+        session.terminal.shows("Decision: approve once");
+    }
+    session.terminal.types(ENTER);
+}
+
+fn approve(client: AgentClient) {
+    let mut session = client.open(LONG);
+    let screen = form(client, &session);
+    let first =
+        screen.lines().rfind(|line| line.contains(DECISION)).unwrap_or_else(|| panic!("no decision:\n{screen}"));
+    assert!(first.contains("(medium severity)"), "{screen}");
+    let id = session.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let reference = line_after(&screen, first);
+    assert!(reference.contains(&format!("haft approvals show {id}")), "{screen}");
+    assert!(line_after(&screen, reference).contains("-    return sum(items)"), "{screen}");
+    draw(client, &session);
+    std::thread::sleep(READING_TIME);
+    choose_first(client, &mut session);
+    session.terminal.shows("That is all.");
+    assert!(session.file().contains(NEW), "{}", session.file());
+    assert_eq!(session.file().matches("prices =").count(), 1, "it ran once");
+    assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
+}
+
+fn reject(client: AgentClient) {
+    let mut session = client.open(LONG);
+    form(client, &session);
+    std::thread::sleep(READING_TIME);
+    session.terminal.types(DOWN);
+    session.terminal.types(DOWN);
+    session.terminal.settles();
+    session.terminal.types(ENTER);
+    session.terminal.shows("That is all.");
+    assert!(session.told("rejected by the user"), "{}", session.terminal.text());
+    assert!(!session.file().contains(NEW));
+    assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
+}
+
+fn close(client: AgentClient) {
+    let mut session = client.open(2000);
+    form(client, &session);
+    std::thread::sleep(READING_TIME);
+    session.terminal.types(ESCAPE);
+    session.terminal.shows("That is all.");
+    still_waits(&session);
+}
+
+/// A client without forms: the model hears where a person decides.
+fn wait(client: AgentClient) {
+    let session = client.open(2000);
+    session.terminal.shows("That is all.");
+    still_waits(&session);
+    draw(client, &session);
+}
+
+fn still_waits(session: &Session) {
+    let id = session.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert!(session.told(&format!("It waits as approval {id}")), "{}", session.terminal.text());
+    assert!(!session.file().contains(NEW));
+}
