@@ -85,7 +85,7 @@ impl AgentClient {
         let model = Stub::with(move |asked| match is_conversation(asked) {
             true => {
                 let reply = replies.get(next.fetch_add(1, Ordering::Relaxed)).cloned();
-                reply.unwrap_or_else(|| Reply::say("That is all."))
+                reply.unwrap_or_else(|| Reply::say(last_words(asked)))
             }
             false => Reply::say("A title"),
         });
@@ -124,7 +124,7 @@ impl AgentClient {
 }
 
 impl Session {
-    fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         self.dir.path()
     }
 
@@ -166,6 +166,14 @@ impl Session {
     pub(crate) fn told(&self, text: &str) -> bool {
         self.model.asked().iter().any(|asked| asked.says(text))
     }
+}
+
+/// What the model says in the end: what it was told of a question that waits, as a model would, and that it is done.
+fn last_words(asked: &Asked) -> String {
+    let told = asked.body.to_string();
+    let waits = told.find("It waits as approval").map(|at| told[at..].split("\\n").next().unwrap_or_default());
+    let waits = waits.map(|waits| format!("The change waits for you. {waits} ")).unwrap_or_default();
+    format!("{waits}That is all.")
 }
 
 /// Whether a request belongs to the conversation: some clients ask the model for a title as well.

@@ -54,8 +54,9 @@ fn pictures() -> Option<PathBuf> {
 fn draw(client: AgentClient, session: &Session) {
     let Some(dir) = pictures() else { return };
     session.terminal.settles();
+    let home = session.home().to_str().unwrap();
     let title = format!("haft asks for approval in {}", client.name());
-    let svg = session.terminal.look(|screen| picture::svg(screen, &title));
+    let svg = session.terminal.look(|screen| picture::svg(screen, &title, home));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join(format!("client-{}.svg", client.name())), svg).unwrap();
 }

@@ -14,8 +14,8 @@ const PALETTE: [&str; 16] = [
     "#b2d99a", "#f0d49b", "#8cc5f5", "#d69ce6", "#80cdd6", "#ffffff",
 ];
 
-/// The screen without the empty lines above and below what it shows.
-pub(crate) fn svg(screen: &Screen, title: &str) -> String {
+/// The screen without the empty lines above and below what it shows, and with `~` for the home directory.
+pub(crate) fn svg(screen: &Screen, title: &str, home: &str) -> String {
     let (rows, columns) = screen.size();
     let is_empty = |row: &u16| (0..columns).all(|column| content(screen, *row, column).trim().is_empty());
     let first = (0..rows).find(|row| !is_empty(row)).unwrap_or(0);
@@ -31,7 +31,8 @@ pub(crate) fn svg(screen: &Screen, title: &str) -> String {
     );
     for (line, row) in shown.iter().enumerate() {
         let top = MARGIN + f32::from(u16::try_from(line).unwrap()) * CELL_HEIGHT;
-        for run in runs(screen, *row, columns) {
+        for mut run in runs(screen, *row, columns) {
+            run.text = run.text.replace(home, "~");
             run.draw(&mut svg, top);
         }
     }
