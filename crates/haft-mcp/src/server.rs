@@ -52,8 +52,9 @@ const IDLE_MAX: Duration = Duration::from_mins(30);
 /// An HTTP request's body may be this large.
 const BODY_MAX: usize = 16 << 20;
 
-/// After how long a running call usually becomes a task: well before the shortest time limits of clients.
-pub const TASK_AFTER: Duration = Duration::from_secs(5);
+/// After how long a running call usually becomes a task: well before the usual time limit of clients, a minute, but not
+/// for every build, because a model goes on with other things while a task runs.
+pub const TASK_AFTER: Duration = Duration::from_secs(30);
 
 /// How clients are served.
 #[derive(Debug, Clone)]

@@ -77,7 +77,7 @@ async fn round(
     let word = request.request_state.take();
     let call = call(shared, request, door.session(), caller);
     let (whose, owner, by_way) = (Whose::of(&call), TaskOwner::of(&call), is_by_way(&call));
-    let long_call = long_call(context);
+    let long_call = long_call(door, context);
     let mut telling = Telling::new(door, context, long_call, &call);
     let (running, asked) = if let Some(word) = word {
         let (running, asked) = shared.rounds.take(&whose, &word).ok_or_else(|| {
@@ -117,10 +117,12 @@ async fn round(
     }
 }
 
-/// Whether a client gets a task when its call takes long.
-fn long_call(context: &RequestContext<RoleServer>) -> LongCall {
+/// Whether a client gets a task when its call takes long. A headless one does not: it may end its run while the task waits,
+/// and its model would not hear where the question is decided.
+fn long_call(door: &Door, context: &RequestContext<RoleServer>) -> LongCall {
     let knows_tasks = context.client_capabilities().is_some_and(|able| able.supports_tasks());
-    if knows_tasks { LongCall::Task } else { LongCall::Retry }
+    let is_attended = ClientMode::of(context, door.is_over_http()) == ClientMode::Attended;
+    if knows_tasks && is_attended { LongCall::Task } else { LongCall::Retry }
 }
 
 /// A call that its client waits for, request by request.

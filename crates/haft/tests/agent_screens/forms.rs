@@ -100,8 +100,8 @@ fn approve(client: AgentClient) {
     draw(client, &session);
     std::thread::sleep(READING_TIME);
     choose_first(client, &mut session);
+    session.terminal.until("the change", || session.file().contains(NEW));
     session.terminal.shows("That is all.");
-    assert!(session.file().contains(NEW), "{}", session.file());
     assert_eq!(session.file().matches("prices =").count(), 1, "it ran once");
     assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
 }
@@ -126,19 +126,17 @@ fn close(client: AgentClient) {
     std::thread::sleep(READING_TIME);
     session.terminal.types(ESCAPE);
     session.terminal.shows("That is all.");
-    still_waits(&session);
+    session.terminal.settles();
+    assert_eq!(session.haft(&["approvals", "--json"])[0]["state"], "pending");
+    assert!(!session.file().contains(NEW));
 }
 
 /// A client without forms: the model hears where a person decides.
 fn wait(client: AgentClient) {
     let session = client.open(2000);
     session.terminal.shows("That is all.");
-    still_waits(&session);
-    draw(client, &session);
-}
-
-fn still_waits(session: &Session) {
     let id = session.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert!(session.told(&format!("It waits as approval {id}")), "{}", session.terminal.text());
     assert!(!session.file().contains(NEW));
+    draw(client, &session);
 }
