@@ -6,6 +6,7 @@ mod conversing;
 mod doors;
 mod finding;
 mod haft;
+mod hooks;
 mod manifests;
 mod memory;
 mod overhead;

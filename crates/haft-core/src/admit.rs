@@ -24,6 +24,7 @@ use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
 use crate::grant::{Grant, subject};
 use crate::hook::HookSaid;
+use crate::observed::Observation;
 use crate::outcome::Source;
 use crate::place::Place;
 use crate::policy::{Autonomy, Policy};
@@ -135,6 +136,8 @@ pub struct Facts {
     pub heard: Vec<Source>,
     /// What the user's hooks said about it.
     pub hooked: Vec<HookSaid>,
+    /// For an observed call: a coding agent runs its own tool, and nothing of haft's confines it.
+    pub observed: Option<Observation>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,
 }
@@ -202,7 +205,9 @@ impl Facts {
     /// runtime to make, or the kernel holds the program that it runs.
     pub fn confined(&self, spec: &ToolSpec) -> bool {
         match spec.effects.effect {
-            Effect::Reads | Effect::Changes => true,
+            Effect::Reads => true,
+            // The agent makes the change itself, and may make another one.
+            Effect::Changes => self.observed.is_none(),
             Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
             Effect::Acts => spec.reach.own_tasks,
         }
@@ -224,7 +229,8 @@ impl Facts {
 
     /// Whether the call can carry something away from this machine.
     pub fn reaches_out(&self, spec: &ToolSpec) -> bool {
-        spec.effects.open_world || spec.reach.network || self.hold.as_ref().is_some_and(|hold| hold.network)
+        let reads = self.observed.is_some() && self.shell.as_ref().is_some_and(Shell::only_reads);
+        (spec.effects.open_world || spec.reach.network || self.hold.as_ref().is_some_and(|hold| hold.network)) && !reads
     }
 
     /// The grant that covers the call.

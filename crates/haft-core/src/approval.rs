@@ -21,7 +21,7 @@ pub use lists::{BadList, List, Preset, shipped_presets};
 pub use manifest::{Accepted, Manifested, Parted, Proposed};
 pub use outward::{Provenance, SecretUse, WebCare, WebReading};
 pub use resolvers::{
-    Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading,
+    Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, ObservedParams, Pinned, Reading, Sandboxed, ShellReading,
 };
 pub use ruled::Ruled;
 pub use skill::SkillCommands;
@@ -110,10 +110,11 @@ impl Chain {
     /// The voices that always speak under a policy, so that none can be forgotten. Lists, rules and levels are added.
     pub fn under(policy: &Arc<Policy>) -> Self {
         let mut chain = Self::default();
-        let voices: [Arc<dyn Resolver>; 15] = [
+        let voices: [Arc<dyn Resolver>; 16] = [
             Arc::new(Floor(Arc::clone(policy))),
             Arc::new(Confirmed(Arc::clone(policy))),
             Arc::new(Hooked),
+            Arc::new(ObservedParams),
             Arc::new(Pinned),
             Arc::new(Accepted),
             Arc::new(Manifested),

@@ -110,6 +110,8 @@ pub enum Origin {
     Page,
     /// A step of a pipeline, or a task: nobody is at the door.
     Work,
+    /// A coding agent's own tool: the agent runs it, and its hook asks haft before.
+    Hook,
 }
 
 /// On whose behalf a call is made; policy may differ by both.

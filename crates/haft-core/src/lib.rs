@@ -20,6 +20,7 @@ pub mod host;
 pub mod manifest;
 pub mod memory;
 pub mod name;
+pub mod observed;
 pub mod orchestrate;
 pub mod outcome;
 pub mod pattern;

@@ -104,10 +104,10 @@ fn requested(checked: &Checked, facts: &Facts) -> Option<String> {
 
 /// What a call would do.
 #[derive(Default)]
-struct Effects {
-    diff: Option<String>,
-    problem: Option<String>,
-    shown: Option<Digest>,
+pub(crate) struct Effects {
+    pub(crate) diff: Option<String>,
+    pub(crate) problem: Option<String>,
+    pub(crate) shown: Option<Digest>,
 }
 
 /// What consulting a person led to.
@@ -196,7 +196,17 @@ impl Haft {
         })?;
         let (shell, named) = self.judge(checked, &places).unzip();
         places.extend(named.into_iter().flatten());
-        let hold = self.hold(checked).map_err(|error| Stop {
+        let undecided = |error| Stop {
+            tool: checked.spec().name.to_string(),
+            verdict: crate::registry::undecided("what it touches could not be told, so nothing was decided"),
+            error,
+        };
+        let observed = self.observation(checked).map_err(undecided)?;
+        let (observed, patched) = observed.unzip();
+        places.extend(patched.into_iter().flatten());
+        // An agent runs its own tools itself: nothing of haft's holds them.
+        let held = if observed.is_some() { Ok(None) } else { self.hold(checked) };
+        let hold = held.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: match error.kind {
                 ErrorKind::NotFound => crate::registry::undecided("it is not installed, so nothing was decided"),
@@ -237,6 +247,7 @@ impl Haft {
             web,
             heard,
             hooked: Vec::new(),
+            observed,
             now_ms: now_ms(),
         })
     }
@@ -396,6 +407,9 @@ impl Haft {
 
     /// What a call would change, or why it would fail. Only tools without side effects are asked.
     async fn effect(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Effects {
+        if checked.call().origin == Origin::Hook {
+            return self.observed_effect(checked, facts);
+        }
         if checked.spec().effects.effect != Effect::Changes {
             return Effects::default();
         }
@@ -483,7 +497,7 @@ impl Haft {
     }
 
     /// Remembers a yes: for a pattern or exactly this, and for a number of uses or the session.
-    async fn remember(&self, pending: &Pending, pattern: Option<String>, lasting: bool) -> Result<(), Stop> {
+    pub(crate) async fn remember(&self, pending: &Pending, pattern: Option<String>, lasting: bool) -> Result<(), Stop> {
         let checked = pending.checked();
         let name = &checked.spec().name;
         let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };

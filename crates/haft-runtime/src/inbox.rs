@@ -339,14 +339,14 @@ fn gone() -> CallError {
         .hint("`haft log` shows what happened")
 }
 
-fn rejection(found: &Approval) -> CallError {
+pub(crate) fn rejection(found: &Approval) -> CallError {
     let message = found.outcome.as_ref().and_then(|value| value.get("rejected")).and_then(Value::as_str);
     let message = message.filter(|text| !text.is_empty()).unwrap_or("This tool has been rejected by the user.");
     CallError::new(ErrorKind::Rejected, message)
 }
 
 /// A call that somebody decided about elsewhere and that did not run; its own door records that.
-fn refused(pending: &Pending, found: &Approval, error: CallError) -> Stop {
+pub(crate) fn refused(pending: &Pending, found: &Approval, error: CallError) -> Stop {
     let by = found.decided_by.clone().unwrap_or_default();
     let verdict = Verdict::new(Decision::Deny, by, "decided by a person");
     Stop { tool: pending.checked().spec().name.to_string(), verdict, error }

@@ -3,7 +3,7 @@
 use haft_core::policy::Hook;
 use haft_core::record::{Digest, Kind, redact};
 use haft_core::secret::mask;
-use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Hold, Outcome};
+use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Facts, Hold, Outcome};
 use haft_store::{Entry, Store, StoreError};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     let (id, tool) = (checked.call().id.clone(), checked.spec().name.to_string());
     let entry = describe(Kind::Intent, checked)
         .with("verdict", serde_json::to_value(admitted.verdict()).unwrap_or_default())
-        .with("places", places(&admitted));
+        .with("places", shown_places(admitted.facts()));
     // What will be in force, and what could not be taken back, stands there before anything runs.
     let entry = match &admitted.facts().hold {
         Some(hold) => entry.with("confinement", serde_json::to_value(hold).unwrap_or_default()),
@@ -131,7 +131,7 @@ pub(crate) fn rehearsed(store: &Store, call: &Call, args: Value, hold: Option<&H
     });
 }
 
-fn describe(kind: Kind, checked: &Checked) -> Entry {
+pub(crate) fn describe(kind: Kind, checked: &Checked) -> Entry {
     let (call, spec) = (checked.call(), checked.spec());
     let entry = match call.parents.last() {
         Some(parent) => Entry::new(kind).with("parent", parent.as_str()),
@@ -146,8 +146,9 @@ fn describe(kind: Kind, checked: &Checked) -> Entry {
         .with("caller", serde_json::to_value(&call.caller).unwrap_or_default())
 }
 
-fn places(admitted: &Admitted) -> Value {
-    admitted.facts().places.iter().map(|place| json!({"path": mask(&place.shown), "access": place.access})).collect()
+/// The places of a call as the log has them.
+pub(crate) fn shown_places(facts: &Facts) -> Value {
+    facts.places.iter().map(|place| json!({"path": mask(&place.shown), "access": place.access})).collect()
 }
 
 /// The outcome without its content: what came out is kept as hash and size.

@@ -7,7 +7,7 @@ use crate::workspace::Workspace;
 use haft_core::place::{Access, Place};
 use haft_core::shell::rule::{Found, Rulebook};
 use haft_core::shell::{self, Ground, Judged, Table, Target};
-use haft_core::{Checked, Shell};
+use haft_core::{Checked, Origin, Shell};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,11 @@ impl Haft {
                 look.repository(Path::new(dir), 0);
             }
         }
-        if !self.terms.shell.reads(&text) {
+        let observed = checked.call().origin == Origin::Hook;
+        if observed && !environment::user_shell_reads(&text) {
+            look.unsettled.push("the user's shell may not read this as bash does".to_owned());
+        }
+        if !observed && !self.terms.shell.reads(&text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());
         }
         let Look { unsettled, places, .. } = look;

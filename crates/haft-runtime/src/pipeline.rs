@@ -29,10 +29,11 @@ use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
 use crate::{journal, run, tools};
 use haft_core::approval::{Chain, Verdict};
+use haft_core::observed::ObservedTool;
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
-use haft_core::{Call, CallError, CallId, Checked, Outcome, Policy, SessionId};
+use haft_core::{Call, CallError, CallId, Checked, Origin, Outcome, Policy, SessionId};
 use haft_store::Store;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -365,6 +366,13 @@ impl Haft {
 
     /// The arguments of a call that was stopped, as far as they may be written down.
     pub(crate) fn loggable(&self, call: &Call) -> serde_json::Value {
+        if call.origin == Origin::Hook {
+            let spec = ObservedTool::spoken(&call.spoken).filter(|observed| observed.native.is_some());
+            return spec.and_then(|observed| observed.spec().ok()).map_or_else(
+                || sealed(&call.args),
+                |spec| redact_unchecked(&call.args, &spec.shapes.input, &spec.reach.bodies),
+            );
+        }
         match self.registry.resolve(call) {
             Ok(Meant { entry, args }) => {
                 let spec = entry.spec();
@@ -418,6 +426,9 @@ impl Haft {
         if too_large(&call.args) {
             let message = format!("the arguments are larger than {} MiB", ARGS_MAX >> 20);
             return Err(stop(&spoken, CallError::invalid(message).hint("pass large content by file")));
+        }
+        if call.origin == Origin::Hook {
+            return self.check_observed(call).map_err(|error| stop(&spoken, error));
         }
         let Meant { entry, args } = self.registry.resolve(&call).map_err(|error| stop(&spoken, error))?;
         let name = entry.spec().name.to_string();

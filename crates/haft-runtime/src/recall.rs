@@ -141,6 +141,10 @@ impl Haft {
             Grant::check_pattern(&question.tool, pattern)
                 .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower pattern"))?;
         }
+        let waits = self.store.waiting_call(id).await.map_err(store_error)?;
+        if waits.is_some_and(|call| call.origin == Origin::Hook) {
+            return self.approve_observed(&asked, by, resolution, halt).await;
+        }
         let Some(mut call) = self.store.approve(id, by, &asked.basis).await.map_err(store_error)? else {
             return Err(self.decided_already(id).await);
         };
@@ -154,7 +158,7 @@ impl Haft {
     }
 
     /// Why a question cannot be decided: somebody has, or it is not asked any more.
-    async fn decided_already(&self, id: &str) -> CallError {
+    pub(crate) async fn decided_already(&self, id: &str) -> CallError {
         let found = self.store.approval(id).await.ok().flatten();
         let said = |approval: &Approval| {
             let why = approval.outcome.as_ref().and_then(|outcome| outcome["rejected"].as_str()).unwrap_or_default();
@@ -181,6 +185,10 @@ impl Haft {
     async fn amend_here(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
+        if call.origin == Origin::Hook {
+            return Err(CallError::conflict("an agent makes this call itself, so it cannot be edited")
+                .hint("reject it, and say in the message what to do instead"));
+        }
         let halt = Halt::new();
         // What waits may be said in any dialect; what a person edits is canonical.
         let before = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
@@ -255,7 +263,7 @@ impl Haft {
         }
     }
 
-    async fn pending_of(&self, id: &str, halt: &Halt) -> Result<Option<Pending>, CallError> {
+    pub(crate) async fn pending_of(&self, id: &str, halt: &Halt) -> Result<Option<Pending>, CallError> {
         let Some(call) = self.store.waiting_call(id).await.map_err(store_error)? else { return Ok(None) };
         self.ready(&call).await?;
         let checked = self.check(call, halt).map_err(|stop| stop.error)?;

@@ -92,6 +92,23 @@ impl Kept {
     }
 }
 
+/// A file that somebody else is about to change.
+pub(crate) struct KeptFile {
+    /// Where.
+    pub(crate) path: PathBuf,
+    /// What is there.
+    pub(crate) before: State,
+    /// What will probably be there.
+    pub(crate) after: State,
+}
+
+impl KeptFile {
+    /// The change whose before-image is the same. Its content is never written.
+    fn as_write(&self) -> Change {
+        Change::Write { path: self.path.clone(), content: Vec::new(), before: self.before.clone(), mode: None }
+    }
+}
+
 /// Where before-images are kept, and by which rules.
 #[derive(Debug, Clone)]
 pub(crate) struct Vault {
@@ -221,6 +238,53 @@ impl Vault {
         Ok(kept)
     }
 
+    /// Keeps what is there of files that somebody else is about to change, durably. What they leave is noted when it is
+    /// known.
+    pub(crate) fn keep_files(
+        &self,
+        store: &Store,
+        call: &CallId,
+        root: &Path,
+        files: &[KeptFile],
+    ) -> Result<(), CallError> {
+        let fail = |error: io::Error| {
+            CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
+                .hint("check the disk, or turn undo off with undo.max_total_bytes: 0")
+        };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
+        let vault = self.dir.canonicalize().map_err(fail)?;
+        let changes: Vec<Change> = files.iter().map(KeptFile::as_write).collect();
+        let mut kept = Kept {
+            dir: self.of(call),
+            steps: Vec::new(),
+            excess: BTreeSet::new(),
+            made_dirs: missing_dirs(&changes, &vault),
+            vault,
+            undoes: None,
+            gap: None,
+        };
+        let mut bytes = 0;
+        for change in &changes {
+            bytes += self.keep_one(&mut kept, change, bytes).map_err(fail)?;
+        }
+        for (step, file) in kept.steps.iter_mut().zip(files) {
+            step.after = file.after.clone();
+        }
+        File::open(&kept.dir).and_then(|dir| dir.sync_all()).map_err(fail)?;
+        let undo = UndoCall {
+            call_id: call.clone(),
+            at_ms: 0,
+            root: root.to_string_lossy().into_owned(),
+            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            dirs: kept.made_dirs.clone(),
+            gap: kept.gap.clone(),
+            undoes: None,
+            undone_by: None,
+            host: None,
+        };
+        store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)
+    }
+
     /// Keeps one change's before-image, or makes room for what the change itself will move there, and
     /// returns its size.
     fn keep_one(&self, kept: &mut Kept, change: &Change, so_far: u64) -> io::Result<u64> {
@@ -249,8 +313,8 @@ impl Vault {
         Ok(bytes)
     }
 
-    /// Drops what was kept for a call that failed and was taken back.
-    fn drop(&self, store: &Store, call: &CallId) {
+    /// Drops what was kept for a call that failed and was taken back, or changed nothing.
+    pub(crate) fn drop(&self, store: &Store, call: &CallId) {
         if store.drop_undo_blocking(call).is_ok() {
             let _ = remove_all(&self.of(call));
         }

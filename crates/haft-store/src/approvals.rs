@@ -1,7 +1,7 @@
 //! Calls that wait for a person. Each is decided once, by whoever comes first, in whatever process.
 
 use crate::cells;
-use crate::db::{Db, DbError, DbResult, Kind as Database, Row};
+use crate::db::{Cell, Db, DbError, DbResult, Kind as Database, Row};
 use crate::host::machine;
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
@@ -124,6 +124,11 @@ fn read(row: &Row<'_>) -> DbResult<Approval> {
         consent: row.get(15)?,
         form: row.get::<Option<String>>(16)?.and_then(|text| serde_json::from_str(&text).ok()),
     })
+}
+
+/// The first question that a condition is true of.
+pub(crate) fn first_where(db: &Db<'_>, condition: &str, values: &[Cell<'_>]) -> DbResult<Option<Approval>> {
+    db.first(&format!("SELECT {COLUMNS} FROM approvals WHERE {condition}"), values, read)
 }
 
 pub(crate) fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {

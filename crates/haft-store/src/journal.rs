@@ -3,7 +3,7 @@
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::pending::{Linked, Opened};
-use crate::{Mode, Store, StoreError, Topic, host, now_ms};
+use crate::{Mode, Store, StoreError, Topic, host, now_ms, observed};
 use haft_core::CallId;
 use haft_core::record::{self, Digest, link};
 use serde::Serialize;
@@ -103,6 +103,9 @@ pub struct Unclosed {
     /// The machine that it ran on, if that is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Whether an agent made it by a tool of its own, and ended before it said what came of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub observed: bool,
     /// What its process was known by.
     #[serde(skip)]
     process: String,
@@ -155,7 +158,7 @@ impl Store {
         self.insist(Mode::Durable, move |db| {
             append(db, &entry)?;
             let (pid, born) = myself();
-            let opened = Opened { call: id.clone(), tool: tool.clone(), at_ms: now_ms(), pid, born };
+            let opened = Opened { call: id.clone(), tool: tool.clone(), at_ms: now_ms(), pid, born, process: None };
             db.keep(|pending| pending.open(opened));
             Ok(())
         })
@@ -190,18 +193,22 @@ impl Store {
         }
         self.insist(Mode::Durable, move |db| {
             let mut taken = Vec::new();
-            for call in &dead {
+            for mut call in dead.iter().cloned() {
                 // Whoever took it over meanwhile, or came back, goes on with it.
                 let sql = "DELETE FROM open_calls WHERE call_id = ?1 AND process = ?2";
                 let gone = db.execute(sql, cells![call.call_id.as_str(), call.process])?;
                 if gone == 1 {
                     let mut entry = Entry::new(record::Kind::Interrupted).call(&call.call_id);
                     entry = entry.with("tool", call.tool.as_str());
+                    call.observed = observed::forget(db, &call.call_id)?;
+                    if call.observed {
+                        entry = entry.with("observed", true);
+                    }
                     if let Some(host) = &call.host {
                         entry = entry.with("host", host.as_str());
                     }
                     append(db, &entry)?;
-                    taken.push(call.clone());
+                    taken.push(call);
                 }
             }
             Ok(taken)
@@ -278,7 +285,7 @@ fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {
         let (id, process): (String, String) = (row.get(0)?, row.get(3)?);
         let call_id = CallId::parse(&id).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?;
         let (tool, at_ms, host) = (row.get(1)?, row.get(2)?, host::name_of(&process));
-        Ok((Unclosed { call_id, tool, at_ms, host, process }, row.get(4)?, row.get(5)?))
+        Ok((Unclosed { call_id, tool, at_ms, host, observed: false, process }, row.get(4)?, row.get(5)?))
     })?;
     let mut dead = Vec::new();
     for (call, pid, born) in open {
@@ -296,6 +303,11 @@ pub fn myself() -> (i64, String) {
     let look = || (pid, birth(pid).unwrap_or_default());
     let known = KNOWN.get_or_init(look);
     if known.0 == pid { known.clone() } else { look() }
+}
+
+/// When a process began, to tell it apart from any later one that gets the same number; none if it does not live.
+pub fn process_birth(pid: i64) -> Option<String> {
+    birth(pid)
 }
 
 /// Whether that process still lives.

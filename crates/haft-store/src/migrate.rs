@@ -1,7 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells, host, memory, talks, tasks, work};
+use crate::{StoreError, cells, host, memory, observed, talks, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -113,10 +113,12 @@ const STEPS: &[Step] = &[
     talks::TABLES,
     // 14: children that can be spoken to again, and what they had to say.
     talks::FAMILY,
+    // 15: calls of agents' own tools, until the agents say what came of them.
+    observed::TABLES,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 14;
+pub(crate) const KNOWN: i64 = 15;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -34,6 +34,8 @@ pub(crate) struct Opened {
     pub(crate) at_ms: i64,
     pub(crate) pid: i64,
     pub(crate) born: String,
+    /// Who has it open, if that is not the process that says so.
+    pub(crate) process: Option<String>,
 }
 
 /// A record with its place in the chain.
@@ -96,7 +98,7 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
     let (process, until) = (db.process(), work::lease_needed(db)?);
     let rows: Vec<Vec<Cell<'_>>> = opened
         .iter()
-        .map(|Opened { call, tool, at_ms, pid, born }| {
+        .map(|Opened { call, tool, at_ms, pid, born, process: of }| {
             let until = work::is_a_steps(call).then_some(until);
             vec![
                 Cell::Text(call.as_str().into()),
@@ -104,7 +106,7 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
                 at_ms.cell(),
                 pid.cell(),
                 born.cell(),
-                Cell::Text(process.as_str().into()),
+                Cell::Text(of.as_ref().unwrap_or(&process).as_str().into()),
                 until.map_or(Cell::Null, Cell::Int),
             ]
         })

@@ -83,8 +83,12 @@ fn read_step(row: &Row<'_>) -> DbResult<UndoStep> {
     })
 }
 
+/// A state as it is stored.
+pub(crate) fn write_state(state: &State) -> String {
+    serde_json::to_string(state).unwrap_or_default()
+}
+
 fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> DbResult<()> {
-    let state = |state: &State| serde_json::to_string(state).unwrap_or_default();
     db.execute(
         "INSERT INTO undo_steps (call_id, step, action, path, target, before, after, image)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -94,8 +98,8 @@ fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> Db
             step.action,
             step.path.as_os_str().as_bytes(),
             step.target.as_ref().map(|path| path.as_os_str().as_bytes()),
-            state(&step.before),
-            state(&step.after),
+            write_state(&step.before),
+            write_state(&step.after),
             step.image,
         ],
     )

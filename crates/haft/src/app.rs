@@ -227,6 +227,8 @@ fn one_offs(rules: &OneOff) -> Vec<CommandRule> {
 enum Life {
     /// For one call.
     OneCall,
+    /// For one event of a coding agent's hooks: no tool is called, so none but the shipped ones are looked for.
+    OneEvent,
     /// It stays and serves.
     Stays(Threads),
 }
@@ -281,6 +283,11 @@ impl App {
         Self::on(common, &Ground::find(common)?, Life::OneCall)
     }
 
+    /// The same for one event of a coding agent's hooks.
+    pub fn open_for_event(common: &Common) -> Result<Self, Failure> {
+        Self::on(common, &Ground::find(common)?, Life::OneEvent)
+    }
+
     /// The same for a process that stays and serves many.
     pub fn open_to_serve(common: &Common, threads: Threads) -> Result<Self, Failure> {
         Self::on(common, &Ground::find(common)?, Life::Stays(threads))
@@ -303,7 +310,7 @@ impl App {
 
     fn on(common: &Common, ground: &Ground, life: Life) -> Result<Self, Failure> {
         let store = match life {
-            Life::OneCall => ground.store()?,
+            Life::OneCall | Life::OneEvent => ground.store()?,
             Life::Stays(_) => ground.with_data_dir(Store::open(&ground.layers.store()?)?)?,
         };
         let loaded = ground.resolve(&store)?;
@@ -312,7 +319,7 @@ impl App {
             .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?;
         let runtime = match life {
             Life::Stays(Threads::Many) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
-            Life::OneCall | Life::Stays(Threads::One) => {
+            Life::OneCall | Life::OneEvent | Life::Stays(Threads::One) => {
                 tokio::runtime::Builder::new_current_thread().enable_all().build()
             }
         };
@@ -351,11 +358,11 @@ impl App {
 
     /// Opens the way to the configured MCP servers. A process that makes one call starts none of them yet.
     fn open_bridge(&mut self) {
-        if self.doors.servers.is_empty() {
+        if self.doors.servers.is_empty() || matches!(self.life, Life::OneEvent) {
             return;
         }
         let learn = match self.life {
-            Life::OneCall => Learn::OnDemand,
+            Life::OneCall | Life::OneEvent => Learn::OnDemand,
             Life::Stays(_) => Learn::Background,
         };
         match self.block_on(Bridge::open(&self.haft, &self.doors.servers, learn)) {
@@ -367,7 +374,7 @@ impl App {
     /// Knows the tools that are files from the start, and follows them. A process that makes one call reads only those
     /// that it needs.
     fn follow_tools(&mut self) {
-        if matches!(self.life, Life::OneCall) {
+        if matches!(self.life, Life::OneCall | Life::OneEvent) {
             return;
         }
         self.load_tools();
@@ -460,6 +467,17 @@ impl App {
         }
         for call in self.block_on(self.store().take_interrupted())? {
             self.block_on(self.haft.sweep(&call.call_id))?;
+            if call.observed {
+                self.block_on(self.haft.forget_unchanged(&call.call_id))?;
+                style::warn(&format!(
+                    "the agent that began call {} ({}) by itself at {} ended before it said what came of it. `haft log {}` shows the call",
+                    call.call_id,
+                    call.tool,
+                    crate::time::shown(call.at_ms),
+                    call.call_id,
+                ));
+                continue;
+            }
             if let Some(host) = &call.host {
                 style::warn(&format!(
                     "call {} ({}) was interrupted at {}: {host}, which made it, has not been heard of since. What it changed is on {host}, and can be taken back there",

@@ -5,6 +5,7 @@ mod agents;
 mod api;
 mod author;
 mod doors;
+mod hook;
 mod import;
 mod memory;
 mod models;
@@ -21,6 +22,7 @@ pub use agents::{AgentsAction, AgentsArgs, WorktreesAction, WorktreesArgs, Workt
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
+pub use hook::{HookArgs, HookAsk, HookClientWord};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
 pub use models::{ModelsAction, ModelsArgs};
@@ -123,6 +125,8 @@ pub enum Command {
     Confine(Box<ConfineArgs>),
     /// Serve the tools to an MCP client over stdio; manage clients and bridged servers.
     Mcp(McpArgs),
+    /// Decide about a coding agent's own tool calls: a program for the agent's hook settings.
+    Hook(HookArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
     /// Converse with a model on a whole screen: what it says and does, what it asks, what it costs.

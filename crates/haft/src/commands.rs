@@ -9,6 +9,7 @@ mod config;
 mod confine;
 mod doctor;
 mod explain;
+mod hook;
 mod import;
 mod lint;
 mod log;
@@ -70,6 +71,7 @@ fn dispatch(cli: Cli) -> Result<u8, Failure> {
         Command::Changes(args) => recall::changes(&App::open_to_look_back(common)?, &args),
         Command::Confine(args) => Ok(confine::run(&args)),
         Command::Mcp(args) => mcp::run(common, args),
+        Command::Hook(args) => Ok(hook::run(common, &args)),
         Command::Serve(args) => serve::run(common, &args),
         Command::Tui(args) => crate::tui::run(common, args),
         Command::Pipeline(args) => pipeline::run(&App::open(common)?, args.action),

@@ -68,7 +68,10 @@ impl Resolver for WebReading {
         10
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
-        let reads = question.facts.web.as_ref().is_some_and(|errand| !errand.writes && errand.refusal.is_none());
+        // An agent that goes there by itself does not go the guarded way.
+        let guarded = question.facts.observed.is_none();
+        let reads =
+            guarded && question.facts.web.as_ref().is_some_and(|errand| !errand.writes && errand.refusal.is_none());
         let home = question.facts.places.iter().all(|place| place.inside);
         Ok((reads && home).then(|| (Decision::Allow, "it only reads, from a host that may be reached".to_owned())))
     }

@@ -92,6 +92,22 @@ impl Resolver for Pinned {
     }
 }
 
+/// 1000: calls of an agent's own tools with parameters that haft does not know. No list, rule or grant lifts that.
+pub struct ObservedParams;
+
+impl Resolver for ObservedParams {
+    fn name(&self) -> &'static str {
+        "observed call"
+    }
+    fn priority(&self) -> i32 {
+        1000
+    }
+    fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
+        let doubt = question.facts.observed.as_ref().and_then(|observed| observed.doubt.clone());
+        Ok(doubt.map(|why| (Decision::Ask, why)))
+    }
+}
+
 /// 100 for the config's list, 90 for a document's: approves and denies by tool name.
 pub struct Listed {
     /// The list.
@@ -115,7 +131,10 @@ impl Resolver for Listed {
         // A list approves a tool where it is at home. Elsewhere on the machine it has no opinion, so that
         // a grant for just that place still counts.
         let home = question.facts.places.iter().all(|place| place.inside);
-        Ok(match self.list.approves(tool).filter(|_| home) {
+        // Whoever lists a tool that runs programs means one that haft confines. A rule says which commands an agent may
+        // run by itself.
+        let unconfined = question.facts.observed.is_some() && question.checked.spec().effects.effect == Effect::Runs;
+        Ok(match self.list.approves(tool).filter(|_| home && !unconfined) {
             Some(pattern) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
             None if self.document => Some((Decision::Ask, "the document's list does not hold it here".to_owned())),
             None => None,

@@ -182,6 +182,17 @@ pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
+/// Whether the shell that the user has chosen for themselves, which agents use, reads a command as bash does.
+pub fn user_shell_reads(command: &str) -> bool {
+    let shell = std::env::var_os("SHELL").map(PathBuf::from);
+    match shell.as_deref().and_then(Path::file_name).and_then(std::ffi::OsStr::to_str) {
+        Some("bash") => true,
+        // Without a word of theirs it is bash or sh.
+        None | Some("sh" | "dash") => haft_core::shell::is_portable(command),
+        Some(_) => false,
+    }
+}
+
 /// The user's home, free of links.
 pub fn real_home() -> Option<PathBuf> {
     home().map(|home| followed(&home).unwrap_or(home))

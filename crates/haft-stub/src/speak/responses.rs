@@ -84,7 +84,23 @@ impl Stream {
         self.done(at, json!({"id": id, "type": "reasoning", "encrypted_content": sealed, "summary": [part(text)]}))
     }
 
+    /// A tool that takes a text instead of arguments.
+    fn custom_call(&mut self, at: usize, (name, input): (&str, &str), id: &str) -> Value {
+        let item = |status: &str, input: &str| {
+            json!({
+                "id": format!("ctc_{id}"), "type": "custom_tool_call", "status": status, "input": input,
+                "call_id": format!("call_{id}"), "name": name,
+            })
+        };
+        self.added(at, &item("in_progress", ""));
+        self.done(at, item("completed", input))
+    }
+
     fn call(&mut self, at: usize, (name, arguments): (&str, &str), id: &str) -> Value {
+        // A custom tool is called by `custom/NAME`.
+        if let Some(name) = name.strip_prefix("custom/") {
+            return self.custom_call(at, (name, arguments), id);
+        }
         let item = |status: &str, arguments: &str| {
             let mut item = json!({
                 "id": format!("fc_{id}"), "type": "function_call", "status": status, "arguments": arguments,

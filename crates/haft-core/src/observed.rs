@@ -1,0 +1,285 @@
+//! Observed calls: what a coding agent's own tools mean in haft's words.
+//!
+//! The agent (Claude Code, Codex, Gemini CLI, Cursor) runs these tools itself; haft is asked before and told after, by the
+//! agent's hooks. What each tool means is data (`table`): the tool of haft's that policy, rules and grants know it by, and
+//! which parameter is a place, a body or a command. Nothing of haft's confines such a call, so no verdict may rest on it.
+
+pub mod patch;
+mod table;
+
+use crate::error::CallError;
+use crate::place::Access;
+use crate::preview::{cut, inert};
+use crate::tool::{Effect, Outward, ToolSpec};
+use serde_json::{Map, Value, json};
+
+pub use table::{EditKind, Meaning, NativeTool, ParamRole};
+
+/// The parameter under which arguments are kept that the table does not name.
+pub const UNLISTED: &str = "unlisted";
+/// The parameter that holds the agent's own words about a call, on which nothing depends.
+pub const NOTE: &str = "note";
+/// The parameter that holds a patch.
+pub const PATCH: &str = "patch";
+/// The family of tools that haft has no word for.
+const NATIVE: &str = "native";
+
+/// A coding agent whose own tools haft can observe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HookClient {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    GeminiCli,
+    /// Cursor.
+    Cursor,
+}
+
+impl HookClient {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor];
+
+    /// The word by which it is chosen, and which stands before the names of its tools.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini",
+            Self::Cursor => "cursor",
+        }
+    }
+
+    /// Its name for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::GeminiCli => "Gemini CLI",
+            Self::Cursor => "Cursor",
+        }
+    }
+
+    /// The agent that policies know it as.
+    pub const fn agent(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::Cursor => "cursor",
+        }
+    }
+}
+
+/// A tool of an agent's own, as it is observed.
+#[derive(Debug, Clone, Copy)]
+pub struct ObservedTool<'n> {
+    /// Whose tool it is.
+    pub client: HookClient,
+    /// What the agent calls it.
+    pub name: &'n str,
+    /// What it means; none for a tool that haft does not know.
+    pub native: Option<&'static NativeTool>,
+}
+
+impl<'n> ObservedTool<'n> {
+    /// The tool of a client by its own name.
+    pub fn new(client: HookClient, name: &'n str) -> Self {
+        let native = match table::meaning(client, name) {
+            Some(Meaning::Tool(native)) => Some(native),
+            Some(Meaning::Internal { .. }) | None => None,
+        };
+        Self { client, name, native }
+    }
+
+    /// The same from the name under which its calls are stored, `CLIENT:TOOL`.
+    pub fn spoken(text: &'n str) -> Option<Self> {
+        let (word, name) = text.split_once(':')?;
+        let client = HookClient::ALL.into_iter().find(|client| client.word() == word)?;
+        Some(Self::new(client, name))
+    }
+
+    /// The name under which its calls are stored.
+    pub fn stored_name(self) -> String {
+        format!("{}:{}", self.client.word(), self.name)
+    }
+
+    /// Canonical arguments: listed parameters under haft's names, places absolute, everything else set apart so that it
+    /// cannot pass for one of them.
+    pub fn arguments(self, input: &Value, cwd: &str) -> Result<Value, CallError> {
+        let Some(given) = input.as_object() else {
+            return Err(CallError::invalid(format!("the arguments of `{}` are not an object", self.shown())));
+        };
+        let Some(native) = self.native else { return Ok(input.clone()) };
+        let (mut args, mut unlisted) = (Map::new(), Map::new());
+        for (name, value) in given {
+            let Some(param) = native.params.iter().find(|param| param.native == name) else {
+                unlisted.insert(name.clone(), value.clone());
+                continue;
+            };
+            let value = match (param.role, value.as_str()) {
+                (ParamRole::Reads | ParamRole::Writes, Some(path)) => json!(absolute(path, cwd)),
+                _ => value.clone(),
+            };
+            args.insert(param.canonical.to_owned(), value);
+        }
+        if !unlisted.is_empty() {
+            args.insert(UNLISTED.to_owned(), Value::Object(unlisted));
+        }
+        if native.starts_in_directory() {
+            args.entry("cwd").or_insert_with(|| json!(cwd));
+        }
+        Ok(Value::Object(args))
+    }
+
+    /// Why a person has to look at these arguments whatever is allowed: they have a parameter that haft does not know.
+    pub fn doubt(self, args: &Value) -> Option<String> {
+        let native = self.native?;
+        let unlisted = args.get(UNLISTED)?.as_object()?;
+        let names: Vec<String> = unlisted.keys().map(|name| format!("`{}`", cut(&inert(name), 40))).collect();
+        Some(format!("{} was called with {}, which haft does not know", native.name, names.join(", ")))
+    }
+
+    /// The declaration that such calls are decided, asked about and recorded by.
+    pub fn spec(self) -> Result<ToolSpec, CallError> {
+        let title = self.client.title();
+        let bad = |error: crate::name::BadName| CallError::invalid(error.to_string());
+        let Some(native) = self.native else {
+            let name = format!("{NATIVE}:{}:{}", self.client.word(), plain(self.name));
+            let about = format!("A tool of {title} that haft does not know: {}", self.shown());
+            let mut spec =
+                ToolSpec::new(&name, about).map_err(bad)?.acts().destructive().input(json!({"type": "object"}));
+            spec.effects.open_world = true;
+            return Ok(spec);
+        };
+        let about = format!("{} of {title}, which runs it itself", native.name);
+        let mut spec = ToolSpec::new(native.tool, about).map_err(bad)?.input(native.schema());
+        spec.effects.effect = native.effect;
+        spec.effects.open_world = native.open_world;
+        for param in native.params {
+            spec = match param.role {
+                ParamRole::Reads => spec.touches(param.canonical, Access::Read, None),
+                ParamRole::Writes => spec.touches(param.canonical, Access::Write, None),
+                ParamRole::Body => spec.body(param.canonical),
+                ParamRole::Command => spec.command(param.canonical, None),
+                ParamRole::Url => spec.web(Outward::Url(param.canonical, None)),
+                ParamRole::Plain | ParamRole::Note => spec,
+            };
+        }
+        if native.starts_in_directory() && !native.params.iter().any(|param| param.canonical == "cwd") {
+            spec = spec.touches("cwd", Access::Read, None);
+        }
+        if native.effect == Effect::Runs {
+            spec.reach.network = true;
+        }
+        Ok(spec)
+    }
+
+    fn shown(self) -> String {
+        cut(&inert(self.name), 80)
+    }
+}
+
+/// A path as the agent means it: relative to its working directory. Agents do not expand `~`.
+pub fn absolute(path: &str, cwd: &str) -> String {
+    if path.is_empty() || path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("{}/{path}", cwd.trim_end_matches('/'))
+    }
+}
+
+/// A name of which every character can stand in a tool's name.
+fn plain(name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    name.chars().take(120).map(|c| if fits(c) { c } else { '_' }).collect()
+}
+
+/// What is known of an observed call besides its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// Whose tool it is.
+    pub client: HookClient,
+    /// Why a person has to look at it, whatever is allowed.
+    pub doubt: Option<String>,
+}
+
+/// What a tool of a client's own means to haft.
+pub fn meaning(client: HookClient, tool: &str, input: &Value) -> Option<Meaning> {
+    let found = table::meaning(client, tool)?;
+    let Meaning::Internal { params: Some(known), .. } = found else { return Some(found) };
+    // A parameter that haft does not know may make another thing of it.
+    let all = input.as_object().is_some_and(|given| given.keys().all(|name| known.contains(&name.as_str())));
+    all.then_some(found)
+}
+
+/// Whether a tool is one that haft serves to the client itself and decides about there.
+pub fn is_own_tool(client: HookClient, tool: &str) -> bool {
+    let prefix = match client {
+        HookClient::ClaudeCode | HookClient::Codex => "mcp__haft__",
+        HookClient::GeminiCli => "mcp_haft_",
+        HookClient::Cursor => "MCP:haft:",
+    };
+    tool.starts_with(prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_makes_a_valid_declaration() {
+        for client in HookClient::ALL {
+            for native in table::tools(client) {
+                let spec = ObservedTool::new(client, native.name).spec().unwrap();
+                crate::Schema::compile(&spec.shapes.input).unwrap();
+                let mut names: Vec<&str> = native.params.iter().map(|param| param.canonical).collect();
+                names.sort_unstable();
+                names.dedup();
+                assert_eq!(names.len(), native.params.len(), "{client:?} {}: two parameters share a name", native.name);
+            }
+        }
+    }
+
+    #[test]
+    fn native_arguments_get_canonical_names_and_absolute_places() {
+        let edit = ObservedTool::new(HookClient::ClaudeCode, "Edit");
+        let input = json!({"file_path": "src/a.rs", "old_string": "a", "new_string": "b"});
+        let expected = json!({"path": "/p/src/a.rs", "old_string": "a", "new_string": "b"});
+        assert_eq!(edit.arguments(&input, "/p").unwrap(), expected);
+        assert_eq!(edit.spec().unwrap().name.as_str(), "file.edit");
+        let tilde = edit.arguments(&json!({"file_path": "~/x"}), "/p/").unwrap();
+        assert_eq!(tilde["path"], "/p/~/x");
+    }
+
+    #[test]
+    fn unlisted_parameter_is_set_apart_and_doubted() {
+        let bash = ObservedTool::new(HookClient::ClaudeCode, "Bash");
+        let args =
+            bash.arguments(&json!({"command": "ls", "dangerouslyDisableSandbox": true, "cwd": "/"}), "/p").unwrap();
+        assert_eq!(args["cwd"], "/p");
+        assert_eq!(args[UNLISTED], json!({"dangerouslyDisableSandbox": true, "cwd": "/"}));
+        let doubt = bash.doubt(&args).unwrap();
+        assert_eq!(doubt, "Bash was called with `cwd`, `dangerouslyDisableSandbox`, which haft does not know");
+        assert_eq!(bash.doubt(&bash.arguments(&json!({"command": "ls"}), "/p").unwrap()), None);
+    }
+
+    #[test]
+    fn unknown_tool_has_a_name_that_policies_can_match() {
+        let tool = ObservedTool::new(HookClient::GeminiCli, "mcp_github_create issue");
+        let spec = tool.spec().unwrap();
+        assert_eq!(spec.name.as_str(), "native:gemini:mcp_github_create_issue");
+        assert!(spec.effects.open_world && spec.effects.effect == Effect::Acts);
+        assert_eq!(ObservedTool::spoken(&tool.stored_name()).unwrap().name, tool.name);
+    }
+
+    #[test]
+    fn internal_tool_with_a_strange_parameter_is_not_internal() {
+        let agent = |input: Value| meaning(HookClient::ClaudeCode, "Agent", &input);
+        assert!(matches!(agent(json!({"description": "d", "prompt": "p"})), Some(Meaning::Internal { .. })));
+        assert!(agent(json!({"description": "d", "prompt": "p", "isolation": "remote"})).is_none());
+        assert!(is_own_tool(HookClient::ClaudeCode, "mcp__haft__file_read"));
+        assert!(!is_own_tool(HookClient::ClaudeCode, "mcp__haftish__file_read"));
+    }
+}

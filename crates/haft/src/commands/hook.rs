@@ -1,0 +1,150 @@
+//! `haft hook CLIENT`: one event of a coding agent's hooks, decided or recorded, and answered in the agent's format.
+//!
+//! It fails closed: whatever goes wrong before a call is a denial, as an answer where the event is understood and as exit
+//! status 2 (which every agent takes for "blocked") where it is not. After a call, nothing that goes wrong here disturbs
+//! the agent.
+
+mod answer;
+mod event;
+mod process;
+
+use crate::app::{App, Failure};
+use crate::cli::{Common, HookArgs, HookAsk, HookClientWord};
+use answer::Answer;
+use event::{CallEvent, HookEvent};
+use haft_core::observed::HookClient;
+use haft_core::{CallError, Caller, ErrorKind};
+use haft_runtime::{AskVia, Halt, HookRuling, NativeToolCall};
+use std::io::{IsTerminal, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// More is not read.
+const INPUT_MAX: u64 = 64 << 20;
+/// How long deciding may take besides waiting for a person.
+const DECIDING: Duration = Duration::from_secs(20);
+/// The exit status that every agent takes for "blocked".
+const BLOCKED: u8 = 2;
+
+/// Handles one event.
+pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
+    let client = match args.client {
+        HookClientWord::Claude => HookClient::ClaudeCode,
+        HookClientWord::Codex => HookClient::Codex,
+        HookClientWord::Gemini => HookClient::GeminiCli,
+        HookClientWord::Cursor => HookClient::Cursor,
+    };
+    let event = match input().and_then(|text| event::read(client, &text)) {
+        Ok(event) => event,
+        // It may be a call that waits for an answer.
+        Err(error) => return blocked(&error),
+    };
+    let handled = catch_unwind(AssertUnwindSafe(|| handle(common, args, client, &event)));
+    let handled =
+        handled.unwrap_or_else(|_| Err(CallError::internal("haft broke off; this is a mistake in haft").into()));
+    match (event, handled) {
+        (HookEvent::Before(_), Ok(answer)) => say(&answer::written(client, &answer)),
+        (HookEvent::Before(_), Err(failure)) => {
+            let mut error =
+                CallError::new(ErrorKind::Internal, format!("haft could not decide: {}", failure.message()));
+            error.hint = failure.hint().map(str::to_owned);
+            say(&answer::written(client, &Answer::Deny(answer::denial(&error))))
+        }
+        (_, Ok(_)) => 0,
+        (_, Err(failure)) => {
+            // The call has happened; its agent goes on.
+            crate::style::warn(&format!("haft could not record it: {}", failure.message()));
+            0
+        }
+    }
+}
+
+fn input() -> Result<String, CallError> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(CallError::invalid("an agent's hook event is read from standard input, and this is a terminal")
+            .hint("docs/client-hooks.md says how an agent is told to run this"));
+    }
+    let mut text = String::new();
+    let read = stdin.lock().take(INPUT_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| CallError::invalid(format!("the hook event cannot be read: {error}")))?;
+    if text.len() as u64 > INPUT_MAX {
+        return Err(CallError::invalid(format!("the hook event is larger than {} MiB", INPUT_MAX >> 20)));
+    }
+    Ok(text)
+}
+
+/// Blocks a call whose event is not understood.
+fn blocked(error: &CallError) -> u8 {
+    let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    let _ = writeln!(std::io::stderr(), "haft: {}{hint}", error.message);
+    BLOCKED
+}
+
+fn say(text: &str) -> u8 {
+    let mut out = std::io::stdout();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => 0,
+        Err(error) => blocked(&CallError::internal(format!("haft's answer cannot be written: {error}"))),
+    }
+}
+
+fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEvent) -> Result<Answer, Failure> {
+    let (HookEvent::Before(CallEvent { cwd, .. }) | HookEvent::After { cwd, .. } | HookEvent::End { cwd, .. }) = event
+    else {
+        return Ok(Answer::Nothing);
+    };
+    if common.root.is_none() {
+        let dir = event::project_dir(client, cwd);
+        let fail =
+            |error| CallError::invalid(format!("the agent's directory {} cannot be used: {error}", dir.display()));
+        std::env::set_current_dir(&dir).map_err(fail)?;
+    }
+    let app = App::open_for_event(common)?;
+    let done = match event {
+        HookEvent::Before(call) => return before(&app, args, client, call),
+        HookEvent::After { report, .. } => app.block_on(app.haft.report(report)),
+        HookEvent::End { session, ids, .. } => {
+            app.block_on(app.haft.settle_unreported(client, session, ids.as_deref()))
+        }
+        HookEvent::Other => Ok(()),
+    };
+    app.block_on(app.haft.flush())?;
+    done.map(|()| Answer::Nothing).map_err(Into::into)
+}
+
+fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> Result<Answer, Failure> {
+    let agent = process::agent().ok_or_else(|| CallError::internal("the agent's process cannot be found in /proc"))?;
+    let mut caller = app.caller.clone();
+    if caller.agent.is_none() {
+        caller = Caller { agent: Some(client.agent().to_owned()), claimed: true, ..caller };
+    }
+    let native = NativeToolCall {
+        client,
+        session: call.session.clone(),
+        use_id: call.use_id.clone(),
+        cwd: call.cwd.clone(),
+        tool: call.tool.clone(),
+        input: call.input.clone(),
+        caller,
+        agent,
+    };
+    let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis);
+    let decide_at = format!("on the page of `haft serve` (http://{}/)", app.doors.listen);
+    let via = match args.ask {
+        HookAsk::Auto if event::can_ask(client, call) => AskVia::Client,
+        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox { patience, decide_at: &decide_at },
+    };
+    let ruling = app.block_on(async {
+        let decided = tokio::time::timeout(patience + DECIDING, app.haft.observe(&native, via, &Halt::new())).await;
+        let late = |_| HookRuling::Denied(CallError::new(ErrorKind::Timeout, "haft took too long to decide"));
+        let ruling = decided.unwrap_or_else(late);
+        app.haft.flush().await.map(|()| ruling)
+    })?;
+    Ok(match ruling {
+        HookRuling::NoOpinion(_) => Answer::Nothing,
+        HookRuling::Allowed(verdict) => Answer::Allow(answer::reason(&verdict)),
+        HookRuling::Ask(verdict) => Answer::Ask(answer::reason(&verdict)),
+        HookRuling::Denied(error) => Answer::Deny(answer::denial(&error)),
+    })
+}

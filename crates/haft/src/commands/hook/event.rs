@@ -1,0 +1,226 @@
+//! One event of an agent's hooks, read as the agent writes it. Fields that are not named here mean nothing to haft.
+
+use haft_core::observed::HookClient;
+use haft_core::preview::{cut, inert};
+use haft_core::{CallError, SessionId};
+use haft_runtime::{NativeToolReport, Reported};
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What happens at the agent.
+#[derive(Debug)]
+pub(super) enum HookEvent {
+    /// It is about to make a call.
+    Before(CallEvent),
+    /// A call has ended.
+    After {
+        /// Where the agent works.
+        cwd: String,
+        /// What came of it.
+        report: NativeToolReport,
+    },
+    /// Calls that were not reported until now will not be.
+    End {
+        /// Where the agent works.
+        cwd: String,
+        /// Its conversation.
+        session: SessionId,
+        /// Which calls; none is all of the conversation.
+        ids: Option<Vec<String>>,
+    },
+    /// Something that is not about calls.
+    Other,
+}
+
+/// A call that an agent is about to make.
+#[derive(Debug)]
+pub(super) struct CallEvent {
+    pub(super) cwd: String,
+    pub(super) session: SessionId,
+    pub(super) use_id: Option<String>,
+    pub(super) tool: String,
+    pub(super) input: Value,
+    /// Claude Code's word for what it asks its user about.
+    permission_mode: Option<String>,
+}
+
+/// An event in the words of Claude Code, Codex and Gemini CLI, and in those of Cursor where they differ.
+#[derive(Debug, Deserialize)]
+struct Wire {
+    hook_event_name: String,
+    #[serde(alias = "conversation_id")]
+    session_id: Option<String>,
+    cwd: Option<String>,
+    tool_name: Option<String>,
+    tool_input: Option<Value>,
+    tool_use_id: Option<String>,
+    #[serde(alias = "tool_output")]
+    tool_response: Option<Value>,
+    #[serde(alias = "error_message")]
+    error: Option<Value>,
+    permission_mode: Option<String>,
+    tool_calls: Option<Vec<BatchedCall>>,
+    workspace_roots: Option<Vec<String>>,
+}
+
+/// A call among those of a batch that has ended.
+#[derive(Debug, Deserialize)]
+struct BatchedCall {
+    tool_use_id: Option<String>,
+}
+
+/// What an event's name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    After,
+    Failed,
+    Batch,
+    End,
+}
+
+/// The events that haft acts upon, by client.
+const EVENTS: &[(HookClient, &str, Phase)] = &[
+    (HookClient::ClaudeCode, "PreToolUse", Phase::Before),
+    (HookClient::ClaudeCode, "PostToolUse", Phase::After),
+    (HookClient::ClaudeCode, "PostToolUseFailure", Phase::Failed),
+    (HookClient::ClaudeCode, "PostToolBatch", Phase::Batch),
+    (HookClient::ClaudeCode, "SessionEnd", Phase::End),
+    (HookClient::Codex, "PreToolUse", Phase::Before),
+    (HookClient::Codex, "PostToolUse", Phase::After),
+    (HookClient::Codex, "Stop", Phase::End),
+    (HookClient::Codex, "SessionEnd", Phase::End),
+    (HookClient::GeminiCli, "BeforeTool", Phase::Before),
+    (HookClient::GeminiCli, "AfterTool", Phase::After),
+    (HookClient::GeminiCli, "AfterAgent", Phase::End),
+    (HookClient::GeminiCli, "SessionEnd", Phase::End),
+    (HookClient::Cursor, "preToolUse", Phase::Before),
+    (HookClient::Cursor, "postToolUse", Phase::After),
+    (HookClient::Cursor, "postToolUseFailure", Phase::Failed),
+    (HookClient::Cursor, "stop", Phase::End),
+    (HookClient::Cursor, "sessionEnd", Phase::End),
+];
+
+/// Reads an event. What cannot be read may be a call that waits for an answer.
+pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallError> {
+    let title = client.title();
+    if text.trim().is_empty() {
+        return Err(CallError::invalid(format!("{title}'s hook event is empty")));
+    }
+    let wire: Wire = serde_json::from_str(text)
+        .map_err(|error| CallError::invalid(format!("{title}'s hook event is not understood: {error}")))?;
+    let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == wire.hook_event_name);
+    let Some((.., phase)) = phase else {
+        if wire.tool_input.is_some() && !is_advisory(&wire.hook_event_name) {
+            // It may be the word of a later version for a call that waits.
+            let name = cut(&inert(&wire.hook_event_name), 60);
+            return Err(CallError::invalid(format!("haft does not know {title}'s hook event `{name}` about a tool")));
+        }
+        return Ok(HookEvent::Other);
+    };
+    let session = wire.session_id.as_deref().unwrap_or("unnamed");
+    let session = SessionId::new(&format!("{}-{}", client.word(), cut(&inert(session), 100)))
+        .ok_or_else(|| CallError::invalid(format!("{title}'s session has no usable name")))?;
+    let root = wire.workspace_roots.as_ref().and_then(|roots| roots.first().cloned());
+    let cwd = wire.cwd.clone().filter(|cwd| !cwd.is_empty()).or(root);
+    let here = || std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
+    let cwd =
+        cwd.or_else(here).ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no directory")))?;
+    if *phase == Phase::End {
+        return Ok(HookEvent::End { cwd, session, ids: None });
+    }
+    if *phase == Phase::Batch {
+        let ids = wire.tool_calls.into_iter().flatten().filter_map(|call| call.tool_use_id).collect();
+        return Ok(HookEvent::End { cwd, session, ids: Some(ids) });
+    }
+    let tool = wire.tool_name.filter(|name| !name.is_empty());
+    let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no tool")))?;
+    let input = wire.tool_input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    let use_id = wire.tool_use_id.filter(|id| !id.is_empty());
+    if *phase == Phase::Before {
+        let permission_mode = wire.permission_mode;
+        return Ok(HookEvent::Before(CallEvent { cwd, session, use_id, tool, input, permission_mode }));
+    }
+    let response = wire.tool_response.unwrap_or(Value::Null);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let failure = match phase {
+        Phase::Failed => Some(wire.error.as_ref().map_or_else(|| "it failed".to_owned(), text)),
+        _ => response.get("error").map(|error| error.get("message").map_or_else(|| text(error), text)),
+    };
+    let result = failure.map_or(Reported::Success(response), Reported::Failure);
+    Ok(HookEvent::After { cwd, report: NativeToolReport { client, session, use_id, tool, input, result } })
+}
+
+/// Events about a tool at which nothing is decided that haft has not decided before.
+fn is_advisory(event: &str) -> bool {
+    matches!(event, "PermissionRequest" | "PermissionDenied" | "Notification")
+}
+
+/// Where the agent's project is looked for. An agent's own working directory moves.
+pub(super) fn project_dir(client: HookClient, cwd: &str) -> PathBuf {
+    let named = match client {
+        HookClient::ClaudeCode => std::env::var_os("CLAUDE_PROJECT_DIR"),
+        HookClient::GeminiCli => std::env::var_os("GEMINI_PROJECT_DIR"),
+        HookClient::Cursor => std::env::var_os("CURSOR_PROJECT_DIR"),
+        HookClient::Codex => None,
+    };
+    named.filter(|dir| !dir.is_empty()).map_or_else(|| PathBuf::from(cwd), PathBuf::from)
+}
+
+/// Whether the agent can ask its user, and somebody attends it.
+pub(super) fn can_ask(client: HookClient, call: &CallEvent) -> bool {
+    let attended = || std::env::var("CLAUDE_CODE_SESSION_ATTENDED").is_ok_and(|attended| attended == "1");
+    client == HookClient::ClaudeCode && call.permission_mode.as_deref() != Some("dontAsk") && attended()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+                            "tool_input": {"command": "ls"}, "tool_use_id": "t", "effort": {"level": "high"}, "new_field": 1}"#;
+
+    #[test]
+    fn unknown_fields_mean_nothing() {
+        let HookEvent::Before(call) = read(HookClient::ClaudeCode, BEFORE).unwrap() else { panic!() };
+        assert_eq!((call.tool.as_str(), call.use_id.as_deref()), ("Bash", Some("t")));
+        assert_eq!(call.session.as_str(), "claude-s");
+    }
+
+    #[test]
+    fn event_that_is_not_understood_is_an_error() {
+        let unknown_event = BEFORE.replace("PreToolUse", "BeforeAnyTool");
+        for text in ["", " \n", "{", "[]", "null", r#"{"tool_name": "Bash"}"#, &unknown_event] {
+            assert!(read(HookClient::ClaudeCode, text).is_err(), "{text}");
+        }
+        let without_tool = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "PreToolUse"}"#;
+        assert!(read(HookClient::Codex, without_tool).is_err());
+    }
+
+    #[test]
+    fn event_that_is_not_about_calls_is_let_pass() {
+        let text = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "UserPromptSubmit", "prompt": "x"}"#;
+        assert!(matches!(read(HookClient::ClaudeCode, text).unwrap(), HookEvent::Other));
+    }
+
+    #[test]
+    fn failures_are_told_apart_in_each_clients_words() {
+        let failed = |client, text: &str| match read(client, text).unwrap() {
+            HookEvent::After { report, .. } => match report.result {
+                Reported::Failure(why) => why,
+                Reported::Success(value) => panic!("{value}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        let claude = BEFORE
+            .replace("PreToolUse", "PostToolUseFailure")
+            .replace("\"new_field\": 1", "\"error\": \"Exit code 1\"");
+        assert_eq!(failed(HookClient::ClaudeCode, &claude), "Exit code 1");
+        let gemini = BEFORE.replace("PreToolUse", "AfterTool").replace(
+            "\"new_field\": 1",
+            "\"tool_response\": {\"llmContent\": \"x\", \"error\": {\"message\": \"no match\"}}",
+        );
+        assert_eq!(failed(HookClient::GeminiCli, &gemini), "no match");
+    }
+}

@@ -1,0 +1,233 @@
+//! What a hook answers to what no client should send, and to clients that go. It fails closed where it decides.
+
+use crate::plain;
+use crate::project::Project;
+use libtest_mimic::Trial;
+use serde_json::{Value, json};
+use std::process::Output;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        plain("event_that_is_not_understood_blocks", not_understood),
+        plain("unknown_tool_is_asked_about", unknown_tool),
+        plain("unknown_parameter_is_asked_about_whatever_is_allowed", unknown_parameter),
+        plain("unknown_fields_change_nothing", unknown_fields),
+        plain("broken_configuration_denies", broken_configuration),
+        plain("report_that_cannot_be_recorded_does_not_disturb_the_client", broken_after),
+        plain("tool_list_does_not_allow_an_unconfined_command", list_means_confined_tools),
+        plain("call_refused_by_the_clients_user_is_recorded_as_not_run", refused_by_user),
+        plain("call_asked_by_the_client_is_approved_by_its_user_when_it_ran", approved_by_user),
+        plain("waiting_call_ends_with_its_answer", answered_while_waiting),
+        plain("approval_holds_for_the_same_call_once", approval_is_used_once),
+        plain("secrets_and_bodies_are_not_in_the_store", secrets_are_not_recorded),
+        plain("own_tools_and_internal_tools_get_no_opinion", no_opinion),
+        plain("call_of_a_client_that_ended_is_interrupted_once", client_ended),
+    ]
+}
+
+/// An event of Claude Code's.
+fn event(project: &Project, name: &str, tool: &str, input: &Value) -> Value {
+    json!({
+        "session_id": "s1", "cwd": project.root(), "hook_event_name": name, "permission_mode": "default",
+        "tool_name": tool, "tool_input": input, "tool_use_id": "toolu_1",
+    })
+}
+
+fn said(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    if output.stdout.trim_ascii().is_empty() {
+        return Value::Null;
+    }
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"));
+    answer["hookSpecificOutput"].clone()
+}
+
+fn ask(project: &Project, tool: &str, input: &Value) -> Value {
+    said(&project.hook(&["claude", "--wait-ms", "0"], &event(project, "PreToolUse", tool, input).to_string()))
+}
+
+fn not_understood() {
+    let project = Project::new("");
+    for text in ["", "\n", "{", "[1]", "nonsense", "{\"hook_event_name\": 7}"] {
+        let output = project.hook(&["claude"], text);
+        assert_eq!(output.status.code(), Some(2), "{text:?}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("haft: "), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+    let renamed = event(&project, "BeforeAnyTool", "Bash", &json!({"command": "ls"})).to_string();
+    assert_eq!(project.hook(&["claude"], &renamed).status.code(), Some(2));
+    let odd = event(&project, "PreToolUse", "Bash", &json!("ls")).to_string();
+    assert_eq!(said(&project.hook(&["claude"], &odd))["permissionDecision"], "deny");
+}
+
+fn unknown_tool() {
+    let project = Project::new("");
+    let answer = ask(&project, "mcp__github__create_issue", &json!({"title": "x"}));
+    assert_eq!(answer["permissionDecision"], "deny");
+    let waiting = project.haft(&["approvals", "--json"]);
+    assert_eq!(waiting[0]["tool"], "native:claude:mcp__github__create_issue");
+    // A list may name it.
+    let project = Project::new("approval: {auto_approve: [\"native:claude:*\"]}\n");
+    let answer = ask(&project, "mcp__github__create_issue", &json!({"title": "x"}));
+    assert_eq!(answer["permissionDecision"], "allow", "{answer}");
+}
+
+fn unknown_parameter() {
+    let project = Project::new("rules: [{allow: echo}]\n");
+    assert_eq!(ask(&project, "Bash", &json!({"command": "echo hi > a"}))["permissionDecision"], "deny");
+    assert_eq!(ask(&project, "Bash", &json!({"command": "echo hi"}))["permissionDecision"], "allow");
+    let answer = ask(&project, "Bash", &json!({"command": "echo hi", "dangerouslyDisableSandbox": true}));
+    assert_eq!(answer["permissionDecision"], "deny");
+    let reason = answer["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("`dangerouslyDisableSandbox`, which haft does not know"), "{reason}");
+}
+
+fn unknown_fields() {
+    let project = Project::new("");
+    let mut before = event(&project, "PreToolUse", "Read", &json!({"file_path": "hello.txt"}));
+    before["a_new_field"] = json!({"of": ["a", "later", "version"]});
+    let answer = said(&project.hook(&["claude"], &before.to_string()));
+    assert_eq!(answer["permissionDecision"], "allow", "{answer}");
+}
+
+fn broken_configuration() {
+    let project = Project::new("rules: 7\n");
+    let answer = ask(&project, "Read", &json!({"file_path": "hello.txt"}));
+    assert_eq!(answer["permissionDecision"], "deny");
+    let reason = answer["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("haft could not decide") && reason.contains("config.yml"), "{reason}");
+}
+
+fn broken_after() {
+    let project = Project::new("rules: 7\n");
+    for name in ["PostToolUse", "PostToolUseFailure", "SessionEnd"] {
+        let output = project.hook(&["claude"], &event(&project, name, "Bash", &json!({"command": "ls"})).to_string());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+}
+
+fn list_means_confined_tools() {
+    let project = Project::new("approval: {auto_approve: [shell.exec, file.write]}\n");
+    assert_eq!(ask(&project, "Bash", &json!({"command": "touch x"}))["permissionDecision"], "deny");
+    let write = json!({"file_path": "new.txt", "content": "x"});
+    assert_eq!(ask(&project, "Write", &write)["permissionDecision"], "allow");
+}
+
+/// An event of an attended Claude Code, which asks its user.
+fn attended(project: &Project, name: &str, extra: &Value) -> Output {
+    let mut event = event(project, name, "Write", &json!({"file_path": "new.txt", "content": "x\n"}));
+    for (key, value) in extra.as_object().into_iter().flatten() {
+        event[key] = value.clone();
+    }
+    let script = format!("CLAUDE_CODE_SESSION_ATTENDED=1 {} hook claude", crate::HAFT);
+    let mut command = project.command(std::path::Path::new("/bin/sh"));
+    command.args(["-c", &script]);
+    command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.to_string().as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn refused_by_user() {
+    let project = Project::new("");
+    assert_eq!(said(&attended(&project, "PreToolUse", &json!({})))["permissionDecision"], "ask");
+    // The user said no in the client: no report comes, and the batch of calls ends.
+    attended(&project, "PostToolBatch", &json!({"tool_calls": [{"tool_name": "Write", "tool_use_id": "toolu_1"}]}));
+    let outcome = project.records_of("outcome").remove(0);
+    assert_eq!((outcome["success"].clone(), outcome["reported"].clone()), (json!(false), json!(false)));
+    assert_eq!(outcome["error"]["message"], "Claude Code did not run it: its user did not agree");
+    assert_eq!(outcome.get("approved_by"), None);
+    assert!(project.records_of("interrupted").is_empty());
+    assert!(project.haft(&["changes", "--json"]).as_array().unwrap().is_empty());
+}
+
+fn approved_by_user() {
+    let project = Project::new("");
+    attended(&project, "PreToolUse", &json!({}));
+    assert!(project.records_of("outcome").is_empty(), "nobody has said yes yet");
+    project.write("project/new.txt", "x\n");
+    attended(&project, "PostToolUse", &json!({"tool_response": {"success": true}}));
+    let outcome = project.records_of("outcome").remove(0);
+    assert_eq!(outcome["approved_by"], "the user of Claude Code");
+    assert!(project.run(&["undo", "--last"]).status.success());
+    assert_eq!(project.text("new.txt"), None);
+}
+
+fn answered_while_waiting() {
+    let project = Project::new("");
+    let event = event(&project, "PreToolUse", "Bash", &json!({"command": "touch x"})).to_string();
+    let answer = std::thread::scope(|scope| {
+        let hook = scope.spawn(|| project.hook(&["claude", "--wait-ms", "30000"], &event));
+        let id = loop {
+            let waiting = project.haft(&["approvals", "--json"]);
+            if let Some(id) = waiting[0]["id"].as_str() {
+                break id.to_owned();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        assert!(project.run(&["approvals", "approve", &id]).status.success());
+        said(&hook.join().unwrap())
+    });
+    assert_eq!(answer["permissionDecision"], "allow", "{answer}");
+    let intent = project.records_of("intent").remove(0);
+    let reason = intent["verdict"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("approved; asked because"), "{intent:#}");
+}
+
+fn approval_is_used_once() {
+    let project = Project::new("");
+    let touch = json!({"command": "touch x", "description": "first words"});
+    assert_eq!(ask(&project, "Bash", &touch)["permissionDecision"], "deny");
+    let id = project.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert!(project.run(&["approvals", "approve", &id]).status.success());
+    assert_eq!(ask(&project, "Bash", &json!({"command": "touch y"}))["permissionDecision"], "deny");
+    let again = json!({"command": "touch x", "description": "other words"});
+    assert_eq!(ask(&project, "Bash", &again)["permissionDecision"], "allow");
+    assert_eq!(ask(&project, "Bash", &again)["permissionDecision"], "deny", "a yes is for one call");
+}
+
+fn secrets_are_not_recorded() {
+    let project = Project::new("approval: {auto_approve: [file.write]}\n");
+    let content = "the body of a letter that nobody else reads";
+    let write = json!({"file_path": "new.txt", "content": content});
+    assert_eq!(ask(&project, "Write", &write)["permissionDecision"], "allow");
+    let unknown = json!({"password": "hunter2-hunter2", "text": content});
+    let mut config = event(&project, "PreToolUse", "mcp__x__send", &unknown);
+    config["tool_use_id"] = "toolu_2".into();
+    project.write("home/.config/haft/config.yml", "approval: {auto_approve: [\"native:*\"]}\n");
+    assert_eq!(said(&project.hook(&["claude"], &config.to_string()))["permissionDecision"], "allow");
+    let log = serde_json::to_string(&project.records()).unwrap();
+    assert!(!log.contains("nobody else reads") && !log.contains("hunter2"), "{log}");
+}
+
+fn no_opinion() {
+    let project = Project::new("deny: [\"*\"]\n");
+    for tool in ["mcp__haft__file_read", "TodoWrite", "ExitPlanMode"] {
+        let output = project.hook(&["claude"], &event(&project, "PreToolUse", tool, &json!({})).to_string());
+        assert_eq!(said(&output), Value::Null, "{tool}");
+    }
+    assert!(project.records().is_empty(), "{:#?}", project.records());
+}
+
+fn client_ended() {
+    let project = Project::new("approval: {auto_approve: [file.write]}\n");
+    // A client that ends before it reports: here a process that starts the hook and is gone.
+    let text = event(&project, "PreToolUse", "Write", &json!({"file_path": "new.txt", "content": "x\n"})).to_string();
+    project.write("event.json", &text);
+    let file = project.home().join("../event.json");
+    let client = "import subprocess, sys; subprocess.run([sys.argv[1], 'hook', 'claude'], stdin=open(sys.argv[2]))";
+    let python = crate::needs::need("HAFT_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = project.command(&python);
+    let ran = command.args(["-c", client, crate::HAFT]).arg(&file).output().unwrap();
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("allow"), "{ran:?}");
+    let warned = project.run(&["changes", "--json"]);
+    let said = String::from_utf8(warned.stderr).unwrap();
+    assert!(said.contains("ended before it said what came of it"), "{said}");
+    let interrupted = project.records_of("interrupted");
+    assert_eq!((interrupted.len(), interrupted[0]["observed"].clone()), (1, json!(true)));
+    assert!(project.haft(&["changes", "--json"]).as_array().unwrap().is_empty(), "it had changed nothing");
+}
