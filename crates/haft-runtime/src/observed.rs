@@ -27,7 +27,7 @@ use haft_core::approval::{Decision, Verdict};
 use haft_core::observed::{HookClient, Meaning, Observation, ObservedTool, is_own_tool, meaning};
 use haft_core::place::{Access, Place};
 use haft_core::preview::{cut, inert};
-use haft_core::record::Digest;
+use haft_core::record::{Digest, redact_unchecked, sealed};
 use haft_core::secret::mask;
 use haft_core::tool::Effect;
 use haft_core::{Call, CallError, Caller, Checked, Facts, Origin, Outcome, Pending, Ruling, Schema, SessionId};
@@ -83,12 +83,16 @@ pub enum AskVia<'a> {
     /// The agent asks its own user.
     Client,
     /// The question waits in haft's inbox.
-    Inbox {
-        /// How long the call waits for an answer.
-        patience: Duration,
-        /// Where the person decides, for the model to say.
-        decide_at: &'a str,
-    },
+    Inbox(InboxWait<'a>),
+}
+
+/// How a call waits in the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InboxWait<'a> {
+    /// How long it waits for an answer.
+    pub patience: Duration,
+    /// Where the person decides, for the model to say.
+    pub decide_at: &'a str,
 }
 
 /// What haft says to an agent about a call of its own.
@@ -189,9 +193,7 @@ impl Haft {
                         self.open_observed(native, (pending.checked(), pending.facts()), &verdict, None).await?;
                         Ok(HookRuling::Ask(verdict))
                     }
-                    AskVia::Inbox { patience, decide_at } => {
-                        self.ask_inbox(native, pending, (patience, decide_at), halt).await
-                    }
+                    AskVia::Inbox(wait) => self.ask_inbox(native, pending, wait, halt).await,
                 }
             }
         }
@@ -202,7 +204,7 @@ impl Haft {
         &self,
         native: &NativeToolCall,
         pending: Pending,
-        (patience, decide_at): (Duration, &str),
+        wait: InboxWait<'_>,
         halt: &Halt,
     ) -> Result<HookRuling, Stop> {
         let mut question = self.question(&pending, halt).await;
@@ -217,7 +219,7 @@ impl Haft {
             Some(asked) => question.call_id = haft_core::CallId::parse(&asked.id).unwrap_or(question.call_id),
             None => self.store_question(&pending, &question).await?,
         }
-        let until = tokio::time::Instant::now() + patience;
+        let until = tokio::time::Instant::now() + wait.patience;
         loop {
             let found = self.store.approval(question.call_id.as_str()).await;
             let found = found.map_err(|error| stop(&pending, store_error(error)))?;
@@ -242,7 +244,7 @@ impl Haft {
                 Some(ApprovalState::Pending) => {}
             }
             if tokio::time::Instant::now() >= until {
-                return Err(waiting(pending, &question, decide_at));
+                return Err(waiting(pending, &question, wait.decide_at));
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
@@ -289,10 +291,10 @@ impl Haft {
         let mut entry = journal::describe(haft_core::record::Kind::Intent, checked)
             .with("verdict", serde_json::to_value(verdict).unwrap_or_default())
             .with("places", journal::shown_places(facts))
-            .with("observed", self.observed_particulars(native, asked));
+            .with("observed", particulars(native, asked));
         if native.observed().native.is_none() {
             // Nothing is known of what these arguments are.
-            entry = entry.with("args", haft_core::record::sealed(checked.args()));
+            entry = entry.with("args", sealed(checked.args()));
         }
         if let Some(approval) = approval {
             entry = entry.with("approval", approval);
@@ -323,20 +325,6 @@ impl Haft {
         }
         self.store.touch_session(&native.session);
         Ok(())
-    }
-
-    /// What the record says of an observed call: whose it is, and that nothing confines it.
-    fn observed_particulars(&self, native: &NativeToolCall, asked: bool) -> Value {
-        let mut particulars = json!({
-            "client": native.client.word(), "tool": mask(&cut(&native.tool, 120)), "confined": false,
-        });
-        if let Some(id) = &native.use_id {
-            particulars["use_id"] = json!(mask(&cut(id, 120)));
-        }
-        if asked {
-            particulars["asks"] = json!("the client's user");
-        }
-        particulars
     }
 
     /// What an observed call would change, as far as that can be foreseen.
@@ -384,6 +372,28 @@ impl Haft {
             Verdict::new(Decision::Allow, by, format!("approved; asked because {}", pending.verdict().reason));
         Ok(Outcome::success(call.id, &pending.checked().spec().name, text, verdict))
     }
+}
+
+/// What the record says of an observed call: whose it is, and that nothing confines it.
+fn particulars(native: &NativeToolCall, asked: bool) -> Value {
+    let mut particulars = json!({
+        "client": native.client.word(), "tool": mask(&cut(&native.tool, 120)), "confined": false,
+    });
+    if let Some(id) = &native.use_id {
+        particulars["use_id"] = json!(mask(&cut(id, 120)));
+    }
+    if asked {
+        particulars["asks"] = json!("the client's user");
+    }
+    particulars
+}
+
+/// The arguments of an observed call that was stopped, as far as they may be written down.
+pub(crate) fn loggable(call: &Call) -> Value {
+    let known = ObservedTool::spoken(&call.spoken).filter(|observed| observed.native.is_some());
+    known
+        .and_then(|observed| observed.spec().ok())
+        .map_or_else(|| sealed(&call.args), |spec| redact_unchecked(&call.args, &spec.shapes.input, &spec.reach.bodies))
 }
 
 /// A hook of the user's may not put other arguments in place: the agent would run its own.

@@ -27,9 +27,8 @@ use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
-use crate::{journal, run, tools};
+use crate::{journal, observed, run, tools};
 use haft_core::approval::{Chain, Verdict};
-use haft_core::observed::ObservedTool;
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
@@ -367,11 +366,7 @@ impl Haft {
     /// The arguments of a call that was stopped, as far as they may be written down.
     pub(crate) fn loggable(&self, call: &Call) -> serde_json::Value {
         if call.origin == Origin::Hook {
-            let spec = ObservedTool::spoken(&call.spoken).filter(|observed| observed.native.is_some());
-            return spec.and_then(|observed| observed.spec().ok()).map_or_else(
-                || sealed(&call.args),
-                |spec| redact_unchecked(&call.args, &spec.shapes.input, &spec.reach.bodies),
-            );
+            return observed::loggable(call);
         }
         match self.registry.resolve(call) {
             Ok(Meant { entry, args }) => {

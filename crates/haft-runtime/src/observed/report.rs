@@ -119,7 +119,8 @@ impl Haft {
             let message = match (ids, call.asked) {
                 (Some(_), true) => format!("{title} did not run it: its user did not agree"),
                 (Some(_), false) => format!("{title} did not run it"),
-                (None, _) => format!("{title} never said what came of it"),
+                (None, true) => format!("{title} never said what came of it: its user may not have agreed"),
+                (None, false) => format!("{title} never said what came of it"),
             };
             let entry = ended(call, undo.as_ref()).with("success", false).with("reported", false);
             let entry = entry.with("error", json!({"kind": "cancelled", "message": message}));

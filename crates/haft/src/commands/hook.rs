@@ -14,7 +14,7 @@ use answer::Answer;
 use event::{CallEvent, HookEvent};
 use haft_core::observed::HookClient;
 use haft_core::{CallError, Caller, ErrorKind};
-use haft_runtime::{AskVia, Halt, HookRuling, NativeToolCall};
+use haft_runtime::{AskVia, Halt, HookRuling, InboxWait, NativeToolCall};
 use std::io::{IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn input() -> Result<String, CallError> {
     let mut text = String::new();
     let read = stdin.lock().take(INPUT_MAX + 1).read_to_string(&mut text);
     read.map_err(|error| CallError::invalid(format!("the hook event cannot be read: {error}")))?;
-    if text.len() as u64 > INPUT_MAX {
+    if u64::try_from(text.len()).is_ok_and(|length| length > INPUT_MAX) {
         return Err(CallError::invalid(format!("the hook event is larger than {} MiB", INPUT_MAX >> 20)));
     }
     Ok(text)
@@ -90,15 +90,14 @@ fn say(text: &str) -> u8 {
 }
 
 fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEvent) -> Result<Answer, Failure> {
-    let (HookEvent::Before(CallEvent { cwd, .. }) | HookEvent::After { cwd, .. } | HookEvent::End { cwd, .. }) = event
-    else {
-        return Ok(Answer::Nothing);
+    let project = match event {
+        HookEvent::Before(call) => &call.project,
+        HookEvent::After { project, .. } | HookEvent::End { project, .. } => project,
+        HookEvent::Other => return Ok(Answer::Nothing),
     };
-    if common.root.is_none() {
-        let dir = event::project_dir(client, cwd);
-        let fail =
-            |error| CallError::invalid(format!("the agent's directory {} cannot be used: {error}", dir.display()));
-        std::env::set_current_dir(&dir).map_err(fail)?;
+    if let Some(dir) = project.as_ref().filter(|_| common.root.is_none()) {
+        let fail = |error| CallError::invalid(format!("the agent's project {} cannot be used: {error}", dir.display()));
+        std::env::set_current_dir(dir).map_err(fail)?;
     }
     let app = App::open_for_event(common)?;
     let done = match event {
@@ -133,7 +132,7 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
     let decide_at = format!("on the page of `haft serve` (http://{}/)", app.doors.listen);
     let via = match args.ask {
         HookAsk::Auto if event::can_ask(client, call) => AskVia::Client,
-        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox { patience, decide_at: &decide_at },
+        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox(InboxWait { patience, decide_at: &decide_at }),
     };
     let ruling = app.block_on(async {
         let decided = tokio::time::timeout(patience + DECIDING, app.haft.observe(&native, via, &Halt::new())).await;

@@ -12,6 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("unknown_tool_is_asked_about", unknown_tool),
         plain("unknown_parameter_is_asked_about_whatever_is_allowed", unknown_parameter),
         plain("unknown_fields_change_nothing", unknown_fields),
+        plain("directory_of_a_call_does_not_move_the_project", call_elsewhere),
         plain("broken_configuration_denies", broken_configuration),
         plain("report_that_cannot_be_recorded_does_not_disturb_the_client", broken_after),
         plain("tool_list_does_not_allow_an_unconfined_command", list_means_confined_tools),
@@ -88,6 +89,17 @@ fn unknown_fields() {
     before["a_new_field"] = json!({"of": ["a", "later", "version"]});
     let answer = said(&project.hook(&["claude"], &before.to_string()));
     assert_eq!(answer["permissionDecision"], "allow", "{answer}");
+}
+
+fn call_elsewhere() {
+    let project = Project::new("");
+    let mut elsewhere = event(&project, "PreToolUse", "Bash", &json!({"command": "cat hostname"}));
+    elsewhere["cwd"] = "/etc".into();
+    for client in ["claude", "codex"] {
+        let answer = said(&project.hook(&[client, "--wait-ms", "0"], &elsewhere.to_string()));
+        let reason = answer["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains("/etc lies outside the readable roots"), "{client}: {reason}");
+    }
 }
 
 fn broken_configuration() {

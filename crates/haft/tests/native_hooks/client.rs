@@ -135,7 +135,7 @@ impl NativeClient {
 
 /// A model that gives these replies in turn, then ends the conversation. Some clients ask it for a title as well: only
 /// requests that offer tools belong to the conversation.
-fn scripted_model(replies: Vec<Reply>, when_asked: impl Fn(usize) + Send + Sync + 'static) -> Stub {
+pub(crate) fn scripted_model(replies: Vec<Reply>, when_asked: impl Fn(usize) + Send + Sync + 'static) -> Stub {
     let replies = Mutex::new(replies.into_iter().enumerate());
     Stub::with(move |asked| {
         if !is_conversation(asked) {
@@ -155,7 +155,8 @@ fn is_conversation(asked: &Asked) -> bool {
     asked.body["tools"].as_array().is_some_and(|tools| !tools.is_empty())
 }
 
-fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
+/// Claude Code with haft's hook in the user's settings, to be given arguments.
+pub(crate) fn claude_code_with_hooks(project: &Project, modules: &Path, model: &Stub) -> Command {
     let hook = |matcher: Option<&str>| {
         let mut group =
             json!({"hooks": [{"type": "command", "command": format!("{HAFT} hook claude"), "timeout": 60}]});
@@ -166,15 +167,23 @@ fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
     };
     let hooks = json!({
         "PreToolUse": hook(Some("*")), "PostToolUse": hook(Some("*")), "PostToolUseFailure": hook(Some("*")),
-        "PostToolBatch": hook(None), "SessionEnd": hook(None),
+        "PostToolBatch": hook(None), "UserPromptSubmit": hook(None), "SessionEnd": hook(None),
     });
     project.write("home/.claude/settings.json", &json!({ "hooks": hooks }).to_string());
     let mut command = project.command(&modules.join("@anthropic-ai/claude-code-linux-x64/claude"));
     command
-        .args(["-p", "Go on."])
         .env("ANTHROPIC_BASE_URL", model.base(Wire::Anthropic))
-        .env("ANTHROPIC_API_KEY", "test-key")
+        .env("ANTHROPIC_API_KEY", TEST_KEY)
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    command
+}
+
+/// A key that opens nothing.
+pub(crate) const TEST_KEY: &str = "sk-ant-test-key-0000";
+
+fn claude_code(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let mut command = claude_code_with_hooks(project, modules, model);
+    command.args(["-p", "Go on."]);
     command
 }
 

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 
+mod attended;
 mod bad_input;
 mod client;
 mod decisions;
@@ -26,6 +27,7 @@ const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
     let mut trials = bad_input::trials();
+    trials.extend(attended::trials());
     trials.extend(decisions::trials());
     trials.extend(edits::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -33,6 +35,11 @@ fn main() -> ExitCode {
 
 /// One test for each client. It is skipped, by name, where the client cannot run.
 fn for_every_client(name: &str, test: fn(NativeClient)) -> Vec<Trial> {
+    for_clients(&NativeClient::ALL, name, test)
+}
+
+/// One test for each of these clients. It is skipped, by name, where the client cannot run.
+fn for_clients(clients: &[NativeClient], name: &str, test: fn(NativeClient)) -> Vec<Trial> {
     let left_out = std::env::var_os("HAFT_TEST_WITHOUT_MCP").is_some_and(|value| value == "1");
     let runs_here = cfg!(all(target_os = "linux", target_arch = "x86_64"));
     let trial = |client: &NativeClient| {
@@ -43,7 +50,7 @@ fn for_every_client(name: &str, test: fn(NativeClient)) -> Vec<Trial> {
         });
         trial.with_ignored_flag(left_out || !runs_here)
     };
-    NativeClient::ALL.iter().map(trial).collect()
+    clients.iter().map(trial).collect()
 }
 
 /// A test that needs no client.

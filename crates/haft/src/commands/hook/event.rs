@@ -15,15 +15,15 @@ pub(super) enum HookEvent {
     Before(CallEvent),
     /// A call has ended.
     After {
-        /// Where the agent works.
-        cwd: String,
+        /// The project, if the agent names it.
+        project: Option<PathBuf>,
         /// What came of it.
         report: NativeToolReport,
     },
     /// Calls that were not reported until now will not be.
     End {
-        /// Where the agent works.
-        cwd: String,
+        /// The project, if the agent names it.
+        project: Option<PathBuf>,
         /// Its conversation.
         session: SessionId,
         /// Which calls; none is all of the conversation.
@@ -36,6 +36,9 @@ pub(super) enum HookEvent {
 /// A call that an agent is about to make.
 #[derive(Debug)]
 pub(super) struct CallEvent {
+    /// The project, if the agent names it.
+    pub(super) project: Option<PathBuf>,
+    /// Where this call works.
     pub(super) cwd: String,
     pub(super) session: SessionId,
     pub(super) use_id: Option<String>,
@@ -86,6 +89,8 @@ const EVENTS: &[(HookClient, &str, Phase)] = &[
     (HookClient::ClaudeCode, "PostToolUse", Phase::After),
     (HookClient::ClaudeCode, "PostToolUseFailure", Phase::Failed),
     (HookClient::ClaudeCode, "PostToolBatch", Phase::Batch),
+    // Where its user does not agree, the turn ends without a word; the next one begins with this.
+    (HookClient::ClaudeCode, "UserPromptSubmit", Phase::End),
     (HookClient::ClaudeCode, "SessionEnd", Phase::End),
     (HookClient::Codex, "PreToolUse", Phase::Before),
     (HookClient::Codex, "PostToolUse", Phase::After),
@@ -123,16 +128,16 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let session = SessionId::new(&format!("{}-{}", client.word(), cut(&inert(session), 100)))
         .ok_or_else(|| CallError::invalid(format!("{title}'s session has no usable name")))?;
     let root = wire.workspace_roots.as_ref().and_then(|roots| roots.first().cloned());
-    let cwd = wire.cwd.clone().filter(|cwd| !cwd.is_empty()).or(root);
+    let project = project_dir(client, root.as_deref());
     let here = || std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
-    let cwd =
-        cwd.or_else(here).ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no directory")))?;
+    let cwd = wire.cwd.clone().filter(|cwd| !cwd.is_empty()).or(root).or_else(here);
+    let cwd = cwd.ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no directory")))?;
     if *phase == Phase::End {
-        return Ok(HookEvent::End { cwd, session, ids: None });
+        return Ok(HookEvent::End { project, session, ids: None });
     }
     if *phase == Phase::Batch {
         let ids = wire.tool_calls.into_iter().flatten().filter_map(|call| call.tool_use_id).collect();
-        return Ok(HookEvent::End { cwd, session, ids: Some(ids) });
+        return Ok(HookEvent::End { project, session, ids: Some(ids) });
     }
     let tool = wire.tool_name.filter(|name| !name.is_empty());
     let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no tool")))?;
@@ -140,7 +145,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let use_id = wire.tool_use_id.filter(|id| !id.is_empty());
     if *phase == Phase::Before {
         let permission_mode = wire.permission_mode;
-        return Ok(HookEvent::Before(CallEvent { cwd, session, use_id, tool, input, permission_mode }));
+        return Ok(HookEvent::Before(CallEvent { project, cwd, session, use_id, tool, input, permission_mode }));
     }
     let response = wire.tool_response.unwrap_or(Value::Null);
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -149,7 +154,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         _ => response.get("error").map(|error| error.get("message").map_or_else(|| text(error), text)),
     };
     let result = failure.map_or(Reported::Success(response), Reported::Failure);
-    Ok(HookEvent::After { cwd, report: NativeToolReport { client, session, use_id, tool, input, result } })
+    Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, input, result } })
 }
 
 /// Events about a tool at which nothing is decided that haft has not decided before.
@@ -157,15 +162,16 @@ fn is_advisory(event: &str) -> bool {
     matches!(event, "PermissionRequest" | "PermissionDenied" | "Notification")
 }
 
-/// Where the agent's project is looked for. An agent's own working directory moves.
-pub(super) fn project_dir(client: HookClient, cwd: &str) -> PathBuf {
+/// Where the project is looked for, if not in the directory in which the agent started the hook. Never the directory of a
+/// call: a model names that, and could so make another place the project.
+fn project_dir(client: HookClient, root: Option<&str>) -> Option<PathBuf> {
     let named = match client {
         HookClient::ClaudeCode => std::env::var_os("CLAUDE_PROJECT_DIR"),
         HookClient::GeminiCli => std::env::var_os("GEMINI_PROJECT_DIR"),
         HookClient::Cursor => std::env::var_os("CURSOR_PROJECT_DIR"),
         HookClient::Codex => None,
     };
-    named.filter(|dir| !dir.is_empty()).map_or_else(|| PathBuf::from(cwd), PathBuf::from)
+    named.filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(|| root.map(PathBuf::from))
 }
 
 /// Whether the agent can ask its user, and somebody attends it.
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn event_that_is_not_about_calls_is_let_pass() {
-        let text = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "UserPromptSubmit", "prompt": "x"}"#;
+        let text = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "SessionStart", "source": "startup"}"#;
         assert!(matches!(read(HookClient::ClaudeCode, text).unwrap(), HookEvent::Other));
     }
 
