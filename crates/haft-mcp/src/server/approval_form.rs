@@ -34,19 +34,19 @@ const PLACE_COLUMNS: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choices {
     /// Yes once, yes for the session, no.
-    OnceSessionReject,
+    OnceOrSession,
     /// Yes once, no.
-    OnceReject,
+    OnceOnly,
     /// No, or not here: nobody may say yes to what they were not shown.
-    LaterReject,
+    NoApproval,
 }
 
 impl Choices {
     fn words(self) -> &'static [&'static str] {
         match self {
-            Self::OnceSessionReject => &[ONCE, SESSION, REJECT],
-            Self::OnceReject => &[ONCE, REJECT],
-            Self::LaterReject => &[LATER, REJECT],
+            Self::OnceOrSession => &[ONCE, SESSION, REJECT],
+            Self::OnceOnly => &[ONCE, REJECT],
+            Self::NoApproval => &[LATER, REJECT],
         }
     }
 }
@@ -64,21 +64,21 @@ impl ApprovalForm {
         let effect = effect_lines(question);
         let is_whole = effect.iter().map(|line| line.len() + 1).sum::<usize>() <= EFFECT_MAX;
         let choices = match (is_whole, lasts) {
-            (false, _) => Choices::LaterReject,
-            (true, true) => Choices::OnceSessionReject,
-            (true, false) => Choices::OnceReject,
+            (false, _) => Choices::NoApproval,
+            (true, true) => Choices::OnceOrSession,
+            (true, false) => Choices::OnceOnly,
         };
         let mut lines = vec![decision_line(question)];
         lines.extend(warning_lines(question));
         let all = effect.len();
         let shown = if is_whole { effect } else { excerpt(effect) };
         let rest = background_lines(question);
-        let reference = match is_whole {
-            true if lines.len() + shown.len() <= LINES_SHOWN => None,
-            true => Some(format!("All {all} lines: {}", place.reference(&question.call_id))),
-            false => Some(format!("Too long to approve here; all {all} lines: {}", place.reference(&question.call_id))),
-        };
-        lines.extend(reference);
+        let place = place.reference(&question.call_id);
+        if !is_whole {
+            lines.push(format!("Too long to approve here; all {all} lines: {place}"));
+        } else if lines.len() + shown.len() > LINES_SHOWN {
+            lines.push(format!("All {all} lines: {place}"));
+        }
         lines.extend(shown);
         lines.extend(rest);
         Self { message: lines.join("\n"), choices }

@@ -82,14 +82,14 @@ impl AgentClient {
         let calls = [("file_read", json!({"path": FILE})), ("file_edit", edit)];
         let replies = calls.map(|(tool, args)| Reply::call(&self.tool_name(tool), args));
         let next = AtomicUsize::new(0);
-        let model = Stub::with(move |asked| match is_conversation(asked) {
-            true => {
-                let reply = replies.get(next.fetch_add(1, Ordering::Relaxed)).cloned();
-                reply.unwrap_or_else(|| Reply::say(last_words(asked)))
+        let model = Stub::with(move |asked| {
+            if !is_conversation(asked) {
+                return Reply::say("A title");
             }
-            false => Reply::say("A title"),
+            let reply = replies.get(next.fetch_add(1, Ordering::Relaxed)).cloned();
+            reply.unwrap_or_else(|| Reply::say(last_words(asked)))
         });
-        let mut terminal = Terminal::start(&self.command(&home, &modules, &model));
+        let terminal = Terminal::start(&self.command(&home, &modules, &model));
         terminal.shows(self.prompt());
         let mut session = Session { dir, terminal, model };
         session.prompt();
