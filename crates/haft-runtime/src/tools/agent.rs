@@ -47,16 +47,17 @@ impl Tool for Act {
 fn spawn() -> ToolSpec {
     declare(
         "agent.spawn",
-        "Have another agent do a task with its own context and report back. For work that can be told in full and needs no questions; several run in parallel.",
+        "Start a subagent that does a task in its own context and returns a report. Use it for work that you can \
+         describe in full and that needs no questions; several run in parallel.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "properties": {
-        "task": {"type": "string", "description": "What to do, with all that it needs to know."},
-        "name": {"type": "string", "description": "What to call it."},
-        "role": {"type": "string", "description": "researcher, creator, operator, collector, or one of the project's."},
-        "context": {"type": "string", "description": "What is known already."},
-        "mode": {"type": "string", "enum": ["sync", "background", "worktree"], "default": "sync", "description": "worktree: on a copy of the project, for agent_merge."},
-        "branch": {"type": "string", "description": "Branch of the worktree."},
-        "model": {"type": "string", "description": "provider/model."},
+        "task": {"type": "string", "description": "The task, with everything it needs to know"},
+        "name": {"type": "string", "description": "Name for it"},
+        "role": {"type": "string", "description": "researcher, creator, operator, collector, or one of the project's roles"},
+        "context": {"type": "string", "description": "What is known already"},
+        "mode": {"type": "string", "enum": ["sync", "background", "worktree"], "default": "sync", "description": "worktree: on a copy of the project, for agent_merge"},
+        "branch": {"type": "string", "description": "Branch of the worktree"},
+        "model": {"type": "string", "description": "provider/model"},
         "tools": {"type": "array", "items": {"type": "string"}, "description": "Only these."},
         "skill": {"type": "string", "description": "Runs this skill, with no tools but those that it lists."},
         "agents": {"type": "array", "maxItems": ORDERS_MAX, "items": {"type": "object"}, "description": "Several: each with members as above; also effort, instructions, max_turns, max_tokens, max_usd, isolated_memory."}}}))
@@ -68,13 +69,13 @@ fn spawn() -> ToolSpec {
 fn control() -> ToolSpec {
     declare(
         "agent.control",
-        "List your agents, wait for one, say something to one (also after it has ended), cancel it, or discard its worktree.",
+        "Manage your subagents: list them, wait for one, send it a message (also after it has ended), cancel it, or discard its worktree.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "required": ["action"], "properties": {
         "action": {"type": "string", "enum": ["list", "wait", "message", "cancel", "discard"], "description": "What to do."},
-        "id": {"type": "string", "description": "The agent."},
-        "message": {"type": "string", "description": "What to say."},
-        "timeout_ms": {"type": "integer", "minimum": 0, "maximum": 21_600_000, "default": 600_000, "description": "How long to wait."}}}))
+        "id": {"type": "string", "description": "The agent's id"},
+        "message": {"type": "string", "description": "The message"},
+        "timeout_ms": {"type": "integer", "minimum": 0, "maximum": 21_600_000, "default": 600_000, "description": "How long to wait"}}}))
     .hint("sub-agent status follow-up stop background wait result")
     .on_own_tasks()
     .acts()
@@ -84,9 +85,9 @@ fn control() -> ToolSpec {
 }
 
 fn merge() -> ToolSpec {
-    declare("agent.merge", "Bring into the project what an agent did on its worktree. Shows the diff first.")
+    declare("agent.merge", "Merge a subagent's worktree changes into the project. Shows the diff first.")
         .input(json!({"type": "object", "additionalProperties": false, "required": ["id"], "properties": {
-            "id": {"type": "string", "description": "The agent."}}}))
+            "id": {"type": "string", "description": "The agent's id"}}}))
         .hint("worktree apply changes sub-agent accept")
         .changes_files()
         .timeout(Duration::from_mins(5))

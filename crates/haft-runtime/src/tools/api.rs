@@ -13,28 +13,26 @@ use std::sync::Arc;
 
 /// The tools.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    let mut spec = declare(
+    let spec = declare(
         NAME,
-        "Keep profiles of APIs: base_url, auth, rate_limit, endpoints, guidelines, avoid, notes. web.request signs in and \
-         keeps to limits by them. A profile of an API has id, name, base_url, description, endpoints [{method, path, \
-         description}] and guidelines; auth is {type: basic, username, password}, {type: bearer, token}, {type: header, \
-         name, value} or {type: query, name, value}, with ${NAME} for a variable of the environment. update changes the \
-         fields that are given.",
+        "Save profiles of REST APIs; web.request then signs in and keeps to rate limits by itself. A profile has id, \
+         name, base_url, description, endpoints [{method, path, description}] and guidelines, optionally auth, \
+         rate_limit, avoid and notes. auth is {type: basic, username, password}, {type: bearer, token}, {type: \
+         header, name, value} or {type: query, name, value}; ${NAME} stands for an environment variable. update \
+         changes only the given fields.",
     )
     .hint("api profile credentials rate limit configure rest service")
     .input(json!({
         "type": "object", "additionalProperties": false, "required": ["action"], "properties": {
             "action": {"type": "string", "enum": ["create", "update", "delete", "list", "view"]},
-            "id": {"type": "string", "description": "The profile, for update, delete and view.", "minLength": 1, "maxLength": 64},
-            "profile": {"type": "object", "description": "The profile, or the fields to update.", "maxProperties": 16}
+            "id": {"type": "string", "description": "The profile's id, for update, delete and view", "minLength": 1, "maxLength": 64},
+            "profile": {"type": "object", "description": "The profile, or the fields to update", "maxProperties": 16}
         }
     }))
     .acts()
     .only_reads_when("action", &["list", "view"])
     .on_credentials()
     .body("profile");
-    // A profile is checked by its own rules, which list everything that is missing.
-    spec.shapes.strict = false;
     vec![Blocking::tool(spec, set_up)]
 }
 

@@ -31,22 +31,22 @@ const CLOSED: &str =
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "user.ask",
-        "Ask the user one question or several: they choose among options, say yes or no, or write. Only for what you \
-         cannot find out and should not assume. If nobody is there, you are told so.",
+        "Ask the user one or several questions: they pick options, answer yes or no, or write text. Use it only for \
+         what you can neither find out nor assume. Returns the answers, or says that nobody is there.",
     )
     .hint("question clarify confirm choose options human input")
     .input(json!({
         "type": "object",
         "properties": {
             "question": {"type": "string", "minLength": 1, "maxLength": 4000,
-                "description": "What to ask; with `questions`, what they are about"},
+                "description": "The question; with `questions`, their common topic"},
             "options": options(),
-            "multiple": {"type": "boolean", "description": "Several may be chosen"},
-            "confirm": {"type": "boolean", "description": "Yes or no"},
+            "multiple": {"type": "boolean", "description": "Allow several options"},
+            "confirm": {"type": "boolean", "description": "Ask for yes or no"},
             "default": usual(),
             "questions": {
                 "type": "array", "minItems": 1, "maxItems": QUESTIONS_MAX,
-                "description": "Several in one form; each may also have header, multiple, confirm and default",
+                "description": "Several questions in one form; each may also have header, multiple, confirm and default",
                 "items": {
                     "type": "object",
                     "properties": {
@@ -65,12 +65,12 @@ pub(super) fn tool() -> Arc<dyn Tool> {
 
 fn options() -> Value {
     json!({"type": "array", "maxItems": OPTIONS_MAX, "items": {"type": "string", "minLength": 1, "maxLength": 400},
-        "description": "What can be chosen"})
+        "description": "The options to choose from"})
 }
 
 fn usual() -> Value {
     json!({"type": ["string", "boolean", "array"], "items": {"type": "string"},
-        "description": "What counts if nobody answers"})
+        "description": "The answer if nobody replies"})
 }
 
 struct Ask {

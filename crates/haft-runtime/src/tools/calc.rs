@@ -48,12 +48,12 @@ fn spec() -> ToolSpec {
     .input(json!({
         "type": "object",
         "properties": {
-            "expression": {"type": "string", "maxLength": 10_000, "description": "What to work out"},
+            "expression": {"type": "string", "maxLength": 10_000, "description": "The expression to evaluate"},
             "delay_ms": {
                 "type": "integer",
                 "minimum": 0,
                 "maximum": 60_000,
-                "description": "Wait so many milliseconds before answering (default 0)"
+                "description": "Wait this many milliseconds before answering (default 0)"
             }
         },
         "required": ["expression"],

@@ -41,23 +41,25 @@ impl Tool for About {
 fn search() -> ToolSpec {
     declare(
         "tool.search",
-        "Find tools that are not listed, by what they do. Gives name, description and parameters of each; call them with tool.call.",
+        "Find more tools by what they do, e.g. for the web, a browser, memory, tasks or background processes. \
+         Returns name, description and parameters; call one with tool.call.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": {
-        "query": {"type": "string", "description": "Words for what it should do, or a tool's name.", "minLength": 1, "maxLength": 400},
-        "limit": {"type": "integer", "description": "How many at the most.", "minimum": 1, "maximum": 20, "default": 5}}}))
+        "query": {"type": "string", "description": "What the tool should do, or its name", "minLength": 1, "maxLength": 400},
+        "limit": {"type": "integer", "description": "Maximum number", "minimum": 1, "maximum": 20, "default": 5}}}))
     .hint("find discover capability")
 }
 
 fn list() -> ToolSpec {
-    declare("tool.list", "List the names of all tools, each with one line about it.").hint("catalogue names available")
+    declare("tool.list", "List all available tools by name, with one line about each.")
+        .hint("catalogue names available")
 }
 
 fn call() -> ToolSpec {
-    declare(CALLER, "Call a tool that tool.search found.")
+    declare(CALLER, "Call a tool that tool.search found. Returns what that tool returns.")
         .input(json!({"type": "object", "additionalProperties": false, "required": ["name"], "properties": {
-            "name": {"type": "string", "description": "The tool."},
-            "args": {"type": "object", "description": "Its arguments."}}}))
+            "name": {"type": "string", "description": "The tool's name"},
+            "args": {"type": "object", "description": "Its arguments"}}}))
         .hint("invoke run use")
         .acts()
 }

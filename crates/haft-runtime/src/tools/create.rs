@@ -39,16 +39,16 @@ pub(super) fn all() -> Vec<Arc<dyn Tool>> {
 fn spec() -> ToolSpec {
     declare(
         "tool.create",
-        "Propose a new tool of this project: a tool.yml and files beside it. A person reviews it before it exists. \
-         approval.required has to be true, with a reason, and permissions no wider than the tool needs. Send a tool that \
-         you made before with a higher version to change it.",
+        "Propose a new tool for this project: a tool.yml with its files. A person reviews it before it can be used. \
+         Set approval.required to true with a reason, and keep permissions as narrow as possible. To change a tool \
+         that you made, send it with a higher version.",
     )
     .hint("make define new manifest capability glee_tool_create")
     .input(json!({
         "type": "object", "additionalProperties": false, "required": ["name", "definition"], "properties": {
-            "name": {"type": "string", "description": "Letters, digits, _ and -.", "minLength": 1, "maxLength": 64},
-            "definition": {"type": "object", "description": "What tool.yml says: description, kind, version, inputs, outputs, exec, permissions, approval, examples."},
-            "files": {"type": "object", "description": "Files beside tool.yml, by relative path. All of them: what is not named goes away.",
+            "name": {"type": "string", "description": "Letters, digits, _ and -", "minLength": 1, "maxLength": 64},
+            "definition": {"type": "object", "description": "The content of tool.yml: description, kind, version, inputs, outputs, exec, permissions, approval, examples"},
+            "files": {"type": "object", "description": "All files beside tool.yml, by relative path; files not named here are deleted",
                 "maxProperties": FILES_MAX, "additionalProperties": {"type": "string", "maxLength": BYTES_MAX}}
         }
     }))

@@ -64,20 +64,20 @@ impl Tool for Delegate {
 fn spec() -> ToolSpec {
     let mut spec = declare(
         "agent.delegate",
-        "Have an agent that is installed here (Claude Code, Codex CLI, Gemini CLI) do a task in the project, and return its \
-         last words. It starts with nothing but the task, or goes on with an earlier `session`. It may read and write the \
-         project; what it changes can be undone. It reaches its maker's servers and nobody else.",
+        "Delegate a task to another coding agent installed here (Claude Code, Codex CLI, Gemini CLI) and return its \
+         final answer. It knows only the task, or continues an earlier `session`. It can read and write the project; \
+         its changes can be undone. It can connect only to its vendor's servers.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "required": ["task"], "properties": {
-        "task": {"type": "string", "minLength": 1, "description": "What to do, with all that it needs to know."},
-        "agent": {"type": "string", "enum": ["claude", "codex", "gemini"], "description": "Which (default: the first that is installed)."},
-        "session": {"type": "string", "description": "The session of an earlier call, to go on with."},
-        "model": {"type": "string", "description": "A model of that agent's."},
+        "task": {"type": "string", "minLength": 1, "description": "The task, with everything it needs to know"},
+        "agent": {"type": "string", "enum": ["claude", "codex", "gemini"], "description": "Which agent (default: the first installed)"},
+        "session": {"type": "string", "description": "Session of an earlier call to continue"},
+        "model": {"type": "string", "description": "A model of that agent"},
         "timeout_ms": {
             "type": "integer",
             "minimum": 1,
             "maximum": u64::try_from(TIMEOUT_MAX.as_millis()).unwrap_or(u64::MAX),
-            "description": "End it after so many milliseconds (default 1800000)."
+            "description": "Stop it after this many milliseconds (default 1800000)"
         }}}))
     .output(json!({
         "type": "object",

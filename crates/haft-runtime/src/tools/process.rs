@@ -35,8 +35,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-const STATUS: &str = "How a process or a command in the background stands: running, done, failed, timed_out, cancelled \
-                      or lost; its exit status, and how to undo what it changed.";
+const STATUS: &str = "Check the state of a background process or command: running, done, failed, timed_out, cancelled or lost. Returns its exit status and how to undo its changes.";
 
 /// A tool about one process.
 fn of_one(name: &str, description: &str) -> ToolSpec {
@@ -49,7 +48,7 @@ fn of_one(name: &str, description: &str) -> ToolSpec {
 }
 
 fn id() -> Value {
-    json!({"type": "string", "pattern": "^(bg_)?[0-9]{1,15}$", "description": "Its id, as it was given when it was started (bg_1)"})
+    json!({"type": "string", "pattern": "^(bg_)?[0-9]{1,15}$", "description": "The id that starting it returned (bg_1)"})
 }
 
 struct Start(Arc<ToolSpec>);
@@ -67,20 +66,20 @@ impl Tool for Start {
 fn start_spec() -> ToolSpec {
     declare(
         "process.start",
-        "Start a program that goes on after the call, for instance a server or a watcher, and return its id. It is confined \
-         like shell.exec, and what it changes is there when it has ended. With args, or if command is one word, it is run \
-         as it is; otherwise by the shell. It ends with the session unless persist is set.",
+        "Start a program in the background, such as a dev server or a file watcher, and return its id at once. It \
+         runs in the same sandbox as shell.exec; its file changes appear when it ends. With args, or if command is \
+         one word, it runs directly; otherwise in a shell. It ends with the session unless persist is set.",
     )
     .hint("background daemon server watch spawn launch")
     .input(json!({
         "type": "object",
         "properties": {
-            "command": {"type": "string", "minLength": 1, "maxLength": 131_072, "description": "The program, or a command for the shell"},
-            "args": {"type": "array", "items": {"type": "string"}, "maxItems": 10_000, "description": "The program's arguments, as they are"},
-            "cwd": {"type": "string", "description": "Where it starts (default: the project root)"},
-            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS, "description": "End it after so many milliseconds (default: never)"},
-            "persist": {"type": "boolean", "description": "Go on when the session ends"},
-            "description": {"type": "string", "maxLength": 500, "description": "What it is for, in a few words"}
+            "command": {"type": "string", "minLength": 1, "maxLength": 131_072, "description": "The program, or a shell command"},
+            "args": {"type": "array", "items": {"type": "string"}, "maxItems": 10_000, "description": "The program's arguments, passed on unchanged"},
+            "cwd": {"type": "string", "description": "Working directory (default: the project root)"},
+            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": TIMEOUT_MAX_MS, "description": "Stop it after this many milliseconds (default: never)"},
+            "persist": {"type": "boolean", "description": "Keep running when the session ends"},
+            "description": {"type": "string", "maxLength": 500, "description": "What it does, in a few words"}
         },
         "required": ["command"],
         "additionalProperties": false
@@ -99,16 +98,16 @@ fn start_spec() -> ToolSpec {
 fn output_spec() -> ToolSpec {
     declare(
         "process.output",
-        "What a process or a command in the background has printed so far: all of it, or from an offset in bytes on. The \
-         next offset is in the data.",
+        "Read what a background process or command has printed so far: everything, or from a byte offset on. The \
+         data has the next offset.",
     )
     .hint("background task log stdout stderr")
     .input(json!({
         "type": "object",
         "properties": {
             "id": id(),
-            "offset": {"type": "integer", "minimum": 0, "description": "From which byte on (default: everything)"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "description": "At most so many bytes"}
+            "offset": {"type": "integer", "minimum": 0, "description": "First byte to return (default: everything)"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "description": "Maximum number of bytes"}
         },
         "required": ["id"],
         "additionalProperties": false
@@ -117,11 +116,11 @@ fn output_spec() -> ToolSpec {
 }
 
 fn list_spec() -> ToolSpec {
-    declare("process.list", "List the processes and the commands in the background that this session started.")
+    declare("process.list", "List the background processes and commands that this session started, with their states.")
         .hint("background tasks running")
         .input(json!({
             "type": "object",
-            "properties": {"all": {"type": "boolean", "description": "Those of the project's other sessions, too"}},
+            "properties": {"all": {"type": "boolean", "description": "Include those of the project's other sessions"}},
             "additionalProperties": false
         }))
 }
@@ -131,15 +130,15 @@ fn list_spec() -> ToolSpec {
 fn kill_spec() -> ToolSpec {
     declare(
         "process.kill",
-        "End a process or a command in the background that this session started. It is asked first (SIGTERM), and made to \
-         after 5 seconds; with SIGKILL at once. What it had changed is kept, and can be undone.",
+        "Stop a background process or command that this session started. SIGTERM asks it to end and kills it after 5 \
+         seconds; SIGKILL kills it at once. Its changes are kept and can be undone.",
     )
     .hint("stop end cancel terminate background task")
     .input(json!({
         "type": "object",
         "properties": {
             "id": id(),
-            "signal": {"type": "string", "enum": ["SIGTERM", "SIGKILL"], "description": "Ask first (default), or at once"}
+            "signal": {"type": "string", "enum": ["SIGTERM", "SIGKILL"], "description": "SIGTERM (default) or SIGKILL"}
         },
         "required": ["id"],
         "additionalProperties": false

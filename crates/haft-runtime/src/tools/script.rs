@@ -42,15 +42,16 @@ const NOT_HERE: [&str; 5] = ["agent.delegate", "agent.spawn", "pipeline.promote"
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "tool.script",
-        "Run a short Lua 5.4 script that calls tools: many calls for one turn, and only what it prints or returns is told. \
-         call(\"file.read\", {path=\"a\"}) gives {output, data} or raises; try(tool, args) gives true, result or false, \
-         message; all({{tool, args}, …}) makes several at once and gives a list of {ok, output, data, error}. Also \
-         json.encode, json.decode, json.array, json.null, print, and Lua's table, string, math, utf8, coroutine; no \
-         files, network, clock or load. Each call is decided by itself. Return a text or a table.",
+        "Run a Lua 5.4 script that calls many tools in one turn, to loop over, filter or combine results. You see \
+         only what it prints or returns (a text or a table). call(\"file.read\", {path=\"a\"}) returns {output, \
+         data} or raises; try(tool, args) returns true, result or false, message; all({{tool, args}, …}) runs calls \
+         in parallel and returns a list of {ok, output, data, error}. Also: json.encode, json.decode, json.array, \
+         json.null, print, Lua's table, string, math, utf8, coroutine; no files, network, clock or load. Each call \
+         needs its own approval.",
     )
     .hint("code lua loop batch many calls filter combine program")
     .input(json!({"type": "object", "additionalProperties": false, "required": ["code"], "properties": {
-        "code": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "The script."}}}))
+        "code": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "The Lua script"}}}))
     .acts()
     .by_parts()
     .timeout(PATIENCE_WITH_CALLS);

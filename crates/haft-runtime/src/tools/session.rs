@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub fn list() -> Arc<dyn Tool> {
     let spec = declare(
         "session.list",
-        "List the sessions that haft remembers: how many calls each made, and when it was last used.",
+        "List haft's sessions (conversations), with the number of calls and the last use of each.",
     )
     .hint("conversations history");
     Arc::new(List { spec: Arc::new(spec) })
@@ -25,15 +25,15 @@ pub fn list() -> Arc<dyn Tool> {
 pub fn delete() -> Arc<dyn Tool> {
     let spec = declare(
         "session.delete",
-        "Forget a session: which files it has read and what it was allowed. What it left running in the background is \
-         ended, unless it was started with persist, and worktrees of its agents go in which nothing is left to bring over. The record of its calls stays. The session that makes this call \
-         cannot be deleted.",
+        "Delete a session: its permissions and the list of files it has read. Stops its background processes unless \
+         they were started with persist, and removes its agents' worktrees that have nothing left to merge. The log \
+         of its calls stays. You cannot delete your own session.",
     )
     .hint("forget remove conversation")
     .input(json!({
         "type": "object",
         "properties": {
-            "session": {"type": "string", "minLength": 1, "description": "The session's id, as session.list gives it"}
+            "session": {"type": "string", "minLength": 1, "description": "The session's id from session.list"}
         },
         "required": ["session"],
         "additionalProperties": false

@@ -52,28 +52,27 @@ impl Tool for Exec {
 fn spec() -> ToolSpec {
     declare(
         "shell.exec",
-        "Run a command in a shell (bash -c) and return what it prints and its exit status. Lines that it prints to stderr \
-         begin with [stderr]. It starts in the project, may read the project and the system's programs, writes only the \
-         project and its own /tmp, and has no network unless the configuration gives it some. It has no input: a command \
-         that asks for something finds the end of it. What it changes can be undone. Nothing it starts outlives it. With \
-         background it goes on after the call; process.output, process.status, process.list and process.kill are about \
-         such tasks. What a task changes is there when it has ended.",
+        "Run a shell command (bash -c), for example a build, tests or git. Returns its output and exit status; lines \
+         from stderr begin with [stderr]. It runs in a sandbox: it reads the project and the system's programs, writes \
+         only the project and its own /tmp, and has no network unless the configuration allows it. It gets no input. \
+         File changes can be undone. Nothing it starts keeps running, except with background: that returns a task id for \
+         process.output, process.status, process.list and process.kill; its changes appear when it ends.",
     )
     .hint("bash terminal command run execute script build test git background task")
     .input(json!({
         "type": "object",
         "properties": {
-            "command": {"type": "string", "minLength": 1, "maxLength": 131_071, "description": "The command"},
-            "cwd": {"type": "string", "description": "Where it starts (default: the project root)"},
+            "command": {"type": "string", "minLength": 1, "maxLength": 131_071, "description": "The shell command"},
+            "cwd": {"type": "string", "description": "Working directory (default: the project root)"},
             "timeout_ms": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": u64::try_from(TIMEOUT_MAX.as_millis()).unwrap_or(u64::MAX),
-                "description": "End it after so many milliseconds (default 120000; in the background 600000)"
+                "description": "Stop it after this many milliseconds (default 120000; in the background 600000)"
             },
-            "background": {"type": "boolean", "description": "Return a task id at once, and let it go on"},
-            "persist": {"type": "boolean", "description": "In the background: go on when the session ends"},
-            "description": {"type": "string", "maxLength": 500, "description": "What it is for, in a few words"}
+            "background": {"type": "boolean", "description": "Run in the background and return a task id at once"},
+            "persist": {"type": "boolean", "description": "In the background: keep running when the session ends"},
+            "description": {"type": "string", "maxLength": 500, "description": "What it does, in a few words"}
         },
         "required": ["command"],
         "additionalProperties": false

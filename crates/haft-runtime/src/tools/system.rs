@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "system.info",
-        "Tell what machine this is: operating system, kernel, processors, memory, project root, local time and time zone.",
+        "Get facts about this machine: operating system, kernel, CPUs, memory, project root, local time and time zone.",
     )
     .hint("os platform kernel cpu memory time date timezone version");
     Blocking::tool(spec, |scene| Ok(info(scene)))

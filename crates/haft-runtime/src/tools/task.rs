@@ -18,8 +18,7 @@ use std::sync::Arc;
 /// What a task's status may be, for whoever reads the schema.
 const STATUS: &str = "pending, in_progress, waiting, done, failed or cancelled";
 const DUE: &str = "today, tomorrow, friday, in 3 days, 2030-01-31 or 2030-01-31T09:00";
-const SCHEDULE: &str = "A cron expression of five fields (0 9 * * 1-5), a period (30s, 5m, every 2 hours), days with a time \
-     (weekdays at 9:00, every monday at 8:30), or once (in 2 hours, at 2030-01-31T09:00)";
+const SCHEDULE: &str = "A cron expression of five fields (0 9 * * 1-5), an interval (30s, 5m, every 2 hours), days with a time (weekdays at 9:00, every monday at 8:30), or once (in 2 hours, at 2030-01-31T09:00)";
 
 type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
 
@@ -63,49 +62,50 @@ fn one_of(values: &[&str], about: &str) -> Value {
 fn tags() -> Value {
     json!({
         "type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 40},
-        "description": "Words by which it is found"
+        "description": "Tags to find it by"
     })
 }
 
 fn create() -> ToolSpec {
     let properties = json!({
-        "title": words(200, "What is to be done, in a few words"),
-        "description": words(16_000, "The same in more words"),
-        "priority": one_of(&["low", "medium", "high", "urgent"], "How much it matters; medium if not given"),
-        "due": words(80, &format!("When it should be done: {DUE}")),
-        "scope": words(20, "project (if not given), or user: wherever the user is"),
+        "title": words(200, "The task in a few words"),
+        "description": words(16_000, "Details"),
+        "priority": one_of(&["low", "medium", "high", "urgent"], "Default medium"),
+        "due": words(80, &format!("Due date: {DUE}")),
+        "scope": words(20, "project (default), or user: in all of the user's projects"),
         "tags": tags(),
-        "parent": words(40, "The task that it is a part of; the beginning of its id is enough"),
-        "assignee": words(64, "Whose it is to do; haft: what it does is run at once"),
-        "schedule": words(200, &format!("When it is run. {SCHEDULE}")),
-        "zone": words(64, "The time zone of the schedule, like Europe/Vienna; UTC if not given"),
+        "parent": words(40, "Parent task; the start of its id is enough"),
+        "assignee": words(64, "Who does it; haft: run it now"),
+        "schedule": words(200, &format!("When it runs. {SCHEDULE}")),
+        "zone": words(64, "Time zone of the schedule, e.g. Europe/Vienna (default UTC)"),
         "missed": one_of(
             &["skip", "once", "all"],
-            "What is done about times that were missed: nothing, one run for all (if not given), or one for each"
+            "What to do about missed runs: skip them, run once (default), or run all"
         ),
-        "watch_url": words(8_000, "A page to look at: what changes on it is told"),
+        "watch_url": words(8_000, "Web page to watch for changes"),
         "watch_interval_minutes": {
             "type": "number", "minimum": 0, "maximum": 44_640,
-            "description": "How often; 60 if not given, not more often than every 5"
+            "description": "Minutes between looks: at least 5, default 60"
         },
-        "pipeline": words(200, "A stored pipeline to run, by id or name"),
-        "inputs": {"type": "object", "description": "What the pipeline is given"},
-        "tool": words(200, "A tool to call"),
+        "pipeline": words(200, "Stored pipeline to run, by id or name"),
+        "inputs": {"type": "object", "description": "The pipeline's inputs"},
+        "tool": words(200, "Tool to call"),
         "args": {"type": "object", "description": "Its arguments"},
-        "prompt": words(16_000, "What to tell an agent"),
+        "prompt": words(16_000, "Prompt for an agent"),
         "retries": {
             "type": "integer", "minimum": 0, "maximum": 10,
-            "description": "How often something that is run once is tried again; 3 if not given"
+            "description": "How often to retry a single run (default 3)"
         },
         "autonomy": one_of(
             &["conservative", "standard", "autonomous"],
-            "Less than usual: conservative asks a person about all that writes or runs, autonomous refuses what would be asked"
+            "conservative: ask a person before every write or command; autonomous: refuse what would need a person"
         )
     });
     declare(
         "task.create",
-        "Keep something that is to be done: by somebody, at a time, again and again, or when a page changes. Without \
-         schedule, watch_url or pipeline it is a note. Each call that a task makes is decided on its own.",
+        "Create a task: a to-do note, or a job that runs at a time, repeats on a cron schedule, or starts when a web \
+         page changes. It can run a pipeline, call a tool or prompt an agent. Without schedule, watch_url or \
+         pipeline it is a note. Each call that a task makes needs its own approval. Returns the task's id.",
     )
     .hint("todo reminder schedule cron watch plan later")
     .input(json!({
@@ -119,21 +119,21 @@ fn create() -> ToolSpec {
 }
 
 fn list() -> ToolSpec {
-    declare("task.list", "List tasks: what matters most first, then what is due first. Closed ones only on request.")
+    declare("task.list", "List tasks and reminders by priority, then due date. Closed tasks only if asked for.")
         .hint("todo agenda overdue")
         .input(json!({
             "type": "object",
             "properties": {
-                "scope": words(20, "project or user; both if not given"),
-                "status": words(40, &format!("{STATUS}; all for closed ones, too")),
-                "due": one_of(&["today", "week", "overdue"], "Only what is due then"),
-                "tag": words(40, "Only with this tag"),
-                "text": words(200, "Only with these words in title or description"),
-                "parent": words(40, "Only parts of this task"),
-                "priority": one_of(&["low", "medium", "high", "urgent"], "Only these"),
+                "scope": words(20, "project or user (default both)"),
+                "status": words(40, &format!("{STATUS}; all includes closed ones")),
+                "due": one_of(&["today", "week", "overdue"], "Only tasks due then"),
+                "tag": words(40, "Only tasks with this tag"),
+                "text": words(200, "Only tasks with these words in title or description"),
+                "parent": words(40, "Only subtasks of this task"),
+                "priority": one_of(&["low", "medium", "high", "urgent"], "Only tasks of this priority"),
                 "limit": {
                     "type": "integer", "minimum": 1, "maximum": 200, "default": 20,
-                    "description": "How many at the most"
+                    "description": "Maximum number"
                 }
             },
             "additionalProperties": false
@@ -143,23 +143,24 @@ fn list() -> ToolSpec {
 fn update() -> ToolSpec {
     declare(
         "task.update",
-        "Change a task. Completing or cancelling it does the same to its parts; waiting puts it off, pending opens it again.",
+        "Change, complete, reschedule or cancel a task. Completing or cancelling it does the same to its subtasks; \
+         waiting postpones it, pending reopens it.",
     )
     .hint("todo complete done cancel reschedule")
     .input(json!({
         "type": "object",
         "properties": {
-            "id": words(40, "The task; the beginning of its id is enough"),
+            "id": words(40, "The task's id; its start is enough"),
             "status": words(40, STATUS),
-            "priority": one_of(&["low", "medium", "high", "urgent"], "How much it matters"),
-            "due": erasable(80, &format!("When it should be done: {DUE}; none takes it away")),
-            "title": words(200, "In a few words"),
-            "description": erasable(16_000, "In more words"),
+            "priority": one_of(&["low", "medium", "high", "urgent"], "New priority"),
+            "due": erasable(80, &format!("Due date: {DUE}; none removes it")),
+            "title": words(200, "New title"),
+            "description": erasable(16_000, "New details"),
             "tags": tags(),
-            "schedule": erasable(200, &format!("When it is run; none takes it away. {SCHEDULE}")),
-            "zone": erasable(64, "The time zone of the schedule, like Europe/Vienna"),
-            "missed": one_of(&["skip", "once", "all"], "What is done about times that were missed"),
-            "assignee": erasable(64, "Whose it is to do; none takes it away")
+            "schedule": erasable(200, &format!("When it runs; none removes it. {SCHEDULE}")),
+            "zone": erasable(64, "Time zone of the schedule, e.g. Europe/Vienna"),
+            "missed": one_of(&["skip", "once", "all"], "What to do about missed runs"),
+            "assignee": erasable(64, "Who does it; none removes it")
         },
         "required": ["id"],
         "additionalProperties": false

@@ -30,24 +30,23 @@ struct Navigate(Arc<ToolSpec>);
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.navigate",
-        "Open a URL in this session's browser and show the page as a tree: one line for each heading, text, link, \
-         field and button, with refs that browser.click and browser.type take. For a page that needs no scripts, \
-         web.fetch is cheaper.",
+        "Open a web page in a real browser and return it as a tree: one line per heading, text, link, field and \
+         button, with refs for browser.click and browser.type. For pages without scripts, web.fetch is cheaper.",
     )
     .hint("open visit website page chromium chrome goto")
     .input(json!({
         "type": "object",
         "properties": {
-            "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "http or https address"},
+            "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "The http or https URL"},
             "wait": {
                 "type": "string",
                 "enum": ["load", "idle"],
                 "default": "load",
-                "description": "Until the page has loaded, or until it asks for nothing more"
+                "description": "load: until the page has loaded; or until the network is idle"
             },
             "timeout_ms": {
                 "type": "integer", "minimum": 100, "maximum": 120_000, "default": 30_000,
-                "description": "After this what has come is shown"
+                "description": "Then return what has loaded so far"
             }
         },
         "required": ["url"],

@@ -50,9 +50,9 @@ fn element(what: &str) -> Value {
     json!({
         "ref": {
             "type": "string", "pattern": "^e[0-9]{1,9}$",
-            "description": format!("{what}, by its ref in the page's tree")
+            "description": format!("{what}: its ref in the page's tree")
         },
-        "selector": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Or by a CSS selector"},
+        "selector": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Or a CSS selector"},
     })
 }
 
@@ -67,18 +67,18 @@ fn object(mut properties: Value, more: Value, required: &[&str]) -> Value {
 pub(super) fn content() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.content",
-        "Show the page that is open: as a tree with refs for browser.click and browser.type, as text, or as HTML. Long \
-         pages come in parts; the last line says with which offset to continue.",
+        "Return the page open in the browser: as a tree with refs for browser.click and browser.type, as text, or as \
+         HTML. Long pages come in parts; the last line gives the offset to continue with.",
     )
     .hint("read page text html accessibility tree snapshot")
     .input(object(
         json!({
             "format": {"type": "string", "enum": ["tree", "text", "html"], "default": "tree",
-                "description": "In which form"},
+                "description": "Form of the result"},
             "offset": {"type": "integer", "minimum": 0, "maximum": 1_000_000_000, "default": 0,
                 "description": "First character to show"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 50_000, "default": SHOWN,
-                "description": "How many characters to show"}
+                "description": "Maximum number of characters"}
         }),
         json!({}),
         &[],
@@ -92,13 +92,13 @@ pub(super) fn content() -> Arc<dyn Tool> {
 pub(super) fn click() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.click",
-        "Click an element of the page that is open. Name it by ref, selector or text. Gives where the page is then; \
-         browser.content shows it.",
+        "Click a link, button or other element of the open browser page, given by ref, selector or text. Returns the \
+         page's address after it; read the page with browser.content.",
     )
     .hint("press button link tap")
     .input(object(
         element("The element"),
-        json!({"text": {"type": "string", "minLength": 1, "maxLength": 300, "description": "Or by the text on it"}}),
+        json!({"text": {"type": "string", "minLength": 1, "maxLength": 300, "description": "Or its visible text"}}),
         &[],
     ))
     .acts()
@@ -110,15 +110,15 @@ pub(super) fn click() -> Arc<dyn Tool> {
 pub(super) fn type_into() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.type",
-        "Type into a field of the page that is open, or choose an option of a list by its text. Name the field by ref \
-         or selector.",
+        "Type text into a form field of the open browser page, or choose an option of a list by its text. Give the \
+         field by ref or selector.",
     )
     .hint("fill enter input form field keyboard select")
     .input(object(
         element("The field"),
         json!({
-            "text": {"type": "string", "maxLength": TEXT_MAX, "description": "What to type or choose"},
-            "clear": {"type": "boolean", "default": true, "description": "Replace what is there"},
+            "text": {"type": "string", "maxLength": TEXT_MAX, "description": "The text to type or the option to choose"},
+            "clear": {"type": "boolean", "default": true, "description": "Replace the current text"},
             "submit": {"type": "boolean", "default": false, "description": "Press Enter afterwards"}
         }),
         &["text"],
@@ -133,15 +133,15 @@ pub(super) fn type_into() -> Arc<dyn Tool> {
 pub(super) fn evaluate() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.evaluate",
-        "Evaluate a JavaScript expression in the page that is open and give its value as JSON. Promises are awaited.",
+        "Run JavaScript in the open browser page and return the value of the expression as JSON. Promises are awaited.",
     )
     .hint("javascript script run console")
     .input(object(
         json!({
             "expression": {"type": "string", "minLength": 1, "maxLength": TEXT_MAX,
-                "description": "JavaScript; its last value is given"},
+                "description": "JavaScript; its last value is returned"},
             "timeout_ms": {"type": "integer", "minimum": 100, "maximum": 60_000, "default": 10_000,
-                "description": "After this it is ended"}
+                "description": "Time limit in milliseconds"}
         }),
         json!({}),
         &["expression"],
@@ -156,7 +156,7 @@ pub(super) fn evaluate() -> Arc<dyn Tool> {
 pub(super) fn screenshot() -> Arc<dyn Tool> {
     let spec = declare(
         "browser.screenshot",
-        "Take a picture of the page that is open: of its window, of the whole page, or of one element.",
+        "Take a screenshot of the open browser page: the window, the whole page, or one element. Returns an image.",
     )
     .hint("image picture look see png")
     .input(object(
@@ -170,11 +170,9 @@ pub(super) fn screenshot() -> Arc<dyn Tool> {
 
 /// browser.close.
 pub(super) fn close() -> Arc<dyn Tool> {
-    let spec = declare(
-        "browser.close",
-        "Close this session's browser. Its cookies and everything it remembers are gone; downloads stay.",
-    )
-    .hint("quit end chromium");
+    let spec =
+        declare("browser.close", "Close this session's browser and delete its cookies and storage; downloads stay.")
+            .hint("quit end chromium");
     made(spec, Deed::Close)
 }
 

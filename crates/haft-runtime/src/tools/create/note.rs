@@ -22,14 +22,14 @@ pub(super) fn all() -> Vec<Arc<dyn Tool>> {
         Blocking::tool(
             spec(
                 "skill.create",
-                "Propose a skill of this project: how something is done here, for agents to come. A person reviews it first.",
+                "Propose a skill for this project: instructions for later agents on how to do something here. A person reviews it first.",
             ),
             |scene: &Scene| create(scene, "skill"),
         ),
         Blocking::tool(
             spec(
                 "reflection.create",
-                "Propose a reflection: what was learned from how something went. A person reviews it first.",
+                "Propose a reflection: a lesson learned from how some work went. A person reviews it first.",
             ),
             |scene: &Scene| create(scene, "reflection"),
         ),
@@ -41,9 +41,9 @@ fn spec(name: &'static str, description: &'static str) -> ToolSpec {
         .hint("learn remember note lesson instructions SKILL.md")
         .input(json!({
             "type": "object", "additionalProperties": false, "required": ["name", "description", "content"], "properties": {
-                "name": {"type": "string", "description": "Lower case letters, digits and -.", "minLength": 1, "maxLength": 64, "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
-                "description": {"type": "string", "description": "When it is of use, in one line.", "minLength": 1, "maxLength": 1024},
-                "content": {"type": "string", "description": "Markdown.", "minLength": 1, "maxLength": CONTENT_MAX}
+                "name": {"type": "string", "description": "Lowercase letters, digits and -", "minLength": 1, "maxLength": 64, "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
+                "description": {"type": "string", "description": "When to use it, in one line", "minLength": 1, "maxLength": 1024},
+                "content": {"type": "string", "description": "Markdown text", "minLength": 1, "maxLength": CONTENT_MAX}
             }
         }))
         .changes_files()

@@ -47,18 +47,18 @@ struct Match {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.batch", "Rename, move or find-and-replace in every file that a glob matches. All files are changed, or none.")
+    let spec = declare("file.batch", "Rename, move, or find and replace text in every file that a glob matches, in one step. Either all files change or none. Returns the changed paths.")
         .hint("bulk mass rename move transform many files")
         .input(json!({
             "type": "object",
             "properties": {
                 "pattern": {"type": "string", "description": "Glob relative to path, e.g. **/*.txt"},
-                "path": {"type": "string", "description": "Directory to work in", "default": "."},
+                "path": {"type": "string", "description": "Directory that the pattern starts in", "default": "."},
                 "operation": {"type": "string", "enum": ["rename", "move", "transform"]},
-                "rename_to": {"type": "string", "description": "rename: new file name; $1, $2 … stand for what the pattern's wildcards matched"},
-                "destination": {"type": "string", "description": "move: directory to move to"},
-                "find": {"type": "string", "description": "transform: text to find"},
-                "replace": {"type": "string", "description": "transform: text to put in its place"}
+                "rename_to": {"type": "string", "description": "For rename: the new file name; $1, $2 … are what the pattern's wildcards matched"},
+                "destination": {"type": "string", "description": "For move: the target directory"},
+                "find": {"type": "string", "description": "For transform: the text to find"},
+                "replace": {"type": "string", "description": "For transform: the replacement"}
             },
             "required": ["pattern", "operation"],
             "additionalProperties": false

@@ -26,14 +26,14 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.edit", "Replace text in a file exactly. old_string must occur once, or replace_all be true. The file must have been read in this session first.")
+    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Read the file first. Returns the diff.")
         .hint("search replace patch modify change text")
         .input(json!({
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "File to edit, absolute or relative to the project root"},
-                "old_string": {"type": "string", "description": "The text to replace, exactly as it stands in the file"},
-                "new_string": {"type": "string", "description": "The text to put in its place"},
+                "old_string": {"type": "string", "description": "The exact text to replace, without line numbers"},
+                "new_string": {"type": "string", "description": "The replacement text"},
                 "replace_all": {"type": "boolean", "description": "Replace every occurrence", "default": false}
             },
             "required": ["path", "old_string", "new_string"],

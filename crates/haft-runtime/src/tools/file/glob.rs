@@ -32,14 +32,14 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.glob", "Find files by a glob pattern, newest first, with their sizes. `*` and `?` stay within one directory, `**` crosses directories: `*.rs` finds files directly in `path`, `**/*.rs` at any depth, `src/**/*.{ts,tsx}` below src. Hidden files are found. What .gitignore names and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc are left out unless include_ignored is set.")
+    let spec = declare("file.glob", "Find files by name with a glob pattern. Returns paths with sizes, newest first. `*.rs` matches files directly in `path`, `**/*.rs` at any depth. Includes hidden files. Skips files that .gitignore names and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc unless include_ignored is set.")
         .hint("find files by name pattern wildcard search path")
         .input(json!({
             "type": "object",
             "properties": {
-                "pattern": {"type": "string", "minLength": 1, "description": "Glob pattern relative to `path`, e.g. `**/*.go` or `src/**/*.ts`"},
+                "pattern": {"type": "string", "minLength": 1, "description": "Glob pattern relative to `path`, e.g. `src/**/*.{ts,tsx}`"},
                 "path": {"type": "string", "default": ".", "description": "Directory to search, absolute or relative to the project root"},
-                "include_ignored": {"type": "boolean", "default": false, "description": "Also find ignored files and build results; version control directories stay out"}
+                "include_ignored": {"type": "boolean", "default": false, "description": "Include ignored files and build output"}
             },
             "required": ["pattern"],
             "additionalProperties": false

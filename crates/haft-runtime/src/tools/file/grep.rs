@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.grep", "Search file contents with a regular expression (Rust syntax, as in ripgrep). Returns `path:line:text`, each line exactly as it stands in the file, or only the paths, or counts of matching lines. Skips binary files and what .gitignore names; hidden files are searched. A pattern with \\n matches across lines.")
+    let spec = declare("file.grep", "Search file contents for a regular expression (ripgrep syntax). Returns `path:line:text` with each line exactly as in the file, or only paths, or counts of matching lines. Searches hidden files; skips binary files and files named in .gitignore. A pattern with \\n matches across lines.")
         .hint("search text content regex find in files rg ripgrep")
         .input(input())
         .output(output())
@@ -40,16 +40,16 @@ fn input() -> Value {
         "properties": {
             "pattern": {"type": "string", "description": "Regular expression to search for"},
             "path": {"type": "string", "default": ".", "description": "File or directory to search, absolute or relative to the project root"},
-            "glob": {"type": "string", "minLength": 1, "description": "Search only files of this shape, e.g. `*.go`, `*.{ts,tsx}` or `src/**/*.rs`; `!*.min.js` leaves files out"},
+            "glob": {"type": "string", "minLength": 1, "description": "Search only matching files, e.g. `*.{ts,tsx}`; `!*.min.js` excludes"},
             "output_mode": {
                 "type": "string",
                 "enum": ["content", "files_with_matches", "count"],
                 "default": "content",
-                "description": "content: matching lines; files_with_matches: paths only; count: matching lines per file"
+                "description": "content: lines; files_with_matches: paths only; count: matches per file"
             },
-            "context": {"type": "integer", "minimum": 0, "maximum": 50, "default": 0, "description": "Lines to show before and after each match, in content mode"},
+            "context": {"type": "integer", "minimum": 0, "maximum": 50, "default": 0, "description": "Lines of context around each match"},
             "case_insensitive": {"type": "boolean", "default": false, "description": "Ignore case"},
-            "head_limit": {"type": "integer", "minimum": 1, "default": 250, "description": "How many lines of output to show, at most 10000"}
+            "head_limit": {"type": "integer", "minimum": 1, "default": 250, "description": "Maximum lines of output, up to 10000"}
         },
         "required": ["pattern"],
         "additionalProperties": false

@@ -33,7 +33,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.ignore", "Manage .gitignore: `add` appends the patterns that are missing to the .gitignore of a directory, creating it if needed; `check` says whether a path is ignored, and by which pattern.")
+    let spec = declare("file.ignore", "Manage .gitignore: `add` appends missing patterns to a directory's .gitignore and creates it if needed; `check` tells whether git ignores a path, and by which pattern.")
         .hint("gitignore exclude untracked git check-ignore")
         .input(json!({
             "type": "object",
@@ -41,7 +41,7 @@ pub fn tool() -> Arc<dyn Tool> {
                 "action": {"type": "string", "enum": ["add", "check"], "description": "What to do"},
                 "dir": {"type": "string", "default": ".", "description": "Directory of the .gitignore, absolute or relative to the project root"},
                 "patterns": {"type": "array", "items": {"type": "string"}, "description": "For add: patterns such as `*.log` or `dist/`"},
-                "path": {"type": "string", "description": "For check: the path in question, relative to `dir`; a directory that does not exist yet ends in `/`"}
+                "path": {"type": "string", "description": "For check: the path to check, relative to `dir`; end a directory that does not exist yet with `/`"}
             },
             "required": ["action"],
             "additionalProperties": false

@@ -27,13 +27,13 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.list", "List the files and directories in a directory, with sizes. Directories end in `/`, links show their target. With recursive set, everything below it too, except what .gitignore names and version control directories.")
+    let spec = declare("file.list", "List the files and subdirectories of a directory, with sizes. Directories end in `/`, links show their target. With recursive, lists the whole tree except ignored files and version control directories.")
         .hint("ls directory contents tree dir folder")
         .input(json!({
             "type": "object",
             "properties": {
                 "path": {"type": "string", "default": ".", "description": "Directory to list, absolute or relative to the project root"},
-                "recursive": {"type": "boolean", "default": false, "description": "Also list subdirectories, without ignored files"}
+                "recursive": {"type": "boolean", "default": false, "description": "List subdirectories too, without ignored files"}
             },
             "additionalProperties": false
         }))

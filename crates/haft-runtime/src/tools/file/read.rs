@@ -63,9 +63,9 @@ pub fn tool() -> Arc<dyn Tool> {
 fn spec() -> ToolSpec {
     declare(
         "file.read",
-        "Read a file. Text comes with numbered lines, at most 2000 lines or 50 KB at a time; when more follows, the \
-         last line says with which offset to continue. PNG, JPEG, GIF, WebP, TIFF and BMP files come as upright \
-         images. A file has to be read before it can be edited or overwritten.",
+        "Read a file. Returns text with line numbers, up to 2000 lines or 50 KB at a time; if there is more, the last \
+         line gives the offset to continue with. Returns PNG, JPEG, GIF, WebP, TIFF and BMP files as images. Read a file \
+         before you edit or overwrite it.",
     )
     .hint("cat view show open head lines text image photo")
     .input(json!({
@@ -73,13 +73,13 @@ fn spec() -> ToolSpec {
         "properties": {
             "path": {"type": "string", "description": "File to read, absolute or relative to the project root"},
             "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1"},
-            "limit": {"type": "integer", "minimum": 1, "description": "How many lines to show (default 2000)"},
+            "limit": {"type": "integer", "minimum": 1, "description": "Maximum number of lines (default 2000)"},
             "encoding": {
                 "type": "string",
                 "enum": ["utf8", "base64"],
-                "description": "base64 gives the whole file, whatever it holds, up to 10 MB (default utf8)"
+                "description": "base64 returns the whole file, also a binary one, up to 10 MB (default utf8)"
             },
-            "line_numbers": {"type": "boolean", "default": true, "description": "Number the lines as cat -n does"}
+            "line_numbers": {"type": "boolean", "default": true, "description": "Number the lines like cat -n"}
         },
         "required": ["path"],
         "additionalProperties": false

@@ -20,13 +20,13 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.write", "Write content to a file, creating it and its directories if needed. An existing file must have been read in this session first.")
+    let spec = declare("file.write", "Create a file, or overwrite one, with the given content. Creates missing directories. Read an existing file before you overwrite it.")
         .hint("create overwrite save new file")
         .input(json!({
             "type": "object",
             "properties": {
                 "path": {"type": "string", "description": "File to write, absolute or relative to the project root"},
-                "content": {"type": "string", "description": "The whole new content"}
+                "content": {"type": "string", "description": "The complete new content"}
             },
             "required": ["path", "content"],
             "additionalProperties": false

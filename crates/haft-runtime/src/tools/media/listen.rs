@@ -43,9 +43,9 @@ impl Tool for Listen {
 
 fn spec() -> ToolSpec {
     let more = json!({"language": {
-        "type": "string", "pattern": "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$", "description": "The language that is spoken, like `en`"
+        "type": "string", "pattern": "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$", "description": "The spoken language, e.g. `en`"
     }});
-    declare("audio.transcribe", "Write down what is said in a recording (WAV, OGG, MP3, FLAC, WebM, M4A).")
+    declare("audio.transcribe", "Transcribe speech in an audio recording to text (WAV, OGG, MP3, FLAC, WebM, M4A).")
         .hint("speech to text whisper voice recording dictation")
         .input(super::input(&more))
         .output(json!({

@@ -40,11 +40,10 @@ impl Tool for Look {
 }
 
 fn spec() -> ToolSpec {
-    let more =
-        json!({"prompt": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "What to look for"}});
+    let more = json!({"prompt": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "The question, or what to look for"}});
     declare(
         "image.analyze",
-        "Have a model with vision look at an image (PNG, JPEG, GIF, WebP, TIFF, BMP) and say what it shows.",
+        "Describe an image or answer a question about it with a vision model (PNG, JPEG, GIF, WebP, TIFF, BMP). Returns text.",
     )
     .hint("vision picture photo screenshot describe ocr look")
     .input(super::input(&more))

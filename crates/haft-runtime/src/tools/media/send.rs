@@ -20,10 +20,10 @@ pub(super) fn tool() -> Arc<dyn Tool> {
 }
 
 fn spec() -> ToolSpec {
-    let more = json!({"filename": {"type": "string", "maxLength": 200, "description": "What it is called (default: its own name)"}});
+    let more = json!({"filename": {"type": "string", "maxLength": 200, "description": "File name for the user (default: its own)"}});
     declare(
         "media.send",
-        "Give the user a file: an image, a sound, a document. It is kept on disk, and shown where the user's client can show it.",
+        "Send the user a file: an image, audio or document. It is saved on disk, and shown if the user's client can show it.",
     )
     .hint("attachment deliver show picture download file user")
     .input(super::input(&more))

@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(super) fn write_spec() -> ToolSpec {
-    declare("memory.write", "Replace all that is kept in a namespace by this markdown. Empty content empties it.")
+    declare("memory.write", "Replace everything in a memory namespace with this markdown. Empty content clears it.")
         .hint("remember keep knowledge document")
         .input(json!({
             "type": "object",
             "properties": {
-                "namespace": namespace_schema("Which, such as `user` or `sessions/abc`"),
-                "content": {"type": "string", "maxLength": DOCUMENT_MAX, "description": "What it is to hold, 8 MiB at the most"}
+                "namespace": namespace_schema("Namespace, e.g. `user` or `sessions/abc`"),
+                "content": {"type": "string", "maxLength": DOCUMENT_MAX, "description": "The new markdown, up to 8 MiB"}
             },
             "required": ["namespace", "content"],
             "additionalProperties": false
@@ -35,15 +35,16 @@ pub(super) fn write_spec() -> ToolSpec {
 pub(super) fn store_spec() -> ToolSpec {
     declare(
         "memory.store",
-        "Add one note to a namespace, with the time and tags. What is there already is not added again; secrets are refused.",
+        "Remember something: add a note to a memory namespace, with the time and tags. A note that exists is not \
+         added again; secrets are refused.",
     )
     .hint("remember keep append learn knowledge")
     .input(json!({
         "type": "object",
         "properties": {
-            "namespace": namespace_schema("Which, such as `knowledge` or `user`"),
-            "content": {"type": "string", "minLength": 1, "maxLength": NOTE_MAX, "description": "What was learned"},
-            "tags": {"type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 51}, "description": "What it is about"}
+            "namespace": namespace_schema("Namespace, e.g. `knowledge` or `user`"),
+            "content": {"type": "string", "minLength": 1, "maxLength": NOTE_MAX, "description": "The note"},
+            "tags": {"type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 51}, "description": "Tags to find it by"}
         },
         "required": ["namespace", "content"],
         "additionalProperties": false
@@ -131,11 +132,11 @@ fn too_large(bytes: usize, most: usize) -> CallError {
 }
 
 pub(super) fn forget_spec() -> ToolSpec {
-    declare("memory.forget", "Forget all that is kept in a namespace, for good.")
+    declare("memory.forget", "Delete everything in a memory namespace, permanently.")
         .hint("remove delete erase")
         .input(json!({
             "type": "object",
-            "properties": {"namespace": namespace_schema("Which")},
+            "properties": {"namespace": namespace_schema("The namespace")},
             "required": ["namespace"],
             "additionalProperties": false
         }))
@@ -163,7 +164,7 @@ pub(super) async fn forget(scene: &Scene) -> Result<Reply, CallError> {
 }
 
 pub(super) fn reindex_spec() -> ToolSpec {
-    declare("memory.reindex", "Make the index of memory anew: words and vectors of every piece. What is kept stays.")
+    declare("memory.reindex", "Rebuild the search index of memory: words and vectors. The notes stay.")
         .hint("rebuild repair embeddings")
         .output(json!({
             "type": "object",

@@ -32,18 +32,18 @@ pub(super) fn search_spec() -> ToolSpec {
         },
         "required": ["namespace", "line", "content", "source", "score"]
     }});
-    declare("memory.search", "Find lines in memory by words and by meaning, best first, each with its neighbours.")
+    declare("memory.search", "Search memory (notes from earlier) by words and meaning. Returns the best lines first, each with the lines around it.")
         .hint("remember recall find knowledge notes hybrid semantic keyword")
         .input(json!({
             "type": "object",
             "properties": {
                 "query": {"type": "string", "minLength": 1, "maxLength": QUERY_MAX, "description": "What to find, in plain words"},
-                "namespace": {"type": "string", "minLength": 1, "maxLength": 202, "description": "Only there; `sessions/*` is all below `sessions`"},
+                "namespace": {"type": "string", "minLength": 1, "maxLength": 202, "description": "Only in this namespace; `sessions/*` is everything below `sessions`"},
                 "since": when::schema("Only what was kept since"),
                 "until": when::schema("Only what was kept until"),
-                "tags": {"type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 51}, "description": "Only what has all of these"},
-                "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT, "description": "How many"},
-                "keyword_only": {"type": "boolean", "default": false, "description": "Whether words alone count"}
+                "tags": {"type": "array", "maxItems": 20, "items": {"type": "string", "minLength": 1, "maxLength": 51}, "description": "Only notes with all of these tags"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT, "description": "Maximum number"},
+                "keyword_only": {"type": "boolean", "default": false, "description": "Match by words only, not by meaning"}
             },
             "required": ["query"],
             "additionalProperties": false
@@ -117,15 +117,15 @@ fn reply(text: String, data: Value, found: &Found) -> Reply {
 pub(super) fn recall_spec() -> ToolSpec {
     declare(
         "memory.recall",
-        "Recall what is kept in a namespace: all of it, or with a query the parts that answer it best, whole.",
+        "Recall notes from a memory namespace: all of them, or with a query the whole parts that answer it best.",
     )
     .hint("remember knowledge learnings")
     .input(json!({
         "type": "object",
         "properties": {
-            "namespace": namespace_schema("Which"),
-            "query": {"type": "string", "minLength": 1, "maxLength": QUERY_MAX, "description": "What it is about"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": RECALLED, "description": "How many parts, with a query"}
+            "namespace": namespace_schema("The namespace"),
+            "query": {"type": "string", "minLength": 1, "maxLength": QUERY_MAX, "description": "What to recall, or what it is about"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": RECALLED, "description": "Maximum number of parts, with a query"}
         },
         "required": ["namespace"],
         "additionalProperties": false

@@ -11,19 +11,22 @@ use serde::Deserialize;
 use serde_json::json;
 
 pub(super) fn read_spec() -> ToolSpec {
-    declare("memory.read", "Read all that is kept in a namespace, as markdown. One that nobody wrote to is empty.")
-        .hint("remember knowledge notes document")
-        .input(json!({
-            "type": "object",
-            "properties": {"namespace": namespace_schema("Which, such as `user` or `sessions/abc`")},
-            "required": ["namespace"],
-            "additionalProperties": false
-        }))
-        .output(json!({
-            "type": "object",
-            "properties": {"namespace": {"type": "string"}, "bytes": {"type": "integer"}, "at_ms": {"type": "integer"}},
-            "required": ["namespace", "bytes"]
-        }))
+    declare(
+        "memory.read",
+        "Read everything in a memory namespace, as markdown. A namespace that was never written is empty.",
+    )
+    .hint("remember knowledge notes document")
+    .input(json!({
+        "type": "object",
+        "properties": {"namespace": namespace_schema("Namespace, e.g. `user` or `sessions/abc`")},
+        "required": ["namespace"],
+        "additionalProperties": false
+    }))
+    .output(json!({
+        "type": "object",
+        "properties": {"namespace": {"type": "string"}, "bytes": {"type": "integer"}, "at_ms": {"type": "integer"}},
+        "required": ["namespace", "bytes"]
+    }))
 }
 
 #[derive(Deserialize)]
@@ -43,7 +46,7 @@ pub(super) async fn read(scene: &Scene) -> Result<Reply, CallError> {
 }
 
 pub(super) fn list_spec() -> ToolSpec {
-    declare("memory.list", "List the namespaces of memory that have something in them.")
+    declare("memory.list", "List the memory namespaces that are not empty.")
         .hint("remember knowledge namespaces")
         .output(json!({
             "type": "object",

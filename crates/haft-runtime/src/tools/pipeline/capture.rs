@@ -27,15 +27,15 @@ const SHARED_MIN: usize = 3;
 pub(super) fn capture() -> Arc<dyn Tool> {
     let spec = declare(
         "pipeline.capture",
-        "Make a template of what this session did: its recorded calls that succeeded, with what varies found from the data. \
-         pipeline.promote makes a pipeline of it.",
+        "Record this session's successful calls as a reusable template, with its variable parts found in the data. \
+         Turn it into a pipeline with pipeline.promote.",
     )
     .hint("learn process record template")
     .input(json!({
         "type": "object",
         "properties": {
-            "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "What it is called"},
-            "description": {"type": "string", "maxLength": 2000, "description": "What it is for"}
+            "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "Its name"},
+            "description": {"type": "string", "maxLength": 2000, "description": "Its purpose"}
         },
         "required": ["name"],
         "additionalProperties": false
@@ -47,15 +47,15 @@ pub(super) fn capture() -> Arc<dyn Tool> {
 pub(super) fn promote() -> Arc<dyn Tool> {
     let spec = declare(
         "pipeline.promote",
-        "Make a pipeline of a captured template. What varies becomes its inputs; values given here are their defaults.",
+        "Turn a captured template into a stored pipeline. Its variable parts become inputs; the values given here are their defaults.",
     )
     .hint("process workflow parameterise")
     .input(json!({
         "type": "object",
         "properties": {
             "process_id": {"type": "string", "minLength": 1, "maxLength": 200,
-                "description": "The template, by id or name, as pipeline.capture returned it"},
-            "parameter_values": {"type": "object", "description": "Defaults of its inputs, by name"}
+                "description": "The template's id or name from pipeline.capture"},
+            "parameter_values": {"type": "object", "description": "Default values of the inputs, by name"}
         },
         "required": ["process_id"],
         "additionalProperties": false

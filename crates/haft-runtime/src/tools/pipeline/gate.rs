@@ -8,12 +8,12 @@ use serde_json::json;
 use std::sync::Arc;
 
 pub(super) fn tool() -> Arc<dyn Tool> {
-    let spec = declare(crate::work::GATE, "Ask the person whether to go on. Succeeds only if they say yes.")
+    let spec = declare(crate::work::GATE, "Ask the user whether to go on. Succeeds only if they say yes.")
         .hint("approval confirm ask gate")
         .input(json!({
             "type": "object",
             "properties": {
-                "question": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "What they are asked"}
+                "question": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "The yes-or-no question"}
             },
             "required": ["question"],
             "additionalProperties": false

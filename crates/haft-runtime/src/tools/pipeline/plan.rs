@@ -32,22 +32,22 @@ pub(super) fn tool() -> Arc<dyn Tool> {
     });
     let spec = declare(
         "pipeline.plan",
-        "Show the person a plan and wait for their yes. Phases of the agent become a stored pipeline, whose id is returned \
-         for pipeline.run; phases of the user stay with the user. `calls` in a phase are tool calls {tool, args} that run as \
-         they are; without them a phase is done by an agent.",
+        "Show the user a plan and wait for approval. The agent's phases become a stored pipeline, whose id is \
+         returned for pipeline.run; the user's phases stay with the user. `calls` in a phase are tool calls {tool, \
+         args} that run unchanged; an agent does a phase without them.",
     )
     .hint("plan phases approve propose")
     .input(json!({
         "type": "object",
         "properties": {
             "summary": {"type": "string", "minLength": 1, "maxLength": 2000,
-                "description": "What will be done, in plain words"},
-            "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "What the pipeline is called"},
-            "context": {"type": "object", "description": "What was found out: {summary, findings: []}"},
+                "description": "What the plan does, in plain words"},
+            "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "Name of the pipeline"},
+            "context": {"type": "object", "description": "Findings so far: {summary, findings: []}"},
             "phases": {"type": "array", "maxItems": PHASES_MAX, "items": phase,
-                "description": "Parts of the work, each with its steps in plain words"},
+                "description": "The phases of the work, each with its steps in plain words"},
             "steps": {"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 1000},
-                "description": "A plain list, if there are no phases. It is shown, and not made runnable"}
+                "description": "A plain list instead of phases: shown only, not runnable"}
         },
         "required": ["summary"],
         "additionalProperties": false

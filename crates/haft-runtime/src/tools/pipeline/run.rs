@@ -23,30 +23,30 @@ const WARNINGS_MAX: usize = 8;
 pub(super) fn tool() -> Arc<dyn Tool> {
     let spec = declare(
         "pipeline.run",
-        "Run several tool calls as one pipeline. Give `steps`, or the name or id of a stored one as `pipeline_id`. A step \
-         is {id, tool, args} | {id, pipeline, inputs} | {id, ask} | {id, wait: \"5m\"}, with optional needs, when \
-         [{path, op, value}], retries, timeout, on_failure, idempotent and label. `{{step.output}}`, `{{step.data.x}}` and \
-         `{{input}}` stand for values, and for the shell for one quoted word; a step starts as soon as the steps it \
-         names are over, others run in parallel. Each call is decided by itself. With `retry`, what failed or was skipped in \
-         the run `pipeline_id` is run again.",
+        "Run several tool calls as one workflow (pipeline). Give `steps`, or a stored pipeline's name or id as \
+         `pipeline_id`. A step is {id, tool, args} | {id, pipeline, inputs} | {id, ask} | {id, wait: \"5m\"}, with \
+         optional needs, when [{path, op, value}], retries, timeout, on_failure, idempotent and label. \
+         `{{step.output}}`, `{{step.data.x}}` and `{{input}}` insert values, in shell commands as one quoted word; a \
+         step starts when the steps it names have ended, others run in parallel. Each call needs its own approval. \
+         With `retry`, the failed and skipped steps of the run `pipeline_id` run again.",
     )
     .hint("workflow steps parallel batch dag")
     .input(json!({
         "type": "object",
         "properties": {
             "steps": {"type": "array", "minItems": 1, "maxItems": INLINE_MAX, "items": {"type": "object"},
-                "description": "What to do, if it is not stored"},
+                "description": "The steps of a pipeline that is not stored"},
             "pipeline_id": {"type": "string", "minLength": 1, "maxLength": 200,
                 "description": "A stored pipeline or workflow file, by id or name; with retry, a run"},
-            "context": {"type": "object", "description": "Values for its inputs; each is an input by its name"},
+            "context": {"type": "object", "description": "The pipeline's inputs by name"},
             "on_failure": {"enum": ["stop", "continue", "notify"],
-                "description": "What a failed step means for the others, where it does not say so itself. Default stop"},
-            "retry": {"type": "boolean", "description": "Run again what failed or was skipped in an earlier run"},
+                "description": "What a failed step means for the others, unless it says so itself (default stop)"},
+            "retry": {"type": "boolean", "description": "Run the failed and skipped steps of an earlier run again"},
             "modifications": {"type": "array", "maxItems": 50, "items": {"type": "object"},
                 "description": "Changes to a stored pipeline for this run: {action: \"remove\", step} or \
                     {action: \"update_task\", step, args | prompt}"},
-            "budget": {"type": "object", "description": "What it may use up: steps, parallel, minutes"},
-            "background": {"type": "boolean", "description": "Do not wait: a worker goes on with it. Default false"}
+            "budget": {"type": "object", "description": "Limits: steps, parallel, minutes"},
+            "background": {"type": "boolean", "description": "Return at once; a worker runs it (default false)"}
         },
         "additionalProperties": false
     }))

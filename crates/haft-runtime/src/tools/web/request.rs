@@ -32,21 +32,22 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
 }
 
 fn spec() -> ToolSpec {
-    let mut spec = declare(
+    declare(
         "web.request",
-        "Send an HTTP request and show status, headers and body of the answer. Use web.fetch to read a page. Sign-in \
-         and rate limits of APIs that api.setup knows are applied by themselves. `secret:NAME` in the query, a header or the \
-         body stands for a secret of the user, which you never see. A status of 400 and above is a failure.",
+        "Send an HTTP request, for example to a REST API, and return status, headers and body of the response. To \
+         read a web page, use web.fetch. For APIs set up with api.setup, sign-in and rate limits are applied \
+         automatically. Write `secret:NAME` in the query, a header or the body for a secret of the user that you \
+         never see. A status of 400 or above is an error.",
     )
     .hint("http api call rest curl post put delete patch")
     .input(json!({
         "type": "object", "additionalProperties": false, "required": ["url"], "properties": {
-            "url": {"type": "string", "description": "An http or https URL.", "minLength": 1, "maxLength": 8192},
+            "url": {"type": "string", "description": "The http or https URL", "minLength": 1, "maxLength": 8192},
             "method": {"type": "string", "enum": ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"], "default": "GET"},
-            "headers": {"type": "object", "description": "Header names and values.", "maxProperties": 64,
+            "headers": {"type": "object", "description": "Header names and values", "maxProperties": 64,
                 "additionalProperties": {"type": "string", "maxLength": 8192}},
-            "body": {"description": "Text, sent as it is; anything else is sent as JSON."},
-            "timeout_ms": {"type": "integer", "description": "30000 if not given.", "minimum": 1, "maximum": 120_000}
+            "body": {"description": "Text is sent unchanged, anything else as JSON"},
+            "timeout_ms": {"type": "integer", "description": "Time limit (default 30000)", "minimum": 1, "maximum": 120_000}
         }
     }))
     .output(json!({
@@ -60,10 +61,7 @@ fn spec() -> ToolSpec {
     .only_reads_when("method", &["GET", "HEAD", "OPTIONS"])
     .body("body")
     .sends_secrets()
-    .timeout(TIMEOUT);
-    // Headers and bodies have the shape that the other side wants.
-    spec.shapes.strict = false;
-    spec
+    .timeout(TIMEOUT)
 }
 
 struct Send {

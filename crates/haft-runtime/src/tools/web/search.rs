@@ -62,15 +62,15 @@ impl Tool for Search {
 /// What both tools take.
 fn parameters(usual: u64) -> Value {
     json!({
-        "query": {"type": "string", "description": "What to search for.", "minLength": 1, "maxLength": 400},
-        "max_results": {"type": "integer", "description": "How many at the most.", "minimum": 1, "maximum": 20, "default": usual},
+        "query": {"type": "string", "description": "The search query", "minLength": 1, "maxLength": 400},
+        "max_results": {"type": "integer", "description": "Maximum number", "minimum": 1, "maximum": 20, "default": usual},
         "topic": {"type": "string", "enum": ["general", "news", "finance"], "default": "general"},
-        "time_range": {"type": "string", "description": "How old results may be.", "enum": ["day", "week", "month", "year"]}
+        "time_range": {"type": "string", "description": "Only results from the last day, week, month or year", "enum": ["day", "week", "month", "year"]}
     })
 }
 
 fn search() -> ToolSpec {
-    declare("web.search", "Search the web. Gives title, URL and snippet of each result; web.fetch reads one.")
+    declare("web.search", "Search the web. Returns title, URL and snippet of each result; read one with web.fetch.")
         .hint("google find look up internet news")
         .input(json!({"type": "object", "additionalProperties": false, "required": ["query"], "properties": parameters(10)}))
         .output(results_schema())
@@ -81,10 +81,9 @@ fn search() -> ToolSpec {
 fn research() -> ToolSpec {
     let mut properties = parameters(5);
     properties["action"] =
-        json!({"type": "string", "enum": ["search", "read"], "description": "search takes query, read takes url."});
-    properties["url"] =
-        json!({"type": "string", "description": "The page to read.", "minLength": 1, "maxLength": 8192});
-    declare("web.research", "Search the web, or read the main content of a page that was found.")
+        json!({"type": "string", "enum": ["search", "read"], "description": "search needs query, read needs url"});
+    properties["url"] = json!({"type": "string", "description": "The page to read", "minLength": 1, "maxLength": 8192});
+    declare("web.research", "Search the web, or read the main content of a page that the search found.")
         .hint("search read article page internet")
         .input(
             json!({"type": "object", "additionalProperties": false, "required": ["action"], "properties": properties}),
