@@ -1,7 +1,34 @@
-//! Tool declarations in the forms that model providers take.
+//! Tool declarations in the form that each model provider takes. `haft run`, `haft tools --provider` and
+//! `GET /v1/tools?provider=` all declare tools here.
+//!
+//! A provider answers the whole request with an error if one declaration in it breaks a rule. So a declaration is
+//! rewritten to the provider's form, checked against the provider's documented rules ([`rules`]), and left out if it still
+//! breaks one; a note says which tool and why.
+//!
+//! ```text
+//! input schema ──► strict form (OpenAI Responses) ──► validator ──► strict: true
+//!                     │ cannot be strict
+//!                     ▼
+//!                  portable form, or Gemini's ──► validator ──► declaration, or left out with a note
+//! ```
 
+mod gemini;
+mod merging;
+mod portable;
+mod references;
+pub mod rules;
+mod strict;
+mod subschemas;
+pub mod validator;
+
+use crate::error::CallError;
 use crate::tool::ToolSpec;
-use serde_json::{Map, Value, json};
+use rules::{ProviderRules, SchemaRules};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::fmt;
+
+pub use strict::strict_form;
 
 /// A model provider's way of being told about tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,140 +37,232 @@ pub enum Provider {
     Anthropic,
     /// `OpenAI` Responses.
     OpenAi,
+    /// `OpenAI` Chat Completions. Many servers speak it that know no strict mode, so it is not asked for.
+    OpenAiChat,
     /// Google Gemini.
     Gemini,
 }
 
+/// A tool, as a model is told of it.
+#[derive(Debug, Clone)]
+pub struct Offered<'t> {
+    /// The name that providers accept.
+    pub name: &'t str,
+    /// What it is.
+    pub spec: &'t ToolSpec,
+    /// What it takes.
+    pub input: &'t Value,
+}
+
+/// One tool's declaration, and what had to be done to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDeclaration {
+    /// The declaration; none if the provider could not take it.
+    pub value: Option<Value>,
+    /// What differs from the tool's own schema.
+    pub notes: Vec<DeclarationNote>,
+}
+
+/// The declarations of one request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolDeclarations {
+    /// The declarations, in the order in which the tools were given.
+    pub tools: Vec<Value>,
+    /// What differs from the tools' own schemas.
+    pub notes: Vec<DeclarationNote>,
+}
+
+/// Why a declaration differs from the tool's own schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeclarationNote {
+    /// The tool's canonical name.
+    pub tool: String,
+    /// What was done.
+    pub kind: NoteKind,
+    /// The provider's name.
+    pub provider: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was done to a declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// It is sent with `strict: false`: the model may deviate from the schema, and haft checks the arguments.
+    NotStrict,
+    /// The provider is told less than the schema says; haft checks the arguments against the whole schema.
+    Loosened,
+    /// An optional parameter is left out.
+    ParameterLeftOut,
+    /// The tool is left out.
+    ToolLeftOut,
+}
+
+impl NoteKind {
+    /// Whether a user has to know: something cannot be used with this provider.
+    pub fn is_warning(self) -> bool {
+        matches!(self, Self::ParameterLeftOut | Self::ToolLeftOut)
+    }
+}
+
+impl fmt::Display for DeclarationNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tool, kind, provider, reason } = self;
+        match kind {
+            NoteKind::NotStrict => write!(f, "`{tool}` is not strict for {provider}: {reason}"),
+            NoteKind::Loosened => write!(f, "`{tool}` is told to {provider} with fewer rules: {reason}"),
+            NoteKind::ParameterLeftOut => write!(f, "a parameter of `{tool}` is not offered to {provider}: {reason}"),
+            NoteKind::ToolLeftOut => write!(f, "`{tool}` is not offered to {provider}: {reason}"),
+        }
+    }
+}
+
+/// A rewritten schema, and what was lost on the way.
+struct Rewritten {
+    schema: Value,
+    notes: Vec<(NoteKind, String)>,
+}
+
 impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::OpenAiChat, Self::Gemini];
+
     /// Reads a provider's name.
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "anthropic" => Some(Self::Anthropic),
-            "openai" => Some(Self::OpenAi),
-            "gemini" => Some(Self::Gemini),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|provider| provider.name() == name)
     }
 
-    /// A declaration under `name` with this input schema.
-    pub fn declare(self, name: &str, spec: &ToolSpec, input: &Value) -> Value {
+    /// Reads a provider's name, or says which there are.
+    pub fn named(name: &str) -> Result<Self, CallError> {
+        Self::parse(name).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.into_iter().map(Self::name).collect();
+            let message = format!("there is no provider `{}`", crate::preview::inert(name));
+            CallError::invalid(message).hint(format!("use one of {}", known.join(", ")))
+        })
+    }
+
+    /// The provider's name.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Anthropic => json!({"name": name, "description": spec.description, "input_schema": input}),
-            Self::OpenAi => {
-                let strict = spec.shapes.strict;
-                let parameters = if strict { strict_form(input) } else { input.clone() };
-                json!({"type": "function", "name": name, "description": spec.description, "parameters": parameters, "strict": strict})
-            }
-            Self::Gemini => json!({"name": name, "description": spec.description, "parameters": gemini_form(input)}),
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::OpenAiChat => "openai-chat",
+            Self::Gemini => "gemini",
         }
     }
-}
 
-/// Strict mode: every property required, optional ones nullable, nothing additional.
-pub fn strict_form(schema: &Value) -> Value {
-    let Some(object) = schema.as_object() else { return schema.clone() };
-    let mut strict = object.clone();
-    // Strict mode knows no defaults: a null stands for "as you see fit".
-    strict.remove("default");
-    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
-        let required = |name: &str| {
-            object.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
-        };
-        let all: Map<String, Value> = properties
-            .iter()
-            .map(|(name, property)| {
-                let inner = strict_form(property);
-                (name.clone(), if required(name) { inner } else { nullable(inner) })
-            })
-            .collect();
-        strict.insert("required".to_owned(), all.keys().cloned().collect());
-        strict.insert("properties".to_owned(), Value::Object(all));
-        strict.insert("additionalProperties".to_owned(), Value::Bool(false));
+    /// The documented rules of its declarations.
+    pub fn rules(self) -> &'static ProviderRules {
+        match self {
+            Self::Anthropic => &rules::ANTHROPIC,
+            Self::OpenAi => &rules::OPENAI_RESPONSES,
+            Self::OpenAiChat => &rules::OPENAI_CHAT,
+            Self::Gemini => &rules::GEMINI,
+        }
     }
-    if let Some(items) = object.get("items") {
-        strict.insert("items".to_owned(), strict_form(items));
-    }
-    Value::Object(strict)
-}
 
-fn nullable(mut schema: Value) -> Value {
-    if let Some(kind) = schema.get("type").cloned() {
-        schema["type"] = match kind {
-            Value::Array(mut kinds) => {
-                if !kinds.iter().any(|kind| kind == "null") {
-                    kinds.push(json!("null"));
-                }
-                Value::Array(kinds)
+    /// Declares these tools in one request.
+    pub fn declare_all<'t>(self, tools: impl IntoIterator<Item = Offered<'t>>) -> ToolDeclarations {
+        let mut all = ToolDeclarations::default();
+        for tool in tools {
+            if let Some(most) = self.rules().tools_max.filter(|most| all.tools.len() >= *most) {
+                let reason = format!("a request takes at most {most} tools");
+                all.notes.push(self.note(tool.spec, NoteKind::ToolLeftOut, reason));
+                continue;
             }
-            kind => json!([kind, "null"]),
+            let declared = self.declare(tool.name, tool.spec, tool.input);
+            all.tools.extend(declared.value);
+            all.notes.extend(declared.notes);
+        }
+        all
+    }
+
+    /// Declares a tool under `name` with this input schema.
+    pub fn declare(self, name: &str, spec: &ToolSpec, input: &Value) -> ToolDeclaration {
+        let mut notes = Vec::new();
+        if self == Self::OpenAi {
+            match self.declare_strictly(name, spec, input) {
+                Ok(value) => return ToolDeclaration { value: Some(value), notes },
+                Err(reason) => notes.push(self.note(spec, NoteKind::NotStrict, reason)),
+            }
+        }
+        let rewritten = match self {
+            Self::Gemini => gemini::gemini_form(input),
+            Self::Anthropic | Self::OpenAi | Self::OpenAiChat => portable::portable_form(input, self.rules().schema),
         };
+        let Rewritten { schema, notes: lost } = match rewritten {
+            Ok(rewritten) => rewritten,
+            Err(reason) => {
+                notes.push(self.note(spec, NoteKind::ToolLeftOut, reason));
+                return ToolDeclaration { value: None, notes };
+            }
+        };
+        notes.extend(lost.into_iter().map(|(kind, reason)| self.note(spec, kind, reason)));
+        let description = self.shortened(&spec.description);
+        if description.len() < spec.description.len() {
+            let reason = "its description is cut to the length that the provider takes".to_owned();
+            notes.push(self.note(spec, NoteKind::Loosened, reason));
+        }
+        let value = self.layout(name, &description, schema, false);
+        match validator::violations(self, &value).into_iter().next() {
+            None => ToolDeclaration { value: Some(value), notes },
+            Some(violation) => {
+                notes.push(self.note(spec, NoteKind::ToolLeftOut, violation.to_string()));
+                ToolDeclaration { value: None, notes }
+            }
+        }
     }
-    if let Some(options) = schema.get_mut("enum").and_then(Value::as_array_mut) {
-        options.push(Value::Null);
+
+    /// The strict declaration, or why there is none.
+    fn declare_strictly(self, name: &str, spec: &ToolSpec, input: &Value) -> Result<Value, String> {
+        if !spec.shapes.strict {
+            return Err("the tool asks for it".to_owned());
+        }
+        let schema = strict_form(input).map_err(|obstacle| obstacle.to_string())?;
+        let value = self.layout(name, &spec.description, schema, true);
+        match validator::violations(self, &value).into_iter().next() {
+            None => Ok(value),
+            Some(violation) => Err(violation.to_string()),
+        }
     }
-    schema
+
+    /// A declaration as the provider's request has it.
+    fn layout(self, name: &str, description: &str, schema: Value, strict: bool) -> Value {
+        match self {
+            Self::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
+            Self::OpenAi => {
+                json!({"type": "function", "name": name, "description": description, "parameters": schema, "strict": strict})
+            }
+            Self::OpenAiChat => {
+                json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
+            }
+            Self::Gemini => json!({"name": name, "description": description, "parameters": schema}),
+        }
+    }
+
+    /// A description within the provider's limit, cut after a whole sentence where one ends in its second half.
+    fn shortened(self, description: &str) -> String {
+        let Some(most) = self.rules().description_max.filter(|most| description.chars().count() > *most) else {
+            return description.to_owned();
+        };
+        let end = description.char_indices().nth(most - 1).map_or(description.len(), |(at, _)| at);
+        let head = &description[..end];
+        match head.rfind(". ").filter(|at| *at > end / 2) {
+            Some(at) => head[..=at].to_owned(),
+            None => format!("{head}…"),
+        }
+    }
+
+    fn note(self, spec: &ToolSpec, kind: NoteKind, reason: String) -> DeclarationNote {
+        DeclarationNote { tool: spec.name.to_string(), kind, provider: self.name(), reason }
+    }
 }
 
-/// The keywords that Gemini's subset of JSON Schema has.
-const GEMINI_KEYWORDS: &[&str] = &[
-    "type",
-    "description",
-    "enum",
-    "properties",
-    "required",
-    "items",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "format",
-    "nullable",
-    "anyOf",
-    "title",
-];
-
-fn gemini_form(schema: &Value) -> Value {
-    let Some(object) = schema.as_object() else { return schema.clone() };
-    let kept = object.iter().filter(|(keyword, _)| GEMINI_KEYWORDS.contains(&keyword.as_str()));
-    let form = kept.map(|(keyword, value)| {
-        let value = match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                properties.iter().map(|(name, property)| (name.clone(), gemini_form(property))).collect()
-            }
-            ("items", items) => gemini_form(items),
-            ("anyOf", Value::Array(options)) => options.iter().map(gemini_form).collect(),
-            (_, value) => value.clone(),
-        };
-        (keyword.clone(), value)
-    });
-    Value::Object(form.collect())
+/// Whether a property of this name can be told to a provider, by the rules of its schemas.
+fn takes_property(rules: &SchemaRules, name: &str) -> bool {
+    rules.property_name.is_none_or(|form| form.fits(name))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schema() -> Value {
-        json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
-            "path": {"type": "string"}, "limit": {"type": "integer", "default": 5}, "mode": {"type": "string", "enum": ["a"]}}})
-    }
-
-    #[test]
-    fn strict_mode_requires_everything_and_makes_the_optional_nullable() {
-        assert_eq!(
-            strict_form(&schema()),
-            json!({"type": "object", "additionalProperties": false, "required": ["path", "limit", "mode"], "properties": {
-                "path": {"type": "string"}, "limit": {"type": ["integer", "null"]},
-                "mode": {"type": ["string", "null"], "enum": ["a", null]}}})
-        );
-    }
-
-    #[test]
-    fn gemini_hears_only_its_subset() {
-        let text = gemini_form(&schema()).to_string();
-        assert!(!text.contains("additionalProperties") && !text.contains("default"), "{text}");
-    }
-}
+mod tests;

@@ -2,8 +2,10 @@
 //! its pointer, what was expected and what came.
 
 mod effort;
+mod nulls;
 
 pub use effort::excess;
+pub(crate) use nulls::allows_null;
 
 use crate::error::CallError;
 use crate::name::ToolName;
@@ -71,7 +73,7 @@ impl Schema {
         if args.is_null() {
             *args = Value::Object(Map::new());
         }
-        drop_nulls(&self.source, args);
+        nulls::drop_nulls(&self.source, args);
         Filler { root: &self.source, left: FILL_MAX }.fill(&self.source, args, 0);
     }
 
@@ -217,25 +219,6 @@ fn too_deep(value: &Value) -> bool {
         }
     }
     beyond(value, MAX_DEPTH)
-}
-
-/// Removes null where a property is optional and its schema does not allow null.
-fn drop_nulls(schema: &Value, args: &mut Value) {
-    let (Some(properties), Some(object)) = (schema.get("properties").and_then(Value::as_object), args.as_object_mut())
-    else {
-        return;
-    };
-    let required = |name: &str| {
-        schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
-    };
-    object.retain(|name, value| {
-        let typed = properties.get(name).and_then(|property| property.get("type"));
-        let refuses_null = typed.is_some_and(|kind| match kind {
-            Value::Array(kinds) => !kinds.iter().any(|kind| kind == "null"),
-            kind => kind != "null",
-        });
-        !(value.is_null() && refuses_null && !required(name))
-    });
 }
 
 /// `5.0` is an integer to JSON Schema; tools should not have to know that it can be written so.

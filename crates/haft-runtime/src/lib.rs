@@ -31,6 +31,7 @@ pub mod output;
 pub mod page_address;
 pub mod pipeline;
 pub mod promised;
+pub mod provider_tools;
 mod recall;
 pub mod registry;
 mod run;

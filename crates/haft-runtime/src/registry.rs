@@ -457,12 +457,17 @@ fn canonical(spec: &ToolSpec) -> serde_json::Value {
         "name": spec.name, "description": spec.description, "input_schema": spec.shapes.input,
         "read_only": spec.read_only(), "destructive": spec.effects.destructive, "idempotent": spec.effects.idempotent,
         "open_world": spec.effects.open_world, "concurrency_safe": spec.effects.concurrency_safe,
-        "strict": spec.shapes.strict, "search_hint": spec.search_hint, "timeout_ms": u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
+        "strict": is_strict(spec), "search_hint": spec.search_hint, "timeout_ms": u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
     });
     if let Some(output) = &spec.shapes.output {
         value["output_schema"] = output.clone();
     }
     value
+}
+
+/// Whether a model can be held to the tool's schema exactly.
+fn is_strict(spec: &ToolSpec) -> bool {
+    spec.shapes.strict && haft_core::provider::strict_form(&spec.shapes.input).is_ok()
 }
 
 /// The verdict of a call that never came to a decision.

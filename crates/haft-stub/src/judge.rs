@@ -1,10 +1,15 @@
-//! Whether a provider would take a request, as far as calls and results go. Its words for it are the provider's.
+//! Whether a provider would take a request, as far as tools, calls and results go. Its words for it are the provider's.
+
+mod tools;
 
 use crate::Wire;
 use serde_json::Value;
 
 /// What is wrong with a request, if something is.
-pub(crate) fn fault(wire: Wire, body: &Value) -> Option<String> {
+pub fn fault(wire: Wire, body: &Value) -> Option<String> {
+    if let Some(fault) = tools::fault(wire, body) {
+        return Some(fault);
+    }
     match wire {
         Wire::Anthropic => anthropic(list(&body["messages"])),
         Wire::Chat => chat(list(&body["messages"])),

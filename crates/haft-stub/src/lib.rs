@@ -8,7 +8,7 @@
 //!
 //! It is a server on this machine that writes what the providers write: event names, pings, ids, counts, marks on thoughts.
 //! It knows nothing of haft, so that what haft makes of it is proven by something else than itself. It refuses what the
-//! providers refuse: a call without its result, or a result without its call.
+//! providers refuse: a tool whose schema breaks their rules, a call without its result, or a result without its call.
 
 mod judge;
 mod reply;
@@ -16,6 +16,7 @@ mod script;
 mod server;
 mod speak;
 
+pub use judge::fault;
 pub use reply::{Counted, Part, Reply, Trouble};
 pub use script::{Answers, Script};
 pub use server::{Asked, Stub};

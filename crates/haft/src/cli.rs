@@ -219,7 +219,7 @@ pub struct ToolsArgs {
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
-    /// As a model provider takes them: anthropic, openai or gemini.
+    /// As a model provider takes them: anthropic, openai, openai-chat or gemini.
     #[arg(long, value_name = "P")]
     pub provider: Option<String>,
     /// About how many tokens each tool costs a model, and all of them.

@@ -12,7 +12,8 @@ mod scribe;
 
 use super::sse::{Event, Events};
 use super::talk::{Delta, Message, Stop, Usage};
-use crate::tool::ToolSpec;
+pub use crate::provider::Offered;
+use crate::provider::Provider;
 use scribe::Frame;
 pub use scribe::Scribe;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,16 @@ impl Wire {
         }
     }
 
+    /// In which form tools are declared to it.
+    pub fn declares(self) -> Provider {
+        match self {
+            Self::Anthropic => Provider::Anthropic,
+            Self::Responses => Provider::OpenAi,
+            Self::Chat => Provider::OpenAiChat,
+            Self::Gemini => Provider::Gemini,
+        }
+    }
+
     /// Whose own blocks it understands.
     pub fn provider(self) -> &'static str {
         match self {
@@ -102,17 +113,6 @@ pub enum Effort {
     High,
     /// All it can.
     Max,
-}
-
-/// A tool, as a model is told of it.
-#[derive(Debug, Clone)]
-pub struct Offered<'t> {
-    /// The name that providers accept.
-    pub name: &'t str,
-    /// What it is.
-    pub spec: &'t ToolSpec,
-    /// What it takes.
-    pub input: &'t Value,
 }
 
 /// What a model is asked.

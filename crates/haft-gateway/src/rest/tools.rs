@@ -8,16 +8,21 @@ use crate::run::{Manner, TOO_MANY_WAIT};
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
+use haft_core::provider::{Provider, ToolDeclarations};
 use haft_core::{Call, CallError, Dialect};
-use haft_runtime::registry::{declaration, visible};
+use haft_runtime::provider_tools::provider_tools;
+use haft_runtime::registry::{Entry, declaration, visible};
 use haft_runtime::{Explained, new_call_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Deserialize)]
 pub(crate) struct Which {
     dialect: Option<String>,
+    /// The model provider in whose form the tools are declared.
+    provider: Option<String>,
 }
 
 /// What a call is made with.
@@ -33,7 +38,7 @@ pub(crate) struct Wanted {
 
 /// `GET /v1/tools`.
 pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Which>) -> Result<Json<Value>, Problem> {
-    Ok(Json(gateway.tools(which.dialect.as_deref())?))
+    Ok(Json(gateway.tools(which.dialect.as_deref(), which.provider.as_deref())?))
 }
 
 /// `POST /v1/tools/NAME/call`.
@@ -65,12 +70,26 @@ pub(crate) async fn explain(
 }
 
 impl Gateway {
-    /// The tools that there are for callers of this door.
-    pub(crate) fn tools(&self, dialect: Option<&str>) -> Result<Value, CallError> {
+    /// The tools that there are for callers of this door: in the words of a dialect, or as a request to a model provider
+    /// declares them, with what differs from their own schemas.
+    pub(crate) fn tools(&self, dialect: Option<&str>, provider: Option<&str>) -> Result<Value, CallError> {
         let dialect = self.dialect(dialect)?;
-        let entries = visible(self.haft.registry(), self.haft.settings().policy(), &self.options.caller);
-        let tools: Vec<Value> = entries.iter().flat_map(|entry| declaration(entry, dialect)).collect();
-        Ok(json!({ "dialect": dialect.name(), "tools": tools }))
+        let provider = provider.map(Provider::named).transpose()?;
+        let mut caller = self.options.caller.clone();
+        if let Some(provider) = provider {
+            caller.provider = Some(provider.name().to_owned());
+        }
+        let entries = visible(self.haft.registry(), self.haft.settings().policy(), &caller);
+        let declared: Vec<(Arc<Entry>, Value)> = entries
+            .iter()
+            .flat_map(|entry| declaration(entry, dialect).into_iter().map(|value| (Arc::clone(entry), value)))
+            .collect();
+        let Some(provider) = provider else {
+            let tools: Vec<Value> = declared.into_iter().map(|(_, value)| value).collect();
+            return Ok(json!({ "dialect": dialect.name(), "tools": tools }));
+        };
+        let ToolDeclarations { tools, notes } = provider_tools(provider, &declared, dialect);
+        Ok(json!({ "dialect": dialect.name(), "provider": provider.name(), "tools": tools, "notes": notes }))
     }
 
     /// A call as it was asked for.

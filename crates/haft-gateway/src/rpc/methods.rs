@@ -97,9 +97,10 @@ fn tools_list(gateway: &Shared, params: Value) -> Result<Value, Fault> {
     #[derive(Deserialize)]
     struct Params {
         dialect: Option<String>,
+        provider: Option<String>,
     }
-    let Params { dialect } = given(params)?;
-    Ok(gateway.tools(dialect.as_deref())?)
+    let Params { dialect, provider } = given(params)?;
+    Ok(gateway.tools(dialect.as_deref(), provider.as_deref())?)
 }
 
 #[derive(Deserialize)]

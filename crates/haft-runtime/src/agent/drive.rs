@@ -26,10 +26,11 @@ use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
+use haft_core::provider::Provider;
 use haft_core::{Call, CallError, Dialect, Origin, Outcome};
 use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{Semaphore, broadcast, mpsc};
@@ -94,6 +95,10 @@ struct Run {
     left: Left,
     /// What had been spent before.
     spent: u64,
+    /// The provider in whose form the offered tools were looked through.
+    declared_to: Option<Provider>,
+    /// The warnings about declarations that were given.
+    warned: BTreeSet<String>,
 }
 
 impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
@@ -300,7 +305,9 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             let caller = as_asked(&self.chat.who.caller, Some(&model));
             self.offer = Arc::new(Offer::new(self.haft(), &caller, &active));
             self.turns.scribe().forget_tools();
+            self.run.declared_to = None;
         }
+        self.warn_of_left_out(model.wire().declares());
         let name = self.model(at);
         // Meanwhile the model reads: whatever it calls waits until it is kept.
         self.keeping = Some(self.chat.keeping(self.turns.history(), &self.turns.draft(), &name, "running"));
@@ -338,6 +345,20 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             written: 0,
             model: at,
         });
+    }
+
+    /// Says once which tools the model's provider cannot be told of, and why.
+    fn warn_of_left_out(&mut self, provider: Provider) {
+        if self.run.declared_to == Some(provider) {
+            return;
+        }
+        self.run.declared_to = Some(provider);
+        for note in self.offer.left_out(provider) {
+            let message = note.to_string();
+            if self.run.warned.insert(message.clone()) {
+                self.tell(&Told::Warning { message });
+            }
+        }
     }
 
     /// About how many tokens the next answer reads.

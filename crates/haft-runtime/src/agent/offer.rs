@@ -8,6 +8,7 @@ use crate::pipeline::Haft;
 use crate::registry::{Entry, visible};
 use haft_core::agent::wire::Offered;
 use haft_core::policy::Policy;
+use haft_core::provider::{DeclarationNote, Provider};
 use haft_core::tokens::estimate;
 use haft_core::{Caller, ToolName};
 use std::sync::Arc;
@@ -97,6 +98,13 @@ impl Offer {
             .iter()
             .map(|(name, entry)| Offered { name, spec: entry.spec(), input: &entry.spec().shapes.input })
             .collect()
+    }
+
+    /// What this provider cannot be told of.
+    pub(crate) fn left_out(&self, provider: Provider) -> Vec<DeclarationNote> {
+        let mut notes = provider.declare_all(self.offered()).notes;
+        notes.retain(|note| note.kind.is_warning());
+        notes
     }
 
     /// About how many tokens they are.

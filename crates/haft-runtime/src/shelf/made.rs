@@ -119,7 +119,6 @@ fn spec(manifest: &Manifest) -> Result<ToolSpec, CallError> {
         .input(manifest.inputs.schema.clone())
         .timeout(Duration::from_millis(manifest.timeout_ms()) + SLACK);
     spec.shapes.output.clone_from(&manifest.outputs.schema);
-    spec.shapes.strict = false;
     spec = match manifest.kind {
         Kind::Http => spec.acts().web(Outward::Made),
         Kind::Command | Kind::Python => spec.runs(),

@@ -7,6 +7,7 @@ mod bad;
 mod bound;
 mod children;
 mod copies;
+mod declared;
 mod kept;
 mod later;
 mod lost;

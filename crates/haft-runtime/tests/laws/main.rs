@@ -1,7 +1,8 @@
 //! Laws of the acting half: undo, links, sources, lanes and deadlines, on real files and a real store.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 
+mod providers;
 mod registry;
 mod staged;
 mod tokens;

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 /// Every tool as every dialect and provider is told of it.
 fn declarations() -> Vec<String> {
-    let providers = [Provider::Anthropic, Provider::OpenAi, Provider::Gemini];
     let specs: Vec<&ToolSpec> = tools::all().iter().map(|tool| &**tool.spec()).collect();
     let forms = |name: &str, spec: &ToolSpec, input: &Value| {
-        providers.map(|provider| provider.declare(name, spec, input).to_string())
+        Provider::ALL.map(|provider| {
+            provider.declare(name, spec, input).value.map(|value| value.to_string()).unwrap_or_default()
+        })
     };
     let mut texts: Vec<String> =
         specs.iter().flat_map(|spec| forms(&spec.name.api_name(), spec, &spec.shapes.input)).collect();

@@ -10,6 +10,7 @@ use crate::style::{self, BOLD, FAINT, NAME, paint};
 use haft_core::provider::Provider;
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, Caller, Dialect, ErrorKind};
+use haft_runtime::provider_tools::provider_tools;
 use haft_runtime::registry::{Entry, declaration, listed, visible};
 use haft_runtime::shelf::{Report, Shelved};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
         return Err(CallError::invalid(message).hint("`haft tools search WORDS` finds tools by what they do").into());
     }
     let dialect = app.dialect(args.dialect.as_deref())?;
-    let provider = args.provider.as_deref().map(read_provider).transpose()?;
+    let provider = args.provider.as_deref().map(Provider::named).transpose()?;
     app.learn_tools();
     let shelf = app.haft.shelf().report();
     if args.provider.is_none() && !args.cost {
@@ -53,9 +54,11 @@ pub(super) fn run(app: &App, args: &ToolsArgs) -> Result<u8, Failure> {
     if args.cost {
         cost::show(app, &declared, dialect);
     } else if let Some(provider) = provider {
-        let list: Vec<Value> =
-            declared.iter().map(|(entry, value)| provider_form(provider, entry, value, dialect)).collect();
-        style::pretty(&list);
+        let told = provider_tools(provider, &declared, dialect);
+        for note in told.notes.iter().filter(|note| note.kind.is_warning() || args.name.is_some()) {
+            style::warn(&style::inert(&note.to_string()));
+        }
+        style::pretty(&told.tools);
     } else if app.json {
         let tools: Vec<&Value> = declared.iter().map(|(_, value)| value).collect();
         match (&args.name, tools.as_slice()) {
@@ -113,12 +116,6 @@ fn add_standing(entry: &Entry, value: &mut Value, shelf: &Report) {
     }
 }
 
-fn read_provider(name: &str) -> Result<Provider, Failure> {
-    Provider::parse(name).ok_or_else(|| {
-        CallError::invalid(format!("there is no provider `{name}`")).hint("use anthropic, openai or gemini").into()
-    })
-}
-
 /// Canonical tools by name; a dialect's in its document's order.
 fn in_order(entries: &[Arc<Entry>], dialect: Dialect) -> Vec<(Arc<Entry>, Value)> {
     if dialect == Dialect::Haft {
@@ -159,15 +156,6 @@ fn only(declared: Vec<(Arc<Entry>, Value)>, name: &str, dialect: Dialect) -> Res
                 .unwrap_or_else(|| "`haft tools` lists what there is".into()),
         )
         .into())
-}
-
-fn provider_form(provider: Provider, entry: &Entry, value: &Value, dialect: Dialect) -> Value {
-    let spec = entry.spec();
-    let name = match dialect {
-        Dialect::Haft => spec.name.api_name(),
-        _ => value["name"].as_str().unwrap_or_default().replace('.', "_"),
-    };
-    provider.declare(&name, spec, &value["input_schema"])
 }
 
 fn overview(declared: &[(Arc<Entry>, Value)]) {

@@ -95,6 +95,7 @@ fn providers_are_told_in_their_own_form() {
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&form("anthropic")), "name description input_schema");
     assert_eq!(keys(&form("gemini")), "name description parameters");
+    assert_eq!(keys(&form("openai-chat")["function"]), "name description parameters");
     let openai = form("openai");
     assert_eq!(keys(&openai), "type name description parameters strict");
     assert_eq!(openai["name"], "calc_eval");

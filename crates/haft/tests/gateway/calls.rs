@@ -37,6 +37,22 @@ fn what_is_denied_is_403() {
 }
 
 #[test]
+fn tools_for_a_provider_are_declared_as_on_the_command_line() {
+    let env = Env::new();
+    let gateway = env.serve();
+    for provider in ["anthropic", "openai", "openai-chat", "gemini"] {
+        let told = gateway.get(&format!("/v1/tools?provider={provider}")).json();
+        let printed = env.run(&["tools", "--provider", provider]).json();
+        assert!(printed.as_array().is_some_and(|tools| tools.len() > 50), "{provider}: {printed}");
+        assert_eq!((&told["tools"], &told["provider"]), (&printed, &json!(provider)));
+    }
+    let notes = gateway.get("/v1/tools?provider=openai").json()["notes"].clone();
+    let open = notes.as_array().unwrap().iter().find(|note| note["tool"] == "tool.call").unwrap().clone();
+    assert_eq!(open["kind"], "not_strict");
+    assert_eq!(gateway.get("/v1/tools?provider=nobody").status, 400);
+}
+
+#[test]
 fn a_request_that_makes_no_sense_is_told_so() {
     let env = Env::new();
     let gateway = env.serve();

@@ -43,8 +43,7 @@ pub(crate) fn frame(request: &Request<'_>) -> Frame {
 
 /// What it may call.
 pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
-    let mut tools: Vec<Value> =
-        request.tools.iter().map(|tool| Provider::Anthropic.declare(tool.name, tool.spec, tool.input)).collect();
+    let mut tools: Vec<Value> = Provider::Anthropic.declare_all(request.tools.iter().cloned()).tools;
     if request.native_search {
         tools.push(json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 5}));
     }

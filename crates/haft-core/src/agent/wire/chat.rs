@@ -2,9 +2,10 @@
 //! arguments at once, thoughts under other names, no count at the end.
 
 use super::scribe::Frame;
-use super::{Broken, Effort, Offered, Reader, Request, count, ended, object};
+use super::{Broken, Effort, Reader, Request, count, ended, object};
 use crate::agent::sse::Event;
 use crate::agent::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
+use crate::provider::Provider;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -28,11 +29,7 @@ pub(crate) fn frame(request: &Request<'_>) -> Frame {
 
 /// What it may call.
 pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
-    let each = |tool: &Offered<'_>| {
-        let function = json!({"name": tool.name, "description": tool.spec.description, "parameters": tool.input});
-        json!({"type": "function", "function": function})
-    };
-    request.tools.iter().map(each).collect()
+    Provider::OpenAiChat.declare_all(request.tools.iter().cloned()).tools
 }
 
 /// The word for how hard to think. Not to think cannot be asked of every server.

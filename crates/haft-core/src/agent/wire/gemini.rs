@@ -29,8 +29,7 @@ pub(crate) fn frame(request: &Request<'_>) -> Frame {
 
 /// What it may call.
 pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
-    let declared: Vec<Value> =
-        request.tools.iter().map(|tool| Provider::Gemini.declare(tool.name, tool.spec, tool.input)).collect();
+    let declared: Vec<Value> = Provider::Gemini.declare_all(request.tools.iter().cloned()).tools;
     if !declared.is_empty() {
         return vec![json!({"functionDeclarations": declared})];
     }

@@ -31,8 +31,7 @@ pub(crate) fn frame(request: &Request<'_>) -> Frame {
 
 /// What it may call.
 pub(crate) fn tools(request: &Request<'_>) -> Vec<Value> {
-    let mut tools: Vec<Value> =
-        request.tools.iter().map(|tool| Provider::OpenAi.declare(tool.name, tool.spec, tool.input)).collect();
+    let mut tools: Vec<Value> = Provider::OpenAi.declare_all(request.tools.iter().cloned()).tools;
     if request.native_search {
         tools.push(json!({"type": "web_search"}));
     }

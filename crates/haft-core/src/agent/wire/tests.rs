@@ -1,6 +1,7 @@
 //! Streams as providers send them, cut everywhere; and requests as they take them.
 
 use super::*;
+use crate::ToolSpec;
 use crate::agent::gather::Gather;
 use crate::agent::talk::{Block, Image, Role};
 use proptest::prelude::*;

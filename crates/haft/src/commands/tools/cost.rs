@@ -1,12 +1,12 @@
 //! `haft tools --cost`: about how many tokens the tools cost a model, in each form that it may be told of them.
 
-use super::provider_form;
 use crate::app::App;
 use crate::style::{self, BOLD, FAINT, NAME, paint};
 use haft_core::provider::Provider;
 use haft_core::tokens::estimate;
 use haft_core::{Dialect, ToolName};
 use haft_runtime::budget::{Priced, listed};
+use haft_runtime::provider_tools::provider_tools;
 use haft_runtime::registry::Entry;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -35,10 +35,13 @@ impl Form {
         }
     }
 
-    fn tokens(self, entry: &Entry, declared: &Value, dialect: Dialect) -> usize {
+    fn tokens(self, entry: &Arc<Entry>, declared: &Value, dialect: Dialect) -> usize {
         let text = |name: &str| declared[name].as_str().unwrap_or_default();
         match self {
-            Self::Of(_, provider) => estimate(&provider_form(provider, entry, declared, dialect).to_string()),
+            Self::Of(_, provider) => {
+                let told = provider_tools(provider, &[(Arc::clone(entry), declared.clone())], dialect);
+                told.tools.iter().map(|tool| estimate(&tool.to_string())).sum()
+            }
             Self::Mcp => {
                 let description =
                     if text("description").is_empty() { &entry.spec().description } else { text("description") };
