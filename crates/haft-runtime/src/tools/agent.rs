@@ -58,7 +58,7 @@ fn spawn() -> ToolSpec {
         "mode": {"type": "string", "enum": ["sync", "background", "worktree"], "default": "sync", "description": "worktree: on a copy of the project, for agent_merge"},
         "branch": {"type": "string", "description": "Branch of the worktree"},
         "model": {"type": "string", "description": "provider/model"},
-        "tools": {"type": "array", "items": {"type": "string"}, "description": "Only these."},
+        "tools": {"type": "array", "items": {"type": "string"}, "description": "Only these tools"},
         "skill": {"type": "string", "description": "Runs this skill, with no tools but those that it lists."},
         "agents": {"type": "array", "maxItems": ORDERS_MAX, "items": {"type": "object"}, "description": "Several: each with members as above; also effort, instructions, max_turns, max_tokens, max_usd, isolated_memory."}}}))
     .hint("sub-agent subagent delegate parallel background worktree team helper")
