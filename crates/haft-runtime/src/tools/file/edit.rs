@@ -26,7 +26,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Read the file first. Returns the diff.")
+    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Read the file first. Returns the number and the lines of the replacements.")
         .hint("search replace patch modify change text")
         .input(json!({
             "type": "object",
