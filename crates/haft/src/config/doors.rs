@@ -100,7 +100,7 @@ pub struct Waiting {
 }
 
 const USUAL_LISTEN: &str = "127.0.0.1:4747";
-const USUAL_BUDGET: usize = 1500;
+const USUAL_BUDGET: usize = 1400;
 
 impl Mcp {
     pub(super) fn add(&mut self, layer: Self) {
