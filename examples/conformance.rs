@@ -12,14 +12,15 @@ use haft::{
     BoxFuture, CallError, Caller, Dialect, Haft, Reply, Scene, SessionId, Settings, Store, Tool, ToolSpec, Workspace,
     Yes,
 };
+use haft_core::content::{ContentBlock, ContentBody, EncodedMedia, ResourceContent, ResourceData, ResultContent};
 use haft_mcp::server::model::{
-    ContentBlock, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt,
+    self as wire, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt,
     PromptArgument, PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
 use haft_mcp::server::{DecisionPlace, Offer, Options, Server};
 use haft_runtime::events::Share;
 use haft_runtime::{Form, Written};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -53,31 +54,41 @@ fn ready<'a>(reply: Result<Reply, CallError>) -> BoxFuture<'a, Result<Reply, Cal
     Box::pin(std::future::ready(reply))
 }
 
-fn blocks<'a>(text: &str, content: &[Value]) -> BoxFuture<'a, Result<Reply, CallError>> {
-    ready(Ok(Reply::text(text).data(json!({ "content": content }))))
+fn parts<'a>(parts: Vec<ContentBlock>) -> BoxFuture<'a, Result<Reply, CallError>> {
+    ready(Ok(Reply::content(ResultContent::of(parts))))
 }
 
-fn image() -> Value {
-    json!({"type": "image", "data": PIXEL, "mimeType": "image/png"})
+fn image() -> ContentBlock {
+    ContentBody::Image(EncodedMedia { mime_type: "image/png".to_owned(), data: PIXEL.to_owned() }).into()
+}
+
+fn sound() -> ContentBlock {
+    ContentBody::Audio(EncodedMedia { mime_type: "audio/wav".to_owned(), data: SILENCE.to_owned() }).into()
+}
+
+fn resource(uri: &str, mime_type: &str, text: &str) -> ContentBlock {
+    ContentBody::Resource(ResourceContent {
+        uri: uri.to_owned(),
+        mime_type: Some(mime_type.to_owned()),
+        content: ResourceData::Text(text.to_owned()),
+        details: Map::new(),
+    })
+    .into()
 }
 
 /// The tools without parameters.
 fn plain() -> Vec<(&'static str, &'static str, Work)> {
     vec![
         ("test_simple_text", "Gives a text", |_| ready(Ok(Reply::text("This is a simple text response for testing.")))),
-        ("test_image_content", "Gives an image", |_| blocks("", &[image()])),
-        ("test_audio_content", "Gives a sound", |_| {
-            blocks("", &[json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})])
-        }),
+        ("test_image_content", "Gives an image", |_| parts(vec![image()])),
+        ("test_audio_content", "Gives a sound", |_| parts(vec![sound()])),
         ("test_embedded_resource", "Gives a resource", |_| {
-            let resource = json!({"uri": "test://embedded-resource", "mimeType": "text/plain",
-                "text": "This is an embedded resource content."});
-            blocks("", &[json!({"type": "resource", "resource": resource})])
+            parts(vec![resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")])
         }),
         ("test_multiple_content_types", "Gives one of each", |_| {
-            let resource = json!({"type": "resource", "resource": {"uri": "test://mixed-content-resource",
-                "mimeType": "application/json", "text": "{\"test\":\"data\",\"value\":123}"}});
-            blocks("Multiple content types test:", &[image(), resource])
+            let data = r#"{"test":"data","value":123}"#;
+            let resource = resource("test://mixed-content-resource", "application/json", data);
+            parts(vec![ContentBlock::text("Multiple content types test:"), image(), resource])
         }),
         ("test_error_handling", "Fails", |_| {
             ready(Err(CallError::failed("This tool intentionally returns an error for testing")))
@@ -361,14 +372,14 @@ impl Offer for Offered {
             }
             "test_prompt_with_embedded_resource" => {
                 let resource =
-                    ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
+                    wire::ContentBlock::embedded_text(arg("resourceUri"), "Embedded resource content for testing.");
                 vec![
                     PromptMessage::new(Role::User, resource),
                     text("Please process the embedded resource above.".to_owned()),
                 ]
             }
             "test_prompt_with_image" => {
-                let image = PromptMessage::new(Role::User, ContentBlock::image(PIXEL, "image/png"));
+                let image = PromptMessage::new(Role::User, wire::ContentBlock::image(PIXEL, "image/png"));
                 vec![image, text("Please analyze the image above.".to_owned())]
             }
             "test_input_required_result_prompt" => match context(request) {

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod approval;
 pub mod call;
 pub mod change;
+pub mod content;
 pub mod dialect;
 pub mod error;
 pub mod finding;
@@ -44,6 +45,7 @@ pub mod work;
 
 pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};
 pub use call::{Call, CallId, Caller, Origin, SessionId};
+pub use content::{ContentBlock, ContentBody, ResultContent};
 pub use dialect::Dialect;
 pub use error::{CallError, ErrorKind};
 pub use name::ToolName;

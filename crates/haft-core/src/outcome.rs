@@ -2,6 +2,7 @@
 
 use crate::approval::Verdict;
 use crate::call::CallId;
+use crate::content::ResultContent;
 use crate::error::CallError;
 use crate::name::ToolName;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,9 @@ pub struct Outcome {
     /// The result as data, where the tool has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// The result in parts, where it has any: `output` is then what a reader of text alone sees of them.
+    #[serde(default, skip_serializing_if = "ResultContent::is_empty")]
+    pub content: ResultContent,
     /// Whether `output` is only a part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
@@ -114,6 +118,7 @@ impl Outcome {
             output: String::new(),
             error: Some(error),
             data: None,
+            content: ResultContent::default(),
             truncated: false,
             full_output: None,
             warnings: Vec::new(),

@@ -223,6 +223,9 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
             }
             ("tool_progress", data)
         }
+        Event::Log { call_id, level, logger, data, .. } => {
+            ("tool_log", json!({ "call_id": call_id, "level": level, "logger": logger, "data": data }))
+        }
         Event::Attachment { call_id, session, attachment } => {
             let Attachment { name, mime_type, bytes, .. } = attachment;
             let data = json!({
@@ -244,6 +247,7 @@ fn pass_on(gateway: &Shared, event: Event) {
     match &event {
         Event::CallStart { call_id, session, .. }
         | Event::Progress { call_id, session, .. }
+        | Event::Log { call_id, session, .. }
         | Event::Attachment { call_id, session, .. } => {
             hub.own(call_id);
             let (name, data) = worded(&event);
@@ -293,6 +297,7 @@ pub(crate) fn cut(outcome: &Outcome) -> Outcome {
     let end = short.output.floor_char_boundary(OUTCOME_MAX / 4);
     short.output.truncate(end);
     (short.truncated, short.data) = (true, None);
+    short.content = haft_core::ResultContent::default();
     short.warnings.truncate(8);
     if let Some(error) = &mut short.error {
         let end = error.message.floor_char_boundary(OUTCOME_MAX / 4);

@@ -242,6 +242,7 @@ impl Conversation {
             | Event::Approval { call_id, .. }
             | Event::Decided { call_id, .. }
             | Event::Progress { call_id, .. }
+            | Event::Log { call_id, .. }
             | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
             Event::Agent { session, told } => return self.told(session, told),
@@ -297,7 +298,10 @@ impl Conversation {
         };
         self.open.remove(&outcome.call_id);
         let Some(id) = id else { return Vec::new() };
-        let small = outcome.output.len() + outcome.data.as_ref().map_or(0, |data| data.to_string().len()) < EVENT_MAX;
+        let small = outcome.output.len()
+            + outcome.data.as_ref().map_or(0, |data| data.to_string().len())
+            + outcome.content.length()
+            < EVENT_MAX;
         let shown = if small { (*outcome).clone() } else { hub::cut(&outcome) };
         let last = match &outcome.error {
             None => form.event(&id, "done", &json!({ "call_id": outcome.call_id })),

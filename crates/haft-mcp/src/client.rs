@@ -8,12 +8,14 @@
 mod answer;
 mod bridge;
 mod call;
+pub(crate) mod catalogue;
 mod connect;
 mod courier;
 mod declared;
 mod follow;
 mod link;
 pub mod oauth;
+mod observed;
 mod reply;
 mod status;
 mod tool;
@@ -23,6 +25,7 @@ pub use bridge::{Bridge, Learn};
 pub use status::{Garbage, State, Status};
 
 use haft_core::pattern::glob_is_sane;
+use haft_runtime::SamplingConsent;
 use haft_sandbox::Network;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,6 +51,8 @@ pub struct Server {
     pub start: Start,
     /// How long it may take to answer.
     pub timeout: Duration,
+    /// Whether the user agrees beforehand that the caller's model answers it.
+    pub sampling: SamplingConsent,
 }
 
 /// How a server is reached.
@@ -116,7 +121,15 @@ impl Server {
             return Err(BadServer::Name(haft_core::preview::cut(&haft_core::preview::inert(name), NAME_MAX)));
         }
         let name = name.to_owned();
-        Ok(Self { name, reach, allow: None, deny: Vec::new(), start: Start::Lazy, timeout: USUAL_TIMEOUT })
+        Ok(Self {
+            name,
+            reach,
+            allow: None,
+            deny: Vec::new(),
+            start: Start::Lazy,
+            timeout: USUAL_TIMEOUT,
+            sampling: SamplingConsent::default(),
+        })
     }
 
     /// Whether a pattern for tools can be used.

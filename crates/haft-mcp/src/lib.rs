@@ -2,4 +2,5 @@
 //! knows the protocol.
 
 pub mod client;
+mod content;
 pub mod server;

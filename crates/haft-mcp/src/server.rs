@@ -7,6 +7,7 @@
 mod approval_form;
 mod approver;
 mod batch;
+mod bridged;
 mod call;
 mod call_task;
 mod client_mode;
@@ -14,6 +15,8 @@ mod decision_place;
 mod door;
 mod flow;
 mod listing;
+mod log_level;
+mod news;
 mod offer;
 mod own;
 mod pipes;
@@ -32,6 +35,8 @@ pub use door::Door;
 pub use offer::Offer;
 pub use rmcp::model;
 
+use crate::client::Bridge;
+use bridged::BridgedServers;
 use call_task::CallTasks;
 use flow::Flow;
 use haft_core::{Caller, Dialect, SessionId};
@@ -95,6 +100,8 @@ pub(crate) struct Shared {
     haft: Arc<Haft>,
     options: Options,
     offers: Vec<Arc<dyn Offer>>,
+    /// The servers whose resources and prompts are offered, too.
+    bridged: Option<BridgedServers>,
     approver: Option<Arc<dyn Approver>>,
     listings: Listings,
     rounds: Rounds,
@@ -117,6 +124,7 @@ impl Server {
             haft,
             options,
             offers: vec![Arc::new(own)],
+            bridged: None,
             approver: None,
             listings: Listings::default(),
             rounds: Rounds::default(),
@@ -132,6 +140,18 @@ impl Server {
         self.with(|shared| shared.offers.push(offer))
     }
 
+    /// Offers the resources and prompts of bridged servers. Their tools are in the registry.
+    #[must_use]
+    pub fn bridging(self, bridge: Arc<Bridge>) -> Self {
+        self.with(|shared| shared.bridged = Some(BridgedServers::all(bridge)))
+    }
+
+    /// Stands in front of one bridged server: a client sees its tools, resources and prompts alone, under its own names.
+    #[must_use]
+    pub fn fronting(self, bridge: Arc<Bridge>, server: &str) -> Self {
+        self.with(|shared| shared.bridged = Some(BridgedServers::front(bridge, server)))
+    }
+
     /// Puts questions to somebody of the embedding program, not to the client. What a tool itself asks its caller
     /// still goes to the client.
     #[must_use]
@@ -144,6 +164,7 @@ impl Server {
             haft: Arc::clone(&shared.haft),
             options: shared.options.clone(),
             offers: shared.offers.clone(),
+            bridged: shared.bridged.clone(),
             approver: shared.approver.clone(),
             listings: Listings::default(),
             rounds: Rounds::default(),

@@ -125,6 +125,11 @@ pub trait Approver: Send + Sync {
         Box::pin(std::future::ready(Written::Nobody))
     }
 
+    /// Whether the caller offers a model at all. Nobody is asked for consent to what cannot be done.
+    fn has_model(&self) -> bool {
+        true
+    }
+
     /// Lets the caller's model answer what a tool asks it. The request and the answer are in the words of MCP's
     /// `sampling/createMessage`.
     fn sample<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {

@@ -30,6 +30,16 @@ const CALLS_MAX: usize = 64;
 /// How deep they may go: a call that an outermost call makes is one deep.
 pub(crate) const DEPTH_MAX: usize = 4;
 
+/// Whether somebody has agreed beforehand that a caller's model answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SamplingConsent {
+    /// A person agrees to each request.
+    #[default]
+    EachRequest,
+    /// The user's configuration agrees to all requests of this server.
+    Given,
+}
+
 /// Something that a person fills in.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Form {
@@ -57,7 +67,7 @@ pub enum Written {
 /// What a running tool wishes to have answered.
 pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
-    Sample { from: String, request: Value, answer: oneshot::Sender<Result<Value, CallError>> },
+    Sample { from: String, request: Value, consent: SamplingConsent, answer: oneshot::Sender<Result<Value, CallError>> },
     Call(Box<Call>, oneshot::Sender<Outcome>),
     Calls(Vec<Call>, oneshot::Sender<Vec<Outcome>>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
@@ -83,7 +93,11 @@ pub(crate) struct Worked {
 
 /// A tool's way to ask back. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Back(Option<mpsc::Sender<Wish>>);
+pub struct Back {
+    queue: Option<mpsc::Sender<Wish>>,
+    /// Whether the caller offers a model.
+    has_model: bool,
+}
 
 /// The other end.
 pub(crate) struct Wishes {
@@ -111,17 +125,22 @@ impl Trees {
     }
 }
 
-/// Both ends.
-pub(crate) fn channel() -> (Back, Wishes) {
+/// Both ends, for a call with this approver.
+pub(crate) fn channel(approver: &dyn Approver) -> (Back, Wishes) {
     let (sender, queue) = mpsc::channel(1);
-    (Back(Some(sender)), Wishes { queue, heard: 0, calls: None })
+    (Back { queue: Some(sender), has_model: approver.has_model() }, Wishes { queue, heard: 0, calls: None })
 }
 
 impl Back {
+    /// Whether the caller offers a model that could answer.
+    pub fn has_model(&self) -> bool {
+        self.has_model
+    }
+
     /// Lets the person behind the call fill in a form.
     pub async fn elicit(&self, form: Form) -> Written {
         let (answer, written) = oneshot::channel();
-        let Some(queue) = &self.0 else { return Written::Nobody };
+        let Some(queue) = &self.queue else { return Written::Nobody };
         match queue.send(Wish::Form(form, answer)).await {
             Ok(()) => written.await.unwrap_or(Written::Cancelled),
             Err(_) => Written::Nobody,
@@ -130,10 +149,20 @@ impl Back {
 
     /// Lets the caller's model answer, if a person agrees.
     pub async fn sample(&self, from: impl Into<String>, request: Value) -> Result<Value, CallError> {
+        self.sample_with_consent(from, request, SamplingConsent::EachRequest).await
+    }
+
+    /// The same where a person may have agreed beforehand.
+    pub async fn sample_with_consent(
+        &self,
+        from: impl Into<String>,
+        request: Value,
+        consent: SamplingConsent,
+    ) -> Result<Value, CallError> {
         let (answer, said) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
-        queue.send(Wish::Sample { from: from.into(), request, answer }).await.map_err(|_| gone())?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
+        queue.send(Wish::Sample { from: from.into(), request, consent, answer }).await.map_err(|_| gone())?;
         said.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -141,7 +170,7 @@ impl Back {
     pub(crate) async fn work(&self, job: Job) -> Result<Worked, CallError> {
         let (answer, worked) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(Wish::Work(Box::new(job), answer)).await.map_err(|_| gone())?;
         worked.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -150,7 +179,7 @@ impl Back {
     pub(crate) async fn follow_up(&self, id: String, words: String) -> Result<Report, CallError> {
         let (answer, report) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(Wish::FollowUp { id, words, answer }).await.map_err(|_| gone())?;
         report.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -159,7 +188,7 @@ impl Back {
     pub(crate) async fn spawn(&self, orders: Vec<Order>) -> Result<Vec<Report>, CallError> {
         let (answer, reports) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(Wish::Spawn(orders, answer)).await.map_err(|_| gone())?;
         reports.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -168,7 +197,7 @@ impl Back {
     pub async fn call(&self, call: Call) -> Result<Outcome, CallError> {
         let (answer, outcome) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(Wish::Call(Box::new(call), answer)).await.map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())
     }
@@ -177,7 +206,7 @@ impl Back {
     pub async fn call_all(&self, calls: Vec<Call>) -> Result<Vec<Outcome>, CallError> {
         let (answer, outcomes) = oneshot::channel();
         let gone = || CallError::new(ErrorKind::Cancelled, "the call has ended");
-        let queue = self.0.as_ref().ok_or_else(gone)?;
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
         queue.send(Wish::Calls(calls, answer)).await.map_err(|_| gone())?;
         outcomes.await.map_err(|_| gone())
     }
@@ -248,11 +277,11 @@ impl Haft {
                 // Whoever asked may be gone.
                 let _ = answer.send(written);
             }
-            Wish::Sample { from, request, answer } => {
+            Wish::Sample { from, request, consent, answer } => {
                 let said = if enough {
                     Err(CallError::failed(format!("one call may ask back {WISHES_MAX} times, and this one has")))
                 } else {
-                    self.sample(opened, approver, &from, &request).await
+                    self.sample(opened, approver, (&from, consent), &request).await
                 };
                 let word = match &said {
                     Ok(_) => "answered",
@@ -277,14 +306,19 @@ impl Haft {
         Err(Box::new(Outcome::failure(call.id.clone(), call.spoken.as_str(), CallError::failed(why), verdict)))
     }
 
-    /// A model's words cost money and may carry data out: a person agrees to each request.
+    /// A model's words cost money and may carry data out: a person agrees to each request, unless the user's
+    /// configuration agrees for one server.
     async fn sample(
         &self,
         opened: &Opened,
         approver: &dyn Approver,
-        from: &str,
+        (from, consent): (&str, SamplingConsent),
         request: &Value,
     ) -> Result<Value, CallError> {
+        // A caller without a model says so itself, and nobody is asked for consent.
+        if consent == SamplingConsent::Given || !approver.has_model() {
+            return approver.sample(request).await;
+        }
         let said = approver.ask(&self.sampling_question(opened, from, request)).await;
         match said {
             Said::Once | Said::Session | Said::Always(_) => approver.sample(request).await,

@@ -4,7 +4,8 @@ use crate::agent::Told;
 use crate::media::Attachment;
 use haft_core::approval::Verdict;
 use haft_core::{CallId, Outcome, SessionId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 /// How many events a slow listener may fall behind before it loses the oldest.
@@ -57,6 +58,20 @@ pub enum Event {
         #[serde(flatten)]
         done: Option<Share>,
     },
+    /// A call writes to the log of whoever made it.
+    Log {
+        /// Which.
+        call_id: CallId,
+        /// Whose.
+        session: SessionId,
+        /// How serious it is.
+        level: LogLevel,
+        /// Which part of the tool says it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        logger: Option<String>,
+        /// What it says.
+        data: Value,
+    },
     /// A call gives the person something that is not text.
     Attachment {
         /// Which.
@@ -91,6 +106,28 @@ pub enum Event {
         /// What it gave.
         outcome: Box<Outcome>,
     },
+}
+
+/// How serious a log message is, in the words of syslog (RFC 5424). Ordered by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Details for whoever looks for a fault.
+    Debug,
+    /// What happens in the normal course.
+    Info,
+    /// Normal, and worth knowing.
+    Notice,
+    /// Something may be wrong.
+    Warning,
+    /// Something is wrong.
+    Error,
+    /// A part does not work any more.
+    Critical,
+    /// Somebody has to act at once.
+    Alert,
+    /// Nothing works.
+    Emergency,
 }
 
 /// How much of the work is done.

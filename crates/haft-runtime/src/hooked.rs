@@ -25,7 +25,7 @@ use haft_core::pattern::ToolPattern;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
 use haft_core::web::Target;
-use haft_core::{CallError, Checked, Dialect, Facts, Outcome};
+use haft_core::{CallError, Checked, Dialect, Facts, Outcome, ResultContent};
 use haft_store::Entry;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -116,6 +116,7 @@ fn short(text: &str) -> String {
 fn withhold(outcome: &mut Outcome, hook: &Hook, why: &str) {
     outcome.output = format!("[withheld: the hook `{}` that looks at it could not be asked]", hook.name);
     (outcome.data, outcome.full_output, outcome.truncated) = (None, None, false);
+    outcome.content = ResultContent::default();
     outcome.warnings.push(format!("the hook `{}` could not be asked: {}", hook.name, short(why)));
 }
 
@@ -277,6 +278,7 @@ impl Haft {
             replace(outcome, &text).await;
             // What the tool said besides would still say what was taken out.
             (outcome.data, outcome.full_output) = (data, None);
+            outcome.content = ResultContent::default();
         }
         outcome.warnings.extend(warning.map(|text| format!("the hook `{}` says: {}", hook.name, short(&text))));
         if let Some(why) = fail.filter(|_| outcome.success) {

@@ -121,6 +121,8 @@ pub(crate) fn hear(outcome: &mut Outcome) {
 /// What is said besides the text: as data, as warnings, as an error.
 fn besides(outcome: &Outcome) -> String {
     let mut all = outcome.data.as_ref().map(words).unwrap_or_default();
+    // The texts of the parts are in the output; what is said beside them is not.
+    outcome.content.attribute_values().for_each(|value| all.push_str(&words(value)));
     let error = outcome.error.iter().flat_map(|error| [Some(&error.message), error.hint.as_ref()]).flatten();
     for line in outcome.warnings.iter().chain(error) {
         all.push_str(line);

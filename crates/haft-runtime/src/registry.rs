@@ -420,7 +420,8 @@ fn mixed(entry: &Entry, call: &Call) -> Translated {
 /// The tools that a caller is told about: those the policy has for them, and nobody's that was not accepted. What such a
 /// one says of itself is not told to anybody, and it takes nobody's name.
 pub fn visible(registry: &Registry, policy: &haft_core::Policy, caller: &haft_core::Caller) -> Vec<Arc<Entry>> {
-    let counts = |entry: &Arc<Entry>| !entry.is_manifests() || entry.tool().barred().is_none();
+    let counts =
+        |entry: &Arc<Entry>| entry.tool().is_listed() && (!entry.is_manifests() || entry.tool().barred().is_none());
     told(registry.list().into_iter().filter(counts).collect(), policy, caller)
 }
 

@@ -52,7 +52,7 @@ impl Haft {
             // It has run already, and this is what somebody saw.
             Ok(reply)
         } else {
-            let (back, mut wishes) = back::channel();
+            let (back, mut wishes) = back::channel(approver);
             let scene = self.scene(Basis::of(opened.admitted()), &halt).asking(back);
             let mut act = entry.tool().act(&scene);
             // It hears the halt itself, and first ends and clears away what it started.
@@ -186,6 +186,7 @@ impl Haft {
         outcome.warnings = reply.warnings;
         outcome.warnings.extend(self.mismatches(checked.spec().name.as_str(), reply.data.as_ref()));
         outcome.data = reply.data;
+        outcome.content = if hidden_bytes > 0 { reply.content.truncated(limits) } else { reply.content };
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         let (looked, whole) = match reply.looked {

@@ -5,7 +5,7 @@ use crate::agent::{Active, Agents};
 use crate::back::Back;
 use crate::browser::Browsers;
 use crate::confined::Terms;
-use crate::events::{Event, Events, Share};
+use crate::events::{Event, Events, LogLevel, Share};
 use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::making::Making;
@@ -244,6 +244,13 @@ impl Scene {
             message,
             done,
         });
+    }
+
+    /// Writes to the log of whoever made the call.
+    pub fn log(&self, level: LogLevel, logger: Option<String>, mut data: Value) {
+        self.used.mask_value(&mut data);
+        let (call_id, session) = (self.call().id.clone(), self.call().session.clone());
+        self.events.send_with(|| Event::Log { call_id, session, level, logger, data });
     }
 
     /// Gives the person something that is not text: it is kept, and whoever listens hears of it.

@@ -19,8 +19,8 @@ use haft_core::host::{HostRule, HostRules};
 use haft_core::manifest::secrets::is_reserved;
 use haft_core::manifest::{Declared, Kind, Reachable};
 use haft_core::web::Target;
-use haft_core::{CallError, ErrorKind};
-use serde_json::Value;
+use haft_core::{CallError, ContentBody, ErrorKind, ResultContent};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -334,6 +334,32 @@ impl Used {
         error.details.iter_mut().for_each(|details| self.mask_value(details));
     }
 
+    /// Masks them in every part of a result. Encoded bytes stay as they are: a part of them replaced is no image any more.
+    fn mask_content(&self, content: &mut ResultContent) {
+        self.mask_attributes(&mut content.attributes);
+        for block in &mut content.blocks {
+            if let Some(text) = block.readable_text_mut() {
+                self.mask(text);
+            }
+            if let ContentBody::ResourceLink { uri, name } = &mut block.body {
+                self.mask(uri);
+                self.mask(name);
+            }
+            if let ContentBody::Resource(resource) = &mut block.body {
+                self.mask(&mut resource.uri);
+            }
+            block.attributes_mut().for_each(|attributes| self.mask_attributes(attributes));
+        }
+    }
+
+    fn mask_attributes(&self, attributes: &mut Map<String, Value>) {
+        let mut whole = Value::Object(std::mem::take(attributes));
+        self.mask_value(&mut whole);
+        if let Value::Object(masked) = whole {
+            *attributes = masked;
+        }
+    }
+
     /// Masks them in all that a call gives back.
     pub(crate) fn mask_reply(&self, reply: &mut Result<crate::tool::Reply, CallError>) {
         if self.is_empty() {
@@ -343,6 +369,7 @@ impl Used {
             Ok(reply) => {
                 self.mask(&mut reply.text);
                 reply.data.iter_mut().for_each(|data| self.mask_value(data));
+                self.mask_content(&mut reply.content);
                 reply.warnings.iter_mut().for_each(|warning| self.mask(warning));
                 reply.error.iter_mut().for_each(|error| self.mask_error(error));
             }

@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 use haft_core::change::Change;
 use haft_core::outcome::{Label, Undo};
 use haft_core::web::Target;
-use haft_core::{CallError, CallId, ToolSpec};
+use haft_core::{CallError, CallId, ResultContent, ToolSpec};
 use haft_sandbox::layer::remove_all;
 use serde_json::Value;
 use std::os::unix::fs::DirBuilderExt;
@@ -32,6 +32,12 @@ pub trait Tool: Send + Sync + 'static {
     /// Who made its result. A bridged server's structured content is passed on as the server sent it.
     fn result_source(&self) -> ResultSource {
         ResultSource::Haft
+    }
+
+    /// Whether callers are told about it. One that is not listed can still be called by its name, and is governed like
+    /// every other: what a door does on a client's behalf is a call of such a tool.
+    fn is_listed(&self) -> bool {
+        true
     }
 
     /// Why it is not the tool that a person accepted, for tools whose declaration others write: its description or
@@ -91,6 +97,8 @@ pub struct Reply {
     pub text: String,
     /// The same as data.
     pub data: Option<Value>,
+    /// The result in parts, where it has more than text. `text` is what a reader of text alone sees of them.
+    pub content: ResultContent,
     /// File changes for the runtime to apply.
     pub changes: Vec<Change>,
     /// Things worth knowing that are not failures.
@@ -206,6 +214,11 @@ impl Reply {
     /// A reply of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A reply in parts, with what a reader of text alone sees of them.
+    pub fn content(content: ResultContent) -> Self {
+        Self { text: content.as_plain_text(), content, ..Self::default() }
     }
 
     /// Adds the result as data.

@@ -144,4 +144,7 @@ impl Approver for Aside {
     fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
         self.approver.sample(request)
     }
+    fn has_model(&self) -> bool {
+        self.approver.has_model()
+    }
 }

@@ -6,21 +6,21 @@
 
 use super::tamed;
 use haft_core::preview::inert;
-use haft_runtime::events::Share;
-use haft_runtime::{Form, Scene, Written};
+use haft_runtime::events::{LogLevel, Share};
+use haft_runtime::{Form, SamplingConsent, Scene, Written};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability, Implementation, InputRequest,
-    ListRootsResult, NumberOrString, ProgressNotificationParam, ProgressToken, ProtocolVersion, Root,
-    RootsCapabilities, SamplingCapability,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, FormElicitationCapability,
+    Implementation, InputRequest, ListRootsResult, LoggingMessageNotificationParam, NumberOrString,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, Root, RootsCapabilities, SamplingCapability,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::{InboundStreamOrigin, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, broadcast};
 
 /// How many questions of one server are open at once.
 const OPEN_MAX: usize = 4;
@@ -28,6 +28,21 @@ const OPEN_MAX: usize = 4;
 const REQUEST_MAX: usize = 1 << 20;
 /// How much of a message is shown to a person.
 const MESSAGE_MAX: usize = 4096;
+/// How many progress notifications are kept for requests that are not known yet.
+const EARLY_MAX: usize = 64;
+/// How many log messages of one call are passed on.
+const LOGS_MAX: usize = 1000;
+/// How large one may be.
+const LOG_MAX: usize = 64 << 10;
+/// How many updates of resources a slow listener may miss.
+const UPDATES_MAX: usize = 256;
+
+/// Whether the caller of a tool offers a model that could answer the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallerModel {
+    Offered,
+    None,
+}
 
 /// The calls that a server is serving, and what it has to say to them.
 #[derive(Debug)]
@@ -36,18 +51,34 @@ pub(super) struct Desk {
     /// The project's address, if the server may read it.
     root: Option<String>,
     calls: Mutex<Calls>,
+    /// Whether the user agreed beforehand that the caller's model answers this server.
+    sampling: SamplingConsent,
     open: Semaphore,
     asking: AtomicUsize,
     heard: AtomicU64,
-    /// Its tools have changed.
+    /// What it offers has changed.
     pub(super) changed: Notify,
+    /// The resources that the server says have changed, by their addresses there.
+    updates: broadcast::Sender<String>,
 }
 
 #[derive(Default)]
 struct Calls {
     next: u64,
-    running: Vec<(u64, Scene)>,
+    running: Vec<RunningCall>,
     tokens: HashMap<ProgressToken, Scene>,
+    /// Progress of requests that are not tracked yet: a fast server is heard before its request is known to be sent.
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+/// A call that the server is serving.
+struct RunningCall {
+    number: u64,
+    scene: Scene,
+    /// Its latest request.
+    request: Option<RequestId>,
+    /// How many log messages were passed on.
+    logs: usize,
 }
 
 impl std::fmt::Debug for Calls {
@@ -64,7 +95,7 @@ pub(super) struct Served<'d> {
 
 impl Drop for Served<'_> {
     fn drop(&mut self) {
-        self.desk.with(|calls| calls.running.retain(|(number, _)| *number != self.number));
+        self.desk.with(|calls| calls.running.retain(|call| call.number != self.number));
     }
 }
 
@@ -90,15 +121,17 @@ impl Drop for Asking<'_> {
 }
 
 impl Desk {
-    pub(super) fn new(server: &str, root: Option<String>) -> Self {
+    pub(super) fn new(server: &str, root: Option<String>, sampling: SamplingConsent) -> Self {
         Self {
             server: server.to_owned(),
             root,
+            sampling,
             calls: Mutex::default(),
             open: Semaphore::new(OPEN_MAX),
             asking: AtomicUsize::new(0),
             heard: AtomicU64::new(0),
             changed: Notify::new(),
+            updates: broadcast::Sender::new(UPDATES_MAX),
         }
     }
 
@@ -110,15 +143,31 @@ impl Desk {
     pub(super) fn serve(&self, scene: &Scene) -> Served<'_> {
         let number = self.with(|calls| {
             calls.next += 1;
-            calls.running.push((calls.next, scene.clone()));
+            calls.running.push(RunningCall { number: calls.next, scene: scene.clone(), request: None, logs: 0 });
             calls.next
         });
         Served { desk: self, number }
     }
 
-    /// Passes the progress of a request on.
-    pub(super) fn track(&self, token: ProgressToken, scene: &Scene) -> Tracked<'_> {
-        self.with(|calls| calls.tokens.insert(token.clone(), scene.clone()));
+    /// Passes on what the server reports about a request.
+    pub(super) fn track(
+        &self,
+        served: &Served<'_>,
+        id: &RequestId,
+        token: ProgressToken,
+        scene: &Scene,
+    ) -> Tracked<'_> {
+        let early = self.with(|calls| {
+            calls.tokens.insert(token.clone(), scene.clone());
+            if let Some(call) = calls.running.iter_mut().find(|call| call.number == served.number) {
+                call.request = Some(id.clone());
+            }
+            let (early, later) = std::mem::take(&mut calls.early).into_iter().partition(|said| token_of(said) == token);
+            calls.early = later;
+            let early: VecDeque<ProgressNotificationParam> = early;
+            early
+        });
+        early.into_iter().for_each(|said| self.progress(said));
         Tracked { desk: self, token }
     }
 
@@ -132,11 +181,45 @@ impl Desk {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// The call that a question belongs to. Nothing says which: it has to be the same conversation, whichever it is,
-    /// or one would be asked for another's words.
-    fn only(&self) -> Option<Scene> {
-        let whose = |(_, scene): &(u64, Scene)| (scene.call().session.clone(), scene.call().caller.clone());
-        self.with(|calls| sole(&calls.running, whose).map(|(_, scene)| scene.clone()))
+    /// The call that something belongs to: that of the request on whose stream it came. Where nothing says which, all
+    /// calls have to be of the same conversation, or one would be asked for another's words.
+    fn call_of(&self, request: Option<&RequestId>) -> Option<Scene> {
+        let whose = |call: &RunningCall| (call.scene.call().session.clone(), call.scene.call().caller.clone());
+        self.with(|calls| {
+            let known = request.and_then(|id| calls.running.iter().find(|call| call.request.as_ref() == Some(id)));
+            known.or_else(|| sole(&calls.running, whose)).map(|call| call.scene.clone())
+        })
+    }
+
+    /// Passes a log message on to the call that it belongs to.
+    pub(super) fn log(&self, said: LoggingMessageNotificationParam, request: Option<&RequestId>) {
+        let Some(scene) = self.call_of(request) else { return };
+        let is_heard = self.with(|calls| {
+            let call = calls.running.iter_mut().find(|call| call.scene.call().id == scene.call().id);
+            call.is_some_and(|call| {
+                call.logs += 1;
+                call.logs <= LOGS_MAX
+            })
+        });
+        if !is_heard {
+            return;
+        }
+        let length = said.data.to_string().len();
+        let data =
+            if length > LOG_MAX { format!("[a message of {length} bytes is left out]").into() } else { said.data };
+        let level = serde_json::to_value(said.level).ok().and_then(|level| serde_json::from_value(level).ok());
+        scene.log(level.unwrap_or(LogLevel::Info), said.logger, data);
+    }
+
+    /// Hears that a resource has changed.
+    pub(super) fn resource_updated(&self, uri: &str) {
+        // Often nobody listens.
+        let _ = self.updates.send(uri.to_owned());
+    }
+
+    /// Listens for changes of resources.
+    pub(super) fn resource_updates(&self) -> broadcast::Receiver<String> {
+        self.updates.subscribe()
     }
 
     fn asks(&self) -> Asking<'_> {
@@ -148,15 +231,22 @@ impl Desk {
         format!("the MCP server `{}`", self.server)
     }
 
+    /// Puts a question of the server's to the person behind the call.
     async fn elicit(&self, scene: Option<Scene>, request: ElicitRequestParams) -> ElicitResult {
+        match request {
+            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+                self.show_form(scene, &message, schema).await
+            }
+            // A page that a server chose is not opened for it.
+            _ => ElicitResult::new(ElicitationAction::Decline),
+        }
+    }
+
+    async fn show_form(&self, scene: Option<Scene>, message: &str, schema: Value) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
         let (Ok(_open), Some(scene)) = (self.open.try_acquire(), scene) else { return declined };
-        // A page that a server chose is not opened for it.
-        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = request else {
-            return declined;
-        };
-        let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
-        let form = Form { from: self.from(), message: tamed(&message, MESSAGE_MAX), schema };
+        let form = Form { from: self.from(), message: tamed(message, MESSAGE_MAX), schema };
         let _asking = self.asks();
         match scene.back().elicit(form).await {
             Written::Answer(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer),
@@ -180,19 +270,42 @@ impl Desk {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
         }
         let _asking = self.asks();
-        let answer = scene.back().sample(self.from(), request).await.map_err(|error| refused(error.message))?;
+        let answer = scene
+            .back()
+            .sample_with_consent(self.from(), request, self.sampling)
+            .await
+            .map_err(|error| refused(error.message))?;
         serde_json::from_value(answer).map_err(|error| refused(format!("the model's answer cannot be read: {error}")))
+    }
+
+    /// What a server may ask for.
+    pub(super) fn capabilities(&self, model: CallerModel) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
+        capabilities.sampling = (model == CallerModel::Offered).then(SamplingCapability::default);
+        capabilities.roots = self.root.as_ref().map(|_| RootsCapabilities::default());
+        capabilities
     }
 
     fn roots(&self) -> ListRootsResult {
         ListRootsResult::new(self.root.iter().map(|uri| Root::new(uri.clone()).with_name("project")).collect())
     }
 
-    /// Answers what a server of the newest version needs to go on with a call.
-    pub(super) async fn fulfil(&self, scene: &Scene, request: InputRequest) -> Result<Value, ErrorData> {
+    /// Answers what a server of the newest version needs to go on with a call. A form that has no title is named by the
+    /// server's key for it, so that a client finds it under the same key.
+    pub(super) async fn fulfil(&self, scene: &Scene, key: &str, request: InputRequest) -> Result<Value, ErrorData> {
         let whose = Some(scene.clone());
         let answer = match request {
-            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(whose, request.params).await),
+            InputRequest::Elicitation(request) => serde_json::to_value(match request.params {
+                ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+                    let mut schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+                    if let Some(members) = schema.as_object_mut() {
+                        members.entry("title").or_insert_with(|| key.into());
+                    }
+                    self.show_form(whose, &message, schema).await
+                }
+                other => self.elicit(whose, other).await,
+            }),
             InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(whose, request.params).await?),
             InputRequest::ListRoots(_) => serde_json::to_value(self.roots()),
             _ => return Err(ErrorData::invalid_request("this cannot be asked for", None)),
@@ -200,16 +313,16 @@ impl Desk {
         answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    fn progress(&self, said: ProgressNotificationParam) {
+    /// Passes progress on to the call whose request it is about.
+    pub(super) fn progress(&self, said: ProgressNotificationParam) {
         self.heard.fetch_add(1, Ordering::Relaxed);
-        // Some servers turn a number into text.
-        let token = match &said.progress_token.0 {
-            NumberOrString::String(text) => {
-                text.parse().map_or(said.progress_token.clone(), |number| ProgressToken(NumberOrString::Number(number)))
+        let scene = self.with(|calls| {
+            let scene = calls.tokens.get(&token_of(&said)).cloned();
+            if scene.is_none() && !calls.running.is_empty() && calls.early.len() < EARLY_MAX {
+                calls.early.push_back(said.clone());
             }
-            NumberOrString::Number(_) => said.progress_token.clone(),
-        };
-        let scene = self.with(|calls| calls.tokens.get(&token).cloned());
+            scene
+        });
         if let Some(scene) = scene {
             let message = said.message.map_or_else(
                 || match said.total {
@@ -220,6 +333,16 @@ impl Desk {
             );
             scene.report(message, Some(Share { progress: said.progress, total: said.total }));
         }
+    }
+}
+
+/// The token of a progress notification. Some servers turn a number into text.
+fn token_of(said: &ProgressNotificationParam) -> ProgressToken {
+    match &said.progress_token.0 {
+        NumberOrString::String(text) => {
+            text.parse().map_or(said.progress_token.clone(), |number| ProgressToken(NumberOrString::Number(number)))
+        }
+        NumberOrString::Number(_) => said.progress_token.clone(),
     }
 }
 
@@ -234,40 +357,58 @@ pub(super) struct Answerer(pub(super) Arc<Desk>);
 
 impl ClientHandler for Answerer {
     fn get_info(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
-        capabilities.sampling = Some(SamplingCapability::default());
-        capabilities.roots = self.0.root.as_ref().map(|_| RootsCapabilities::default());
-        ClientConfig::new(capabilities, Implementation::new("haft", env!("CARGO_PKG_VERSION")))
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(
+            self.0.capabilities(CallerModel::Offered),
+            Implementation::new("haft", env!("CARGO_PKG_VERSION")),
+        )
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(self.0.elicit(self.0.only(), request).await)
+        Ok(self.0.elicit(self.0.call_of(origin(&context)), request).await)
     }
 
     async fn create_message(
         &self,
         request: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        self.0.sample(self.0.only(), request).await
+        self.0.sample(self.0.call_of(origin(&context)), request).await
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Ok(self.0.roots())
     }
 
-    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.0.progress(said);
+    /// What the SDK has no type for comes here: forms in a shape that it does not know are shown all the same.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let message = params.get("message").and_then(Value::as_str);
+        let (Some(message), Some(schema), "elicitation/create") =
+            (message, params.get("requestedSchema").filter(|schema| schema.is_object()), request.method.as_str())
+        else {
+            let method = inert(&tamed(&request.method, 80));
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method}"), None));
+        };
+        let answer = self.0.show_form(self.0.call_of(origin(&context)), message, schema.clone()).await;
+        let answer = serde_json::to_value(answer);
+        answer.map(CustomResult::new).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
+}
 
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.0.changed.notify_one();
+/// The request on whose stream a question came, where the transport tells.
+fn origin(context: &RequestContext<RoleClient>) -> Option<&RequestId> {
+    match context.extensions.get::<InboundStreamOrigin>() {
+        Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id),
+        _ => None,
     }
 }
 

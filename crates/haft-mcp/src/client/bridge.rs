@@ -1,21 +1,28 @@
 //! All bridged servers of one haft.
 
+use super::call::Broken;
+use super::catalogue::{Catalogue, OfferedTool, ServerNews};
 use super::connect::Site;
 use super::declared::Declared;
 use super::follow::{accept, offer};
 use super::link::Link;
 use super::status::Status;
+use super::tool::Bridged;
 use super::{Server, Start};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::Haft;
 use haft_runtime::confined::Terms;
+use rmcp::model::{CompleteRequestParams, CompleteResult};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::broadcast;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// How long all of them together have to end.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How many changes of resources and prompts a slow listener may miss.
+const NEWS_MAX: usize = 256;
 
 /// How servers are met of which nothing is known yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +39,7 @@ pub struct Bridge {
     links: Vec<Arc<Link>>,
     tasks: Mutex<JoinSet<()>>,
     stop: CancellationToken,
+    news: broadcast::Sender<ServerNews>,
 }
 
 impl Bridge {
@@ -39,6 +47,7 @@ impl Bridge {
     /// started.
     pub async fn open(haft: &Arc<Haft>, servers: &[Server], learn: Learn) -> Result<Self, CallError> {
         let (mut tasks, stop, mut links) = (JoinSet::new(), CancellationToken::new(), Vec::new());
+        let news = broadcast::Sender::new(NEWS_MAX);
         let settings = haft.settings();
         let site = Site {
             workspace: Arc::new(haft.workspace().clone()),
@@ -47,13 +56,13 @@ impl Bridge {
             carrier: settings.web.carrier,
         };
         for server in servers {
-            let link = Arc::new(Link::new(server.clone(), haft, site.clone()));
+            let link = Arc::new(Link::new(server.clone(), haft, site.clone(), news.clone()));
             let known = recall(&link).await?;
             let at_once = learn == Learn::Background && (!known || server.start == Start::Eager);
             tasks.spawn(Arc::clone(&link).supervise(at_once, stop.clone()));
             links.push(link);
         }
-        Ok(Self { links, tasks: Mutex::new(tasks), stop })
+        Ok(Self { links, tasks: Mutex::new(tasks), stop, news })
     }
 
     /// How each of them is.
@@ -127,6 +136,83 @@ impl Bridge {
                 haft_core::suggest::did_you_mean(name, known).unwrap_or_else(|| "`haft mcp list` lists them".into());
             CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{shown}`")).hint(hint)
         })
+    }
+
+    /// The servers with the lists of their resources and prompts, as far as they have been started.
+    pub(crate) fn catalogues(&self) -> Vec<(&str, Catalogue)> {
+        let each = |link: &'_ Arc<Link>| link.with(|memory| memory.catalogue.clone());
+        self.links.iter().map(|link| (link.server.name.as_str(), each(link))).collect()
+    }
+
+    /// The tools of a server that are offered.
+    pub(crate) fn tools_of(&self, server: &str) -> Vec<OfferedTool> {
+        let Ok(link) = self.link(server) else { return Vec::new() };
+        let offered = |(name, tool): (&String, &Arc<Bridged>)| OfferedTool {
+            name: name.clone(),
+            own_name: tool.declared().tool.clone(),
+            declaration: tool.declared().value.clone(),
+        };
+        link.with(|memory| memory.offered.iter().map(offered).collect())
+    }
+
+    /// Starts a server whose resources and prompts have not been read yet. One that does not start offers none.
+    pub(crate) async fn learn_catalogue(&self, server: &str) {
+        let Ok(link) = self.link(server) else { return };
+        if !link.with(|memory| memory.catalogue.is_read) {
+            // Why it does not start is told to whoever calls one of its tools.
+            let _ = link.connection().await;
+        }
+    }
+
+    /// Hears of changes in the resources and prompts of all servers.
+    pub(crate) fn news(&self) -> broadcast::Receiver<ServerNews> {
+        self.news.subscribe()
+    }
+
+    /// Asks a server what an argument may be.
+    pub(crate) async fn complete(
+        &self,
+        server: &str,
+        params: CompleteRequestParams,
+    ) -> Result<CompleteResult, CallError> {
+        let link = self.link(server)?;
+        let connection = link.connection().await?;
+        match connection.complete(params).await {
+            Ok(found) => Ok(found),
+            Err(Broken::Because(error)) => Err(error),
+            Err(Broken::Gone) => Err(link.why_gone(&connection).await),
+        }
+    }
+
+    /// Watches a resource of a server for one more client.
+    pub(crate) fn watch(&self, server: &str, uri: &str) {
+        let Ok(link) = self.link(server) else { return };
+        let watchers = link.with(|memory| {
+            let watchers = memory.watched.entry(uri.to_owned()).or_default();
+            *watchers += 1;
+            *watchers
+        });
+        if watchers == 1 {
+            link.rewatch.notify_one();
+        }
+    }
+
+    /// Watches it for one client less.
+    pub(crate) fn unwatch(&self, server: &str, uri: &str) {
+        let Ok(link) = self.link(server) else { return };
+        let is_last = link.with(|memory| {
+            let watchers = memory.watched.get_mut(uri)?;
+            *watchers = watchers.saturating_sub(1);
+            let is_last = *watchers == 0;
+            if is_last {
+                memory.watched.remove(uri);
+            }
+            Some(is_last)
+        });
+        if let (Some(true), Some(connection)) = (is_last, link.standing()) {
+            connection.stop_watching(uri.to_owned());
+            link.rewatch.notify_one();
+        }
     }
 
     /// Ends them all, and waits for that a little while.

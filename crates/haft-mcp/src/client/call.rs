@@ -1,6 +1,8 @@
 //! Calling over a connection.
 
-use super::answer::Desk;
+#![expect(deprecated, reason = "servers of the versions before 2026-07-28 log")]
+
+use super::answer::{CallerModel, Desk, Served};
 use super::connect::unauthorized;
 use super::wire::Noticed;
 use super::{Server, oauth};
@@ -9,11 +11,14 @@ use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::Scene;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, InputRequiredResult,
-    InputResponses, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
+    ContentBlock, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequiredResult, InputResponses,
+    JsonObject, LoggingLevel, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
+    RequestId, RequestMetaObject, ServerResult,
 };
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient, ServiceError};
+use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,6 +28,9 @@ use tokio::sync::mpsc;
 const ROUNDS_MAX: usize = 10;
 /// How often a call looks whether its time is up.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// What a server was told when it asked for more, and the state that it wants back.
+type Answers = (Option<InputResponses>, Option<String>);
 
 /// A connection that calls go over.
 #[derive(Debug)]
@@ -34,8 +42,17 @@ pub(super) struct Connection {
     pub(super) noticed: Arc<Noticed>,
     /// What the server says of its tools now.
     declared: Mutex<HashMap<String, Digest>>,
-    /// Requests that nobody waits for any more.
-    abandoned: mpsc::UnboundedSender<RequestId>,
+    /// What the server is to be told that nobody wants any more.
+    abandoned: mpsc::UnboundedSender<Abandoned>,
+}
+
+/// What nobody wants any more.
+#[derive(Debug)]
+pub(super) enum Abandoned {
+    /// The answer to a request.
+    Request(RequestId),
+    /// Changes of a resource.
+    Resource(String),
 }
 
 /// A request on its way. Dropped before the answer came, the server is told.
@@ -48,7 +65,7 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             // Nobody hears it once the connection is gone, and then nobody has to.
-            let _ = self.connection.abandoned.send(id);
+            let _ = self.connection.abandoned.send(Abandoned::Request(id));
         }
     }
 }
@@ -66,7 +83,7 @@ impl Connection {
         server: &Server,
         peer: Peer<RoleClient>,
         (desk, noticed): (Arc<Desk>, Arc<Noticed>),
-        abandoned: mpsc::UnboundedSender<RequestId>,
+        abandoned: mpsc::UnboundedSender<Abandoned>,
     ) -> Self {
         let (name, timeout) = (server.name.clone(), server.timeout);
         Self { server: name, timeout, peer, desk, noticed, declared: Mutex::default(), abandoned }
@@ -86,34 +103,115 @@ impl Connection {
     pub(super) async fn call(&self, tool: &str, scene: &Scene) -> Result<CallToolResult, Broken> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = scene.args().as_object().cloned();
-        let _served = self.desk.serve(scene);
+        let request = |(responses, state): Answers| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (responses, state);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        match self.converse(request, scene).await? {
+            ServerResult::CallToolResult(result) => Ok(result),
+            // Nothing known in it: an empty result.
+            ServerResult::CustomResult(result) => {
+                Ok(CallToolResult::success(vec![ContentBlock::text(result.0.to_string())]))
+            }
+            ServerResult::EmptyResult(_) => Ok(CallToolResult::success(Vec::new())),
+            _ => Err(Broken::Because(self.upstream("answered with something that is no tool's result"))),
+        }
+    }
+
+    /// Reads a resource.
+    pub(super) async fn read(&self, uri: &str, scene: &Scene) -> Result<ReadResourceResult, Broken> {
+        let params = ReadResourceRequestParams::new(uri);
+        let request = |(responses, state): Answers| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (responses, state);
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        };
+        match self.converse(request, scene).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result),
+            _ => Err(Broken::Because(self.upstream("answered with something that is no resource"))),
+        }
+    }
+
+    /// Fills in a prompt.
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        scene: &Scene,
+    ) -> Result<GetPromptResult, Broken> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = arguments;
+        let request = |(responses, state): Answers| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (responses, state);
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        };
+        match self.converse(request, scene).await? {
+            ServerResult::GetPromptResult(result) => Ok(result),
+            _ => Err(Broken::Because(self.upstream("answered with something that is no prompt"))),
+        }
+    }
+
+    /// Tells the server that nobody watches a resource any more. In the newest revision the subscription is made anew.
+    pub(super) fn stop_watching(&self, uri: String) {
+        if !self.is_newest() {
+            // Nobody hears it once the connection is gone, and then nobody has to.
+            let _ = self.abandoned.send(Abandoned::Resource(uri));
+        }
+    }
+
+    /// Asks what an argument of a prompt or a template may be.
+    pub(super) async fn complete(&self, params: CompleteRequestParams) -> Result<CompleteResult, Broken> {
+        match tokio::time::timeout(self.timeout, self.peer.complete(params)).await {
+            Ok(answer) => answer.map_err(|error| self.explain(error)),
+            Err(_) => Err(Broken::Because(self.late())),
+        }
+    }
+
+    /// Makes a request of the server, and answers what it asks in between.
+    async fn converse(
+        &self,
+        request: impl Fn(Answers) -> ClientRequest,
+        scene: &Scene,
+    ) -> Result<ServerResult, Broken> {
+        let served = self.desk.serve(scene);
+        let mut answers = Answers::default();
         for _ in 0..ROUNDS_MAX {
-            match self.request(params.clone(), scene).await? {
-                ServerResult::CallToolResult(result) => return Ok(result),
+            match self.request(request(answers), &served, scene).await? {
                 ServerResult::InputRequiredResult(more) => {
-                    params.request_state.clone_from(&more.request_state);
-                    params.input_responses = self.fulfil(more, scene).await?;
+                    let state = more.request_state.clone();
+                    answers = (self.fulfil(more, scene).await?, state);
                 }
-                // Nothing known in it: an empty result.
-                ServerResult::CustomResult(result) => {
-                    let text = result.0.to_string();
-                    return Ok(CallToolResult::success(vec![ContentBlock::text(text)]));
-                }
-                ServerResult::EmptyResult(_) => return Ok(CallToolResult::success(Vec::new())),
-                _ => return Err(Broken::Because(self.upstream("answered with something that is no tool's result"))),
+                result => return Ok(result),
             }
         }
         Err(Broken::Because(self.upstream(&format!("asked for more {ROUNDS_MAX} times and gave no result"))))
     }
 
-    async fn request(&self, params: CallToolRequestParams, scene: &Scene) -> Result<ServerResult, Broken> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let sent = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+    async fn request(
+        &self,
+        request: ClientRequest,
+        served: &Served<'_>,
+        scene: &Scene,
+    ) -> Result<ServerResult, Broken> {
+        let mut options = PeerRequestOptions::no_options();
+        if self.is_newest() {
+            let mut meta = RequestMetaObject::default();
+            // The door passes on what its own client wants to hear.
+            meta.set_log_level(LoggingLevel::Debug);
+            if !scene.back().has_model() {
+                // The server refuses what it cannot do without, before it does half of it.
+                meta.set_client_capabilities(self.desk.capabilities(CallerModel::None));
+            }
+            options = options.with_meta(meta);
+        }
+        let sent = self.peer.send_cancellable_request(request, options);
         let handle = match tokio::time::timeout(self.timeout, sent).await {
             Ok(handle) => handle.map_err(|error| self.explain(error))?,
             Err(_) => return Err(Broken::Because(self.late())),
         };
-        let _tracked = self.desk.track(handle.progress_token.clone(), scene);
+        let _tracked = self.desk.track(served, &handle.id, handle.progress_token.clone(), scene);
         let mut pending = Pending { connection: self, id: Some(handle.id.clone()) };
         let answer = handle.await_response();
         tokio::pin!(answer);
@@ -141,6 +239,11 @@ impl Connection {
         }
     }
 
+    /// Whether the server speaks the revision without sessions.
+    pub(super) fn is_newest(&self) -> bool {
+        self.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+    }
+
     async fn fulfil(&self, more: InputRequiredResult, scene: &Scene) -> Result<Option<InputResponses>, Broken> {
         let Some(requests) = more.input_requests.filter(|requests| !requests.is_empty()) else {
             // It only wants time.
@@ -149,7 +252,7 @@ impl Connection {
         };
         let mut answers = InputResponses::new();
         for (key, request) in requests {
-            let answer = self.desk.fulfil(scene, request).await;
+            let answer = self.desk.fulfil(scene, &key, request).await;
             let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
             answers.insert(key, answer);
         }
@@ -172,7 +275,9 @@ impl Connection {
             ServiceError::McpError(error) => {
                 let said = cut(&inert(&error.message), 500);
                 let message = format!("the MCP server `{}` refused the call: {said} ({})", self.server, error.code.0);
-                Broken::Because(CallError::failed(message))
+                // A client that asked for a resource or a prompt is told in the protocol's own words.
+                let refusal = json!({"code": error.code.0, "message": error.message, "data": error.data});
+                Broken::Because(CallError::failed(message).details(json!({ "mcp_error": refusal })))
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Broken::Gone,
             ServiceError::TransportSend(error) => {

@@ -1,7 +1,8 @@
 //! Making one connection to a server.
 
 use super::answer::{Answerer, Desk};
-use super::call::Connection;
+use super::call::{Abandoned, Connection};
+use super::observed::ObservedTransport;
 use super::wire::{Noticed, Wire};
 use super::{Program, Reach, Server, courier, expanded, oauth, tamed};
 use haft_core::preview::{cut, inert};
@@ -10,7 +11,7 @@ use haft_runtime::Workspace;
 use haft_runtime::confined::{Errand, Resident, Terms};
 use haft_runtime::http::Carrier;
 use http::{HeaderName, HeaderValue};
-use rmcp::model::{ProtocolVersion, RequestId};
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientCacheConfig, ClientInitializeError, RunningService, serve_client_with_lifecycle};
 use rmcp::transport::AuthClient;
 use rmcp::transport::auth::AuthorizationManager;
@@ -42,7 +43,7 @@ pub(super) struct Standing {
     pub(super) connection: Arc<Connection>,
     pub(super) service: RunningService<RoleClient, Answerer>,
     pub(super) resident: Option<Resident>,
-    pub(super) abandoned: mpsc::UnboundedReceiver<RequestId>,
+    pub(super) abandoned: mpsc::UnboundedReceiver<Abandoned>,
     pub(super) tasks: JoinSet<()>,
 }
 
@@ -59,7 +60,7 @@ fn lifecycles() -> [ClientLifecycleMode; 2] {
 /// Connects to a server.
 pub(super) async fn connect(server: &Server, site: &Site) -> Result<Standing, CallError> {
     let root = server.is_program().then(|| format!("file://{}", site.workspace.root().display()));
-    let desk = Arc::new(Desk::new(&server.name, root));
+    let desk = Arc::new(Desk::new(&server.name, root, server.sampling));
     let mut tasks = JoinSet::new();
     let (noticed, service, resident) = match &server.reach {
         Reach::Program(program) => {
@@ -88,6 +89,7 @@ async fn run(
     for lifecycle in lifecycles() {
         let noticed = Arc::new(Noticed::default());
         let (wire, resident) = spawn(program, site, &noticed, tasks).await?;
+        let wire = ObservedTransport::new(wire, desk);
         let work = serve_client_with_lifecycle(Answerer(Arc::clone(desk)), wire, lifecycle);
         match tokio::time::timeout(server.timeout, work).await {
             Ok(Ok(service)) => return Ok((noticed, service, resident)),
@@ -202,10 +204,10 @@ async fn greet(
     let answerer = Answerer(Arc::clone(desk));
     if let Some(manager) = token {
         let transport = StreamableHttpClientTransport::with_client(AuthClient::new(client, manager), config);
-        return serve_client_with_lifecycle(answerer, transport, lifecycle).await;
+        return serve_client_with_lifecycle(answerer, ObservedTransport::new(transport, desk), lifecycle).await;
     }
     let transport = StreamableHttpClientTransport::with_client(client, config);
-    serve_client_with_lifecycle(answerer, transport, lifecycle).await
+    serve_client_with_lifecycle(answerer, ObservedTransport::new(transport, desk), lifecycle).await
 }
 
 /// The address and what is sent with every request.

@@ -1,6 +1,9 @@
-//! Following a server that runs: its tools as it declares them, again whenever they change, until it ends.
+//! Following a server that runs: what it offers as it declares it, again whenever that changes, until it ends.
 
-use super::call::Connection;
+#![expect(deprecated, reason = "servers of the versions before 2026-07-28 log")]
+
+use super::call::{Abandoned, Connection};
+use super::catalogue::{Catalogue, OfferNews, offer_reading};
 use super::connect::Standing;
 use super::declared::{Declared, names};
 use super::link::{Link, OrStop, Phase};
@@ -8,13 +11,14 @@ use super::tool::Bridged;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind, ToolName};
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, PaginatedRequestParams, ProtocolVersion, RequestId,
-    SubscriptionFilter,
+    CancelledNotification, CancelledNotificationParam, LoggingLevel, PaginatedRequestParams, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// How many pages of tools are read.
@@ -51,6 +55,8 @@ pub(super) async fn follow(
         return Some((ending(&mut standing, error).await, false));
     }
     link.with(|memory| memory.error = None);
+    let _ = tokio::time::timeout(link.server.timeout, ask_for_logs(&connection)).await;
+    standing.tasks.spawn(tell_of_updates(Arc::clone(link), connection.desk.resource_updates()));
     let (link_too, connection_too) = (Arc::clone(link), Arc::clone(&connection));
     standing.tasks.spawn(async move { relearn(&link_too, &connection_too).await });
     let abandoned = std::mem::replace(&mut standing.abandoned, mpsc::unbounded_channel().1);
@@ -115,18 +121,37 @@ fn crashed(connection: &Connection, why: &str) -> CallError {
     CallError::new(ErrorKind::Upstream, format!("{why}{complaint}"))
 }
 
-/// Tells the server of requests that nobody waits for any more.
-async fn tell(connection: Arc<Connection>, mut abandoned: mpsc::UnboundedReceiver<RequestId>) {
-    while let Some(id) = abandoned.recv().await {
-        let param = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
-        let notification = CancelledNotification::new(param);
-        let _ = tokio::time::timeout(FAREWELL, connection.peer.send_notification(notification.into())).await;
+/// Tells the server what nobody wants any more.
+async fn tell(connection: Arc<Connection>, mut abandoned: mpsc::UnboundedReceiver<Abandoned>) {
+    while let Some(abandoned) = abandoned.recv().await {
+        match abandoned {
+            Abandoned::Request(id) => {
+                let param = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+                let notification = CancelledNotification::new(param);
+                let _ = tokio::time::timeout(FAREWELL, connection.peer.send_notification(notification.into())).await;
+            }
+            Abandoned::Resource(uri) => {
+                let unsubscribed = connection.peer.unsubscribe(UnsubscribeRequestParams::new(uri));
+                let _ = tokio::time::timeout(FAREWELL, unsubscribed).await;
+            }
+        }
     }
 }
 
-/// Reads the tools again whenever they change, but not more often than is good.
+/// Tells whoever watches of resources that have changed.
+async fn tell_of_updates(link: Arc<Link>, mut updates: broadcast::Receiver<String>) {
+    loop {
+        match updates.recv().await {
+            Ok(uri) => link.tell(OfferNews::ResourceUpdated(uri)),
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Reads what is offered again whenever it changes, but not more often than is good.
 async fn relearn(link: &Arc<Link>, connection: &Arc<Connection>) {
-    let listen = subscribe(connection);
+    let listen = subscribe(link, connection);
     tokio::pin!(listen);
     let mut calm = CALM;
     loop {
@@ -134,6 +159,8 @@ async fn relearn(link: &Arc<Link>, connection: &Arc<Connection>) {
             () = connection.desk.changed.notified() => {}
             () = &mut listen => return,
         }
+        // The server says so: clients hear it at once, and again if what is read then is another list.
+        link.tell(OfferNews::ListChanged);
         tokio::time::sleep(calm).await;
         let read = tokio::time::timeout(link.server.timeout, learn(link, connection)).await;
         if let Ok(Err(error)) = read {
@@ -148,22 +175,45 @@ async fn relearn(link: &Arc<Link>, connection: &Arc<Connection>) {
     }
 }
 
-/// Servers of the newest version tell of changes only whoever subscribes. Never ends.
-async fn subscribe(connection: &Arc<Connection>) {
-    let newest = connection.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
-    if newest {
-        let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        if let Ok(mut subscription) = connection.peer.listen(filter).await {
-            // One that fell behind has missed changes: the tools are read anew all the same.
-            while !matches!(subscription.next().await, Ok(None)) {
-                connection.desk.changed.notify_one();
-                if subscription.end().is_some() {
-                    break;
-                }
+/// Watches what clients watch, and hears of changes: servers of the newest version tell only whoever subscribes. Never
+/// ends.
+async fn subscribe(link: &Arc<Link>, connection: &Arc<Connection>) {
+    loop {
+        let watched: Vec<String> = link.with(|memory| memory.watched.keys().cloned().collect());
+        if connection.is_newest() {
+            let filter = SubscriptionFilter::builder()
+                .tools_list_changed()
+                .resources_list_changed()
+                .prompts_list_changed()
+                .resource_subscriptions(watched)
+                .build();
+            listen(link, connection, filter).await;
+        } else {
+            for uri in watched {
+                // One that cannot be watched tells of no changes.
+                let _ = connection.peer.subscribe(SubscribeRequestParams::new(uri)).await;
             }
+            link.rewatch.notified().await;
         }
     }
-    std::future::pending::<()>().await;
+}
+
+/// Holds a subscription until other resources are to be watched. What the server says on it is heard by the transport.
+async fn listen(link: &Arc<Link>, connection: &Arc<Connection>, filter: SubscriptionFilter) {
+    if let Ok(mut subscription) = connection.peer.listen(filter).await {
+        loop {
+            tokio::select! {
+                () = link.rewatch.notified() => {
+                    let _ = subscription.cancel().await;
+                    return;
+                }
+                said = subscription.next() => if matches!(said, Ok(None) | Err(_)) { break },
+            }
+        }
+        // One that fell behind has missed changes: everything is read anew.
+        connection.desk.changed.notify_one();
+    }
+    link.rewatch.notified().await;
 }
 
 /// Reads what a server offers, and offers it here.
@@ -174,8 +224,30 @@ async fn learn(link: &Arc<Link>, connection: &Arc<Connection>) -> Result<(), Cal
         accept(link, &declared).await?;
     }
     offer(link, declared, &mut refused);
-    link.with(|memory| memory.refused = refused);
+    // A server that does not list its resources is no reason to do without its tools.
+    let reading = Catalogue::read(connection, &mut refused);
+    let catalogue = tokio::time::timeout(link.server.timeout / 2, reading).await;
+    let catalogue = catalogue.unwrap_or_default();
+    offer_reading(link, &catalogue, &mut refused);
+    let changed = link.with(|memory| {
+        memory.refused = refused;
+        let changed = memory.catalogue != catalogue;
+        memory.catalogue = catalogue;
+        changed
+    });
+    if changed {
+        link.tell(OfferNews::ListChanged);
+    }
     Ok(())
+}
+
+/// Asks a server of the versions with a handshake for its log. What a client hears of it is for the client to say.
+async fn ask_for_logs(connection: &Connection) {
+    let logs = connection.peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
+    if logs && !connection.is_newest() {
+        // One that will not is heard as far as it says anything.
+        let _ = connection.peer.set_level(SetLevelRequestParams::new(LoggingLevel::Debug)).await;
+    }
 }
 
 /// Accepts declarations: from now on these are what the tools are.

@@ -1,6 +1,7 @@
 //! One server and its task: started when it is wanted, followed while it runs, started again when it has crashed.
 
 use super::call::Connection;
+use super::catalogue::{Catalogue, OfferNews, ServerNews};
 use super::connect::{Site, connect};
 use super::declared::Declared;
 use super::follow::follow;
@@ -13,7 +14,7 @@ use haft_store::Store;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 /// How long a server that failed is left alone at first.
@@ -34,13 +35,17 @@ pub(super) enum Phase {
     Closed,
 }
 
-/// What is known of a server's tools.
+/// What is known of what a server offers.
 #[derive(Default)]
 pub(super) struct Memory {
     /// What was accepted, by the tools' names there.
     pub(super) accepted: BTreeMap<String, Declared>,
     /// What is offered, by the tools' names here.
     pub(super) offered: BTreeMap<String, Arc<Bridged>>,
+    /// Its resources and prompts, as it listed them last.
+    pub(super) catalogue: Catalogue,
+    /// The resources that clients watch, and how many do.
+    pub(super) watched: BTreeMap<String, usize>,
     pub(super) refused: Vec<String>,
     pub(super) error: Option<String>,
 }
@@ -58,10 +63,14 @@ pub(super) struct Link {
     /// Somebody wants it to be started again.
     pub(super) again: Notify,
     memory: Mutex<Memory>,
+    /// What changes in its resources and prompts.
+    news: broadcast::Sender<ServerNews>,
+    /// The resources that clients watch have changed.
+    pub(super) rewatch: Notify,
 }
 
 impl Link {
-    pub(super) fn new(server: Server, haft: &Arc<Haft>, site: Site) -> Self {
+    pub(super) fn new(server: Server, haft: &Arc<Haft>, site: Site, news: broadcast::Sender<ServerNews>) -> Self {
         Self {
             server,
             haft: Arc::downgrade(haft),
@@ -72,11 +81,27 @@ impl Link {
             hurry: Notify::new(),
             again: Notify::new(),
             memory: Mutex::default(),
+            news,
+            rewatch: Notify::new(),
         }
     }
 
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut Memory) -> T) -> T {
         look(&mut self.memory.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells whoever listens what changed in what the server offers.
+    pub(super) fn tell(&self, news: OfferNews) {
+        // Often nobody listens.
+        let _ = self.news.send(ServerNews { server: self.server.name.clone(), news });
+    }
+
+    /// The connection, if there is one now.
+    pub(super) fn standing(&self) -> Option<Arc<Connection>> {
+        match &*self.phase.borrow() {
+            Phase::Ready(connection) => Some(Arc::clone(connection)),
+            _ => None,
+        }
     }
 
     pub(super) fn set(&self, phase: Phase) {

@@ -1,56 +1,50 @@
-//! What a bridged tool gave, in haft's words.
+//! A bridged tool's result as a reply of haft: its blocks as they were sent and in their order, labelled untrusted, within
+//! limits.
 
+use crate::content::from_wire;
 use haft_core::CallError;
+use haft_core::content::{ContentBlock, ResultContent};
 use haft_core::outcome::Label;
 use haft_core::preview::{cut, inert, size};
 use haft_runtime::Reply;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::{Value, json};
+use rmcp::model::{self, CallToolResult};
+use serde_json::Value;
 
 /// How much text is taken.
-const TEXT_MAX: usize = 4 << 20;
+pub(super) const TEXT_MAX: usize = 4 << 20;
 /// How much of pictures, sounds and files.
 const MEDIA_MAX: usize = 8 << 20;
 /// How much data, as text.
 const DATA_MAX: usize = 2 << 20;
+/// How many blocks.
+const BLOCKS_MAX: usize = 1000;
 
-/// What has been taken so far.
+/// The blocks that were taken so far, and what was left out.
 #[derive(Default)]
-struct Taken {
-    lines: Vec<String>,
-    text: usize,
-    media: Vec<Value>,
-    bytes: usize,
+pub(super) struct BlockCollector {
+    blocks: Vec<ContentBlock>,
+    text_bytes: usize,
+    media_bytes: usize,
     left_out: usize,
 }
 
-/// A result as a reply. What it says is passed on as it is, and labelled: nobody here vouches for it.
+/// A result as a reply. The content is passed on as it is, and labelled: nobody here vouches for it.
 pub(super) fn of(server: &str, result: CallToolResult) -> Reply {
-    let mut taken = Taken::default();
-    for block in result.content {
-        taken.add(block);
-    }
-    let mut reply = Reply::text(taken.lines.join("\n"));
-    reply.labels = vec![Label::Untrusted];
-    if taken.left_out > 0 {
-        reply.warnings.push(format!("{} of what the server sent was left out: it is too much", size(taken.left_out)));
-    }
+    let mut collector = BlockCollector::default();
+    result.content.iter().for_each(|block| collector.add_wire(block));
+    let mut reply = collector.into_reply();
     let (data, over) = fitting(result.structured_content);
     if over > 0 {
         let (sent, most) = (size(over), size(DATA_MAX));
         reply.warnings.push(format!("the data that the server sent was left out: it is {sent}, and {most} are taken"));
     }
-    reply.data = match (data, taken.media) {
-        (Some(data), media) => {
-            if !media.is_empty() {
-                reply.warnings.push("the server also sent pictures or files, which are only described".to_owned());
-            }
-            Some(data)
+    reply.data = data;
+    if let Some(meta) = result.meta.filter(|meta| !meta.0.is_empty()) {
+        let (meta, over) = fitting(Some(Value::Object(meta.0)));
+        if over == 0 {
+            reply.content.attributes.extend(meta.map(|meta| ("_meta".to_owned(), meta)));
         }
-        (None, media) if media.is_empty() => None,
-        (None, mut media) if media.len() == 1 && media[0].get("image").is_some() => media.pop(),
-        (None, media) => Some(json!({ "content": media })),
-    };
+    }
     if result.is_error == Some(true) {
         let first = reply.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
         reply.error = Some(CallError::failed(format!("the MCP server `{server}` says: {}", cut(&inert(first), 300))));
@@ -64,86 +58,81 @@ fn fitting(data: Option<Value>) -> (Option<Value>, usize) {
     if length > DATA_MAX { (None, length) } else { (data, 0) }
 }
 
-impl Taken {
-    fn add(&mut self, block: ContentBlock) {
-        match block {
-            ContentBlock::Text(text) => self.say(text.text),
-            ContentBlock::Image(image) => {
-                let value = json!({"image": {"mime_type": image.mime_type, "data": image.data}});
-                self.carry("image", &image.mime_type, image.data.len(), value);
-            }
-            ContentBlock::Audio(audio) => {
-                let value = json!({"audio": {"mime_type": audio.mime_type, "data": audio.data}});
-                self.carry("audio", &audio.mime_type, audio.data.len(), value);
-            }
-            ContentBlock::Resource(resource) => match resource.resource {
-                ResourceContents::TextResourceContents { uri, text, .. } => {
-                    self.say(format!("[resource {}]", inert(&uri)));
-                    self.say(text);
-                }
-                ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                    let mime = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-                    let (kind, length) = (format!("resource {uri}"), blob.len());
-                    let value = json!({"resource": {"uri": uri, "mime_type": mime, "data": blob}});
-                    self.carry(&kind, &mime, length, value);
-                }
-                _ => self.say("[a resource of a kind that is not known here]".to_owned()),
-            },
-            ContentBlock::ResourceLink(link) => {
-                self.say(format!("[resource {}: {}]", inert(&link.uri), inert(&link.name)));
-            }
-            _ => self.say("[content of a kind that is not known here]".to_owned()),
-        }
+impl BlockCollector {
+    pub(super) fn add_wire(&mut self, block: &model::ContentBlock) {
+        self.add(from_wire(block));
     }
 
-    fn say(&mut self, mut text: String) {
-        let mut room = TEXT_MAX.saturating_sub(self.text).min(text.len());
-        while !text.is_char_boundary(room) {
-            room -= 1;
-        }
-        self.left_out += text.len() - room;
-        text.truncate(room);
-        self.text += room;
-        self.lines.push(text);
-    }
-
-    /// A picture, a sound or a file: described in words, and carried as data.
-    fn carry(&mut self, kind: &str, mime: &str, length: usize, value: Value) {
-        self.say(format!("[{}: {}, {}]", inert(kind), inert(mime), size(length / 4 * 3)));
-        if self.bytes + length > MEDIA_MAX {
-            self.left_out += length;
+    /// Takes a block as far as there is room for it. One that does not fit is described in its place.
+    pub(super) fn add(&mut self, mut block: ContentBlock) {
+        let encoded = block.encoded_length();
+        if self.blocks.len() >= BLOCKS_MAX {
+            self.left_out += encoded + block.readable_text().map_or(0, str::len);
             return;
         }
-        self.bytes += length;
-        self.media.push(value);
+        if self.media_bytes + encoded > MEDIA_MAX {
+            self.left_out += encoded;
+            block = ContentBlock::text(format!("{} was left out: it is too much", block.as_plain_text()));
+        } else {
+            self.media_bytes += encoded;
+        }
+        if let Some(text) = block.readable_text_mut() {
+            let room = text.floor_char_boundary(TEXT_MAX.saturating_sub(self.text_bytes));
+            self.left_out += text.len() - room;
+            text.truncate(room);
+            self.text_bytes += room;
+        }
+        self.blocks.push(block);
+    }
+
+    /// What was taken, as a reply that nobody here vouches for.
+    pub(super) fn into_reply(self) -> Reply {
+        let mut reply = Reply::content(ResultContent::of(self.blocks));
+        reply.labels = vec![Label::Untrusted];
+        if self.left_out > 0 {
+            let left_out = size(self.left_out);
+            reply.warnings.push(format!("{left_out} of what the server sent was left out: it is too much"));
+        }
+        reply
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haft_core::content::ContentBody;
+    use serde_json::json;
 
     #[test]
     fn a_failure_keeps_what_was_said_and_is_untrusted() {
-        let reply = of("s", CallToolResult::error(vec![ContentBlock::text("no such\x1b[2J city")]));
+        let reply = of("s", CallToolResult::error(vec![model::ContentBlock::text("no such\x1b[2J city")]));
         assert_eq!(reply.text, "no such\x1b[2J city");
         assert_eq!(reply.labels, [Label::Untrusted]);
         assert_eq!(reply.error.unwrap().message, "the MCP server `s` says: no such\\u{1b}[2J city");
     }
 
     #[test]
-    fn a_picture_is_described_and_carried() {
-        let picture = ContentBlock::image("AAAA", "image/png");
-        let reply = of("s", CallToolResult::success(vec![ContentBlock::text("here:"), picture]));
-        assert_eq!(reply.text, "here:\n[image: image/png, 3B]");
-        assert_eq!(reply.data.unwrap()["image"]["mime_type"], "image/png");
+    fn blocks_keep_their_order_and_are_described_for_readers_of_text() {
+        let (text, picture) = (model::ContentBlock::text("here:"), model::ContentBlock::image("AAAA", "image/png"));
+        let sound = model::ContentBlock::audio("AAAA", "audio/wav");
+        let reply = of("s", CallToolResult::success(vec![picture, text, sound]));
+        assert_eq!(reply.text, "[image: image/png, 3B]\nhere:\n[audio: audio/wav, 3B]");
+        assert_eq!(reply.data, None);
+        assert!(matches!(reply.content.blocks[0].body, ContentBody::Image(_)));
+        assert_eq!(reply.content.blocks[1].readable_text(), Some("here:"));
+        assert!(matches!(reply.content.blocks[2].body, ContentBody::Audio(_)));
     }
 
     #[test]
     fn too_much_is_cut_and_said() {
-        let reply = of("s", CallToolResult::success(vec![ContentBlock::text("x".repeat(TEXT_MAX + 5))]));
+        let long = model::ContentBlock::text("x".repeat(TEXT_MAX + 5));
+        let reply = of("s", CallToolResult::success(vec![long]));
         assert_eq!(reply.text.len(), TEXT_MAX);
         assert_eq!(reply.warnings, ["5B of what the server sent was left out: it is too much"]);
+        let film = model::ContentBlock::image("A".repeat(MEDIA_MAX + 4), "image/png");
+        let reply = of("s", CallToolResult::success(vec![film]));
+        assert!(reply.text.starts_with("[image: image/png, ") && reply.text.ends_with("was left out: it is too much"));
+        assert_eq!(reply.content.blocks[0].encoded_length(), 0);
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Wire {
             }
             self.taken = end + 1;
             self.looked = self.taken;
-            if let Some(message) = message.filter(is_wanted).filter(|message| self.unanswered.hear(message)) {
+            if let Some(message) = message.filter(|message| self.unanswered.hear(message)) {
                 return Some(message);
             }
         }
@@ -204,18 +204,6 @@ fn read(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
         return None;
     }
     serde_json::from_slice(line).ok()
-}
-
-/// Each notification costs a task: those that nobody here listens to are left out before that.
-fn is_wanted(message: &RxJsonRpcMessage<RoleClient>) -> bool {
-    let JsonRpcMessage::Notification(message) = message else { return true };
-    matches!(
-        message.notification,
-        ServerNotification::CancelledNotification(_)
-            | ServerNotification::ProgressNotification(_)
-            | ServerNotification::ToolListChangedNotification(_)
-            | ServerNotification::SubscriptionsAcknowledgedNotification(_)
-    )
 }
 
 impl Transport<RoleClient> for Wire {

@@ -323,6 +323,10 @@ impl Approver for Client {
         Box::pin(self.fill_in(form))
     }
 
+    fn has_model(&self) -> bool {
+        self.able.samples
+    }
+
     fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {
         Box::pin(self.let_answer(request))
     }

@@ -4,6 +4,7 @@
 
 use super::Shared;
 use super::approver::{Client, Era, Lack, Way};
+use super::bridged;
 use super::call_task::{CallTasks, TaskOwner, TaskSeed};
 use super::client_mode::ClientMode;
 use super::door::Door;
@@ -16,8 +17,8 @@ use haft_runtime::tool::ResultSource;
 use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, ErrorCode, ErrorData, InputResponses,
-    LoggingLevel,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, ErrorCode, ErrorData,
+    InputRequiredResult, InputResponses, LoggingLevel,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
@@ -41,26 +42,69 @@ pub(super) async fn answer(
 
 async fn make(
     door: &Door,
-    request: CallToolRequestParams,
+    mut request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let shared = door.shared();
-    let caller = door.caller(context);
-    let (able, agent, gone) = (context.client_capabilities(), caller.agent.clone(), door.gone().clone());
+    let input = RoundInput::take(&mut request.input_responses, &mut request.request_state);
+    let spoken = request.name.into_owned();
+    let name = shared.bridged.as_ref().and_then(|bridged| bridged.front_tool_name(&spoken)).unwrap_or(spoken);
+    let args = Value::Object(request.arguments.unwrap_or_default());
+    let call = new_call(shared, name, args, door.session(), door.caller(context));
+    let by_way = is_by_way(&call);
+    match carry(door, context, call, input, long_call(door, context)).await? {
+        Carried::Asked(told) => Ok(told.into()),
+        Carried::Task(created) => Ok((*created).into()),
+        Carried::Ended(ended) => told_of(door, context, *ended, by_way).await,
+    }
+}
+
+/// What a client sent along to come back to a call that asked it something.
+pub(super) struct RoundInput {
+    given: InputResponses,
+    word: Option<String>,
+}
+
+impl RoundInput {
+    /// Takes it out of a request.
+    pub(super) fn take(responses: &mut Option<InputResponses>, state: &mut Option<String>) -> Self {
+        Self { given: responses.take().unwrap_or_default(), word: state.take() }
+    }
+}
+
+/// How far a request brought its call.
+pub(super) enum Carried {
+    /// The call asks its client something.
+    Asked(InputRequiredResult),
+    /// The call goes on as a task.
+    Task(Box<CreateTaskResult>),
+    /// It is over.
+    Ended(Box<Ended>),
+}
+
+/// Makes a call for a client, or goes on with one, and reports to the client meanwhile.
+pub(super) async fn carry(
+    door: &Door,
+    context: &RequestContext<RoleServer>,
+    call: Call,
+    input: RoundInput,
+    long_call: LongCall,
+) -> Result<Carried, ErrorData> {
+    let shared = door.shared();
+    let (able, agent, gone) = (context.client_capabilities(), call.caller.agent.clone(), door.gone().clone());
     let (apart, mode) = (door.is_apart(), ClientMode::of(context, door.is_over_http()));
     let client =
         |way: Way| Client::new(Arc::clone(shared), way, able.as_ref(), mode, agent.as_deref(), gone.clone()).of(apart);
     if Era::of(context) == Era::Rounds {
-        return Box::pin(round(door, context, request, caller, client)).await;
+        return Box::pin(round(door, context, (call, long_call), input, client)).await;
     }
-    let call = call(shared, request, door.session(), caller);
     shared.recent.add(&call);
     let client = client(Way::Requests(context.peer.clone()));
     let mut told = Telling::new(door, context, LongCall::Retry, &call);
-    let (by_way, halt) = (is_by_way(&call), Halt::new());
+    let halt = Halt::new();
     let calling = heeding(door, context, &halt, shared.haft.call(call, &client, &halt));
     let outcome = Box::pin(told.during(calling)).await;
-    told_of(door, context, Ended { outcome, lacks: None }, by_way).await
+    Ok(Carried::Ended(Box::new(Ended { outcome, lacks: None })))
 }
 
 /// A request of a client that is asked in rounds: it begins a call, or comes back to one with an answer. A client that
@@ -68,16 +112,12 @@ async fn make(
 async fn round(
     door: &Door,
     context: &RequestContext<RoleServer>,
-    mut request: CallToolRequestParams,
-    caller: Caller,
+    (call, long_call): (Call, LongCall),
+    RoundInput { mut given, word }: RoundInput,
     client: impl FnOnce(Way) -> Client,
-) -> Result<CallToolResponse, ErrorData> {
+) -> Result<Carried, ErrorData> {
     let shared = door.shared();
-    let mut given = request.input_responses.take().unwrap_or_default();
-    let word = request.request_state.take();
-    let call = call(shared, request, door.session(), caller);
     let (whose, owner, by_way) = (Whose::of(&call), TaskOwner::of(&call), is_by_way(&call));
-    let long_call = long_call(door, context);
     let mut telling = Telling::new(door, context, long_call, &call);
     let (running, asked) = if let Some(word) = word {
         let (running, asked) = shared.rounds.take(&whose, &word).ok_or_else(|| {
@@ -95,7 +135,7 @@ async fn round(
     let mut pause = open.go_on(door, context, asked, &mut given).await;
     loop {
         let question = match pause {
-            Pause::Ended(ended) => return told_of(door, context, *ended, by_way).await,
+            Pause::Ended(ended) => return Ok(Carried::Ended(ended)),
             Pause::Lost => return Err(crashed()),
             Pause::Question(question) => Some(question),
             Pause::Overdue => None,
@@ -103,13 +143,13 @@ async fn round(
         let is_for_task = open.overdue_at.is_some() && !question.as_ref().is_some_and(Asked::is_named);
         if is_for_task && let Some(id) = shared.call_tasks.create(&owner, &open.running) {
             let seed = TaskSeed { owner, running: open.running, question, reporter: open.telling.0, by_way };
-            return Ok(CreateTaskResult::new(CallTasks::attach(shared, id, seed)).into());
+            return Ok(Carried::Task(Box::new(CreateTaskResult::new(CallTasks::attach(shared, id, seed)))));
         }
         // There is no room for a task: the call is waited for.
         open.overdue_at = None;
         if let Some(question) = question {
             match shared.rounds.hold(whose.clone(), open.running, question) {
-                Ok(told) => return Ok(told.into()),
+                Ok(told) => return Ok(Carried::Asked(told)),
                 Err(kept) => open.running = kept,
             }
         }
@@ -195,7 +235,7 @@ async fn next(door: &Door, context: &RequestContext<RoleServer>, running: &mut R
 }
 
 /// What a client hears whose call needed what it does not offer.
-fn lacking(lack: Lack, outcome: &Outcome) -> ErrorData {
+pub(super) fn lacking(lack: Lack, outcome: &Outcome) -> ErrorData {
     let needed = match lack {
         Lack::Elicitation => json!({"elicitation": {}}),
         Lack::Sampling => json!({"sampling": {}}),
@@ -237,6 +277,9 @@ pub(super) fn result_of(shared: &Shared, ended: Ended, by_way: bool) -> Result<C
         let hint = error.hint.as_deref().unwrap_or_default();
         return Err(ErrorData::invalid_params(format!("{}. {hint}", error.message), None));
     }
+    if let Some(refusal) = outcome.error.as_ref().and_then(bridged::missing_capability) {
+        return Err(refusal);
+    }
     let entry = shared.haft.registry().get(&outcome.tool);
     let schema = entry.as_ref().and_then(|entry| entry.output());
     let source = entry.as_ref().map_or(ResultSource::Haft, |entry| entry.tool().result_source());
@@ -248,11 +291,12 @@ fn is_by_way(call: &Call) -> bool {
     haft_runtime::registry::is_caller(&call.spoken)
 }
 
-fn call(shared: &Shared, request: CallToolRequestParams, session: SessionId, caller: Caller) -> Call {
+/// A call that a client makes.
+pub(super) fn new_call(shared: &Shared, spoken: String, args: Value, session: SessionId, caller: Caller) -> Call {
     Call {
         id: new_call_id(),
-        spoken: request.name.into_owned(),
-        args: Value::Object(request.arguments.unwrap_or_default()),
+        spoken,
+        args,
         dialect: shared.options.dialect,
         session,
         caller,
@@ -268,13 +312,16 @@ struct Telling(Option<Reporter>);
 impl Telling {
     /// It listens from here on: to be made before there is anything to be heard.
     fn new(door: &Door, context: &RequestContext<RoleServer>, long_call: LongCall, call: &Call) -> Self {
+        let log_from = door.log_threshold(context);
         let told = match context.meta.get_progress_token() {
             Some(token) => Some(Told::Progress(token)),
             None if door.logs(context, LoggingLevel::Info) => Some(Told::Log(call.spoken.clone())),
-            None => (long_call == LongCall::Task).then_some(Told::OnRequest),
+            None => (long_call == LongCall::Task || log_from.is_some()).then_some(Told::OnRequest),
         };
         let events = || door.shared().haft.events().listen();
-        Self(told.map(|told| Reporter::new(context.peer.clone(), told, call.id.clone(), events())))
+        let reporter =
+            |told| Reporter::new(context.peer.clone(), told, call.id.clone(), events()).logging_from(log_from);
+        Self(told.map(reporter))
     }
 
     /// Tells of this call.

@@ -3,10 +3,15 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::approver::Era;
+use super::bridged::{self, BridgedServers, ClientNews};
 use super::call_task::TaskOwner;
+use super::log_level::{level_of_rank, rank};
+use super::news::{BridgedWatch, next_news, tell_news, tell_subscription};
+use super::offer::Offer;
 use super::own::CALLS;
 use super::{Shared, call, fresh_session, listing, skills, unknown_method};
 use haft_core::{CallId, Caller, SessionId};
+use haft_runtime::events::LogLevel;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult, CompletionInfo,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
@@ -30,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 /// The longest name that an agent may have.
 const NAME_MAX: usize = 64;
 /// How many resources one client may watch.
-const WATCHED_MAX: usize = 256;
+pub(super) const WATCHED_MAX: usize = 256;
 /// How much of the name of a resource is kept or repeated.
 const URI_MAX: usize = 400;
 /// Changes that follow each other closely are told once.
@@ -48,13 +53,16 @@ pub struct Door {
     agent: OnceLock<Option<String>>,
     level: AtomicU8,
     gone: CancellationToken,
-    watched: Mutex<BTreeSet<String>>,
+    watched: Arc<Mutex<BTreeSet<String>>>,
     /// The task that tells of changes, as long as the connection lives.
     followers: Mutex<JoinSet<()>>,
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
+        if let Some(bridged) = &self.shared.bridged {
+            self.watched.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|uri| bridged.unwatch(uri));
+        }
         // A session of its own ends with the connection; what others share is ended by whoever made it.
         if let Some(session) = self.session.get().filter(|_| self.over_http) {
             self.shared.haft.end_session(session);
@@ -79,13 +87,29 @@ impl Door {
             agent: OnceLock::new(),
             level: AtomicU8::new(SILENT),
             gone,
-            watched: Mutex::default(),
+            watched: Arc::default(),
             followers: Mutex::default(),
         }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// What is listed besides bridged servers: nothing of haft's own in front of one, though it can be read all the same.
+    fn listed_offers(&self) -> &[Arc<dyn Offer>] {
+        if self.is_front() { &[] } else { &self.shared.offers }
+    }
+
+    async fn wake_front(&self) {
+        if let Some(bridged) = &self.shared.bridged {
+            bridged.wake_front().await;
+        }
+    }
+
+    /// Whether haft stands in front of one bridged server.
+    fn is_front(&self) -> bool {
+        self.shared.bridged.as_ref().is_some_and(BridgedServers::is_front)
     }
 
     pub(super) fn gone(&self) -> &CancellationToken {
@@ -138,11 +162,20 @@ impl Door {
 
     /// Whether the client wants to hear messages of this level.
     pub(super) fn logs(&self, context: &RequestContext<RoleServer>, level: LoggingLevel) -> bool {
-        let wanted = match Era::of(context) {
+        let wanted = self.log_rank(context);
+        wanted != SILENT && rank(level) >= wanted
+    }
+
+    fn log_rank(&self, context: &RequestContext<RoleServer>) -> u8 {
+        match Era::of(context) {
             Era::Requests => self.level.load(Ordering::Relaxed),
             Era::Rounds => context.meta.log_level().map_or(SILENT, rank),
-        };
-        wanted != SILENT && rank(level) >= wanted
+        }
+    }
+
+    /// From which level on the client wants to hear what its calls log.
+    pub(super) fn log_threshold(&self, context: &RequestContext<RoleServer>) -> Option<LogLevel> {
+        level_of_rank(self.log_rank(context))
     }
 
     /// Tells whoever watches that there are new records.
@@ -156,6 +189,9 @@ impl Door {
     }
 
     fn tools(&self, caller: &Caller) -> Arc<Vec<Tool>> {
+        if let Some(bridged) = self.shared.bridged.as_ref().filter(|_| self.is_front()) {
+            return Arc::new(bridged.front_tools(&self.shared.haft, caller));
+        }
         let options = &self.shared.options;
         self.shared.listings.of(&self.shared.haft, caller, options.dialect, options.budget_tokens)
     }
@@ -164,20 +200,6 @@ impl Door {
 /// The resources that have grown when a call has ended.
 fn grown(call: &CallId) -> [String; 2] {
     [CALLS.to_owned(), format!("{CALLS}/{call}")]
-}
-
-/// The order of log levels.
-fn rank(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => 1,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
-    }
 }
 
 /// What an agent is called after its client. A client may say anything; a name holds no more than letters, digits and
@@ -211,15 +233,17 @@ impl ServerHandler for Door {
             .enable_logging()
             .enable_completions()
             .enable_prompts()
+            .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
+            .enable_resources_list_changed()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_tasks()
             .build();
         ServerConfig::new(able)
             .with_server_info(Implementation::new("haft", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(if self.is_front() { FRONT_INSTRUCTIONS } else { INSTRUCTIONS })
     }
 
     async fn initialize(
@@ -243,15 +267,19 @@ impl ServerHandler for Door {
         let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
         if followers.is_empty() {
             let (mut changes, peer) = (self.shared.haft.registry().changes(), context.peer);
+            let told = peer.clone();
             followers.spawn(async move {
                 while changes.changed().await.is_ok() {
                     tokio::time::sleep(SETTLING).await;
                     changes.mark_unchanged();
-                    if peer.notify_tool_list_changed().await.is_err() {
+                    if told.notify_tool_list_changed().await.is_err() {
                         return;
                     }
                 }
             });
+            if self.shared.bridged.is_some() {
+                followers.spawn(tell_news(Arc::clone(&self.shared), Arc::clone(&self.watched), peer));
+            }
         }
     }
 
@@ -262,9 +290,21 @@ impl ServerHandler for Door {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let (mut tools, mut calls) = (self.shared.haft.registry().changes(), self.shared.recent.listen());
         let session = self.session();
+        let _watch = BridgedWatch::new(&self.shared, context.accepted());
+        let mut news = self.shared.bridged.as_ref().map(BridgedServers::news);
         loop {
             // What a client did not subscribe to, it is not told.
             tokio::select! {
+                heard = next_news(&mut news) => {
+                    let told = match heard {
+                        Ok(news) => self.shared.bridged.as_ref().and_then(|bridged| bridged.told(&news)),
+                        Err(RecvError::Lagged(_)) => Some(ClientNews::ListChanged),
+                        Err(RecvError::Closed) => return Ok(()),
+                    };
+                    if let Some(told) = told {
+                        tell_subscription(&context, told).await;
+                    }
+                }
                 () = context.cancelled() => return Ok(()),
                 () = self.gone.cancelled() => return Ok(()),
                 heard = tools.changed() => {
@@ -301,6 +341,7 @@ impl ServerHandler for Door {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.wake_front().await;
         let tools = self.tools(&self.caller(&context));
         listing::page(&tools, page.and_then(|page| page.cursor).as_deref())
     }
@@ -343,11 +384,17 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         no_more(page.as_ref())?;
+        self.wake_front().await;
         let (session, mut all) = (self.session(), Vec::new());
-        for offer in &self.shared.offers {
+        for offer in self.listed_offers() {
             all.extend(offer.resources(&session).await);
         }
-        all.extend(skills::resources(self, &context).await);
+        if !self.is_front() {
+            all.extend(skills::resources(self, &context).await);
+        }
+        if let Some(bridged) = &self.shared.bridged {
+            all.extend(bridged.resources(&self.shared.haft, &self.caller(&context)));
+        }
         Ok(ListResourcesResult::with_all_items(all))
     }
 
@@ -357,8 +404,14 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         no_more(page.as_ref())?;
-        let mut all: Vec<_> = self.shared.offers.iter().flat_map(|offer| offer.templates()).collect();
-        all.extend(skills::templates(self, &context).await);
+        self.wake_front().await;
+        let mut all: Vec<_> = self.listed_offers().iter().flat_map(|offer| offer.templates()).collect();
+        if !self.is_front() {
+            all.extend(skills::templates(self, &context).await);
+        }
+        if let Some(bridged) = &self.shared.bridged {
+            all.extend(bridged.templates(&self.shared.haft, &self.caller(&context)));
+        }
         Ok(ListResourceTemplatesResult::with_all_items(all))
     }
 
@@ -376,13 +429,18 @@ impl ServerHandler for Door {
                 };
             }
         }
-        if let Some(found) = skills::read(self, &context, &request.uri).await {
-            return found
-                .map(|contents| ReadResourceResult::new(contents).into())
-                .map_err(|error| named(error, &request.uri));
+        let uri = request.uri.clone();
+        if !self.is_front()
+            && let Some(found) = skills::read(self, &context, &uri).await
+        {
+            return found.map(|contents| ReadResourceResult::new(contents).into()).map_err(|error| named(error, &uri));
+        }
+        // Boxed, because a request's future is moved several times before it runs.
+        if let Some(found) = Box::pin(bridged::read_resource(self, request, &context)).await {
+            return found.map_err(|error| named(error, &uri));
         }
         let missing = "there is no such resource; resources/list shows what there is";
-        Err(named(ErrorData::resource_not_found(missing, None), &request.uri))
+        Err(named(ErrorData::resource_not_found(missing, None), &uri))
     }
 
     async fn subscribe(&self, request: SubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
@@ -391,7 +449,12 @@ impl ServerHandler for Door {
             let why = format!("one client watches at most {WATCHED_MAX} resources");
             return Err(ErrorData::invalid_params(why, None));
         }
-        watched.insert(haft_core::preview::cut(&request.uri, URI_MAX));
+        let uri = haft_core::preview::cut(&request.uri, URI_MAX);
+        if watched.insert(uri.clone())
+            && let Some(bridged) = &self.shared.bridged
+        {
+            bridged.watch(&uri);
+        }
         Ok(())
     }
 
@@ -400,7 +463,10 @@ impl ServerHandler for Door {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(&request.uri);
+        let was_watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner).remove(&request.uri);
+        if let Some(bridged) = self.shared.bridged.as_ref().filter(|_| was_watched) {
+            bridged.unwatch(&request.uri);
+        }
         Ok(())
     }
 
@@ -410,8 +476,14 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         no_more(page.as_ref())?;
-        let mut all: Vec<_> = self.shared.offers.iter().flat_map(|offer| offer.prompts()).collect();
-        all.extend(skills::prompts(self, &context).await);
+        self.wake_front().await;
+        let mut all: Vec<_> = self.listed_offers().iter().flat_map(|offer| offer.prompts()).collect();
+        if !self.is_front() {
+            all.extend(skills::prompts(self, &context).await);
+        }
+        if let Some(bridged) = &self.shared.bridged {
+            all.extend(bridged.prompts(&self.shared.haft, &self.caller(&context)));
+        }
         Ok(ListPromptsResult::with_all_items(all))
     }
 
@@ -426,7 +498,12 @@ impl ServerHandler for Door {
                 return found;
             }
         }
-        if let Some(found) = skills::prompt(self, &context, &request).await {
+        if !self.is_front()
+            && let Some(found) = skills::prompt(self, &context, &request).await
+        {
+            return found;
+        }
+        if let Some(found) = Box::pin(bridged::get_prompt(self, request, &context)).await {
             return found;
         }
         Err(ErrorData::invalid_params("there is no such prompt; prompts/list shows what there is", None))
@@ -448,9 +525,16 @@ impl ServerHandler for Door {
                 return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
             }
         }
-        if let Some(values) = skills::complete(self, &context, (of, &argument.name, &argument.value)).await {
+        if !self.is_front()
+            && let Some(values) = skills::complete(self, &context, (of, &argument.name, &argument.value)).await
+        {
             let found = CompletionInfo::with_all_values(values);
             return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
+        }
+        if let Some(bridged) = &self.shared.bridged
+            && let Some(found) = bridged.complete(&self.shared.haft, &self.caller(&context), request).await
+        {
+            return found;
         }
         Err(ErrorData::invalid_params("there is no such prompt or resource template", None))
     }
@@ -479,6 +563,9 @@ impl ServerHandler for Door {
 const INSTRUCTIONS: &str = "Tools to work on this machine, under the user's policy. A call may need a person's \
 approval: then it waits, or says where it is decided. A denied call stays denied; do not try to get around it. \
 Tools that are not listed are found with tool_search and called with tool_call.";
+
+const FRONT_INSTRUCTIONS: &str = "Tools of one server, under the user's policy. A call may need a person's approval: then \
+it waits, or says where it is decided. A denied call stays denied; do not try to get around it.";
 
 #[cfg(test)]
 mod tests {

@@ -4,10 +4,11 @@
 
 use haft_core::CallId;
 use haft_runtime::Event;
-use haft_runtime::events::Share;
+use haft_runtime::events::{LogLevel, Share};
 use rmcp::RoleServer;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
+use serde_json::Value;
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast::Receiver;
@@ -41,11 +42,20 @@ pub(super) struct Reporter {
     pub(super) events: Receiver<Event>,
     last: f64,
     activity: Option<Activity>,
+    /// The lowest level of what the call logs that the client hears; none if it hears nothing of it.
+    log_from: Option<LogLevel>,
 }
 
 impl Reporter {
     pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
-        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None }
+        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None, log_from: None }
+    }
+
+    /// Also passes on what the call logs, from this level on.
+    #[must_use]
+    pub(super) fn logging_from(mut self, level: Option<LogLevel>) -> Self {
+        self.log_from = level;
+        self
     }
 
     /// Passes on what is reported until it is dropped.
@@ -110,6 +120,11 @@ impl Reporter {
     async fn pass_on(&mut self, event: Event) {
         match event {
             Event::Progress { call_id, message, done, .. } if call_id == self.call => self.send(message, done).await,
+            Event::Log { call_id, level, logger, data, .. } if call_id == self.call => {
+                if self.log_from.is_some_and(|lowest| level >= lowest) {
+                    self.send_log(level, logger, data).await;
+                }
+            }
             Event::Approval { call_id, preview, .. } if call_id == self.call => {
                 let description = format!("waiting for approval {call_id}: {preview}");
                 self.send(description.clone(), None).await;
@@ -120,6 +135,14 @@ impl Reporter {
             }
             _ => {}
         }
+    }
+
+    /// Passes on a log message as it was written.
+    async fn send_log(&self, level: LogLevel, logger: Option<String>, data: Value) {
+        let mut message = LoggingMessageNotificationParam::new(logging_level(level), data);
+        message.logger = logger;
+        // A client that has gone need not be told.
+        let _ = self.peer.notify_logging_message(message).await;
     }
 
     async fn send(&mut self, message: String, done: Option<Share>) {
@@ -135,6 +158,19 @@ impl Reporter {
             Told::Log(logger) => log(&self.peer, LoggingLevel::Info, logger, message).await,
             Told::OnRequest => Ok(()),
         };
+    }
+}
+
+fn logging_level(level: LogLevel) -> LoggingLevel {
+    match level {
+        LogLevel::Debug => LoggingLevel::Debug,
+        LogLevel::Info => LoggingLevel::Info,
+        LogLevel::Notice => LoggingLevel::Notice,
+        LogLevel::Warning => LoggingLevel::Warning,
+        LogLevel::Error => LoggingLevel::Error,
+        LogLevel::Critical => LoggingLevel::Critical,
+        LogLevel::Alert => LoggingLevel::Alert,
+        LogLevel::Emergency => LoggingLevel::Emergency,
     }
 }
 

@@ -1,8 +1,9 @@
 //! An outcome in the words of the protocol.
 
 use super::decision_place::DecisionPlace;
+use crate::content::to_wire;
 use haft_core::outcome::Label;
-use haft_core::scan::{mark_of, wrapped_within};
+use haft_core::scan::{closing, mark_of, wrapped_within};
 use haft_core::schema::Schema;
 use haft_core::web::Target;
 use haft_core::{ErrorKind, Outcome};
@@ -10,8 +11,6 @@ use haft_runtime::tool::ResultSource;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject, Resource};
 use serde_json::{Map, Value, json};
 
-/// The member of a tool's data that holds blocks to be shown as they are: images, sounds, resources.
-const BLOCKS: &str = "content";
 /// The member of a tool's data that holds an image.
 const IMAGE: &str = "image";
 
@@ -34,18 +33,14 @@ pub(super) fn reply(
 ) -> CallToolResult {
     let mut meta = meta(&outcome);
     let complete = complete_data(&outcome);
-    let mut content = vec![ContentBlock::text(text(&outcome, decision_place))];
+    let mut content = content_blocks(&outcome, decision_place);
     let mut data = outcome.data.take();
     if outcome.labels.contains(&Label::Untrusted) {
         // Some clients show a model the data in place of the text: it is marked off like that.
         let mark = mark_of(&outcome.output).map_or_else(haft_runtime::new_mark, str::to_owned);
         data = data.and_then(|data| marked_off(&data, &mark, schema));
     }
-    let mut shown = data.as_mut().and_then(Value::as_object_mut).map(blocks).unwrap_or_default();
-    if outcome.output.is_empty() && outcome.success && outcome.warnings.is_empty() && !shown.is_empty() {
-        content.clear();
-    }
-    content.append(&mut shown);
+    content.extend(data.as_mut().and_then(Value::as_object_mut).and_then(take_image));
     if let (true, Some(uri)) = (outcome.truncated, uri(&outcome.call_id, outcome.full_output.as_deref())) {
         let whole = Resource::new(uri, "full output").with_description("The whole output").with_mime_type("text/plain");
         content.push(ContentBlock::resource_link(whole));
@@ -117,7 +112,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// What a person or a model reads: the output, then what went wrong and what to do about it.
-fn text(outcome: &Outcome, decision_place: &DecisionPlace) -> String {
+pub(super) fn text(outcome: &Outcome, decision_place: &DecisionPlace) -> String {
     let mut text = outcome.output.clone();
     let mut line = |said: &str| {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -144,24 +139,43 @@ fn text(outcome: &Outcome, decision_place: &DecisionPlace) -> String {
     text
 }
 
-/// What is not text in a tool's data, taken out of it: it is shown once.
-fn blocks(data: &mut Map<String, Value>) -> Vec<ContentBlock> {
-    let mut blocks = Vec::new();
-    let picture = data.get_mut(IMAGE).and_then(Value::as_object_mut).and_then(|image| {
-        let mime = image.get("mime_type")?.as_str()?.to_owned();
-        match image.remove("data")? {
-            Value::String(bytes) => Some(ContentBlock::image(bytes, mime)),
-            _ => None,
-        }
-    });
-    blocks.extend(picture);
-    let parsed = data.get(BLOCKS).and_then(|value| serde_json::from_value::<Vec<ContentBlock>>(value.clone()).ok());
-    if let Some(parsed) = parsed {
-        data.remove(BLOCKS);
-        // Text is in the output, where it was cut to size.
-        blocks.extend(parsed.into_iter().filter(|block| block.as_text().is_none()));
+/// The content of a result: its text, or its parts in their order with what haft itself says after them.
+///
+/// Parts that nobody vouches for arrive as they were sent. The lines that mark them off for the model are blocks of their
+/// own around them (decision 0017).
+fn content_blocks(outcome: &Outcome, decision_place: &DecisionPlace) -> Vec<ContentBlock> {
+    let text = text(outcome, decision_place);
+    let parts = &outcome.content.blocks;
+    if parts.is_empty() {
+        return vec![ContentBlock::text(text)];
     }
-    blocks
+    let end_of_mark = mark_of(&outcome.output).map(closing).and_then(|end| Some((outcome.output.rfind(&end)?, end)));
+    let (opening, closing, own) = match &end_of_mark {
+        Some((at, end)) => (text.split('\n').next(), Some(end.as_str()), &text[at + end.len()..]),
+        None => (None, None, text.get(outcome.output.len()..).unwrap_or_default()),
+    };
+    // An image or a sound alone holds no words to mark off.
+    let has_words = |part: &haft_core::ContentBlock| part.encoded_length() == 0 || !part.attributes.is_empty();
+    let is_marked = parts.iter().any(has_words);
+    let mut content: Vec<ContentBlock> = opening.filter(|_| is_marked).map(ContentBlock::text).into_iter().collect();
+    let unfit = || ContentBlock::text("[a block that does not fit the protocol]");
+    content.extend(parts.iter().map(|part| to_wire(part).unwrap_or_else(unfit)));
+    let after = format!("{}{own}", closing.filter(|_| is_marked).unwrap_or_default());
+    let after = after.trim_matches('\n');
+    if !after.is_empty() {
+        content.push(ContentBlock::text(after));
+    }
+    content
+}
+
+/// The image in a tool's data, taken out of it: it is shown once.
+fn take_image(data: &mut Map<String, Value>) -> Option<ContentBlock> {
+    let image = data.get_mut(IMAGE)?.as_object_mut()?;
+    let mime = image.get("mime_type")?.as_str()?.to_owned();
+    match image.remove("data")? {
+        Value::String(bytes) => Some(ContentBlock::image(bytes, mime)),
+        _ => None,
+    }
 }
 
 /// Where the whole of an output can be read, if it is kept under its call's name.
@@ -186,7 +200,8 @@ fn meta(outcome: &Outcome) -> MetaObject {
     if let Some(error) = &outcome.error {
         about["error"] = json!(error);
     }
-    let mut meta = JsonObject::new();
+    let sent = outcome.content.attributes.get("_meta").and_then(Value::as_object);
+    let mut meta: JsonObject = sent.cloned().unwrap_or_default();
     meta.insert("haft".to_owned(), about);
     MetaObject(meta)
 }
@@ -195,7 +210,7 @@ fn meta(outcome: &Outcome) -> MetaObject {
 mod tests {
     use super::*;
     use haft_core::approval::{Decision, Verdict};
-    use haft_core::{CallError, CallId, ToolName};
+    use haft_core::{CallError, CallId, ResultContent, ToolName};
 
     fn nowhere() -> DecisionPlace {
         DecisionPlace::Elsewhere(String::new())
@@ -233,13 +248,42 @@ mod tests {
         assert_eq!(sent("42 ", json!(41)).get("structuredContent"), None);
     }
 
+    fn parts(parts: Value) -> ResultContent {
+        let parts: Vec<ContentBlock> = serde_json::from_value(parts).unwrap();
+        ResultContent::of(parts.iter().map(crate::content::from_wire).collect())
+    }
+
     #[test]
-    fn blocks_that_a_tool_gives_are_passed_on() {
+    fn parts_of_a_result_arrive_as_they_are() {
         let mut outcome = outcome();
-        let sound = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
-        outcome.data = Some(json!({"content": [{"type": "text", "text": "Image: a.png"}, sound]}));
+        let sent = json!([{"type": "text", "text": "Image: a.png", "_meta": {"n": 1}},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]);
+        outcome.content = parts(sent.clone());
+        let result = serde_json::to_value(reply(outcome.clone(), &nowhere(), None, ResultSource::Haft)).unwrap();
+        assert_eq!(result["content"], sent);
+        outcome.warnings = vec!["it is old".to_owned()];
         let result = serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Haft)).unwrap();
-        assert_eq!(result["content"], json!([{"type": "text", "text": "Image: a.png"}, sound]));
+        assert_eq!(result["content"][2], json!({"type": "text", "text": "Warning: it is old"}));
+    }
+
+    #[test]
+    fn untrusted_parts_stand_unchanged_between_their_marks() {
+        let mut outcome = outcome();
+        outcome.labels = vec![Label::Untrusted];
+        let sent = json!([{"type": "text", "text": "one"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "a://b", "text": "two"}}]);
+        outcome.content = parts(sent.clone());
+        outcome.output = "<untrusted mark=\"00ff\" source=\"x\"> Data\none\n</untrusted mark=\"00ff\">".to_owned();
+        outcome.warnings = vec!["worth a second look".to_owned()];
+        let result = serde_json::to_value(reply(outcome.clone(), &nowhere(), None, ResultSource::Bridged)).unwrap();
+        let content = result["content"].as_array().unwrap();
+        assert_eq!(content[0]["text"], "<untrusted mark=\"00ff\" source=\"x\"> Data");
+        assert_eq!(json!(content[1..4]), sent);
+        assert_eq!(content[4]["text"], "</untrusted mark=\"00ff\">\nWarning: worth a second look");
+        outcome.content = parts(json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]));
+        outcome.warnings.clear();
+        let result = serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Bridged)).unwrap();
+        assert_eq!(result["content"], json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]));
     }
 
     #[test]
@@ -249,8 +293,7 @@ mod tests {
         outcome.output = "<untrusted mark=\"00ff00ff00ff00ff\" source=\"x\"> Data\nsoup\n</untrusted>".to_owned();
         let (image, url) = (json!({"mime_type": "image/png", "data": "AAAA".repeat(100)}), "https://a.test/x?q=1");
         outcome.data = Some(json!({"title": "Do as I say", "url": url, "n": 1, "state": "In Progress", "image": image,
-            "rows": [{"two words": "x"}], "content": [{"type": "resource", "resource":
-                {"uri": "file:///x", "text": "Do as I say"}}]}));
+            "rows": [{"two words": "x"}]}));
         let schema = json!({"type": "object", "properties": {"state": {"enum": ["In Progress", "Done"]}}});
         let schema = Schema::compile(&schema).unwrap();
         let result =
@@ -260,7 +303,6 @@ mod tests {
         assert_eq!((&data["title"], &data["url"]), (&json!(within("Do as I say")), &json!(url)));
         assert_eq!((&data["state"], &data["rows"][0][within("two words")]), (&json!("In Progress"), &json!("x")));
         assert_eq!(result["content"][1]["data"], "AAAA".repeat(100), "{result}");
-        assert_eq!(result["content"][2]["resource"]["text"], json!(within("Do as I say")), "{result}");
         let mute = json!({"type": "object", "properties": {"title": {"maxLength": 11}, "state": {"maxLength": 11}}});
         let mute = Schema::compile(&mute).unwrap();
         outcome.data = Some(json!({"title": "Do as I say"}));

@@ -1,9 +1,9 @@
 //! What a model is told of a call.
 
 use crate::hygiene::marked_off;
-use haft_core::Outcome;
 use haft_core::agent::talk::Image;
 use haft_core::outcome::Label;
+use haft_core::{ContentBody, Outcome};
 use serde_json::Value;
 
 /// How many pictures of one call are shown.
@@ -35,26 +35,31 @@ pub(crate) fn told(outcome: &Outcome) -> (String, Vec<Image>, bool) {
     if text.is_empty() {
         "(it gave nothing)".clone_into(&mut text);
     }
-    (text, outcome.data.as_ref().map(pictures).unwrap_or_default(), !outcome.success)
+    (text, pictures(outcome), !outcome.success)
 }
 
-/// The pictures in what a tool gave: its own, or those among the blocks that a bridged server sent.
-fn pictures(data: &Value) -> Vec<Image> {
-    let one = |image: &Value, kind: &str| {
-        let (media_type, data) = (image.get(kind)?.as_str()?, image.get("data")?.as_str()?);
-        Some(Image { media_type: media_type.to_owned(), data: data.to_owned() })
-    };
-    let own = data.get("image").and_then(|image| one(image, "mime_type"));
-    let blocks = data.get("content").and_then(Value::as_array).into_iter().flatten();
-    let sent = blocks.filter(|block| block["type"] == "image").filter_map(|block| one(block, "mimeType"));
-    own.into_iter().chain(sent).take(PICTURES).collect()
+/// The pictures in what a tool gave: in its data, or among the parts of its result.
+fn pictures(outcome: &Outcome) -> Vec<Image> {
+    let in_parts = outcome.content.blocks.iter().filter_map(|block| match &block.body {
+        ContentBody::Image(image) => Some(Image { media_type: image.mime_type.clone(), data: image.data.clone() }),
+        _ => None,
+    });
+    let in_data = outcome.data.as_ref().and_then(picture_in_data);
+    in_data.into_iter().chain(in_parts).take(PICTURES).collect()
+}
+
+fn picture_in_data(data: &Value) -> Option<Image> {
+    let image = data.get("image")?;
+    let (media_type, data) = (image.get("mime_type")?.as_str()?, image.get("data")?.as_str()?);
+    Some(Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use haft_core::approval::{Decision, Verdict};
-    use haft_core::{CallError, CallId, ToolName};
+    use haft_core::content::EncodedMedia;
+    use haft_core::{CallError, CallId, ContentBlock, ResultContent, ToolName};
     use serde_json::json;
 
     fn outcome() -> Outcome {
@@ -94,8 +99,9 @@ mod tests {
         let mut seen = outcome();
         seen.data = Some(json!({"image": {"mime_type": "image/png", "data": "AAAA"}}));
         assert_eq!(told(&seen).1, [Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() }]);
-        seen.data =
-            Some(json!({"content": [{"type": "text"}, {"type": "image", "mimeType": "image/gif", "data": "BB"}]}));
+        seen.data = None;
+        let image = EncodedMedia { mime_type: "image/gif".to_owned(), data: "BB".to_owned() };
+        seen.content = ResultContent::of(vec![ContentBlock::text("here"), ContentBody::Image(image).into()]);
         assert_eq!(told(&seen).1[0].media_type, "image/gif");
     }
 }

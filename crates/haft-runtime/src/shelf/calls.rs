@@ -87,6 +87,7 @@ fn told(outcome: Outcome) -> Reply {
         // It is marked off once, as what this call gives.
         text: unwrapped(&outcome.output).into_owned(),
         data: outcome.data,
+        content: outcome.content,
         warnings: outcome.warnings,
         labels: outcome.labels,
         error: outcome.error,

@@ -10,6 +10,9 @@ pub struct McpArgs {
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
+    /// Stand in front of one bridged server: offer its tools, resources and prompts alone, under its own names.
+    #[arg(long, value_name = "SERVER")]
+    pub front: Option<String>,
     /// What to do [default: serve over stdio].
     #[command(subcommand)]
     pub action: Option<McpAction>,

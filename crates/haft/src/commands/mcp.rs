@@ -13,7 +13,7 @@ pub(super) use install::{ClientState, NativeTools, client_states};
 /// Does one thing about MCP.
 pub(super) fn run(common: &Common, args: McpArgs) -> Result<u8, Failure> {
     match args.action {
-        None => serve::run(common, args.dialect.as_deref()),
+        None => serve::run(common, args.dialect.as_deref(), args.front.as_deref()),
         Some(McpAction::Install { client, replace, hooks, print, yes }) => {
             install::install(common, client, InstallOptions { replace, hooks, print, yes })
         }

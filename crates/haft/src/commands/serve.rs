@@ -63,9 +63,18 @@ fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) 
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
     let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
-    let hosts = local.into_iter().chain(options.hosts.iter().cloned()).collect();
-    let service = haft_mcp::server::Server::new(Arc::clone(&app.haft), own).http(hosts, halt);
-    Ok(axum::Router::new().fallback_service(service))
+    let hosts: Vec<String> = local.into_iter().chain(options.hosts.iter().cloned()).collect();
+    let server = haft_mcp::server::Server::new(Arc::clone(&app.haft), own);
+    let Some(bridge) = app.bridge() else {
+        return Ok(axum::Router::new().fallback_service(server.http(hosts, halt)));
+    };
+    let mut router = axum::Router::new();
+    for status in bridge.status() {
+        // Each bridged server alone, under its own names.
+        let front = server.clone().fronting(Arc::clone(bridge), &status.name);
+        router = router.route_service(&format!("/{}", status.name), front.http(hosts.clone(), halt.clone()));
+    }
+    Ok(router.fallback_service(server.bridging(Arc::clone(bridge)).http(hosts, halt)))
 }
 
 async fn serve(app: &App, mut options: Options, tell: Telling, halt: CancellationToken) -> Result<(), Failure> {

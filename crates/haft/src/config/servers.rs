@@ -6,6 +6,7 @@ use super::file::is_default;
 use super::placed::{Spot, Text};
 use haft_mcp::client::oauth::Who;
 use haft_mcp::client::{self, Program, Reach};
+use haft_runtime::SamplingConsent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +59,9 @@ pub struct Server {
     /// How long it may take to answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Whether the model behind a call answers the server unasked. Absent: a person agrees to each request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
 }
 
 /// As whom haft signs in.
@@ -69,6 +73,16 @@ pub struct OAuth {
     /// Its secret. `${NAME}` stands for haft's own variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
+}
+
+/// Whether the model behind a call answers a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Sampling {
+    /// A person agrees to each request.
+    Ask,
+    /// haft passes each request on. The client may still ask its own user.
+    Allow,
 }
 
 /// When a server is started.
@@ -117,6 +131,10 @@ impl Server {
             Some(0) => return Err(ConfigError::malformed(&name.spot, "`timeout_ms` has to be at least 1")),
             Some(ms) => Duration::from_millis(ms),
             None => client::USUAL_TIMEOUT,
+        };
+        server.sampling = match self.sampling {
+            Some(Sampling::Allow) => SamplingConsent::Given,
+            Some(Sampling::Ask) | None => SamplingConsent::EachRequest,
         };
         Ok(server)
     }

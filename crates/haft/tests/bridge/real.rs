@@ -20,7 +20,9 @@ fn server_everything_serves_what_it_has() {
     let weather = env.ok("mcp:every:get-structured-content", json!({"location": "New York"}));
     assert!(weather["data"]["temperature"].is_number(), "{weather:#}");
     let image = env.ok("mcp:every:get-tiny-image", json!({}));
-    assert!(image["data"]["image"]["data"].is_string(), "{image:#}");
+    let kinds: Vec<&Value> =
+        image["content"]["blocks"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["text", "image", "text"], "{image:#}");
     assert!(image["output"].as_str().unwrap().contains("[image: image/png"), "{image:#}");
     let long = env.ok("mcp:every:trigger-long-running-operation", json!({"duration": 1, "steps": 4}));
     assert!(long["output"].as_str().unwrap().contains("completed"), "{long:#}");

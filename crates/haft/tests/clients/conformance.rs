@@ -14,15 +14,15 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// What the suite is told to do, and by which of its versions.
-struct Suite {
-    name: &'static str,
-    program: &'static str,
-    options: &'static [&'static str],
-    exceptions: &'static str,
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) program: &'static str,
+    pub(crate) options: &'static [&'static str],
+    pub(crate) exceptions: &'static str,
 }
 
 /// The released suite, with all it has: also what it calls pending.
-const RELEASED: Suite = Suite {
+pub(crate) const RELEASED: Suite = Suite {
     name: "server",
     program: "HAFT_TEST_CONFORMANCE",
     options: &["--suite", "all"],
@@ -230,7 +230,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// A directory for what a run leaves, without what the last one left.
-fn fresh(name: &str) -> PathBuf {
+pub(crate) fn fresh(name: &str) -> PathBuf {
     let dir = repository().join("target/conformance").join(name);
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).unwrap();
@@ -238,7 +238,7 @@ fn fresh(name: &str) -> PathBuf {
 }
 
 /// All that was checked, by the directory of the scenario.
-fn checks(dir: &Path) -> BTreeMap<String, Vec<Value>> {
+pub(crate) fn checks(dir: &Path) -> BTreeMap<String, Vec<Value>> {
     let mut found = BTreeMap::new();
     let mut left = vec![dir.to_owned()];
     while let Some(next) = left.pop() {
@@ -268,7 +268,7 @@ fn summarise(name: &str, checks: &BTreeMap<String, Vec<Value>>) {
 }
 
 /// The scenario without the time at which it was run: `x-2026-01-02T03-04-05-678Z`.
-fn plain(directory: &str) -> &str {
+pub(crate) fn plain(directory: &str) -> &str {
     let last = directory
         .rsplit_once('/')
         .map_or(directory, |(first, last)| if last.starts_with("20") { first } else { directory });
@@ -276,7 +276,7 @@ fn plain(directory: &str) -> &str {
 }
 
 /// Scenarios that are excepted, each argued in the file.
-fn exceptions(file: &str, side: &str) -> Vec<String> {
+pub(crate) fn exceptions(file: &str, side: &str) -> Vec<String> {
     let text = std::fs::read_to_string(script(file)).unwrap();
     let mut lists: BTreeMap<String, Vec<String>> = serde_saphyr::from_str(&text).unwrap();
     lists.remove(side).unwrap_or_default()

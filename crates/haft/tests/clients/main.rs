@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod conformance;
+mod fronted;
 mod http;
 mod inspector;
 #[path = "../../../../tests/real/needs.rs"]

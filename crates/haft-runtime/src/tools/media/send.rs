@@ -5,10 +5,11 @@ use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use base64::Engine as _;
+use haft_core::content::{ContentBlock, ContentBody, EncodedMedia, ResourceContent, ResourceData, ResultContent};
 use haft_core::outcome::Label;
 use haft_core::place::Access;
 use haft_core::{CallError, ToolSpec};
-use serde_json::{Value, json};
+use serde_json::{Map, json};
 use std::sync::Arc;
 
 /// Larger ones are told of by name: a model has no use for so many bytes.
@@ -43,24 +44,29 @@ fn send(scene: &Scene) -> Result<Reply, CallError> {
         CallError::failed(format!("it could not be kept: {error}")).hint("check the data directory")
     })?;
     let text = format!("Sent {}; it is kept in {}", material.shown(), kept.path.display());
-    let mut data = json!({ "attachment": kept });
+    let mut parts = vec![ContentBlock::text(&text)];
     if material.bytes.len() <= INLINE_MAX {
-        data["content"] = json!([block(&material)]);
+        parts.push(block(&material));
     }
     let sensitive = scene.place("path").is_ok_and(|place| place.sensitive.is_some());
     let labels = if sensitive { vec![Label::Sensitive] } else { Vec::new() };
-    Ok(Reply { labels, ..Reply::text(text).data(data) })
+    let data = json!({ "attachment": kept });
+    Ok(Reply { labels, content: ResultContent::of(parts), ..Reply::text(text).data(data) })
 }
 
-/// It as a block that MCP clients show.
-fn block(material: &Material) -> Value {
+/// The file as a part of the result, for clients that show one.
+fn block(material: &Material) -> ContentBlock {
     let data = base64::prelude::BASE64_STANDARD.encode(&material.bytes);
-    match material.mime.split('/').next() {
-        Some("image") => json!({"type": "image", "data": data, "mimeType": material.mime}),
-        Some("audio") => json!({"type": "audio", "data": data, "mimeType": material.mime}),
-        _ => json!({
-            "type": "resource",
-            "resource": {"uri": format!("attachment:///{}", url_safe(&material.name)), "mimeType": material.mime, "blob": data}
+    let mime_type = material.mime.to_string();
+    let body = match mime_type.split('/').next() {
+        Some("image") => ContentBody::Image(EncodedMedia { mime_type, data }),
+        Some("audio") => ContentBody::Audio(EncodedMedia { mime_type, data }),
+        _ => ContentBody::Resource(ResourceContent {
+            uri: format!("attachment:///{}", url_safe(&material.name)),
+            mime_type: Some(mime_type),
+            content: ResourceData::Blob(data),
+            details: Map::new(),
         }),
-    }
+    };
+    body.into()
 }

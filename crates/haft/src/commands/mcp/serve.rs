@@ -3,14 +3,14 @@
 use crate::app::{App, Failure, Threads};
 use crate::cli::Common;
 use crate::config::OnDisconnect;
-use haft_core::{CallError, SessionId};
+use haft_core::{CallError, ErrorKind, SessionId, preview};
 use haft_mcp::server::{DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Serves one client until it goes.
-pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure> {
+pub(super) fn run(common: &Common, dialect: Option<&str>, front: Option<&str>) -> Result<u8, Failure> {
     let app = App::open_to_serve(common, Threads::One)?;
     // Nobody who starts a client names a session; each connection is a conversation of its own.
     let session = if *app.session() == SessionId::default() { fresh_session() } else { app.session().clone() };
@@ -25,7 +25,20 @@ pub(super) fn run(common: &Common, dialect: Option<&str>) -> Result<u8, Failure>
         task_after: TASK_AFTER,
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
-    let server = Server::new(Arc::clone(&app.haft), options);
+    let mut server = Server::new(Arc::clone(&app.haft), options);
+    server = match (front, app.bridge()) {
+        (Some(name), bridge) => {
+            let bridge = bridge.filter(|bridge| bridge.has(name)).ok_or_else(|| {
+                CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{}`", preview::inert(name)))
+                    .hint("`haft mcp list` lists them; `haft mcp add` enters one")
+            })?;
+            // Whoever wants one server alone wants it now.
+            app.block_on(bridge.start(name))?;
+            server.fronting(Arc::clone(bridge), name)
+        }
+        (None, Some(bridge)) => server.bridging(Arc::clone(bridge)),
+        (None, None) => server,
+    };
     let ended = app.block_on(until_told(server));
     app.haft.end_session(&session);
     // What is still to be written is written before the process ends.

@@ -1,0 +1,143 @@
+//! haft in front of a server that others wrote: a client sees the server's own tools, resources and prompts, governed.
+
+use super::{Env, installed};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+
+/// A client of `haft mcp --front` on its pipes.
+struct Client {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    next: u64,
+}
+
+impl Client {
+    fn start(env: &Env, args: &[&str]) -> Self {
+        let mut command = env.command(&[&["mcp"], args].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Self { child, output, next: 0 };
+        client.ask(
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}),
+        );
+        client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// The answer to a request: its result, or its error.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "haft ended before it answered {method}");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id && message.get("method").is_none() {
+                return message.get("result").or_else(|| message.get("error")).unwrap().clone();
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// haft with the reference server of the protocol's authors, and more configuration.
+fn everything(more: &str) -> Option<Env> {
+    let found = installed()?;
+    let modules = &found.modules;
+    let script = format!("{modules}/@modelcontextprotocol/server-everything/dist/index.js");
+    let entry = format!("{{command: {}, args: [{script}, stdio], read: [{modules}]}}", found.node);
+    let env = Env::new().server("every", &entry);
+    let config = env.config();
+    std::fs::write(env.config_file(), format!("{config}{more}")).unwrap();
+    Some(env)
+}
+
+fn names<'v>(list: &'v Value, kind: &str, name: &str) -> Vec<&'v str> {
+    list[kind].as_array().unwrap().iter().filter_map(|item| item[name].as_str()).collect()
+}
+
+#[test]
+fn a_fronted_server_keeps_its_names_and_sends_its_content_unchanged() {
+    let Some(env) = everything("approval: {auto_approve: [\"mcp:every:*\"]}\n") else { return };
+    let mut client = Client::start(&env, &["--front", "every"]);
+    let tools = client.ask("tools/list", json!({}));
+    let tools = names(&tools, "tools", "name");
+    assert!(tools.contains(&"echo") && !tools.iter().any(|name| name.contains("file")), "{tools:?}");
+    let image = client.ask("tools/call", json!({"name": "get-tiny-image", "arguments": {}}));
+    let content = image["content"].as_array().unwrap();
+    let kinds: Vec<&Value> = content.iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["text", "text", "image", "text", "text"], "{image:#}");
+    assert!(content[0]["text"].as_str().unwrap().starts_with("<untrusted mark="), "{image:#}");
+    assert_eq!(content[1]["text"], "Here's the image you requested:", "{image:#}");
+    let resources = client.ask("resources/list", json!({}));
+    let uri = names(&resources, "resources", "uri")[0].to_owned();
+    assert!(!uri.starts_with("haft://"), "{resources:#}");
+    let read = client.ask("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["contents"][0]["uri"], uri, "{read:#}");
+    assert!(!read["contents"][0]["text"].as_str().unwrap().contains("<untrusted"), "{read:#}");
+    assert_eq!(read["contents"][0]["_meta"]["haft"]["labels"], json!(["untrusted"]), "{read:#}");
+    let prompts = client.ask("prompts/list", json!({}));
+    let prompts = names(&prompts, "prompts", "name");
+    assert!(prompts.contains(&"simple-prompt"), "{prompts:?}");
+    let prompt = client.ask("prompts/get", json!({"name": "simple-prompt"}));
+    assert_eq!(prompt["messages"][0]["role"], "user", "{prompt:#}");
+    drop(client);
+    let log = env.run(&["log", "--json"]).stdout;
+    assert!(log.contains("mcp:every:resources:read") && log.contains("mcp:every:prompts:get"), "{log}");
+}
+
+#[test]
+fn a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address() {
+    let Some(env) = everything("approval: {auto_approve: [\"mcp:every:*\"]}\ntools: {budget_tokens: 0}\n") else {
+        return;
+    };
+    assert_eq!(env.run(&["mcp", "test", "every"]).code, 0);
+    let mut client = Client::start(&env, &[]);
+    // Nothing is known of its resources before it is started once.
+    client.ask("tools/call", json!({"name": "mcp__every__echo", "arguments": {"message": "hi"}}));
+    let resources = client.ask("resources/list", json!({}));
+    let named = names(&resources, "resources", "uri").into_iter().find(|uri| uri.starts_with("haft://mcp/every/"));
+    let named = named.unwrap_or_else(|| panic!("{resources:#}")).to_owned();
+    let own = named.strip_prefix("haft://mcp/every/").unwrap();
+    for uri in [named.as_str(), own] {
+        let read = client.ask("resources/read", json!({ "uri": uri }));
+        assert_eq!(read["contents"][0]["uri"], uri, "{read:#}");
+    }
+    let prompts = client.ask("prompts/list", json!({}));
+    assert!(names(&prompts, "prompts", "name").contains(&"mcp__every__simple-prompt"), "{prompts:#}");
+    let tools = client.ask("tools/list", json!({}));
+    assert!(!names(&tools, "tools", "name").iter().any(|name| name.ends_with("resources__read")), "{tools:#}");
+}
+
+#[test]
+fn reading_a_bridged_resource_waits_for_approval_and_can_be_denied() {
+    let Some(env) = everything("") else { return };
+    let config = env.config().replace("mcp:\n", "mcp:\n  wait_ms: 0\n");
+    std::fs::write(env.config_file(), &config).unwrap();
+    let mut client = Client::start(&env, &["--front", "every"]);
+    let resources = client.ask("resources/list", json!({}));
+    let uri = names(&resources, "resources", "uri")[0].to_owned();
+    let waits = client.ask("resources/read", json!({ "uri": uri }));
+    assert!(waits["message"].as_str().unwrap().contains("It waits as approval"), "{waits:#}");
+    drop(client);
+    std::fs::write(env.config_file(), format!("{config}deny: [\"mcp:every:resources:read\"]\n")).unwrap();
+    let mut client = Client::start(&env, &["--front", "every"]);
+    let listed = client.ask("resources/list", json!({}));
+    assert_eq!(listed["resources"], json!([]), "what is denied is not listed");
+    let denied = client.ask("resources/read", json!({ "uri": uri }));
+    assert!(denied["code"].is_number() && denied.get("contents").is_none(), "{denied:#}");
+}
