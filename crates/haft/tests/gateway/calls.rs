@@ -42,7 +42,7 @@ fn tools_for_a_provider_are_declared_as_on_the_command_line() {
     let gateway = env.serve();
     for provider in ["anthropic", "openai", "openai-chat", "gemini"] {
         let told = gateway.get(&format!("/v1/tools?provider={provider}")).json();
-        let printed = env.run(&["tools", "--provider", provider]).json();
+        let printed = env.run(&["tools", "--provider", provider]);
         assert!(printed.as_array().is_some_and(|tools| tools.len() > 50), "{provider}: {printed}");
         assert_eq!((&told["tools"], &told["provider"]), (&printed, &json!(provider)));
     }
