@@ -18,7 +18,8 @@ use crate::app::Failure;
 use crate::cli::{Common, McpClient};
 use crate::config::Paths;
 use crate::style;
-use clients::{ClientPlaces, InstallMode, InstallPlan};
+pub(super) use clients::InstallMode;
+use clients::{ClientPlaces, InstallPlan};
 use config_file::{ConfigFile, digest};
 use haft_core::{CallError, ErrorKind};
 use record::{FileRecord, InstallRecord, RecordPlace, RestoreKind};
@@ -26,13 +27,24 @@ pub(crate) use state::{ClientState, NativeTools, client_states};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-/// What `haft mcp install` was told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InstallOptions {
-    pub(super) replace: bool,
-    pub(super) hooks: bool,
-    pub(super) print: bool,
-    pub(super) yes: bool,
+/// Whether a person is asked before files are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Confirmation {
+    /// Nothing is written: the change is only shown.
+    PrintOnly,
+    Ask,
+    /// The person has said yes on the command line.
+    Given,
+}
+
+impl Confirmation {
+    pub(super) fn new(print: bool, yes: bool) -> Self {
+        match (print, yes) {
+            (true, _) => Self::PrintOnly,
+            (false, true) => Self::Given,
+            (false, false) => Self::Ask,
+        }
+    }
 }
 
 /// What one file becomes.
@@ -63,15 +75,20 @@ impl FileChange {
 }
 
 /// Enters haft in a client's configuration.
-pub(super) fn install(common: &Common, client: McpClient, options: InstallOptions) -> Result<u8, Failure> {
+pub(super) fn install(
+    common: &Common,
+    client: McpClient,
+    wish: Option<InstallMode>,
+    confirmation: Confirmation,
+) -> Result<u8, Failure> {
     let places = ClientPlaces::find(common)?;
     let store = RecordPlace::new(&data_dir(&places)?, client, &places);
     let record = store.load()?;
-    let mode = effective_mode(client, options, record.as_ref())?;
+    let mode = effective_mode(client, wish, record.as_ref())?;
     let plan = clients::plan(client, mode, &places)?;
     let changes = planned_changes(client, &plan, &places, &store, record.as_ref())?;
     let report = show::InstallReport { client, plan: &plan, changes: &changes };
-    if options.print {
+    if confirmation == Confirmation::PrintOnly {
         report.print(common);
         return Ok(0);
     }
@@ -80,7 +97,7 @@ pub(super) fn install(common: &Common, client: McpClient, options: InstallOption
         return Ok(0);
     }
     check_writable(&changes)?;
-    if !options.yes {
+    if confirmation == Confirmation::Ask {
         report.preview();
         confirm("write this")?;
     }
@@ -101,14 +118,14 @@ pub(super) fn install(common: &Common, client: McpClient, options: InstallOption
 }
 
 /// Takes haft out of a client's configuration.
-pub(super) fn uninstall(common: &Common, client: McpClient, print: bool, yes: bool) -> Result<u8, Failure> {
+pub(super) fn uninstall(common: &Common, client: McpClient, confirmation: Confirmation) -> Result<u8, Failure> {
     let places = ClientPlaces::find(common)?;
     let store = RecordPlace::new(&data_dir(&places)?, client, &places);
     let changes = match store.load()? {
         Some(record) => restoring_changes(client, &places, &store, &record.files)?,
         None => unrecorded_changes(client, &places)?,
     };
-    if print {
+    if confirmation == Confirmation::PrintOnly {
         show::print_restoring(common, client, &changes);
         return Ok(0);
     }
@@ -118,7 +135,7 @@ pub(super) fn uninstall(common: &Common, client: McpClient, print: bool, yes: bo
         return Ok(0);
     }
     check_writable(&changes)?;
-    if !yes {
+    if confirmation == Confirmation::Ask {
         show::preview_restoring(&changes);
         confirm("write this")?;
     }
@@ -138,19 +155,18 @@ fn data_dir(places: &ClientPlaces) -> Result<PathBuf, Failure> {
 /// How haft is installed: tools that were turned off are turned on by `uninstall` only.
 fn effective_mode(
     client: McpClient,
-    options: InstallOptions,
+    wish: Option<InstallMode>,
     record: Option<&InstallRecord>,
 ) -> Result<InstallMode, CallError> {
     let known = record.map(|record| record.mode);
-    match (options.replace, options.hooks, known) {
-        (true, _, _) => Ok(InstallMode::Replace),
-        (false, true, Some(InstallMode::Replace)) => {
+    match (wish, known) {
+        (Some(InstallMode::Hooks), Some(InstallMode::Replace)) => {
             let (title, word) = (client.title(), client.word());
             Err(CallError::conflict(format!("{title}'s own tools are off, so there is nothing for a hook to watch"))
                 .hint(format!("`haft mcp uninstall {word}` turns them on; then install with --hooks")))
         }
-        (false, true, _) => Ok(InstallMode::Hooks),
-        (false, false, known) => Ok(known.unwrap_or(InstallMode::Beside)),
+        (Some(wish), _) => Ok(wish),
+        (None, known) => Ok(known.unwrap_or(InstallMode::Beside)),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const NAME: &str = "haft";
 /// How haft stands to a client's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum InstallMode {
+pub(crate) enum InstallMode {
     /// haft's tools stand beside the client's own.
     Beside,
     /// The client's own file, shell and web tools are off.
@@ -188,10 +188,9 @@ impl McpClient {
             Self::Claude => "Bash, Read, Edit, Write, Glob, Grep, NotebookEdit, WebFetch and WebSearch",
             Self::Codex => "exec_command, apply_patch, view_image and web_search",
             Self::Gemini => "run_shell_command, read_file, write_file, replace, glob, grep_search and web_fetch",
-            Self::Cursor => "terminal, file, search and web tools",
             Self::Goose => "shell, write, edit, tree and analyze",
             Self::Opencode => "bash, read, edit, write, glob, grep and webfetch",
-            Self::Vscode => "terminal, file, search and web tools",
+            Self::Cursor | Self::Vscode => "terminal, file, search and web tools",
         }
     }
 

@@ -59,10 +59,9 @@ impl ConfigFile {
             return Err(refused(&self.real, "file"));
         }
         let mut dirs = self.real.ancestors().skip(1);
-        if let Some((dir, meta)) = dirs.find_map(|dir| std::fs::metadata(dir).ok().map(|meta| (dir, meta))) {
-            if meta.permissions().mode() & 0o200 == 0 {
-                return Err(refused(dir, "directory"));
-            }
+        let nearest = dirs.find_map(|dir| std::fs::metadata(dir).ok().map(|meta| (dir, meta)));
+        if let Some((dir, _)) = nearest.filter(|(_, meta)| meta.permissions().mode() & 0o200 == 0) {
+            return Err(refused(dir, "directory"));
         }
         Ok(())
     }
@@ -95,23 +94,15 @@ impl ConfigFile {
     pub(super) fn replace(&self, new: Option<&str>) -> Result<(), CallError> {
         let fail = |error: std::io::Error| CallError::failed(format!("{}: {error}", self.path.display()));
         self.check_unchanged()?;
-        match new {
-            Some(new) => {
-                for dir in self.missing_dirs() {
-                    std::fs::create_dir(&dir).map_err(fail)?;
-                    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(DIR_MODE)).map_err(fail)?;
-                }
-                whole::place_if(&self.real, new, self.mode, || self.check_unchanged().is_ok()).map_err(fail)?
-            }
-            None => {
-                if self.text.is_some() {
-                    std::fs::remove_file(&self.real).map_err(fail)?;
-                }
-                true
-            }
+        let Some(new) = new else {
+            return if self.text.is_some() { std::fs::remove_file(&self.real).map_err(fail) } else { Ok(()) };
+        };
+        for dir in self.missing_dirs() {
+            std::fs::create_dir(&dir).map_err(fail)?;
+            std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(DIR_MODE)).map_err(fail)?;
         }
-        .then_some(())
-        .ok_or_else(|| self.changed_meanwhile())
+        let is_placed = whole::place_if(&self.real, new, self.mode, || self.check_unchanged().is_ok()).map_err(fail)?;
+        if is_placed { Ok(()) } else { Err(self.changed_meanwhile()) }
     }
 
     fn check_unchanged(&self) -> Result<(), CallError> {

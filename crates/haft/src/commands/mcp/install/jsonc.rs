@@ -273,8 +273,8 @@ impl Parser<'_> {
             let rest = &self.text[self.at..];
             if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let end = rest[2..].find("*/").ok_or_else(|| self.fault("a comment that does not end"))?;
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let end = comment.find("*/").ok_or_else(|| self.fault("a comment that does not end"))?;
                 self.at += end + 4;
             } else if blank == 0 {
                 return Ok(());
@@ -349,7 +349,8 @@ impl Parser<'_> {
                 Ok(())
             }
             Some(byte) if byte == close => Ok(()),
-            _ => Err(self.fault("no comma between two values")),
+            None => Err(self.fault("it ends too early")),
+            Some(_) => Err(self.fault("no comma between two values")),
         }
     }
 

@@ -133,8 +133,13 @@ impl RecordPlace {
             return Ok(RestoredFile { text: now.map(str::to_owned), how: RestoreKind::Whole });
         }
         if now_digest.as_deref() == Some(file.written.as_str()) {
-            if let Some(text) = self.original(file) {
-                return Ok(RestoredFile { text, how: RestoreKind::Whole });
+            match &file.before {
+                None => return Ok(RestoredFile { text: None, how: RestoreKind::Whole }),
+                Some(before) => {
+                    if let Some(text) = self.original(file, before) {
+                        return Ok(RestoredFile { text: Some(text), how: RestoreKind::Whole });
+                    }
+                }
             }
         }
         // A file that somebody removed stays away.
@@ -156,11 +161,10 @@ impl RecordPlace {
         }
     }
 
-    /// The file as it was, if the copy is whole. The outer none says that there is no such copy.
-    fn original(&self, file: &FileRecord) -> Option<Option<String>> {
-        let Some(before) = &file.before else { return Some(None) };
+    /// The file as it was, if the copy is whole.
+    fn original(&self, file: &FileRecord, before: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.copy_path(file, before)).ok()?;
-        (&digest(&text) == before).then_some(Some(text))
+        (digest(&text) == before).then_some(text)
     }
 
     /// Named after what it says, so that a later installation never overwrites the copy of an earlier one.

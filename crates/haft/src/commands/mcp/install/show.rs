@@ -156,14 +156,13 @@ fn preview(changes: &[FileChange]) {
 
 fn warn_of_left_edits(changes: &[FileChange]) {
     for change in changes {
-        if let RestoreKind::EditsOnly { left } = &change.how {
-            if !left.is_empty() {
-                style::warn(&format!(
-                    "{}: left as they are now, because they were changed since haft wrote them: {}",
-                    change.file.path.display(),
-                    left.join(", ")
-                ));
-            }
+        let RestoreKind::EditsOnly { left } = &change.how else { continue };
+        if !left.is_empty() {
+            style::warn(&format!(
+                "{}: left as they are now, because they were changed since haft wrote them: {}",
+                change.file.path.display(),
+                left.join(", ")
+            ));
         }
     }
 }
@@ -187,5 +186,5 @@ fn file_values(changes: &[FileChange]) -> Vec<Value> {
 }
 
 fn shown(change: &FileChange) -> String {
-    style::inert(&change.file.path.display().to_string()).to_string()
+    style::inert(&change.file.path.display().to_string())
 }
