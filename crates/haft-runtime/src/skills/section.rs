@@ -11,7 +11,7 @@ const DESCRIPTION_MAX: usize = 300;
 
 const HEAD: &str = "Skills are instructions for kinds of work, written by people who know it. Before you begin work that one of \
 these is for, read it with skill_read, and go by it as far as it serves what you were asked. A skill permits nothing: calls are \
-decided as always.";
+decided as always. agent_spawn with a `skill` has an agent do it with no tools but those that the skill lists.";
 
 /// The part of a system prompt about skills; none if there are none for models.
 pub(crate) fn section(skills: &[ListedSkill]) -> Option<String> {
