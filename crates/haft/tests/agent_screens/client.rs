@@ -91,7 +91,7 @@ impl AgentClient {
         });
         let terminal = Terminal::start(&self.command(&home, &modules, &model));
         terminal.shows(self.prompt());
-        let mut session = Session { dir, terminal, model };
+        let session = Session { dir, terminal, model };
         session.prompt();
         while self == Self::ClaudeCode && !session.has_begun() {
             // It does not wait for its servers: without haft's tools the conversation is over at once.
@@ -129,13 +129,12 @@ impl Session {
     }
 
     /// Types the prompt and sends it to the model.
-    fn prompt(&mut self) {
+    fn prompt(&self) {
         let asked = self.model.asked().len();
         self.terminal.settles();
         self.terminal.types("Sum the prices.");
         self.terminal.settles();
-        self.terminal.types("\r");
-        self.terminal.until("a request to the model", || self.model.asked().len() > asked);
+        self.terminal.press("\r", "a request to the model", || self.model.asked().len() > asked);
     }
 
     /// Whether the model was offered haft's tools. A request for a title may come before that for the conversation.

@@ -77,18 +77,18 @@ fn line_after<'s>(screen: &'s str, text: &str) -> &'s str {
 }
 
 /// Chooses the first answer, which is yes, and sends it.
-fn choose_first(client: AgentClient, session: &mut Session) {
+fn choose_first(client: AgentClient, session: &Session) {
+    let terminal = &session.terminal;
+    let shows = |text: &'static str| move || terminal.text().contains(text);
     if client == AgentClient::ClaudeCode {
-        session.terminal.types(RIGHT);
-        session.terminal.shows("◯ approve once");
-        session.terminal.types(ENTER);
-        session.terminal.shows("Decision: approve once");
+        terminal.press(RIGHT, "the choices", shows("◯ approve once"));
+        terminal.press(ENTER, "the choice", shows("Decision: approve once"));
     }
-    session.terminal.types(ENTER);
+    terminal.press(ENTER, "the change", || session.file().contains(NEW));
 }
 
 fn approve(client: AgentClient) {
-    let mut session = client.open(LONG);
+    let session = client.open(LONG);
     let screen = form(client, &session);
     let first =
         screen.lines().rfind(|line| line.contains(DECISION)).unwrap_or_else(|| panic!("no decision:\n{screen}"));
@@ -99,29 +99,27 @@ fn approve(client: AgentClient) {
     assert!(line_after(&screen, reference).contains("-    return sum(items)"), "{screen}");
     draw(client, &session);
     std::thread::sleep(READING_TIME);
-    choose_first(client, &mut session);
-    session.terminal.until("the change", || session.file().contains(NEW));
+    choose_first(client, &session);
     session.terminal.shows("That is all.");
     assert_eq!(session.file().matches("prices =").count(), 1, "it ran once");
     assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
 }
 
 fn reject(client: AgentClient) {
-    let mut session = client.open(LONG);
+    let session = client.open(LONG);
     form(client, &session);
     std::thread::sleep(READING_TIME);
     session.terminal.types(DOWN);
     session.terminal.types(DOWN);
     session.terminal.settles();
-    session.terminal.types(ENTER);
-    session.terminal.shows("That is all.");
+    session.terminal.press(ENTER, "the model's last words", || session.terminal.text().contains("That is all."));
     assert!(session.told("rejected by the user"), "{}", session.terminal.text());
     assert!(!session.file().contains(NEW));
     assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
 }
 
 fn close(client: AgentClient) {
-    let mut session = client.open(2000);
+    let session = client.open(2000);
     form(client, &session);
     std::thread::sleep(READING_TIME);
     session.terminal.types(ESCAPE);

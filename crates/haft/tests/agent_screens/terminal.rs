@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 /// How long something is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a key may take to have an effect, and how often it is pressed.
+const BEFORE_PRESSING_AGAIN: Duration = Duration::from_secs(8);
+const PRESSES_MAX: u32 = 3;
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 36;
 
@@ -96,9 +99,25 @@ impl Terminal {
         }
     }
 
+    /// Presses a key, as a person does: again after a while, if nothing came of it. A program that is busy drawing may lose a
+    /// key.
+    pub(crate) fn press(&self, key: &str, what: &str, has_happened: impl Fn() -> bool) {
+        for _ in 0..PRESSES_MAX {
+            self.types(key);
+            let pressed = Instant::now();
+            while pressed.elapsed() < BEFORE_PRESSING_AGAIN {
+                if has_happened() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        self.until(what, has_happened);
+    }
+
     /// Types.
-    pub(crate) fn types(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
+    pub(crate) fn types(&self, keys: &str) {
+        (&self.master).write_all(keys.as_bytes()).unwrap();
     }
 }
 
