@@ -59,7 +59,7 @@ fn spawn() -> ToolSpec {
         "branch": {"type": "string", "description": "Branch of the worktree"},
         "model": {"type": "string", "description": "provider/model"},
         "tools": {"type": "array", "items": {"type": "string"}, "description": "Only these tools"},
-        "skill": {"type": "string"},
+        "skill": {"type": "string", "description": "Skill to run"},
         "agents": {"type": "array", "maxItems": ORDERS_MAX, "items": {"type": "object"}, "description": "Several: each with members as above; also effort, instructions, max_turns, max_tokens, max_usd, isolated_memory."}}}))
     .hint("sub-agent subagent delegate parallel background worktree team helper")
     .by_parts()
