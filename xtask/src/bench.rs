@@ -2,6 +2,7 @@
 //! turns within one run, so that a busy machine slows both, and only ratios are judged where there is a
 //! peer. Nothing is left out for being slow: a number that misses its target is printed as such.
 
+mod clients;
 mod conversing;
 mod doors;
 mod finding;
@@ -33,6 +34,7 @@ const CALLS: &str = "Calls and files";
 const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
+const CLIENTS: &str = "Coding agents";
 const WEB: &str = "The web";
 const TOOLS: &str = "Tools as files";
 const FINDING: &str = "Finding tools";
@@ -47,6 +49,7 @@ pub(crate) fn run() -> Result<()> {
         confinement()?,
         commands()?,
         at_the_doors()?,
+        beside_agents()?,
         on_the_web()?,
         as_files()?,
         found()?,
@@ -70,6 +73,11 @@ pub(crate) fn shell() -> Result<()> {
 /// Only what the doors cost.
 pub(crate) fn doors() -> Result<()> {
     renew(&at_the_doors()?)
+}
+
+/// Only what haft costs beside a coding agent.
+pub(crate) fn clients() -> Result<()> {
+    renew(&beside_agents()?)
 }
 
 /// Only what the web costs: the way out, pages, the scan.
@@ -144,6 +152,15 @@ fn at_the_doors() -> Result<Section> {
     };
     print!("{body}");
     Ok(Section { title: DOORS, body })
+}
+
+fn beside_agents() -> Result<Section> {
+    let body = match haft::Haft::build()? {
+        Some(haft) => clients::body(&haft)?,
+        None => report::table(&[Row::missing("coding agents", "the binary does not exist yet")]),
+    };
+    print!("{body}");
+    Ok(Section { title: CLIENTS, body })
 }
 
 fn on_the_web() -> Result<Section> {

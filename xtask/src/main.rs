@@ -64,6 +64,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["bench", "web"] => bench::web(),
         ["bench", "tools"] => bench::tools(),
         ["bench", "doors"] => bench::doors(),
+        ["bench", "clients"] => bench::clients(),
         ["bench", "finding"] => bench::finding(),
         ["bench", "agents"] => bench::agents(),
         ["bench", "memory"] => bench::memory(),

@@ -2,7 +2,6 @@
 //! itself, and a bridged server beside being asked directly.
 
 use super::haft::Haft;
-use super::hooks;
 use super::report::{Row, table};
 use super::samples::Samples;
 use crate::doors::{Address, Http, Lines, Pin, Scene, resident_mb, trivial};
@@ -27,8 +26,7 @@ const PROSE: &str = "\
 The read is of the same small file by each: file.read of haft, read_text_file of server-filesystem (Node), and a tool
 that returns the file's text made with the Python SDK. haft's includes decision, record and line numbers. The
 gateway is asked by eight connections that are kept, from the same machine and its same cores. A bridged server is
-asked directly and through haft in turns. `haft hook` is a process for each event, from the start of the shell by which
-agents start hooks to its end.
+asked directly and through haft in turns.
 
 ";
 
@@ -38,7 +36,6 @@ pub(super) fn body(haft: &Haft) -> Result<String> {
     let mut missing = Vec::new();
     rows.extend(stdio(program, &mut missing)?);
     rows.extend(gateway(program)?);
-    rows.extend(hooks::rows(haft)?);
     match bridged(program) {
         Ok(row) => rows.push(row),
         Err(error) => rows.push(Row::missing("a call of a bridged server's tool", &format!("{error:#}"))),

@@ -10,6 +10,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 
 mod client;
+mod context_cost;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod project;
@@ -25,6 +26,6 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    let trials = [results::trials(), replace::trials(), skills::trials()].into_iter().flatten().collect();
+    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials()].into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

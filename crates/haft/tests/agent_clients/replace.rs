@@ -93,7 +93,8 @@ fn apply_patch() -> Reply {
     Reply::status(200, stream.collect::<String>()).header("content-type", "text/event-stream")
 }
 
-fn install(client: AgentClient, project: &Project, verb: &[&str]) -> Value {
+/// Runs `haft mcp install` or `uninstall` for the client.
+pub(crate) fn install(client: AgentClient, project: &Project, verb: &[&str]) -> Value {
     project.haft(&[&["mcp"], verb, &[install_name(client), "--yes", "--json"]].concat())
 }
 
