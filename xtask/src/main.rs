@@ -29,6 +29,7 @@ cargo xtask bench shell                   the same for understanding shell comma
 cargo xtask bench web                     the same for reading pages and looking at their text alone
 cargo xtask bench doors                   the same for MCP and the gateway alone
 cargo xtask bench web                     the same for the way out to the web alone
+cargo xtask bench clients                 the same for what haft costs beside coding agents alone
 cargo xtask bench tools                   the same for tools as files alone
 cargo xtask bench finding                 the same for finding tools alone
 cargo xtask bench agents                  the same for conversations alone
