@@ -229,18 +229,21 @@ fn no_more(page: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
 
 impl ServerHandler for Door {
     fn get_info(&self) -> ServerConfig {
-        let able = ServerCapabilities::builder()
+        let mut able = ServerCapabilities::builder()
             .enable_logging()
             .enable_completions()
             .enable_prompts()
-            .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
-            .enable_resources_list_changed()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_tasks()
             .build();
+        // Only the lists of bridged servers change.
+        if self.shared.bridged.is_some() {
+            able.prompts.get_or_insert_default().list_changed = Some(true);
+            able.resources.get_or_insert_default().list_changed = Some(true);
+        }
         ServerConfig::new(able)
             .with_server_info(Implementation::new("haft", env!("CARGO_PKG_VERSION")))
             .with_instructions(if self.is_front() { FRONT_INSTRUCTIONS } else { INSTRUCTIONS })
