@@ -140,9 +140,10 @@ fn mcp(real: &mut Real) {
     // Python first where npm is missing, because `PyPI` has an npm.
     let npm = npm::Npm::find();
     let brought = std::thread::scope(|scope| {
-        let pythons = [python::TWO, python::ONE].map(|part| scope.spawn(move || part.bring()));
+        let pythons =
+            [python::TWO, python::ONE, python::OLD, python::FRAMEWORKS].map(|part| scope.spawn(move || part.bring()));
         let nodes = scope.spawn(|| match &npm {
-            Ok(npm) => vec![npm.core(), npm.inspector(), npm.agents()],
+            Ok(npm) => vec![npm.core(), npm.inspector(), npm.agents(), npm.frameworks()],
             Err(error) => vec![Err(anyhow::anyhow!("{error:#}"))],
         });
         let mut all: Vec<Result<Vec<Export>>> = Vec::new();

@@ -171,6 +171,10 @@ pub struct Call {
     /// How much it may do by itself, where that is less than the user's configuration lets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
+    /// Whether the call has no order among the calls of its session, so that it waits for none of them. MCP clients that
+    /// open no session send such calls: what was read and allowed is common to them, their requests are not a sequence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub independent: bool,
 }
 
 impl Call {
@@ -186,6 +190,7 @@ impl Call {
             origin: Origin::Library,
             parents: Vec::new(),
             autonomy: None,
+            independent: false,
         }
     }
 
@@ -202,6 +207,7 @@ impl Call {
             caller: self.caller.clone(),
             origin: self.origin,
             autonomy: self.autonomy,
+            independent: self.independent,
         }
     }
 }

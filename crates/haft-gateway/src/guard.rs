@@ -58,7 +58,7 @@ pub(crate) enum Holder {
 }
 
 /// What the sessions of agents begin with: they have no part in what was allowed to others.
-const AGENTS: &str = "agent:";
+pub const AGENT_SESSIONS: &str = "agent:";
 
 impl Visitor {
     /// The name under which decisions are recorded: the token that was shown, because a header could say anything.
@@ -74,8 +74,8 @@ impl Visitor {
     /// The session that this visitor means by a name.
     pub(crate) fn session(self, name: &str) -> Option<SessionId> {
         match self.holder {
-            Holder::Agent if !name.is_empty() && !name.starts_with(AGENTS) => {
-                SessionId::new(&format!("{AGENTS}{name}"))
+            Holder::Agent if !name.is_empty() && !name.starts_with(AGENT_SESSIONS) => {
+                SessionId::new(&format!("{AGENT_SESSIONS}{name}"))
             }
             _ => SessionId::new(name),
         }
@@ -83,7 +83,7 @@ impl Visitor {
 
     /// Whether this visitor may see what belongs to a session, or to nobody in particular.
     pub(crate) fn sees(self, session: Option<&str>) -> bool {
-        self.holder != Holder::Agent || session.is_some_and(|session| session.starts_with(AGENTS))
+        self.holder != Holder::Agent || session.is_some_and(|session| session.starts_with(AGENT_SESSIONS))
     }
 }
 

@@ -13,6 +13,7 @@ mod guard;
 mod hub;
 mod lines;
 mod links;
+mod mcp;
 mod meters;
 mod options;
 mod page;
@@ -30,5 +31,6 @@ mod token;
 mod waiting;
 
 pub use accept::{ServeError, bind, serve};
-pub use options::{Herald, Options, Tls, WhenGone};
+pub use guard::AGENT_SESSIONS;
+pub use options::{Herald, McpServers, Options, Tls, WhenGone};
 pub use token::{Token, TokenError};

@@ -64,5 +64,15 @@ pub struct Options {
     /// Is told of every call that starts to wait for a person.
     pub waiting: Arc<Herald>,
     /// What answers below `/mcp`, behind the same guard as everything else.
-    pub mcp: Option<axum::Router>,
+    pub mcp: Option<McpServers>,
+}
+
+/// The MCP servers behind `/mcp`. The token decides which of them a client reaches, so that a session of one kind of client
+/// does not exist for the other.
+#[derive(Clone)]
+pub struct McpServers {
+    /// For clients that show the owner's token.
+    pub owner: axum::Router,
+    /// For clients that show the agents' token: no approval may be given here.
+    pub agents: axum::Router,
 }

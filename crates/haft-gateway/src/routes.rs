@@ -3,7 +3,7 @@
 use crate::gateway::Shared;
 use crate::problem::Problem;
 use crate::rest::{approvals, calls, log, status, tools, work};
-use crate::{body, guard, page, rpc, socket, sse};
+use crate::{body, guard, mcp, page, rpc, socket, sse};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
@@ -82,9 +82,10 @@ pub(crate) fn router(gateway: &Shared) -> Router {
             For::Owner => reserved = reserved.route(path, methods),
         }
     }
-    if let Some(mcp) = gateway.options.mcp.clone() {
+    if let Some(servers) = gateway.options.mcp.clone() {
         let bounded = from_fn_with_state(Shared::clone(gateway), body::bounded);
-        closed = closed.nest_service("/mcp", mcp.layer(bounded));
+        let served = Router::new().fallback(mcp::serve).with_state(servers);
+        closed = closed.nest_service("/mcp", served.layer(bounded));
     }
     let inner = from_fn_with_state(Shared::clone(gateway), guard::inner);
     let owner = from_fn_with_state(Shared::clone(gateway), guard::owner);
@@ -110,10 +111,11 @@ async fn otherwise() -> Problem {
 mod tests {
     use super::*;
     use crate::gateway::Gateway;
-    use crate::options::{Options, WhenGone};
+    use crate::options::{McpServers, Options, WhenGone};
     use crate::token::Token;
     use axum::body::Body;
     use haft_core::{Caller, Dialect, SessionId};
+    use haft_mcp::server::NamedSession;
     use haft_runtime::{Haft, Settings, Workspace};
     use http::Request;
     use serde_json::Value;
@@ -121,6 +123,15 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
     use tower::ServiceExt;
+
+    /// Answers with its name, the session that the request names, and the size of what was sent.
+    fn echo(name: &'static str) -> Router {
+        Router::new().fallback(move |request: Request<Body>| async move {
+            let session = request.extensions().get::<NamedSession>().map(|NamedSession(id)| id.to_string());
+            let body = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+            format!("{name} {} {}", session.unwrap_or_default(), body.len())
+        })
+    }
 
     fn gateway(dir: &std::path::Path) -> Shared {
         let store = haft_store::Store::open(&dir.join("haft.db")).unwrap();
@@ -142,7 +153,7 @@ mod tests {
             confinement: Value::Null,
             servers: Arc::new(|| Value::Null),
             waiting: Arc::new(|_, _| {}),
-            mcp: Some(Router::new().fallback(|body: bytes::Bytes| async move { format!("mcp {}", body.len()) })),
+            mcp: Some(McpServers { owner: echo("owner"), agents: echo("agents") }),
         };
         Gateway::new(Arc::new(haft), options)
     }
@@ -158,10 +169,40 @@ mod tests {
             let response = router(&gateway).oneshot(request).await.unwrap();
             (response.status().as_u16(), axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap())
         };
-        assert_eq!(ask("localhost:4747", &token, 5).await, (200, "mcp 5".into()));
+        assert_eq!(ask("localhost:4747", &token, 5).await, (200, "owner  5".into()));
         assert_eq!(ask("localhost:4747", "Bearer x", 5).await.0, 401);
         assert_eq!(ask("evil.example", &token, 5).await.0, 403);
         assert_eq!(ask("localhost:4747", &token, body::BODY_MAX + 1).await.0, 413);
+    }
+
+    #[tokio::test]
+    async fn token_decides_which_mcp_server_and_which_sessions_a_client_reaches() {
+        let dir = tempfile::tempdir().unwrap();
+        let gateway = gateway(dir.path());
+        let (owner, agent) = (gateway.options.token.reveal(), gateway.options.agent_token.reveal());
+        let ask = async |token: &str, query: &str, named: Option<&str>| {
+            let request = Request::post(format!("/mcp{query}")).header("host", "localhost:4747");
+            let request = request.header("authorization", format!("Bearer {token}"));
+            let request = named.into_iter().fold(request, |request, name| request.header("Haft-Session", name));
+            let response = router(&gateway).oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            (status, String::from_utf8(body.to_vec()).unwrap())
+        };
+        assert_eq!(ask(owner, "", None).await, (200, "owner  0".to_owned()));
+        assert_eq!(ask(owner, "", Some("work")).await, (200, "owner work 0".to_owned()));
+        assert_eq!(ask(owner, "?session=my%20work", None).await, (200, "owner my work 0".to_owned()));
+        assert_eq!(ask(owner, "?session=work", Some("work")).await, (200, "owner work 0".to_owned()));
+        assert_eq!(ask(agent, "", None).await, (200, "agents  0".to_owned()));
+        assert_eq!(ask(agent, "", Some("work")).await, (200, "agents agent:work 0".to_owned()));
+        assert_eq!(ask(agent, "?session=agent:work", None).await, (200, "agents agent:work 0".to_owned()));
+        for (query, named) in
+            [("?session=a", Some("b")), ("", Some("")), ("?session=%00", None), ("?session=a&session=a", None)]
+        {
+            let (status, problem) = ask(owner, query, named).await;
+            assert_eq!(status, 400, "{query} {named:?}: {problem}");
+        }
+        assert_eq!(ask(owner, "", Some(&"x".repeat(129))).await.0, 400);
     }
 
     #[test]

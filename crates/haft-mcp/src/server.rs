@@ -14,6 +14,7 @@ mod client_mode;
 mod decision_place;
 mod door;
 mod flow;
+mod http;
 mod listing;
 mod log_level;
 mod news;
@@ -30,32 +31,26 @@ mod tests;
 mod unknown_method;
 mod wire;
 
+pub use self::http::NamedSession;
 pub use decision_place::DecisionPlace;
-pub use door::Door;
 pub use offer::Offer;
 pub use rmcp::model;
 
 use crate::client::Bridge;
 use bridged::BridgedServers;
 use call_task::CallTasks;
+use door::Door;
 use flow::Flow;
 use haft_core::{Caller, Dialect, SessionId};
 use haft_runtime::{Approver, Haft};
 use listing::Listings;
 use recent::Recent;
 use rmcp::service::{QuitReason, serve_server_with_ct};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rounds::Rounds;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wire::Wire;
-
-/// A session over HTTP ends when its client has been silent for so long: people think, but clients forget to say goodbye.
-const IDLE_MAX: Duration = Duration::from_mins(30);
-/// An HTTP request's body may be this large.
-const BODY_MAX: usize = 16 << 20;
 
 /// After how long a running call usually becomes a task: well before the usual time limit of clients, a minute, but not
 /// for every build, because a model goes on with other things while a task runs.
@@ -70,18 +65,31 @@ pub struct Options {
     pub caller: Caller,
     /// The conversation that calls belong to. Over HTTP, a client that opens a session has one of its own.
     pub session: SessionId,
+    /// What the names of those begin with.
+    pub session_prefix: &'static str,
     /// About how many tokens the listed tools may cost; 0 lists all of them.
     pub budget_tokens: usize,
     /// How long a call waits for somebody to decide about it.
     pub patience: Duration,
     /// Whether questions are put to the person behind a client that can do so.
     pub elicitation: bool,
+    /// Where an approval can be given besides the inbox.
+    pub approvals: ApprovalForms,
     /// Whether calls are carried to their end when the client has gone; otherwise they are cancelled.
     pub finish_when_gone: bool,
     /// After how long a running call becomes a task, for clients that know tasks. One that asks becomes a task at once.
     pub task_after: Duration,
     /// Where what waits is decided.
     pub decision_place: DecisionPlace,
+}
+
+/// Where an approval can be given besides the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalForms {
+    /// In a form of the client: the person who started it is behind it.
+    InClient,
+    /// Nowhere: the client is an agent that holds a token of its own. It would answer the form for its own call.
+    Nowhere,
 }
 
 /// Why serving ended early.
@@ -215,26 +223,19 @@ impl Server {
         }
     }
 
-    /// The same over Streamable HTTP, to be mounted. Who may come is for whoever mounts it to decide; requests for
-    /// other hosts than these are refused.
-    pub fn http(
-        &self,
-        allowed_hosts: Vec<String>,
-        ct: CancellationToken,
-    ) -> StreamableHttpService<Door, LocalSessionManager> {
-        let shared = Arc::clone(&self.shared);
-        let config = StreamableHttpServerConfig::default()
-            .with_allowed_hosts(allowed_hosts)
-            .with_max_request_body_bytes(BODY_MAX)
-            .with_cancellation_token(ct.clone());
-        let make = move || Ok(Door::http(Arc::clone(&shared), ct.child_token()));
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(IDLE_MAX);
-        StreamableHttpService::new(make, Arc::new(sessions), config)
+    /// The same over Streamable HTTP, to be mounted. Who may come is for the mounting program to decide, and so is which
+    /// conversation a request names ([`NamedSession`]); requests for other hosts than these are refused.
+    pub fn http(&self, allowed_hosts: Vec<String>, ct: CancellationToken) -> axum::Router {
+        self::http::router(Arc::clone(&self.shared), allowed_hosts, ct)
     }
 }
 
 /// A fresh name for a conversation.
 pub fn fresh_session() -> SessionId {
-    SessionId::new(&format!("mcp-{}", haft_runtime::new_call_id())).unwrap_or_default()
+    session_with_prefix("")
+}
+
+/// A fresh name for a conversation, with something before it.
+pub fn session_with_prefix(prefix: &str) -> SessionId {
+    SessionId::new(&format!("{prefix}mcp-{}", haft_runtime::new_call_id())).unwrap_or_default()
 }

@@ -457,11 +457,13 @@ impl Haft {
         Ok(opened)
     }
 
-    /// Waits for this session's turn: calls with effects run one after the other, in the order they came.
+    /// Waits for this session's turn: calls with effects run one after the other, in the order they came. An independent
+    /// call has no place in that order.
     async fn turn(&self, admitted: &haft_core::Admitted, halt: &Halt) -> Result<Option<Turn>, Stop> {
         let checked = admitted.checked();
         // What another call makes runs in the turn of that one.
-        if checked.only_reads() || !checked.call().parents.is_empty() || admitted.facts().only_looks() {
+        let has_turn = !checked.call().independent && checked.call().parents.is_empty();
+        if !has_turn || checked.only_reads() || admitted.facts().only_looks() {
             return Ok(None);
         }
         let lane = {

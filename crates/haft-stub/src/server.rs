@@ -273,7 +273,10 @@ fn send(mut stream: &TcpStream, asked: &Asked, reply: &Reply, shared: &Shared) -
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
             (status, headers, vec![body])
         }
-        None => (200, speak::headers(wire), speak::events(wire, asked, reply)),
+        None => match speak::whole(wire, asked, reply) {
+            Some(body) => (200, vec![("content-type".to_owned(), "application/json".to_owned())], vec![body]),
+            None => (200, speak::headers(wire), speak::events(wire, asked, reply)),
+        },
     };
     let mut head = format!("HTTP/1.1 {status} Said\r\ntransfer-encoding: chunked\r\n");
     for (name, value) in headers {

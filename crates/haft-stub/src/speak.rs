@@ -23,6 +23,18 @@ pub(crate) fn events(wire: Wire, asked: &Asked, reply: &Reply) -> Vec<String> {
     }
 }
 
+/// An answer in one piece, where the request asks for no stream: both forms of `OpenAI`'s have this.
+pub(crate) fn whole(wire: Wire, asked: &Asked, reply: &Reply) -> Option<String> {
+    if asked.body["stream"] == true {
+        return None;
+    }
+    match wire {
+        Wire::Responses => Some(responses::whole(asked, reply)),
+        Wire::Chat => Some(chat::whole(asked, reply)),
+        Wire::Anthropic | Wire::Gemini => None,
+    }
+}
+
 /// The headers of a stream.
 pub(crate) fn headers(wire: Wire) -> Vec<(String, String)> {
     let each: &[(&str, &str)] = match wire {

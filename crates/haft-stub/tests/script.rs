@@ -34,7 +34,8 @@ fn a_script_is_served_and_its_address_is_said() {
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap().to_owned();
-    let user = |text: &str| format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{text}"}}]}}"#);
+    let user =
+        |text: &str| format!(r#"{{"model":"m","stream":true,"messages":[{{"role":"user","content":"{text}"}}]}}"#);
     let first = ask(&address, "/v1/messages", &user("go"));
     assert!(first.contains("event: message_start") && first.contains("signature_delta"), "{first}");
     let special = ask(&address, "/v1/chat/completions", &user("special"));
@@ -42,8 +43,12 @@ fn a_script_is_served_and_its_address_is_said() {
     let limited = ask(&address, "/v1/messages", &user("go"));
     assert!(limited.starts_with("HTTP/1.1 429") && limited.contains("retry-after: 1"), "{limited}");
     assert!(ask(&address, "/v1/messages", &user("go")).contains("teapot"));
-    let over = ask(&address, "/v1/responses", r#"{"model":"m","input":[]}"#);
+    let over = ask(&address, "/v1/responses", r#"{"model":"m","stream":true,"input":[]}"#);
     assert!(over.contains("event: response.completed") && over.contains("script is o"), "{over}");
+    let whole = ask(&address, "/v1/responses", r#"{"model":"m","input":[]}"#);
+    assert!(whole.contains(r#""object":"response""#) && whole.contains("The script is over."), "{whole}");
+    let whole = ask(&address, "/v1/chat/completions", r#"{"model":"m","messages":[]}"#);
+    assert!(whole.contains(r#""object":"chat.completion""#) && whole.contains("The script is over."), "{whole}");
     child.kill().unwrap();
     child.wait().unwrap();
     std::fs::remove_dir_all(dir).unwrap();

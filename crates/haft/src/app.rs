@@ -457,6 +457,7 @@ impl App {
             origin: Origin::Cli,
             parents: Vec::new(),
             autonomy: None,
+            independent: false,
         })
     }
 

@@ -21,6 +21,7 @@ if (plan.answer) {
 }
 let version;
 const headers = plan.token ? { Authorization: `Bearer ${plan.token}` } : {};
+if (plan.session) headers['Haft-Session'] = plan.session;
 const transport = plan.http
   ? new StreamableHTTPClientTransport(new URL(plan.http), { requestInit: { headers } })
   : new StdioClientTransport({ command: plan.stdio[0], args: plan.stdio.slice(1), stderr: 'inherit', env: { ...process.env } });
@@ -47,7 +48,7 @@ for (const call of plan.calls) {
   const options = { onprogress, resetTimeoutOnProgress: true, timeout: 60_000 };
   const result = await client.callTool({ name: call.tool, arguments: call.args }, undefined, options);
   const text = result.content.map(block => block.text ?? '').join('');
-  calls.push({ error: !!result.isError, text, data: result.structuredContent ?? null, progress });
+  calls.push({ error: !!result.isError, text, data: result.structuredContent ?? null, progress, meta: result._meta });
 }
 const server = client.getServerVersion().name;
 if (plan.http) await transport.terminateSession();

@@ -55,6 +55,12 @@ impl Npm {
         Ok(vec![("HAFT_TEST_AGENTS", modules)])
     }
 
+    /// The Vercel AI SDK.
+    pub(super) fn frameworks(&self) -> Result<Vec<Export>> {
+        let modules = self.packages("frameworks", "ci")?;
+        Ok(vec![("HAFT_TEST_AI_SDK", there(modules)?)])
+    }
+
     pub(super) fn inspector(&self) -> Result<Vec<Export>> {
         // Not `ci`: it rejects the lock file that npm itself writes for the inspector's optional packages.
         let modules = self.packages("inspector", "install")?;

@@ -1,5 +1,5 @@
-//! What comes from `PyPI`: the Python SDK in its two generations, which cannot live in one place, a reference
-//! server, and for who has no npm, an npm.
+//! What comes from `PyPI`: the Python SDK in its generations, which cannot live in one place, the frameworks for agents, a
+//! reference server, and for who has no npm, an npm.
 
 use super::place::{install, place, texts, works};
 use super::{Export, pins};
@@ -25,6 +25,14 @@ pub(super) const TWO: Part = Part { name: "python", requirements: "requirements.
 /// The SDK before it, which most servers and clients out there are still made with.
 pub(super) const ONE: Part =
     Part { name: "python-1", requirements: "requirements-1.txt", variable: "HAFT_TEST_PYTHON1" };
+
+/// The SDK of 2025-06-18, from before streams had priming events.
+pub(super) const OLD: Part =
+    Part { name: "python-old", requirements: "requirements-old.txt", variable: "HAFT_TEST_PYTHON_OLD" };
+
+/// The frameworks for agents: Pydantic AI, the OpenAI Agents SDK, `LangChain`, smolagents.
+pub(super) const FRAMEWORKS: Part =
+    Part { name: "frameworks", requirements: "requirements-frameworks.txt", variable: "HAFT_TEST_FRAMEWORKS" };
 
 /// Durable workflows that work is measured beside.
 pub(super) const DURABLE: Part =

@@ -110,6 +110,7 @@ impl Gateway {
             origin: visitor.origin,
             parents: Vec::new(),
             autonomy: None,
+            independent: false,
         })
     }
 

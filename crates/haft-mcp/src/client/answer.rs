@@ -6,6 +6,7 @@
 
 use super::tamed;
 use haft_core::preview::inert;
+use haft_core::{CallId, Caller, SessionId};
 use haft_runtime::events::{LogLevel, Share};
 use haft_runtime::{Form, SamplingConsent, Scene, Written};
 use rmcp::model::{
@@ -18,7 +19,7 @@ use rmcp::service::{InboundStreamOrigin, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, Semaphore, broadcast};
 
@@ -54,7 +55,6 @@ pub(super) struct Desk {
     /// Whether the user agreed beforehand that the caller's model answers this server.
     sampling: SamplingConsent,
     open: Semaphore,
-    asking: AtomicUsize,
     heard: AtomicU64,
     /// What it offers has changed.
     pub(super) changed: Notify,
@@ -66,9 +66,21 @@ pub(super) struct Desk {
 struct Calls {
     next: u64,
     running: Vec<RunningCall>,
+    /// The calls for which a question is open.
+    asking: Vec<CallId>,
     tokens: HashMap<ProgressToken, Scene>,
     /// Progress of requests that are not tracked yet: a fast server is heard before its request is known to be sent.
     early: VecDeque<ProgressNotificationParam>,
+}
+
+impl Calls {
+    /// The call that something belongs to where nothing says which.
+    fn sole(&self) -> Option<&RunningCall> {
+        let is_asking = |call: &RunningCall| self.asking.contains(&call.scene.call().id);
+        let idle: Vec<&RunningCall> = self.running.iter().filter(|call| !is_asking(call)).collect();
+        let candidates = if idle.is_empty() { self.running.iter().collect() } else { idle };
+        sole(&candidates, |call| Conversation::of(&call.scene)).copied()
+    }
 }
 
 /// A call that the server is serving.
@@ -111,12 +123,35 @@ impl Drop for Tracked<'_> {
     }
 }
 
-/// Counts a question that somebody thinks about.
-struct Asking<'d>(&'d AtomicUsize);
+/// An open question of a call, as long as this lives.
+struct Asking<'d> {
+    desk: &'d Desk,
+    call: CallId,
+}
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.desk.with(|calls| {
+            let at = calls.asking.iter().position(|call| *call == self.call);
+            at.map(|at| calls.asking.swap_remove(at))
+        });
+    }
+}
+
+/// What two calls have in common if a question may belong to either of them. An independent call is a conversation of
+/// its own.
+#[derive(PartialEq)]
+struct Conversation {
+    session: SessionId,
+    caller: Caller,
+    independent: Option<CallId>,
+}
+
+impl Conversation {
+    fn of(scene: &Scene) -> Self {
+        let call = scene.call();
+        let independent = call.independent.then(|| call.id.clone());
+        Self { session: call.session.clone(), caller: call.caller.clone(), independent }
     }
 }
 
@@ -128,7 +163,6 @@ impl Desk {
             sampling,
             calls: Mutex::default(),
             open: Semaphore::new(OPEN_MAX),
-            asking: AtomicUsize::new(0),
             heard: AtomicU64::new(0),
             changed: Notify::new(),
             updates: broadcast::Sender::new(UPDATES_MAX),
@@ -173,7 +207,7 @@ impl Desk {
 
     /// Whether somebody is thinking about a question of the server's.
     pub(super) fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Relaxed) > 0
+        self.with(|calls| !calls.asking.is_empty())
     }
 
     /// How often progress was heard.
@@ -182,12 +216,12 @@ impl Desk {
     }
 
     /// The call that something belongs to: that of the request on whose stream it came. Where nothing says which, all
-    /// calls have to be of the same conversation, or one would be asked for another's words.
+    /// calls have to be of the same conversation, or one would be asked for another's words. A call that already waits for
+    /// an answer rarely asks again, so a question that was left open does not make those of later calls ambiguous.
     fn call_of(&self, request: Option<&RequestId>) -> Option<Scene> {
-        let whose = |call: &RunningCall| (call.scene.call().session.clone(), call.scene.call().caller.clone());
         self.with(|calls| {
             let known = request.and_then(|id| calls.running.iter().find(|call| call.request.as_ref() == Some(id)));
-            known.or_else(|| sole(&calls.running, whose)).map(|call| call.scene.clone())
+            known.or_else(|| calls.sole()).map(|call| call.scene.clone())
         })
     }
 
@@ -222,9 +256,10 @@ impl Desk {
         self.updates.subscribe()
     }
 
-    fn asks(&self) -> Asking<'_> {
-        self.asking.fetch_add(1, Ordering::Relaxed);
-        Asking(&self.asking)
+    fn asks(&self, scene: &Scene) -> Asking<'_> {
+        let call = scene.call().id.clone();
+        self.with(|calls| calls.asking.push(call.clone()));
+        Asking { desk: self, call }
     }
 
     fn from(&self) -> String {
@@ -247,7 +282,7 @@ impl Desk {
         let declined = ElicitResult::new(ElicitationAction::Decline);
         let (Ok(_open), Some(scene)) = (self.open.try_acquire(), scene) else { return declined };
         let form = Form { from: self.from(), message: tamed(message, MESSAGE_MAX), schema };
-        let _asking = self.asks();
+        let _asking = self.asks(&scene);
         match scene.back().elicit(form).await {
             Written::Answer(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer),
             Written::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
@@ -269,7 +304,7 @@ impl Desk {
         if request.to_string().len() > REQUEST_MAX {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
         }
-        let _asking = self.asks();
+        let _asking = self.asks(&scene);
         let answer = scene
             .back()
             .sample_with_consent(self.from(), request, self.sampling)

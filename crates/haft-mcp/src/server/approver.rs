@@ -2,10 +2,10 @@
 
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
-use super::Shared;
 use super::approval_form::{ApprovalForm, form_params, inert_lines};
 use super::client_mode::ClientMode;
 use super::rounds::{ClientAnswer, LongCall, TASK_WAIT, Turns};
+use super::{ApprovalForms, Shared};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
@@ -152,6 +152,11 @@ impl Client {
         }
     }
 
+    /// Whether an approval may be asked for in the client. An agent with a token of its own would approve its own calls.
+    fn asks_approval(&self) -> bool {
+        self.asks_person() && self.shared.options.approvals == ApprovalForms::InClient
+    }
+
     /// Shows a form. A key that its tool chose is told from those that are chosen here.
     async fn show(&self, (key, named): (String, bool), params: ElicitRequestParams) -> Option<FormAnswer> {
         let answer = async {
@@ -187,7 +192,7 @@ impl Client {
     /// Asks the person behind the client. What is answered before it can have been read is asked once more: a person is
     /// slower the second time.
     async fn ask_person(&self, question: &Question) -> Said {
-        if !self.asks_person() {
+        if !self.asks_approval() {
             return Said::Nobody;
         }
         let lasts = self.lasts && question.can_last();
@@ -312,7 +317,7 @@ impl Approver for Client {
         match (&self.shared.approver, &self.way) {
             (Some(approver), _) => approver.patience(),
             // Whoever is patient at all is asked in the inbox, too, while the question is out for a long time.
-            (None, Way::Rounds(turns)) if self.asks_person() || turns.long_call == LongCall::Task => {
+            (None, Way::Rounds(turns)) if self.asks_approval() || turns.long_call == LongCall::Task => {
                 patience.max(Duration::from_millis(1))
             }
             (None, _) => patience,

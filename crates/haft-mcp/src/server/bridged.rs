@@ -330,7 +330,7 @@ async fn read(
         // Nothing is known of it before it has been started once.
         bridged.bridge.start(server).await.map_err(|error| wire_error(&error))?;
     }
-    let call = new_call(shared, name, args, door.session(), door.caller(context));
+    let call = new_call(door, name, args, door.caller(context));
     match carry(door, context, call, input, LongCall::Retry).await? {
         Carried::Asked(told) => Ok(Read::Asked(told)),
         Carried::Ended(ended) => match ended.lacks.filter(|_| !ended.outcome.success) {

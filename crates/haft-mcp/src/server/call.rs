@@ -12,7 +12,7 @@ use super::progress::{Reporter, Told, log};
 use super::reply::reply;
 use super::rounds::{Asked, Ended, LongCall, Rounds, Running, Turn, Whose};
 use futures_util::FutureExt as _;
-use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome, SessionId};
+use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome};
 use haft_runtime::tool::ResultSource;
 use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
@@ -50,7 +50,7 @@ async fn make(
     let spoken = request.name.into_owned();
     let name = shared.bridged.as_ref().and_then(|bridged| bridged.front_tool_name(&spoken)).unwrap_or(spoken);
     let args = Value::Object(request.arguments.unwrap_or_default());
-    let call = new_call(shared, name, args, door.session(), door.caller(context));
+    let call = new_call(door, name, args, door.caller(context));
     let by_way = is_by_way(&call);
     match carry(door, context, call, input, long_call(door, context)).await? {
         Carried::Asked(told) => Ok(told.into()),
@@ -292,17 +292,19 @@ fn is_by_way(call: &Call) -> bool {
 }
 
 /// A call that a client makes.
-pub(super) fn new_call(shared: &Shared, spoken: String, args: Value, session: SessionId, caller: Caller) -> Call {
+pub(super) fn new_call(door: &Door, spoken: String, args: Value, caller: Caller) -> Call {
     Call {
         id: new_call_id(),
         spoken,
         args,
-        dialect: shared.options.dialect,
-        session,
+        dialect: door.shared().options.dialect,
+        session: door.session(),
         caller,
         origin: Origin::Mcp,
         parents: Vec::new(),
         autonomy: None,
+        // Requests without a session are no sequence: one that waits for an answer holds up no other.
+        independent: !door.is_apart(),
     }
 }
 

@@ -9,7 +9,7 @@ use super::log_level::{level_of_rank, rank};
 use super::news::{BridgedWatch, next_news, tell_news, tell_subscription};
 use super::offer::Offer;
 use super::own::CALLS;
-use super::{Shared, call, fresh_session, listing, skills, unknown_method};
+use super::{Shared, call, listing, session_with_prefix, skills, unknown_method};
 use haft_core::{CallId, Caller, SessionId};
 use haft_runtime::events::LogLevel;
 use rmcp::model::{
@@ -43,12 +43,21 @@ const SETTLING: Duration = Duration::from_millis(50);
 /// No logging.
 const SILENT: u8 = u8::MAX;
 
+/// How a client is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Stdio,
+    Http,
+}
+
 /// One client's connection; over HTTP in the newest protocol, one request.
-pub struct Door {
+pub(super) struct Door {
     shared: Arc<Shared>,
     /// Over stdin and stdout there is one conversation; over HTTP a client may open its own.
     session: OnceLock<SessionId>,
     over_http: bool,
+    /// Whether the client named the conversation, which then outlives the connection.
+    is_named: bool,
     /// The client's own name, once it has said it for good.
     agent: OnceLock<Option<String>>,
     level: AtomicU8,
@@ -64,7 +73,7 @@ impl Drop for Door {
             self.watched.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|uri| bridged.unwatch(uri));
         }
         // A session of its own ends with the connection; what others share is ended by whoever made it.
-        if let Some(session) = self.session.get().filter(|_| self.over_http) {
+        if let Some(session) = self.session.get().filter(|_| self.over_http && !self.is_named) {
             self.shared.haft.end_session(session);
         }
     }
@@ -72,18 +81,20 @@ impl Drop for Door {
 
 impl Door {
     pub(super) fn stdio(shared: Arc<Shared>, gone: CancellationToken) -> Self {
-        Self::new(shared, gone, false)
+        Self::new(shared, gone, Transport::Stdio, None)
     }
 
-    pub(super) fn http(shared: Arc<Shared>, gone: CancellationToken) -> Self {
-        Self::new(shared, gone, true)
+    /// The door of a client over HTTP, which may have named its conversation.
+    pub(super) fn http(shared: Arc<Shared>, gone: CancellationToken, named: Option<SessionId>) -> Self {
+        Self::new(shared, gone, Transport::Http, named)
     }
 
-    fn new(shared: Arc<Shared>, gone: CancellationToken, over_http: bool) -> Self {
+    fn new(shared: Arc<Shared>, gone: CancellationToken, by: Transport, named: Option<SessionId>) -> Self {
         Self {
             shared,
-            session: OnceLock::new(),
-            over_http,
+            over_http: by == Transport::Http,
+            is_named: named.is_some(),
+            session: named.map_or_else(OnceLock::new, OnceLock::from),
             agent: OnceLock::new(),
             level: AtomicU8::new(SILENT),
             gone,
@@ -257,7 +268,7 @@ impl ServerHandler for Door {
         // Said once: a client does not become somebody else.
         self.agent.get_or_init(|| agent_name(&request.client_info.name));
         if self.over_http {
-            self.session.get_or_init(fresh_session);
+            self.session.get_or_init(|| session_with_prefix(self.shared.options.session_prefix));
         }
         context.peer.set_peer_info(request.clone());
         let mut agreed = self.negotiate_initialize(&request)?;

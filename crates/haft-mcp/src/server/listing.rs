@@ -70,7 +70,7 @@ fn cost(tool: &Tool) -> usize {
 
 fn canonical(entry: &Entry) -> Tool {
     let spec = entry.spec();
-    let mut tool = Tool::new(spec.name.api_name(), spec.description.clone(), object(&spec.shapes.input));
+    let mut tool = Tool::new(spec.name.api_name(), spec.description.clone(), input(&spec.shapes.input));
     tool.annotations = Some(annotations(entry));
     // Only bridged servers send structured content by promise (decision 0014), so only they list a schema of it.
     let promised = spec.shapes.output.as_ref().filter(|_| entry.tool().result_source() == ResultSource::Bridged);
@@ -85,7 +85,7 @@ fn spoken(entry: &Entry, dialect: Dialect) -> Vec<Tool> {
     let declared = declaration(entry, dialect).into_iter().filter_map(|said| {
         let name = said.get("name")?.as_str()?.to_owned();
         let description = said.get("description").and_then(Value::as_str).unwrap_or(&entry.spec().description);
-        let mut tool = Tool::new(name, description.to_owned(), object(said.get("input_schema")?));
+        let mut tool = Tool::new(name, description.to_owned(), input(said.get("input_schema")?));
         tool.annotations = Some(annotations(entry));
         Some(tool)
     });
@@ -99,6 +99,13 @@ fn annotations(entry: &Entry) -> ToolAnnotations {
         .destructive(spec.effects.destructive)
         .idempotent(spec.effects.idempotent)
         .open_world(spec.effects.open_world)
+}
+
+/// The schema of a tool's parameters. Some clients (smolagents) read its `properties` without asking whether it has any.
+fn input(schema: &Value) -> Arc<JsonObject> {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.entry("properties").or_insert_with(|| JsonObject::new().into());
+    Arc::new(schema)
 }
 
 fn object(schema: &Value) -> Arc<JsonObject> {

@@ -322,6 +322,7 @@ mod tests {
             origin: haft_core::Origin::Mcp,
             parents: Vec::new(),
             autonomy: None,
+            independent: false,
         }
     }
 

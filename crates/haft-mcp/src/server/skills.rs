@@ -172,6 +172,7 @@ async fn call(door: &Door, context: &Context, args: Value) -> Outcome {
         origin: Origin::Mcp,
         parents: Vec::new(),
         autonomy: None,
+        independent: !door.is_apart(),
     };
     shared.recent.add(&call);
     shared.haft.call(call, &Nobody, &Halt::new()).await

@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "sampling goes, but clients of all but the newest version have it")]
 
-use super::{DecisionPlace, Door, Options, Server, TASK_AFTER};
+use super::{ApprovalForms, DecisionPlace, Door, Options, Server, TASK_AFTER};
 use haft_core::{CallError, Caller, Dialect, SessionId, ToolSpec};
 use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Written, Yes};
 use haft_store::Store;
@@ -111,9 +111,11 @@ impl Stage {
             dialect: Dialect::Haft,
             caller: Caller::default(),
             session: SessionId::default(),
+            session_prefix: "",
             budget_tokens: 0,
             patience: Duration::ZERO,
             elicitation: true,
+            approvals: ApprovalForms::InClient,
             finish_when_gone: false,
             task_after: TASK_AFTER,
             decision_place: DecisionPlace::Elsewhere(String::new()),

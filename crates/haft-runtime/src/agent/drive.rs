@@ -408,6 +408,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             origin: self.door.origin,
             parents: who.child.as_ref().map(|child| child.parents.clone()).unwrap_or_default(),
             autonomy: who.autonomy,
+            independent: false,
         };
         self.tell(&Told::ToolStart {
             id: id.clone(),

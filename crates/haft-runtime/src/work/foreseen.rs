@@ -66,6 +66,7 @@ async fn decided(haft: &Haft, tool: &str, args: Value, caller: &Caller) -> Value
         origin: Origin::Work,
         parents: Vec::new(),
         autonomy: None,
+        independent: false,
     };
     match haft.explain(call).await {
         Ok(explained) => {

@@ -125,6 +125,7 @@ async fn call(
         origin: Origin::Work,
         parents: run.terms.parents.iter().cloned().chain(CallId::parse(&run.seen.id)).collect(),
         autonomy: run.terms.autonomy,
+        independent: false,
     };
     let limit = planned.timeout.as_deref().and_then(span_ms).map(Duration::from_millis);
     let halt = limit.map_or_else(|| halt.clone(), |limit| halt.within(limit));

@@ -46,18 +46,50 @@ pub(super) fn events(asked: &Asked, reply: &Reply) -> Vec<String> {
         out.push(format!("data: {}\n\n", broken(Wire::Chat, trouble)));
         return out;
     }
-    let stop = match reply.stop {
-        Some("length") => "length",
-        Some(_) => "content_filter",
-        None if calls > 0 => "tool_calls",
-        None => "stop",
-    };
+    let stop = finish_reason(reply);
     out.push(chunk(json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": stop}]), None));
     if wants_usage {
         out.push(chunk(json!([]), Some(usage(reply.counted))));
     }
     out.push("data: [DONE]\n\n".to_owned());
     out
+}
+
+fn finish_reason(reply: &Reply) -> &'static str {
+    match reply.stop {
+        Some("length") => "length",
+        Some(_) => "content_filter",
+        None if reply.parts.iter().any(|part| matches!(part, Part::Call(..))) => "tool_calls",
+        None => "stop",
+    }
+}
+
+/// The answer as one object.
+pub(super) fn whole(asked: &Asked, reply: &Reply) -> String {
+    let (mut text, mut thoughts, mut calls) = (String::new(), String::new(), Vec::new());
+    for (at, part) in reply.parts.iter().enumerate() {
+        match part {
+            Part::Text(more) => text.push_str(more),
+            Part::Thinking(more) => thoughts.push_str(more),
+            Part::Call(tool, arguments) => calls.push(json!({
+                "id": id("call_", asked, at), "type": "function", "function": {"name": tool, "arguments": arguments},
+            })),
+        }
+    }
+    let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
+    let mut message = json!({"role": "assistant", "content": content, "refusal": null, "annotations": []});
+    if !thoughts.is_empty() {
+        message["reasoning_content"] = thoughts.into();
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.into();
+    }
+    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(reply)});
+    let answer = json!({
+        "id": id("chatcmpl-", asked, 0), "object": "chat.completion", "created": 1_762_000_000, "model": asked.model(),
+        "choices": [choice], "usage": usage(reply.counted), "service_tier": "default", "system_fingerprint": "fp_stub",
+    });
+    answer.to_string()
 }
 
 fn usage(Counted { input, cache_read, cache_write, output, thinking }: Counted) -> Value {

@@ -160,6 +160,17 @@ pub(super) fn events(asked: &Asked, reply: &Reply) -> Vec<String> {
     stream.out
 }
 
+/// The answer as one object: what the stream ends with.
+pub(super) fn whole(asked: &Asked, reply: &Reply) -> String {
+    let last = events(asked, reply).pop().unwrap_or_default();
+    let data = last.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or_default();
+    let event: Value = serde_json::from_str(data).unwrap_or_default();
+    let mut response = event["response"].clone();
+    response["tools"] = asked.body["tools"].clone();
+    response["tool_choice"] = "auto".into();
+    response.to_string()
+}
+
 fn usage(Counted { input, cache_read, cache_write, output, thinking }: Counted) -> Value {
     let read = input + cache_read + cache_write;
     json!({

@@ -8,8 +8,8 @@ use crate::commands::doctor;
 use crate::config::{self, OnDisconnect};
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::{CallError, SessionId, preview};
-use haft_gateway::{Options, ServeError, Tls, Token, WhenGone};
-use haft_mcp::server::{DecisionPlace, TASK_AFTER};
+use haft_gateway::{AGENT_SESSIONS, McpServers, Options, ServeError, Tls, Token, WhenGone};
+use haft_mcp::server::{self as mcp, ApprovalForms, DecisionPlace, TASK_AFTER};
 use haft_runtime::work::Until;
 use haft_runtime::{Halt, Nobody, page_address};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -46,35 +46,47 @@ pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The MCP door. Who may come is decided by the gateway; the SDK checks the host once more.
-fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) -> Result<axum::Router, Failure> {
+/// The MCP servers: one for the owner's clients, one for those of agents. Who may come is decided by the gateway; the SDK
+/// checks the host once more.
+fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) -> Result<McpServers, Failure> {
+    let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
+    let hosts: Vec<String> = local.into_iter().chain(options.hosts.iter().cloned()).collect();
     let doors = &app.doors;
-    let own = haft_mcp::server::Options {
+    let of_owner = mcp::Options {
         dialect: app.dialect(args.dialect.as_deref())?,
         caller: app.caller.clone(),
         // Clients that open no session of their own share this one: with each other, and with nobody else.
-        session: haft_mcp::server::fresh_session(),
+        session: mcp::session_with_prefix(""),
+        session_prefix: "",
         budget_tokens: doors.budget_tokens,
         patience: doors.mcp.patience,
         elicitation: doors.elicitation,
+        approvals: ApprovalForms::InClient,
         finish_when_gone: doors.mcp.on_disconnect == OnDisconnect::Finish,
         task_after: TASK_AFTER,
         // With its own address as soon as it listens.
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
-    let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
-    let hosts: Vec<String> = local.into_iter().chain(options.hosts.iter().cloned()).collect();
-    let server = haft_mcp::server::Server::new(Arc::clone(&app.haft), own);
-    let Some(bridge) = app.bridge() else {
-        return Ok(axum::Router::new().fallback_service(server.http(hosts, halt)));
+    let of_agents = mcp::Options {
+        session: mcp::session_with_prefix(AGENT_SESSIONS),
+        session_prefix: AGENT_SESSIONS,
+        approvals: ApprovalForms::Nowhere,
+        ..of_owner.clone()
     };
+    let router = |own: mcp::Options| mcp_router(app, mcp::Server::new(Arc::clone(&app.haft), own), &hosts, &halt);
+    Ok(McpServers { owner: router(of_owner), agents: router(of_agents) })
+}
+
+/// The routes of one MCP server: all tools, and below that each bridged server alone, under its own names.
+fn mcp_router(app: &App, server: mcp::Server, hosts: &[String], halt: &CancellationToken) -> axum::Router {
+    let service = |server: mcp::Server| server.http(hosts.to_vec(), halt.clone());
+    let Some(bridge) = app.bridge() else { return service(server) };
     let mut router = axum::Router::new();
     for status in bridge.status() {
-        // Each bridged server alone, under its own names.
         let front = server.clone().fronting(Arc::clone(bridge), &status.name);
-        router = router.route_service(&format!("/{}", status.name), front.http(hosts.clone(), halt.clone()));
+        router = router.nest_service(&format!("/{}", status.name), service(front));
     }
-    Ok(router.fallback_service(server.bridging(Arc::clone(bridge)).http(hosts, halt)))
+    router.fallback_service(service(server.bridging(Arc::clone(bridge))))
 }
 
 async fn serve(app: &App, mut options: Options, tell: Telling, halt: CancellationToken) -> Result<(), Failure> {

@@ -28,6 +28,11 @@ fn the_python_sdk_of_the_generation_before_drives_it() {
 }
 
 #[test]
+fn the_python_sdk_from_before_priming_events_drives_it() {
+    tour(Client::PythonOld);
+}
+
+#[test]
 fn the_typescript_sdk_drives_it() {
     tour(Client::TypeScript);
 }

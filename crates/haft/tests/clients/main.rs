@@ -12,7 +12,9 @@ mod http;
 mod inspector;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod questions;
 mod run;
+mod sessions;
 mod skills;
 mod stdio;
 mod tasks;

@@ -72,3 +72,15 @@ pub(crate) fn gateway(env: &Env) -> (Server, String, String) {
     let (mcp, token) = (format!("{}/mcp", url.trim_end_matches('/')), token.to_owned());
     (server, mcp, token)
 }
+
+/// The token that agents show at a gateway.
+pub(crate) fn agent_token(env: &Env) -> String {
+    let file = env.home().join(".local/share/haft/gateway-agent-token");
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+/// What a `haft` command prints as JSON.
+pub(crate) fn haft(env: &Env, args: &[&str]) -> serde_json::Value {
+    let said = within(60, &mut env.command(HAFT, args));
+    serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("no JSON: {} {}", said.stdout, said.stderr))
+}

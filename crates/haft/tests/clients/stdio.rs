@@ -71,3 +71,21 @@ fn the_budget_holds_and_hides_nothing() {
     assert!(came["calls"][0]["text"].as_str().unwrap().contains("calc"), "{came:#}");
     assert!(came["calls"][1]["text"].as_str().unwrap().contains("42"), "{came:#}");
 }
+
+#[test]
+fn list_is_wrapped_in_structured_content() {
+    const LISTING: &str = "name: listing\ndescription: List the releases.\nkind: command\nversion: 1\n\
+        inputs: {schema: {type: object}}\noutputs: {format: json}\n\
+        exec: {command: {entrypoint: echo, args: ['[{\"release\":\"one\"}]'], stdout: {format: json}}}\n\
+        permissions: {network: false, fs: {read: [], write: []}}\napproval: {required: false}\n";
+    for client in [Client::Python("auto"), Client::Python1, Client::PythonOld, Client::TypeScript] {
+        let env = Env::new();
+        let dir = env.home().join(".config/haft/tools/listing");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("tool.yml"), LISTING).unwrap();
+        let plan = json!({ "stdio": [HAFT, "mcp"], "calls": [{ "tool": "listing", "args": {} }] });
+        let Some(came) = client.carry_out(&env, plan) else { return };
+        assert_eq!(came["calls"][0]["data"], json!({ "items": [{ "release": "one" }] }), "{client:?}: {came:#}");
+        assert!(came["calls"][0]["text"].as_str().unwrap().contains("\"release\": \"one\""), "{client:?}: {came:#}");
+    }
+}

@@ -4,7 +4,7 @@ use crate::app::{App, Failure, Threads};
 use crate::cli::Common;
 use crate::config::OnDisconnect;
 use haft_core::{CallError, ErrorKind, SessionId, preview};
-use haft_mcp::server::{DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
+use haft_mcp::server::{ApprovalForms, DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -18,9 +18,11 @@ pub(super) fn run(common: &Common, dialect: Option<&str>, front: Option<&str>) -
         dialect: app.dialect(dialect)?,
         caller: app.caller.clone(),
         session: session.clone(),
+        session_prefix: "",
         budget_tokens: app.doors.budget_tokens,
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
+        approvals: ApprovalForms::InClient,
         finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
         task_after: TASK_AFTER,
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
