@@ -136,7 +136,7 @@ pub struct Facts {
     pub heard: Vec<Source>,
     /// What the user's hooks said about it.
     pub hooked: Vec<HookSaid>,
-    /// For an observed call: a coding agent runs its own tool, and nothing of haft's confines it.
+    /// For an observed call: a coding agent runs its own tool, which haft does not sandbox.
     pub observed: Option<Observation>,
     /// Milliseconds of the Unix epoch.
     pub now_ms: i64,

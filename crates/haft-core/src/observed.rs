@@ -2,7 +2,7 @@
 //!
 //! The agent (Claude Code, Codex, Gemini CLI, Cursor) runs these tools itself; haft is asked before and told after, by the
 //! agent's hooks. What each tool means is data (`table`): the tool of haft's that policy, rules and grants know it by, and
-//! which parameter is a place, a body or a command. Nothing of haft's confines such a call, so no verdict may rest on it.
+//! which parameter is a place, a body or a command. haft does not sandbox these calls, so no verdict may rest on a sandbox.
 
 pub mod patch;
 mod table;

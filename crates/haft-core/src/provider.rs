@@ -111,7 +111,7 @@ impl fmt::Display for DeclarationNote {
         let Self { tool, kind, provider, reason } = self;
         match kind {
             NoteKind::NotStrict => write!(f, "`{tool}` is not strict for {provider}: {reason}"),
-            NoteKind::Loosened => write!(f, "`{tool}` is told to {provider} with fewer rules: {reason}"),
+            NoteKind::Loosened => write!(f, "`{tool}` is declared to {provider} with a looser schema: {reason}"),
             NoteKind::ParameterLeftOut => write!(f, "a parameter of `{tool}` is not offered to {provider}: {reason}"),
             NoteKind::ToolLeftOut => write!(f, "`{tool}` is not offered to {provider}: {reason}"),
         }

@@ -55,11 +55,11 @@ pub const RULES: [Rule; 8] = [
     Rule { id: "skill", asks: "A skill's SKILL.md can be read, and its values have the types of the specification." },
     Rule { id: "skill-name", asks: "A skill's name is lower case letters, digits and -, and is its directory's." },
     Rule { id: "skill-description", asks: "A skill says in at most 1024 characters what it does and when to use it." },
-    Rule { id: "skill-key", asks: "The keys of a skill's front matter are those of the specification." },
+    Rule { id: "skill-unknown-key", asks: "The keys of a skill's front matter are those of the specification." },
     Rule { id: "skill-tool", asks: "The tools that a skill lists exist, and haft can hold an agent to the list." },
     Rule { id: "skill-link", asks: "Relative links of a skill lead to files in its directory." },
     Rule { id: "skill-size", asks: "A SKILL.md is short enough to be read in full when the skill is used." },
-    Rule { id: "skill-words", asks: "A skill hides nothing, and gives no orders that look like prompt injection." },
+    Rule { id: "skill-injection", asks: "A skill hides nothing, and gives no orders that look like prompt injection." },
 ];
 
 /// A skill that can be offered.
@@ -167,28 +167,26 @@ impl Fields<'_> {
 
     /// Whether the directory's name can be a skill's. The name that is written has to be the same.
     fn name(&mut self, directory: &str) -> bool {
-        const FORM: &str = "1 to 64 lower case letters, digits and single -, neither first nor last";
+        const FORM: &str = "1 to 64 lower-case letters, digits and hyphens; no leading, trailing or double hyphen";
         let usable = is_name(directory);
         if !usable {
             self.error(
                 "skill-name",
                 "name",
-                format!("the directory `{}` has to be named with {FORM}", inert(directory)),
+                format!("the directory `{}` has no valid skill name: {FORM}", inert(directory)),
             );
         }
         match self.said.get("name") {
             None => self.error("skill-name", "", format!("`name` is missing; write `name: {}`", inert(directory))),
             Some(Value::String(name)) if name == directory => {}
-            Some(Value::String(name)) if !is_name(name) => self.error("skill-name", "name", format!("is not {FORM}")),
+            Some(Value::String(name)) if !is_name(name) => {
+                self.error("skill-name", "name", format!("is not a valid skill name: {FORM}"))
+            }
             Some(Value::String(_)) => {
                 let directory = inert(directory);
-                self.error(
-                    "skill-name",
-                    "name",
-                    format!("is not the directory's name, `{directory}`, by which it goes"),
-                );
+                self.error("skill-name", "name", format!("must equal the directory's name, `{directory}`"));
             }
-            Some(_) => self.error("skill-name", "name", "is a text"),
+            Some(_) => self.error("skill-name", "name", "must be a string"),
         }
         usable
     }
@@ -205,7 +203,7 @@ impl Fields<'_> {
                 return None;
             }
             Some(_) => {
-                self.error(rule, "description", "is a text");
+                self.error(rule, "description", "must be a string");
                 return None;
             }
             None => {
@@ -215,16 +213,16 @@ impl Fields<'_> {
         };
         let looked = scan(&text);
         if let Some(why) = attack(&looked) {
-            self.error("skill-words", "description", why);
+            self.error("skill-injection", "description", why);
             return None;
         }
         if looked.is_noted() {
             let why = format!("could be taken for an order to models: {}", looked.reasons());
-            self.warn("skill-words", "description", why);
+            self.warn("skill-injection", "description", why);
         }
         let length = text.chars().count();
         if length > DESCRIPTION_MAX {
-            self.error(rule, "description", format!("has {length} characters, and {DESCRIPTION_MAX} at most"));
+            self.error(rule, "description", format!("has {length} characters; the limit is {DESCRIPTION_MAX}"));
         }
         Some(text.chars().take(DESCRIPTION_MAX).collect())
     }
@@ -233,10 +231,10 @@ impl Fields<'_> {
         match self.said.get(key)? {
             Value::String(text) if text.trim().is_empty() => self.error("skill", key, "is empty; leave it out"),
             Value::String(text) if text.chars().count() > max => {
-                self.error("skill", key, format!("has more than {max} characters"));
+                self.error("skill", key, format!("is longer than {max} characters"));
             }
             Value::String(text) => return Some(text.trim().to_owned()),
-            _ => self.error("skill", key, "is a text"),
+            _ => self.error("skill", key, "must be a string"),
         }
         None
     }
@@ -246,11 +244,11 @@ impl Fields<'_> {
             None => {}
             Some(Value::Object(map)) => {
                 if let Some((key, _)) = map.iter().find(|(_, value)| !value.is_string()) {
-                    let message = format!("holds texts, and `{}` is none; quote it", inert(key));
+                    let message = format!("values must be strings; quote `{}`", inert(key));
                     self.warn("skill", "metadata", message);
                 }
             }
-            Some(_) => self.error("skill", "metadata", "is a mapping of texts"),
+            Some(_) => self.error("skill", "metadata", "must be a mapping of strings"),
         }
     }
 
@@ -258,8 +256,8 @@ impl Fields<'_> {
         let unknown: Vec<&String> = self.said.keys().filter(|key| !KEYS.contains(&key.as_str())).collect();
         for key in unknown {
             let hint = did_you_mean(key, KEYS).unwrap_or_else(|| "put it under `metadata`".to_owned());
-            let message = format!("is no key of the specification, and haft does not read it; {hint}");
-            self.warn("skill-key", key, message);
+            let message = format!("is not in the specification and is ignored; {hint}");
+            self.warn("skill-unknown-key", key, message);
         }
     }
 
@@ -269,7 +267,7 @@ impl Fields<'_> {
             Some(Value::Bool(value)) => *value,
             // What cannot be read offers the skill to fewer, and never to more.
             Some(_) => {
-                self.error("skill", key, "is true or false");
+                self.error("skill", key, "must be true or false");
                 !usual
             }
         }
@@ -283,7 +281,7 @@ impl Fields<'_> {
                 list.iter().filter_map(Value::as_str).flat_map(allowed::split).collect()
             }
             _ => {
-                let message = "is names of tools with blanks between them, or a list of names";
+                let message = "must be a space-separated string or a list of tool names";
                 self.error("skill-tool", "allowed-tools", message);
                 return Some(Vec::new());
             }
@@ -322,7 +320,7 @@ pub fn body_flaws(text: &str) -> Vec<Flaw> {
     if let Some(why) = attack(&looked) {
         let at = looked.findings.first().map_or(0, |finding| finding.at);
         let before = front.body.get(..at).unwrap_or_default().matches('\n').count() as u64;
-        warn("skill-words", front.body_line + before, format!("{why}; it is handed out as untrusted text"));
+        warn("skill-injection", front.body_line + before, format!("{why}; it is handed out as untrusted text"));
     }
     flaws
 }
@@ -343,7 +341,7 @@ pub fn is_flagged(text: &str) -> bool {
 /// Why a text looks like prompt injection.
 fn attack(looked: &Scan) -> Option<String> {
     if looked.findings.iter().any(|finding| finding.kind == Kind::Hidden) {
-        return Some("has characters that nobody sees, and models read them nevertheless".to_owned());
+        return Some("contains invisible characters that models still read".to_owned());
     }
-    looked.is_flagged().then(|| format!("reads like an attack on models: {}", looked.reasons()))
+    looked.is_flagged().then(|| format!("looks like prompt injection: {}", looked.reasons()))
 }

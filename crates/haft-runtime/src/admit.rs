@@ -198,7 +198,9 @@ impl Haft {
         places.extend(named.into_iter().flatten());
         let undecided = |error| Stop {
             tool: checked.spec().name.to_string(),
-            verdict: crate::registry::undecided("what it touches could not be told, so nothing was decided"),
+            verdict: crate::registry::undecided(
+                "the affected files and hosts could not be determined, so the call was not decided",
+            ),
             error,
         };
         let observed = self.observation(checked).map_err(undecided)?;

@@ -6,8 +6,8 @@
 //! NativeToolReport ── the open call ──► what the files are now, outcome
 //! ```
 //!
-//! Nothing of haft's confines such a call: no verdict rests on a sandbox, and the record says so. What the agent reports is
-//! its word. Files are compared with what haft kept of them before, so `haft changes` and `haft undo` do not rest on it.
+//! haft does not sandbox these calls: no verdict rests on a sandbox, and the record says so. haft does not verify what the
+//! agent reports. It compares files with their before-images, so `haft changes` and `haft undo` do not rest on the report.
 
 mod expected;
 mod images;
@@ -77,7 +77,7 @@ fn print_of(tool: &str, input: &Value) -> String {
     Digest::of(format!("{tool} {input}").as_bytes()).to_string()
 }
 
-/// Who is asked where the verdict is Ask.
+/// Where to ask when approval is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskVia<'a> {
     /// The agent asks its own user.
@@ -91,8 +91,8 @@ pub enum AskVia<'a> {
 pub struct InboxWait<'a> {
     /// How long it waits for an answer.
     pub patience: Duration,
-    /// Where the person decides, for the model to say.
-    pub decide_at: &'a str,
+    /// The address of the web page, for the model to name; none while no gateway runs.
+    pub page: Option<&'a str>,
 }
 
 /// What haft says to an agent about a call of its own.
@@ -233,7 +233,7 @@ impl Haft {
                     let by = found.and_then(|found| found.decided_by).unwrap_or_default();
                     return self.run_approved(native, pending, &question, by).await;
                 }
-                // Said where the files are not: it counts here.
+                // Approved on another machine, without the files; apply it here.
                 Some(ApprovalState::Pending) if found.as_ref().is_some_and(|found| found.consent.is_some()) => {
                     let by = found.and_then(|found| found.consent).unwrap_or_default();
                     let approved =
@@ -244,7 +244,7 @@ impl Haft {
                 Some(ApprovalState::Pending) => {}
             }
             if tokio::time::Instant::now() >= until {
-                return Err(waiting(pending, &question, wait.decide_at));
+                return Err(waiting(pending, &question, wait.page));
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
@@ -267,7 +267,7 @@ impl Haft {
         let used = self.store.use_observed_approval(question.call_id.as_str(), &outcome).await;
         match used {
             Ok(true) => {}
-            // Somebody else's call was faster; this one has to be asked about anew.
+            // Another identical call used the approval first; ask again.
             Ok(false) => return Err(required(pending, question)),
             Err(error) => return Err(Stop { tool: name.to_string(), verdict, error: store_error(error) }),
         }
@@ -319,7 +319,7 @@ impl Haft {
         if checked.spec().effects.effect == Effect::Changes
             && let Err(error) = self.keep_before_images(checked, facts).await
         {
-            // Without a before-image it could not be taken back, so it is not made.
+            // Without a before-image the call cannot be undone, so deny it.
             self.close_unmade(call, &native.session, &error).await.map_err(stop)?;
             return Err(stop(error));
         }
@@ -354,7 +354,8 @@ impl Haft {
         let id = asked.id.as_str();
         let pending = self.pending_of(id, halt).await?;
         let pending = pending.ok_or_else(|| {
-            CallError::conflict(format!("{id} would not be asked any more")).hint("the agent may make the call again")
+            CallError::conflict(format!("approval {id} is obsolete: the call no longer needs approval"))
+                .hint("the agent may make the call again")
         })?;
         let Some(call) = self.store.approve(id, by, &asked.basis).await.map_err(store_error)? else {
             return Err(self.decided_already(id).await);
@@ -367,7 +368,10 @@ impl Haft {
             Resolution::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map_err(stopped)?,
         }
         let client = pending.facts().observed.as_ref().map_or("its agent", |observed| observed.client.title());
-        let text = format!("approved: {client} runs it if it still waits, or once when it makes the same call again");
+        let text = format!(
+            "Approved. If the call still waits, {client} runs it now. Otherwise the approval covers the next identical call, once, \
+             within 12 hours."
+        );
         let verdict =
             Verdict::new(Decision::Allow, by, format!("approved; asked because {}", pending.verdict().reason));
         Ok(Outcome::success(call.id, &pending.checked().spec().name, text, verdict))
@@ -401,19 +405,24 @@ fn unaltered(checked: &Checked, args: &Value) -> Result<(), Stop> {
     if checked.args() == args {
         return Ok(());
     }
-    let error = CallError::new(haft_core::ErrorKind::Denied, "a hook of the user's wants other arguments for it")
-        .hint("make the call with haft's own tool, where a hook can change arguments");
-    let verdict = Verdict::new(Decision::Deny, "hook", "an agent's own call cannot be given other arguments");
+    let error = CallError::new(
+        haft_core::ErrorKind::Denied,
+        "a configured hook changed the arguments, which is not possible for an agent's own tool",
+    )
+    .hint("make the call with haft's own tool, where a hook can change arguments");
+    let verdict =
+        Verdict::new(Decision::Deny, "hook", "a hook cannot change the arguments of an agent's own tool call");
     Err(Stop { tool: checked.spec().name.to_string(), verdict, error })
 }
 
 /// What the model is told whose call waits for a person.
-fn waiting(pending: Pending, question: &Question, decide_at: &str) -> Stop {
+fn waiting(pending: Pending, question: &Question, page: Option<&str>) -> Stop {
     let id = &question.call_id;
+    let at = page.map(|page| format!("at {page}#/inbox/{id} or ")).unwrap_or_default();
     let mut stop = required(pending, question);
     stop.error.hint = Some(format!(
-        "approval {id} waits: a person decides with `haft approvals approve {id}` or {decide_at}; make the same call again \
-         when they have approved it"
+        "The call waits for approval {id}. A person approves it {at}with `haft approvals approve {id}`. After approval, make \
+         the same call again."
     ));
     stop
 }

@@ -186,7 +186,7 @@ impl Haft {
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
         if call.origin == Origin::Hook {
-            return Err(CallError::conflict("an agent makes this call itself, so it cannot be edited")
+            return Err(CallError::conflict("this call runs in the agent, so its arguments cannot be edited here")
                 .hint("reject it, and say in the message what to do instead"));
         }
         let halt = Halt::new();

@@ -66,16 +66,15 @@ pub struct OpenSkill {
 impl OpenSkill {
     /// Its instructions, after what a reader has to know to follow them. `place` is its directory as people write it.
     pub(crate) fn instructions(&self, place: &str) -> String {
-        let mut text = format!("Skill `{}`, in {}. Paths in it start there.\n", self.listed.name, inert(place));
+        let mut text =
+            format!("Skill `{}`, in {}. Paths are relative to that directory.\n", self.listed.name, inert(place));
         if !self.files.is_empty() {
             let files: Vec<String> = self.files.iter().map(|file| inert(file)).collect();
             text.push_str(&format!("Files beside it, for `file` of skill_read: {}\n", files.join(", ")));
         }
         if let Some(tools) = self.allowed_tools().filter(|tools| !tools.is_empty()) {
             let tools = tools.join(", ");
-            text.push_str(&format!(
-                "It means to use {tools}. That allows none of them: calls are decided as always.\n"
-            ));
+            text.push_str(&format!("It lists {tools}. The list grants no permission; policy decides every call.\n"));
         }
         text.push('\n');
         let body = self.listed.reading.skill.as_ref().map_or("", |skill| &skill.body);

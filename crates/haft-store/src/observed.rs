@@ -26,7 +26,7 @@ pub(crate) const TABLES: Step = Step::alike(
 
 /// How long a late report is waited for: a week.
 const LATE_MS: i64 = 7 * 86_400_000;
-/// How long an approval of a call holds that has to be made again: twelve hours.
+/// How long an approval stays valid for a repeated call: twelve hours.
 const APPROVAL_HOLDS_MS: i64 = 12 * 3_600_000;
 
 /// An observed call that was let through.

@@ -471,7 +471,7 @@ impl App {
             if call.observed {
                 self.block_on(self.haft.forget_unchanged(&call.call_id))?;
                 style::warn(&format!(
-                    "the agent that began call {} ({}) by itself at {} ended before it said what came of it. `haft log {}` shows the call",
+                    "call {} ({}) of an agent's own tool, started at {}, has no reported outcome: the agent exited first. `haft log {}` shows the call",
                     call.call_id,
                     call.tool,
                     crate::time::shown(call.at_ms),

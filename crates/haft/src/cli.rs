@@ -125,7 +125,7 @@ pub enum Command {
     Confine(Box<ConfineArgs>),
     /// Serve the tools to an MCP client over stdio; manage clients and bridged servers.
     Mcp(McpArgs),
-    /// Decide about a coding agent's own tool calls: a program for the agent's hook settings.
+    /// Hook program for coding agents: allow, deny or ask about each call of the agent's own tools, and record it.
     Hook(HookArgs),
     /// Serve HTTP: the page where a person decides, JSON-RPC, REST, events, MCP.
     Serve(ServeArgs),
@@ -143,7 +143,7 @@ pub enum Command {
     Worker(WorkerArgs),
     /// Keep what is known of APIs, or take it from an OpenAPI document.
     Api(ApiArgs),
-    /// Check tools, workflows, agents and skills that are files, and mend what is mechanical.
+    /// Check tool, workflow, agent and skill files; fix what can be fixed automatically.
     Lint(LintArgs),
     /// Make a tool that is a file, ready to run.
     New(NewArgs),
@@ -219,7 +219,7 @@ pub struct ToolsArgs {
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
-    /// As a model provider takes them: anthropic, openai, openai-chat or gemini.
+    /// Print the declarations as sent to this provider: anthropic, openai, openai-chat or gemini.
     #[arg(long, value_name = "P")]
     pub provider: Option<String>,
     /// About how many tokens each tool costs a model, and all of them.

@@ -68,7 +68,7 @@ impl Resolver for WebReading {
         10
     }
     fn resolve(&self, question: Question<'_>) -> Result<Vote, ResolverError> {
-        // An agent that goes there by itself does not go the guarded way.
+        // An agent's own fetch bypasses haft's SSRF check.
         let guarded = question.facts.observed.is_none();
         let reads =
             guarded && question.facts.web.as_ref().is_some_and(|errand| !errand.writes && errand.refusal.is_none());

@@ -33,12 +33,12 @@ impl Resolver for SkillCommands {
         }
         let named = match &question.facts.shell {
             Some(shell) => self.named.names_all(&shell.judged),
-            None => Err("what it runs is not known".to_owned()),
+            None => Err("its command is unknown".to_owned()),
         };
         let list = || self.named.iter().map(|stated| format!("`{}`", stated.rule)).collect::<Vec<_>>().join(", ");
         let refused = |why: String| {
             let skill = &self.skill;
-            (Decision::Deny, format!("the skill {skill} names the commands {}, and {why}", list()))
+            (Decision::Deny, format!("skill {skill} allows only {}; {why}", list()))
         };
         Ok(named.err().map(refused))
     }

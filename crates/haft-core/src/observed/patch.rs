@@ -117,7 +117,10 @@ fn update(lines: &[&str], at: &mut usize) -> Result<Vec<PatchSection>, BadPatch>
     let mut sections: Vec<PatchSection> = Vec::new();
     while let Some(line) = lines.get(*at) {
         if line.trim_end() == END_OF_FILE {
-            sections.last_mut().ok_or(BadPatch { line: *at + 1, why: "it says where nothing is" })?.at_end = true;
+            sections
+                .last_mut()
+                .ok_or(BadPatch { line: *at + 1, why: "`*** End of File` without a section before it" })?
+                .at_end = true;
         } else if line.starts_with("*** ") {
             break;
         } else if let Some(anchor) = line.strip_prefix("@@") {

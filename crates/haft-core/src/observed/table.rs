@@ -300,8 +300,8 @@ type InternalTool = (&'static str, &'static str, Option<&'static [&'static str]>
 const NOTES: &str = "it keeps the agent's own list of things to do";
 const MODES: &str = "it changes what the client lets the agent do, which the client asks its user about";
 const ASKS: &str = "it asks the client's user";
-const BACKGROUND: &str = "it looks at or ends what an earlier call started, which was decided about";
-const PARTS: &str = "each of the subagent's own calls is decided about";
+const BACKGROUND: &str = "it reads or stops a command that haft already decided";
+const PARTS: &str = "haft decides each of the subagent's calls";
 const LOOKUP: &str = "it tells the model which tools there are";
 
 const CLAUDE_CODE_INTERNAL: &[InternalTool] = &[

@@ -211,7 +211,7 @@ fn validator_names_each_rule_that_is_broken() {
         (property(json!({"description": "x"})), "at /properties/p: it does not say of which type it is"),
         (
             property(json!({"type": "string", "pattern": "a(?=b)"})),
-            "at /properties/p: the pattern looks around or back",
+            "at /properties/p: the pattern uses lookaround or a backreference",
         ),
         (property(json!({"type": "array"})), "at /properties/p: a list does not say what its items are"),
     ] {
@@ -229,7 +229,7 @@ fn validator_names_each_rule_that_is_broken() {
         (json!({"type": "integer", "enum": [1]}), "at /properties/p: `enum` is for strings that are not empty"),
         (
             json!({"anyOf": [{"type": "string"}], "description": "x"}),
-            "at /properties/p: something stands beside `anyOf`",
+            "at /properties/p: `anyOf` must be the only keyword",
         ),
         (json!({"type": "string", "const": "x"}), "at /properties/p: `const` is not known"),
     ] {

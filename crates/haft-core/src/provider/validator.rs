@@ -65,7 +65,7 @@ impl SchemaCheck {
     }
 
     fn root(&mut self, schema: &Value) {
-        let Some(root) = schema.as_object() else { return self.add("", "its parameters are no schema") };
+        let Some(root) = schema.as_object() else { return self.add("", "its parameters are not a JSON Schema") };
         if root.get("type").is_none_or(|kind| kind != "object") {
             self.add("", "its parameters are not of type `object`");
         }
@@ -87,7 +87,7 @@ impl SchemaCheck {
     fn schema(&mut self, schema: &Value, at: &str, depth: usize) {
         let Some(object) = schema.as_object() else {
             if self.rules.typed {
-                self.add(at, "it takes any value or none");
+                self.add(at, "it accepts anything or nothing");
             }
             return;
         };
@@ -130,7 +130,7 @@ impl SchemaCheck {
             self.add(at, "`type` is a list");
         }
         if self.rules.lone_any_of && has("anyOf") && object.len() > 1 {
-            self.add(at, "something stands beside `anyOf`");
+            self.add(at, "`anyOf` must be the only keyword");
         }
         if let (Some(formats), Some(format)) = (self.rules.formats, object.get("format").and_then(Value::as_str)) {
             let known = formats.iter().any(|(kind, names)| kinds.contains(kind) && names.contains(&format));
@@ -141,7 +141,7 @@ impl SchemaCheck {
         if let (true, Some(pattern)) = (self.rules.plain_patterns, object.get("pattern").and_then(Value::as_str))
             && !is_plain_pattern(pattern)
         {
-            self.add(at, "the pattern looks around or back");
+            self.add(at, "the pattern uses lookaround or a backreference");
         }
     }
 

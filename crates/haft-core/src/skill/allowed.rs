@@ -77,9 +77,9 @@ impl AllowedTool {
         let shown = inert(&self.written);
         match self.meaning {
             Meaning::Tool(_) | Meaning::Commands(_) => None,
-            Meaning::Absent => Some(format!("haft has no tool like `{shown}`; it names nothing here")),
-            Meaning::Part => Some(format!("haft cannot hold an agent to `{shown}`; it names nothing here")),
-            Meaning::Unreadable => Some(format!("`{shown}` is no name of a tool")),
+            Meaning::Absent => Some(format!("haft has no equivalent of `{shown}`; the entry is ignored")),
+            Meaning::Part => Some(format!("haft cannot enforce `{shown}`; the entry is ignored")),
+            Meaning::Unreadable => Some(format!("`{shown}` is not a tool name")),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Narrowing {
                 narrowing.tools.push(tool);
             }
         }
-        // The whole of a tool beside a part of it is the whole.
+        // An entry for all shell commands overrides entries for some.
         let whole = |entry: &AllowedTool| matches!(&entry.meaning, Meaning::Tool(tool) if names_shell(tool));
         if list.iter().any(whole) {
             narrowing.commands.clear();

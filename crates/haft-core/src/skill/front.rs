@@ -41,14 +41,15 @@ impl<'t> FrontMatter<'t> {
             let mended = parse(&quoted(self.yaml)).ok().filter(Value::is_object);
             let hint = if mended.is_some() { "; quote the value" } else { "" };
             flaws.push(
-                Flaw::error("skill", "", format!("the front matter is no YAML: {}{hint}", flaw.message)).at(place),
+                Flaw::error("skill", "", format!("the front matter is not valid YAML: {}{hint}", flaw.message))
+                    .at(place),
             );
             mended.ok_or(())
         });
         match said {
             Ok(Value::Object(map)) => Some(map),
             Ok(_) => {
-                flaws.push(Flaw::error("skill", "", "the front matter is a mapping of keys").at((2, 1)));
+                flaws.push(Flaw::error("skill", "", "the front matter must be a mapping of keys to values").at((2, 1)));
                 None
             }
             Err(()) => None,

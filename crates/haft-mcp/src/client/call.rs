@@ -115,7 +115,7 @@ impl Connection {
                 Ok(CallToolResult::success(vec![ContentBlock::text(result.0.to_string())]))
             }
             ServerResult::EmptyResult(_) => Ok(CallToolResult::success(Vec::new())),
-            _ => Err(Broken::Because(self.upstream("answered with something that is no tool's result"))),
+            _ => Err(Broken::Because(self.upstream("returned a malformed tool result"))),
         }
     }
 
@@ -129,7 +129,7 @@ impl Connection {
         };
         match self.converse(request, scene).await? {
             ServerResult::ReadResourceResult(result) => Ok(result),
-            _ => Err(Broken::Because(self.upstream("answered with something that is no resource"))),
+            _ => Err(Broken::Because(self.upstream("returned a malformed resource"))),
         }
     }
 
@@ -149,7 +149,7 @@ impl Connection {
         };
         match self.converse(request, scene).await? {
             ServerResult::GetPromptResult(result) => Ok(result),
-            _ => Err(Broken::Because(self.upstream("answered with something that is no prompt"))),
+            _ => Err(Broken::Because(self.upstream("returned a malformed prompt"))),
         }
     }
 

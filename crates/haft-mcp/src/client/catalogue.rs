@@ -136,7 +136,7 @@ where
     Ok(all)
 }
 
-/// The part of a list that is not too much.
+/// Truncates a list to the size limits.
 fn kept<T: serde::Serialize>(what: &str, list: Result<Vec<T>, ServiceError>, refused: &mut Vec<String>) -> Vec<T> {
     let mut list = match list {
         Ok(list) => list,
@@ -153,7 +153,7 @@ fn kept<T: serde::Serialize>(what: &str, list: Result<Vec<T>, ServiceError>, ref
     };
     let taken = list.iter().take(LISTED_MAX).take_while(has_room).count();
     if taken < list.len() {
-        refused.push(format!("{} of its {what}: it is too much", list.len() - taken));
+        refused.push(format!("{} of its {what}: over the size limit", list.len() - taken));
         list.truncate(taken);
     }
     list

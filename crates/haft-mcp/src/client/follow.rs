@@ -126,7 +126,8 @@ async fn tell(connection: Arc<Connection>, mut abandoned: mpsc::UnboundedReceive
     while let Some(abandoned) = abandoned.recv().await {
         match abandoned {
             Abandoned::Request(id) => {
-                let param = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+                let param =
+                    CancelledNotificationParam::new(Some(id), Some("the caller cancelled the request".to_owned()));
                 let notification = CancelledNotification::new(param);
                 let _ = tokio::time::timeout(FAREWELL, connection.peer.send_notification(notification.into())).await;
             }
@@ -279,7 +280,7 @@ async fn list(connection: &Connection) -> Result<(Vec<Declared>, Vec<String>), C
             let one = Declared::of(tool);
             size += one.value.to_string().len();
             if declared.len() == TOOLS_MAX || size > DECLARED_MAX {
-                refused.push(format!("everything after `{}`: it is too much", cut(&inert(&one.tool), 80)));
+                refused.push(format!("everything after `{}`: over the size limit", cut(&inert(&one.tool), 80)));
                 return Ok((declared, refused));
             }
             if seen.insert(one.tool.clone()) {

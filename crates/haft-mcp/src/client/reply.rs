@@ -72,7 +72,7 @@ impl BlockCollector {
         }
         if self.media_bytes + encoded > MEDIA_MAX {
             self.left_out += encoded;
-            block = ContentBlock::text(format!("{} was left out: it is too much", block.as_plain_text()));
+            block = ContentBlock::text(format!("{} omitted: over the size limit", block.as_plain_text()));
         } else {
             self.media_bytes += encoded;
         }
@@ -91,7 +91,7 @@ impl BlockCollector {
         reply.labels = vec![Label::Untrusted];
         if self.left_out > 0 {
             let left_out = size(self.left_out);
-            reply.warnings.push(format!("{left_out} of what the server sent was left out: it is too much"));
+            reply.warnings.push(format!("{left_out} of what the server sent omitted: over the size limit"));
         }
         reply
     }
@@ -128,10 +128,10 @@ mod tests {
         let long = model::ContentBlock::text("x".repeat(TEXT_MAX + 5));
         let reply = of("s", CallToolResult::success(vec![long]));
         assert_eq!(reply.text.len(), TEXT_MAX);
-        assert_eq!(reply.warnings, ["5B of what the server sent was left out: it is too much"]);
+        assert_eq!(reply.warnings, ["5B of what the server sent omitted: over the size limit"]);
         let film = model::ContentBlock::image("A".repeat(MEDIA_MAX + 4), "image/png");
         let reply = of("s", CallToolResult::success(vec![film]));
-        assert!(reply.text.starts_with("[image: image/png, ") && reply.text.ends_with("was left out: it is too much"));
+        assert!(reply.text.starts_with("[image: image/png, ") && reply.text.ends_with("omitted: over the size limit"));
         assert_eq!(reply.content.blocks[0].encoded_length(), 0);
     }
 

@@ -75,9 +75,9 @@ impl ApprovalForm {
         let rest = background_lines(question);
         let place = place.reference(&question.call_id);
         if !is_whole {
-            lines.push(format!("Too long to approve here; all {all} lines: {place}"));
+            lines.push(format!("Too long to approve in this form. Full text ({all} lines): {place}"));
         } else if lines.len() + shown.len() > LINES_SHOWN {
-            lines.push(format!("All {all} lines: {place}"));
+            lines.push(format!("Full text ({all} lines): {place}"));
         }
         lines.extend(shown);
         lines.extend(rest);
@@ -99,7 +99,7 @@ impl ApprovalForm {
 
     /// The same form for somebody who answered before they can have read it.
     pub(super) fn again(mut self) -> Self {
-        self.message.push_str("\nThis is asked again, because it was answered too fast to be read.");
+        self.message.push_str("\nAsked again: the first answer came faster than a person can read.");
         self
     }
 
@@ -133,14 +133,17 @@ fn decision_line(question: &Question) -> String {
     format!("{preview}{place} ({} severity)", question.severity.as_str())
 }
 
-/// What speaks against a yes: it would fail, or somebody else may have put the idea there.
+/// What speaks against approval: the call would fail, or it may follow from prompt injection.
 fn warning_lines(question: &Question) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(problem) = &question.problem {
         lines.push(format!("It would fail: {}", cut(&inert(problem), PLACE_COLUMNS)));
     }
     if !question.sources.is_empty() {
-        lines.push(format!("This conversation has read: {}", listed(&question.sources)));
+        lines.push(format!(
+            "Caution: this conversation has read content that may be untrusted or sensitive: {}",
+            listed(&question.sources)
+        ));
     }
     lines
 }
@@ -161,7 +164,7 @@ fn background_lines(question: &Question) -> Vec<String> {
         lines.push(format!("Where: {}", listed(&question.places)));
     }
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
-        lines.push(format!("What it printed when tried:\n{}", inert_lines(tried, TRIED_MAX)));
+        lines.push(format!("Dry-run output:\n{}", inert_lines(tried, TRIED_MAX)));
     }
     lines.push(format!("Why this is asked: {}", inert(&question.verdict.reason)));
     lines
@@ -275,7 +278,7 @@ mod tests {
         question.places = vec!["src/cart.py".to_owned()];
         let id = &question.call_id;
         let expected = format!(
-            "file.edit: src/cart.py (medium severity)\nAll 4 lines: http://127.0.0.1:4747/#/inbox/{id}\n\
+            "file.edit: src/cart.py (medium severity)\nFull text (4 lines): http://127.0.0.1:4747/#/inbox/{id}\n\
              -    return sum(items)\n+    prices = [item.price for item in items]\n+    return sum(prices)\n \n\
              Why this is asked: files change"
         );

@@ -40,7 +40,9 @@ impl DecisionPlace {
             Some(page) => format!("at {page} or "),
             None => String::new(),
         };
-        format!("A person decides {page}with `haft approvals approve {call}`. A yes runs it: do not call it again.")
+        format!(
+            "A person decides {page}with `haft approvals approve {call}`. Approval runs the call; do not call the tool again."
+        )
     }
 }
 

@@ -64,8 +64,9 @@ pub(super) async fn templates(door: &Door, context: &Context) -> Vec<ResourceTem
         return Vec::new();
     }
     vec![
-        ResourceTemplate::new(TEMPLATE, "skill file")
-            .with_description("A file of a skill, by its path in the skill's directory; SKILL.md has its instructions"),
+        ResourceTemplate::new(TEMPLATE, "skill file").with_description(
+            "A file of a skill, by its path in the skill's directory; the instructions are in SKILL.md",
+        ),
     ]
 }
 
@@ -188,7 +189,7 @@ fn with_arguments(text: String, wanted: &str) -> String {
     match wanted.trim() {
         _ if text.contains(PLACEHOLDER) => text.replace(PLACEHOLDER, wanted),
         "" => text,
-        wanted => format!("{}\n\nUse it for this: {wanted}", text.trim_end()),
+        wanted => format!("{}\n\nApply this skill to: {wanted}", text.trim_end()),
     }
 }
 
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn arguments_stand_where_the_skill_wants_them() {
         assert_eq!(with_arguments("Fix $ARGUMENTS.".to_owned(), "it"), "Fix it.");
-        assert_eq!(with_arguments("Do.\n".to_owned(), "it"), "Do.\n\nUse it for this: it");
+        assert_eq!(with_arguments("Do.\n".to_owned(), "it"), "Do.\n\nApply this skill to: it");
         assert_eq!(with_arguments("Do.\n".to_owned(), ""), "Do.\n");
     }
 }

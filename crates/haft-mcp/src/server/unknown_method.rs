@@ -40,7 +40,7 @@ pub(super) fn refusal(method: &str, era: Era) -> ErrorData {
     }
     let shown = haft_core::preview::cut(&haft_core::preview::inert(method), 80);
     if METHODS.contains(&method) {
-        return ErrorData::invalid_params(format!("the parameters of {shown} are not as they should be"), None);
+        return ErrorData::invalid_params(format!("invalid parameters for {shown}"), None);
     }
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {shown}"), None)
 }

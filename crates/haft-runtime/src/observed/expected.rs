@@ -108,7 +108,7 @@ pub(super) fn expected_files(observed: &ObservedTool<'_>, checked: &Checked, fac
             EditKind::Whole => ExpectedContent::Content(text(checked, "content").as_bytes().to_vec()),
             EditKind::Replace => replaced(checked, place, before),
             EditKind::Patch | EditKind::Opaque => ExpectedContent::Unknown(format!(
-                "what {} makes of {} is known to {} alone",
+                "haft cannot predict what {} writes to {}; only {} knows",
                 observed.name,
                 place.shown,
                 observed.client.title()

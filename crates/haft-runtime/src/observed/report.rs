@@ -81,7 +81,7 @@ impl Haft {
             }
         };
         if call.asked {
-            // It ran, so whoever was asked said yes.
+            // The client asked its user and then ran the call, so the user approved it.
             entry = entry.with("approved_by", format!("the user of {}", report.client.title()));
         }
         if call.settled {
@@ -119,8 +119,8 @@ impl Haft {
             let message = match (ids, call.asked) {
                 (Some(_), true) => format!("{title} did not run it: its user did not agree"),
                 (Some(_), false) => format!("{title} did not run it"),
-                (None, true) => format!("{title} never said what came of it: its user may not have agreed"),
-                (None, false) => format!("{title} never said what came of it"),
+                (None, true) => format!("{title} reported no result: its user may not have agreed"),
+                (None, false) => format!("{title} reported no result"),
             };
             let entry = ended(call, undo.as_ref()).with("success", false).with("reported", false);
             let entry = entry.with("error", json!({"kind": "cancelled", "message": message}));

@@ -67,7 +67,7 @@ impl SkillCatalog {
             };
             held += text.len();
             if held > SHOWN_MAX {
-                offers.flaws.push(format!("{key}: too many at once; `haft trust` again goes on"));
+                offers.flaws.push(format!("{key}: not shown yet; run `haft trust` again to continue"));
                 break;
             }
             let before = self.store.pin_texts(&self.server(), &key).await.map_err(store_error)?;
@@ -126,7 +126,10 @@ fn pages(contents: &BTreeMap<String, Vec<u8>>, files: &Inventory) -> String {
                 Some(page) if page.len() <= PAGE_MAX => {
                     text.push_str(&format!("── {shown}\n{page}"));
                 }
-                _ => text.push_str(&format!("── {shown}: {} bytes, look at it yourself ({digest})\n", bytes.len())),
+                _ => text.push_str(&format!(
+                    "── {shown}: {} bytes, not shown; open it to review it ({digest})\n",
+                    bytes.len()
+                )),
             },
         }
     }

@@ -103,7 +103,7 @@ impl SkillDirectory {
         while let Some(next) = left.pop() {
             dirs += 1;
             if dirs > DIRS_MAX {
-                return Err(format!("has more than {DIRS_MAX} directories, which nobody can look through"));
+                return Err(format!("has more than {DIRS_MAX} directories, the limit for a skill"));
             }
             let failed = |error: io::Error| format!("cannot be read: {error}");
             for entry in std::fs::read_dir(&next).map_err(failed)? {
@@ -119,7 +119,7 @@ impl SkillDirectory {
                 let inside = inside.ok_or_else(|| "has a file whose name is not UTF-8".to_owned())?;
                 found.insert(inside.to_owned(), kind.is_symlink());
                 if found.len() > FILES_MAX {
-                    return Err(format!("has more than {FILES_MAX} files, which nobody can look through"));
+                    return Err(format!("has more than {FILES_MAX} files, the limit for a skill"));
                 }
             }
         }
@@ -149,7 +149,7 @@ impl SkillDirectory {
                 let (file, meta) = self.file(&inside).map_err(|why| format!("has `{inside}`, which {why}"))?;
                 bytes += meta.size();
                 if bytes > BYTES_MAX {
-                    return Err(format!("holds more than {} MiB, which nobody can look through", BYTES_MAX >> 20));
+                    return Err(format!("holds more than {} MiB, the limit for a skill", BYTES_MAX >> 20));
                 }
                 digest_of(file, &meta, path, known).map_err(|error| format!("has `{inside}`: {error}"))?
             };

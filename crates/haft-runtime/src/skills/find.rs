@@ -138,7 +138,7 @@ fn names(folder: &Path, notes: &mut Vec<String>) -> Vec<String> {
     names.sort_unstable();
     if names.len() > SKILLS_MAX {
         let left = names.len() - SKILLS_MAX;
-        notes.push(format!("{}: the first {SKILLS_MAX} skills count, and {left} more do not", folder.display()));
+        notes.push(format!("{}: only the first {SKILLS_MAX} skills are loaded; {left} are ignored", folder.display()));
         names.truncate(SKILLS_MAX);
     }
     names

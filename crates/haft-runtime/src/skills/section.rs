@@ -9,9 +9,9 @@ const TOKENS_MAX: usize = 2_000;
 /// How much of one description is told.
 const DESCRIPTION_MAX: usize = 300;
 
-const HEAD: &str = "Skills are instructions for kinds of work, written by people who know it. Before you begin work that one of \
-these is for, read it with skill_read, and go by it as far as it serves what you were asked. A skill permits nothing: calls are \
-decided as always. agent_spawn with a `skill` has an agent do it with no tools but those that the skill lists.";
+const HEAD: &str = "Skills are instructions for specific kinds of work. Before a task that matches a skill's description, read the \
+skill with skill_read and follow it as far as it fits the request. A skill grants no permission: policy decides every call. \
+agent_spawn with `skill` runs it in a subagent that has only the tools the skill lists.";
 
 /// The part of a system prompt about skills; none if there are none for models.
 pub(crate) fn section(skills: &[ListedSkill]) -> Option<String> {
@@ -24,7 +24,7 @@ pub(crate) fn section(skills: &[ListedSkill]) -> Option<String> {
     let mut rest: Vec<&str> = Vec::new();
     for skill in skills {
         let line = format!("\n- {}: {}", skill.name, cut(&inert(skill.description()), DESCRIPTION_MAX));
-        // Once one does not fit, names take what is left: every skill is better known by name than some not at all.
+        // Once one description exceeds the budget, list the remaining skills by name.
         match left.checked_sub(estimate(&line)).filter(|_| rest.is_empty()) {
             Some(after) => {
                 text.push_str(&line);

@@ -191,7 +191,7 @@ fn bad_files_are_listed_with_what_is_wrong_and_hide_no_other() {
     assert_eq!(why("huge"), "1:1: is larger than 256 KiB");
     assert_eq!(why("odd"), "1:1: is not a file");
     assert_eq!(why("pipe"), "1:1: is not a file");
-    assert!(why("empty").contains("no front matter") && why("Upper").contains("lower case"));
+    assert!(why("empty").contains("no front matter") && why("Upper").contains("lower-case"));
     assert!(survey.skills.iter().all(|skill| skill.name != "none"));
     let error = ground.open("huge").unwrap_err();
     assert!(error.message.contains("cannot be used: 1:1: is larger"), "{error:?}");
@@ -207,7 +207,7 @@ fn thousands_of_skills_are_cut_and_told_within_a_budget() {
     }
     let survey = ground.runtime.block_on(ground.catalog().survey()).unwrap();
     assert_eq!(survey.skills.len(), 500);
-    assert!(survey.notes[0].ends_with("the first 500 skills count, and 100 more do not"), "{:?}", survey.notes);
+    assert!(survey.notes[0].ends_with("only the first 500 skills are loaded; 100 are ignored"), "{:?}", survey.notes);
     let told = section(&ground.runtime.block_on(ground.catalog().offered()).unwrap()).unwrap();
     let tokens = haft_core::tokens::estimate(&told);
     assert!(tokens < 3_600, "{tokens}");

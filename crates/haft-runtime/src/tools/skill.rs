@@ -37,7 +37,7 @@ impl Tool for SkillRead {
             let Args { name, file } = scene.parse()?;
             match (name, file) {
                 (None, None) => Ok(list(&scene.skills().offered().await?)),
-                (None, Some(_)) => Err(CallError::invalid("`name` is missing: of which skill?")),
+                (None, Some(_)) => Err(CallError::invalid("`file` needs `name`")),
                 (Some(name), None) => Ok(whole(scene, &scene.skills().open(&name).await?)),
                 (Some(name), Some(file)) => Ok(beside(&file, scene.skills().file(&name, &file).await?)),
             }
@@ -54,12 +54,12 @@ struct Args {
 fn spec() -> ToolSpec {
     declare(
         "skill.read",
-        "Read a skill before you do what it is for: the instructions of its SKILL.md and the files beside it. Without a \
-         name, lists the skills.",
+        "Read a skill's instructions (SKILL.md) before you do that kind of work, or one of its files. Without `name`, \
+         lists the skills.",
     )
     .input(json!({"type": "object", "additionalProperties": false, "properties": {
-        "name": {"type": "string", "description": "The skill."},
-        "file": {"type": "string", "description": "Instead of its instructions, this file of it."}}}))
+        "name": {"type": "string", "description": "Skill name."},
+        "file": {"type": "string", "description": "Skill file to return instead of SKILL.md."}}}))
     .hint("skills SKILL.md instructions how to guide load activate use procedure knowledge")
     .limits(Limits { lines: usize::MAX, bytes: OUTPUT_MAX, keep: Keep::Head })
 }

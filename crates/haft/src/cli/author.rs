@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 /// Check tools, workflows, agents and skills that are files.
 ///
 /// Looks at .haft/tools/*/tool.yml, .glee/tools/*/tool.yml, the *.yml in .haft/workflows, .glee/workflows and .haft/agents, and
-/// */SKILL.md in .haft/skills, .agents/skills and .claude/skills. Says of each flaw where it is: file, line, column and path. Exits with 0 if there are no errors, with 1 if there are.
+/// */SKILL.md in .haft/skills, .agents/skills and .claude/skills. Reports each problem with file, line, column and path. Exits with 0 if there are no errors, with 1 if there are.
 #[derive(Debug, Args)]
 pub struct LintArgs {
     /// Only these tools.

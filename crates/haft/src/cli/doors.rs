@@ -10,7 +10,7 @@ pub struct McpArgs {
     /// Vocabulary: haft, flynn, flyto, flemma, nodyn or glee.
     #[arg(long, value_name = "D")]
     pub dialect: Option<String>,
-    /// Stand in front of one bridged server: offer its tools, resources and prompts alone, under its own names.
+    /// Proxy a single bridged server: serve only its tools, resources and prompts, under its own names.
     #[arg(long, value_name = "SERVER")]
     pub front: Option<String>,
     /// What to do [default: serve over stdio].
@@ -21,25 +21,25 @@ pub struct McpArgs {
 /// What to do about MCP.
 #[derive(Debug, Subcommand)]
 pub enum McpAction {
-    /// Enter haft in a client's configuration, so that its agent has haft's tools.
+    /// Add haft to a client's MCP configuration.
     Install {
         /// Which client.
         #[arg(value_enum)]
         client: McpClient,
-        /// Turn the client's own file, shell and web tools off, and let haft alone ask about calls.
+        /// Turn off the client's own file, shell and web tools, so that its agent acts only through haft.
         #[arg(long, conflicts_with = "hooks")]
         replace: bool,
-        /// Keep the client's own tools, and let the client ask `haft hook` before it uses one.
+        /// Keep the client's own tools, and run `haft hook` before each use of them.
         #[arg(long)]
         hooks: bool,
         /// Only show what would be written.
         #[arg(long)]
         print: bool,
-        /// Do not ask.
+        /// Write without asking for confirmation.
         #[arg(long, short = 'y')]
         yes: bool,
     },
-    /// Take haft out of a client's configuration, and restore what was there before.
+    /// Remove haft from a client's configuration and restore the files.
     Uninstall {
         /// Which client.
         #[arg(value_enum)]
@@ -47,7 +47,7 @@ pub enum McpAction {
         /// Only show what would be written.
         #[arg(long)]
         print: bool,
-        /// Do not ask.
+        /// Write without asking for confirmation.
         #[arg(long, short = 'y')]
         yes: bool,
     },

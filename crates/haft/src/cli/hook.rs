@@ -1,18 +1,18 @@
-//! What can be typed about the hooks of coding agents: `haft hook`.
+//! Command-line arguments of `haft hook`.
 
 use clap::{Args, ValueEnum};
 
-/// Decide about a coding agent's own tool calls: a program for the agent's hook settings.
+/// Hook program for coding agents: allow, deny or ask about each call of the agent's own tools, and record it.
 ///
 /// It reads one event of the agent's hooks from standard input, as the agent writes it, and answers in the agent's format.
-/// Before a call it says whether the call may run, by haft's policy, shell judgement, rules and approvals; after it, haft
-/// records what came of it, so that `haft changes` and `haft undo` know native edits. Nothing of haft's confines such a call.
+/// Before a call, haft's policy, shell judgement, rules and approvals decide whether the call may run. After it, haft
+/// records the result, so that `haft changes` and `haft undo` know native edits. haft does not sandbox these calls.
 #[derive(Debug, Args)]
 pub struct HookArgs {
-    /// Whose hooks call it.
+    /// The coding agent that runs this hook.
     #[arg(value_enum)]
     pub client: HookClientWord,
-    /// Where a question goes that haft's policy leaves to a person.
+    /// Where to ask when a call needs approval.
     #[arg(long, value_enum, default_value_t = HookAsk::Auto)]
     pub ask: HookAsk,
     /// How long a call waits in the inbox for an answer [default: mcp.wait_ms of the configuration].
@@ -33,11 +33,11 @@ pub enum HookClientWord {
     Cursor,
 }
 
-/// Where questions go.
+/// Where to ask when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookAsk {
-    /// To the agent's user, if the agent can ask and somebody attends it; else to the inbox.
+    /// In the agent, if it can ask and its user is present; otherwise in the inbox.
     Auto,
-    /// To haft's inbox: the page, `haft approvals`.
+    /// In haft's inbox (`haft approvals` or the web page).
     Inbox,
 }

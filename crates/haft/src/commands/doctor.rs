@@ -115,7 +115,7 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     (findings, required)
 }
 
-/// Whether haft is entered in an agent that is installed here, and whether the agent acts by its own tools as well.
+/// Whether haft is configured in an agent that is installed here, and whether the agent's own tools are on.
 fn client(state: ClientState) -> Finding {
     let (title, word, native) = (state.kind.title(), state.kind.word(), state.kind.native_tools());
     let replace = if state.kind == McpClient::Vscode {
@@ -125,27 +125,32 @@ fn client(state: ClientState) -> Finding {
     };
     let name = format!("{word} client");
     let mut finding = match (&state.problem, state.entered, state.native_tools) {
-        (Some(problem), ..) => finding(name, Health::Care, problem, "mend the file; haft does not touch it until then"),
-        (None, false, NativeTools::On) => good(name, format!("{title}: haft is not entered; its own tools are on")),
+        (Some(problem), ..) => {
+            finding(name, Health::Care, problem, "fix the file; haft does not edit it until it is valid")
+        }
+        (None, false, NativeTools::On) => good(name, format!("{title}: haft is not configured; its own tools are on")),
         (None, false, _) => finding(
             name,
             Health::Care,
-            format!("{title}: haft is not entered, and its own tools ({native}) are off or watched by it"),
-            format!("`haft mcp install {word}` enters it"),
+            format!("{title}: haft is not configured, and its own tools ({native}) are off, or checked by `haft hook`"),
+            format!("`haft mcp install {word}` configures it"),
         ),
-        (None, true, NativeTools::Off) => good(name, format!("{title}: haft is entered; its own tools are off")),
+        (None, true, NativeTools::Off) => good(name, format!("{title}: haft is configured; its own tools are off")),
         (None, true, NativeTools::PartlyOff) => finding(
             name,
             Health::Care,
-            format!("{title}: haft is entered; its own tools are off in the terminal, and on in the editor"),
+            format!("{title}: haft is configured; its own tools are off in the terminal, and on in the editor"),
             "no setting turns them off there; choose haft's tools in the chat",
         ),
         (None, true, NativeTools::Hooked) => {
-            good(name, format!("{title}: haft is entered; its own tools are on, and it asks `haft hook` about them"))
+            good(name, format!("{title}: haft is configured; its own tools are on, and checked by `haft hook`"))
         }
-        (None, true, NativeTools::On) => {
-            finding(name, Health::Care, format!("{title}: haft is entered; its own tools ({native}) are on"), replace)
-        }
+        (None, true, NativeTools::On) => finding(
+            name,
+            Health::Care,
+            format!("{title}: haft is configured; its own tools ({native}) are on"),
+            replace,
+        ),
     };
     finding.client = Some(state);
     finding

@@ -14,7 +14,7 @@ use answer::Answer;
 use event::{CallEvent, HookEvent};
 use haft_core::observed::HookClient;
 use haft_core::{CallError, Caller, ErrorKind};
-use haft_runtime::{AskVia, Halt, HookRuling, InboxWait, NativeToolCall};
+use haft_runtime::{AskVia, Halt, HookRuling, InboxWait, NativeToolCall, page_address};
 use std::io::{IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -40,8 +40,7 @@ pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
         Err(error) => return blocked(&error),
     };
     let handled = catch_unwind(AssertUnwindSafe(|| handle(common, args, client, &event)));
-    let handled =
-        handled.unwrap_or_else(|_| Err(CallError::internal("haft broke off; this is a mistake in haft").into()));
+    let handled = handled.unwrap_or_else(|_| Err(CallError::internal("haft panicked; this is a bug in haft").into()));
     match (event, handled) {
         (HookEvent::Before(_), Ok(answer)) => say(&answer::written(client, &answer)),
         (HookEvent::Before(_), Err(failure)) => {
@@ -62,8 +61,10 @@ pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
 fn input() -> Result<String, CallError> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
-        return Err(CallError::invalid("an agent's hook event is read from standard input, and this is a terminal")
-            .hint("docs/client-hooks.md says how an agent is told to run this"));
+        return Err(CallError::invalid(
+            "`haft hook` reads a hook event from standard input, but standard input is a terminal",
+        )
+        .hint("see docs/client-hooks.md for the agent's hook settings"));
     }
     let mut text = String::new();
     let read = stdin.lock().take(INPUT_MAX + 1).read_to_string(&mut text);
@@ -129,10 +130,10 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
         agent,
     };
     let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis);
-    let decide_at = format!("on the page of `haft serve` (http://{}/)", app.doors.listen);
+    let page = page_address::find(&app.haft.settings().data_dir);
     let via = match args.ask {
         HookAsk::Auto if event::can_ask(client, call) => AskVia::Client,
-        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox(InboxWait { patience, decide_at: &decide_at }),
+        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox(InboxWait { patience, page: page.as_deref() }),
     };
     let ruling = app.block_on(async {
         let decided = tokio::time::timeout(patience + DECIDING, app.haft.observe(&native, via, &Halt::new())).await;

@@ -59,7 +59,9 @@ fn list(ground: &Ground, survey: &SkillSurvey, as_json: bool) {
         return;
     }
     if survey.skills.is_empty() {
-        style::note("there are no skills in .haft/skills, .agents/skills or .claude/skills, here or at home");
+        style::note(
+            "there are no skills in .haft/skills, .agents/skills or .claude/skills, in the project or your home directory",
+        );
         return;
     }
     let wide = survey.skills.iter().map(|skill| skill.name.chars().count()).max().unwrap_or_default().min(40);
@@ -84,10 +86,10 @@ fn state(ground: &Ground, skill: &ListedSkill) -> Option<String> {
     let first = || skill.reading.flaws.first().map(|flaw| inert(&format!("{}: {flaw}", source(ground, skill))));
     match skill.standing {
         _ if skill.reading.skill.is_none() => first(),
-        Standing::Untrusted => Some("nobody has accepted it: `haft trust`".to_owned()),
-        Standing::Changed => Some("it changed since it was accepted: `haft trust`".to_owned()),
+        Standing::Untrusted => Some("not accepted; review it with `haft trust`".to_owned()),
+        Standing::Changed => Some("changed since it was accepted; review it with `haft trust`".to_owned()),
         Standing::Own | Standing::Accepted => match &skill.shadowed_by {
-            Some(stronger) => Some(format!("{} counts instead", inert(&ground.workspace.shown(stronger)))),
+            Some(stronger) => Some(format!("shadowed by {}", inert(&ground.workspace.shown(stronger)))),
             None => first(),
         },
     }
@@ -99,9 +101,9 @@ fn source(ground: &Ground, skill: &ListedSkill) -> String {
 
 fn brief(ground: &Ground, skill: &ListedSkill) -> Value {
     json!({
-        "name": skill.name, "description": skill.description(), "of": whose(skill), "source": skill.file(),
-        "standing": skill.standing, "offered": skill.is_offered(), "shadowed_by": skill.shadowed_by,
-        "why": state(ground, skill), "flaws": told(&skill.reading.flaws),
+        "name": skill.name, "description": skill.description(), "scope": whose(skill), "source": skill.file(),
+        "trust": skill.standing, "offered": skill.is_offered(), "shadowed_by": skill.shadowed_by,
+        "reason": state(ground, skill), "flaws": told(&skill.reading.flaws),
     })
 }
 
@@ -127,7 +129,7 @@ fn show(ground: &Ground, skill: &ListedSkill) {
     let field = |name: &str, text: &str| style::out(&format!("  {:<14}{}", name, inert(text)));
     style::out(&paint(BOLD, inert(&skill.name)));
     field("source", &source(ground, skill));
-    field("standing", skill.standing.word());
+    field("trust", skill.standing.word());
     if let Some(why) = state(ground, skill) {
         style::out(&format!("  {:<14}{}", if skill.is_offered() { "flaw" } else { "not offered" }, paint(CARE, why)));
     }
@@ -142,7 +144,7 @@ fn show(ground: &Ground, skill: &ListedSkill) {
     if let Some(narrowing) = said.and_then(|said| said.allowed_tools.as_deref()).map(Narrowing::of) {
         let commands = narrowing.commands.iter().map(|command| format!("`{command}`"));
         let all: Vec<String> = narrowing.tools.iter().cloned().chain(commands).collect();
-        field("at most", &all.join(", "));
+        field("allowed tools", &all.join(", "));
     }
     field("files", &skill.files().join(", "));
     for flaw in skill_flaws_alone(&ground.paths, skill) {

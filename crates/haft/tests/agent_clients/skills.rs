@@ -35,7 +35,7 @@ fn skill_is_a_slash_command(client: AgentClient) {
     let printed = run_to_end(&mut command);
     let asked = model.asked();
     let told = |text: &str| asked.iter().any(|asked| asked.says(text));
-    assert!(told("Look at the quokka first.") && told("Use it for this: everything"), "{printed}");
+    assert!(told("Look at the quokka first.") && told("Apply this skill to: everything"), "{printed}");
     let log = project.command(Path::new(HAFT)).args(["log", "--json"]).output().unwrap();
     let log = String::from_utf8_lossy(&log.stdout);
     assert!(log.contains("\"skill.read\"") && log.contains(agent), "{log}");

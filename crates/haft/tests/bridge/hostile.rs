@@ -115,7 +115,7 @@ fn what_tools_give_is_bounded_and_marked() {
     assert!(message.contains("did not answer within 1.5 s") && begun.elapsed() < Duration::from_secs(10), "{message}");
     let big = env.ok("mcp:odd:big", json!({}));
     assert_eq!((&big["truncated"], &big["labels"]), (&json!(true), &json!(["untrusted"])));
-    assert!(big["warnings"].to_string().contains("was left out: it is too much"), "{}", big["warnings"]);
+    assert!(big["warnings"].to_string().contains("omitted: over the size limit"), "{}", big["warnings"]);
     let shaped = env.ok("mcp:odd:shaped", json!({}));
     assert_eq!(shaped["data"], json!({"n": "not a number"}));
     assert!(shaped["warnings"].to_string().contains("output does not fit its schema"));

@@ -57,7 +57,10 @@ fn claude_skills_become_tools_and_skills() {
     let names: Vec<&str> = made["made"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["pdf_tools_extract", "pdf_tools_join", "style"], "{made:#}");
     let notes = made["notes"].to_string();
-    assert!(notes.contains("`license` cannot be said here") && notes.contains("no front matter"), "{notes}");
+    assert!(
+        notes.contains("`license` has no equivalent in haft and is dropped") && notes.contains("no front matter"),
+        "{notes}"
+    );
     let manifest = env.read(".haft/tools/pdf_tools_join/tool.yml");
     for part in ["kind: command", "entrypoint: bash", ".haft/tools/pdf_tools_join/scripts/join.sh", "required: true"] {
         assert!(manifest.contains(part), "{part}: {manifest}");

@@ -54,7 +54,7 @@ fn model_is_told_names_first_and_the_text_when_it_asks() {
     assert!(asked[0].body["tools"].to_string().contains("skill_read"), "{}", asked[0].body["tools"]);
     assert!(asked[1].says("Look at the quokka first."), "{:#}", asked[1].body);
     assert!(asked[1].says("Files beside it, for `file` of skill_read: list.md"), "{:#}", asked[1].body);
-    assert!(asked[1].says("That allows none of them"), "{:#}", asked[1].body);
+    assert!(asked[1].says("The list grants no permission"), "{:#}", asked[1].body);
     assert!(asked[2].says("1. names"), "{:#}", asked[2].body);
     let log = env.run(&["log", "--json"]).stdout;
     assert!(log.contains("\"skill.read\"") && log.contains("\"review\""), "{log}");
@@ -141,12 +141,8 @@ fn agent_that_runs_a_skill_has_only_what_it_lists() {
     let told = child[0].body["tools"].to_string();
     assert!(told.contains("file_read") && !told.contains("file_write") && !told.contains("file_grep"), "{told}");
     assert!(child[1].says("text of a"), "{:#}", child[1].body);
-    assert!(!child[2].says("the skill review names the commands"), "{:#}", child[2].body);
-    assert!(
-        child[3].says("the skill review names the commands `git log`, and `ls` is none of them"),
-        "{:#}",
-        child[3].body
-    );
+    assert!(!child[2].says("skill review allows only"), "{:#}", child[2].body);
+    assert!(child[3].says("skill review allows only `git log`; `ls` is not among them"), "{:#}", child[3].body);
     assert!(child[4].says("skill review") && child[5].says("skill review"), "{:#}", child[5].body);
     assert!(child[6].says("1. names"), "{:#}", child[6].body);
     assert!(!env.root().join("made.txt").exists(), "what everybody said yes to is not the skill's");
@@ -164,7 +160,7 @@ fn skills_lists_where_from_whether_trusted_and_what_is_wrong() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| json!([one["name"], one["of"], one["standing"], one["offered"]]))
+        .map(|one| json!([one["name"], one["scope"], one["trust"], one["offered"]]))
         .collect();
     assert_eq!(
         state,
@@ -177,7 +173,7 @@ fn skills_lists_where_from_whether_trusted_and_what_is_wrong() {
     );
     let text = env.run(&["skills"]).stdout;
     assert!(
-        text.contains("`description` is missing") && text.contains("nobody has accepted it: `haft trust`"),
+        text.contains("`description` is missing") && text.contains("not accepted; review it with `haft trust`"),
         "{text}"
     );
     let trusted = env.run(&["trust", "--yes", "--json"]);
@@ -209,7 +205,7 @@ fn trust_shows_every_file_of_a_skill_and_takes_it_back() {
     assert!(env.run(&["trust", "--yes"]).stdout.contains("1 skills"), "it counts already");
     let withdrawn = env.run(&["trust", "--revoke"]);
     assert!(withdrawn.stdout.contains("withdrawn: the skill .claude/skills/review"), "{}", withdrawn.stdout);
-    assert_eq!(env.run(&["skills", "--json"]).json()["skills"][0]["standing"], "untrusted");
+    assert_eq!(env.run(&["skills", "--json"]).json()["skills"][0]["trust"], "untrusted");
 }
 
 #[test]
@@ -227,13 +223,13 @@ fn lint_says_what_is_wrong_with_skills_with_line_and_column() {
     let ran = env.run(&["lint"]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     insta::assert_snapshot!(ran.stdout, @r"
-    .agents/skills/bad-one/SKILL.md:2:1: name: is not the directory's name, `bad-one`, by which it goes
-    .agents/skills/bad-one/SKILL.md:4:1: tools: warning: is no key of the specification, and haft does not read it; put it under `metadata`
-    .agents/skills/bad-one/SKILL.md:5:1: allowed-tools: warning: haft cannot hold an agent to `Read(docs/**)`; it names nothing here
+    .agents/skills/bad-one/SKILL.md:2:1: name: must equal the directory's name, `bad-one`
+    .agents/skills/bad-one/SKILL.md:4:1: tools: warning: is not in the specification and is ignored; put it under `metadata`
+    .agents/skills/bad-one/SKILL.md:5:1: allowed-tools: warning: haft cannot enforce `Read(docs/**)`; the entry is ignored
     .agents/skills/bad-one/SKILL.md:5:1: allowed-tools: warning: no tool here is called `Raed`; did you mean `Read`?
     .agents/skills/bad-one/SKILL.md:8:9: warning: `c.md` is not there
     .agents/skills/bad-one/SKILL.md:8:24: warning: `../../x.md` leads out of the skill's directory, where haft hands nothing out
-    .claude/skills/lower/SKILL.md: warning: is not there; skill.md is, and has to be called SKILL.md
+    .claude/skills/lower/SKILL.md: warning: missing; rename skill.md to SKILL.md
     1 error, 6 warnings in 2 skills.
     ");
     let sarif = env.run(&["lint", "--format", "sarif"]).json();
@@ -251,16 +247,13 @@ fn imported_and_proposed_skills_are_found_and_accepted() {
     env.file("elsewhere/style/SKILL.md", "---\nname: style\ndescription: How we write\n---\n\nPlainly.\n");
     assert_eq!(env.run(&["import", "claude-skills", "elsewhere"]).code, 0);
     let listed = env.run(&["skills", "--json"]).json();
-    assert_eq!(
-        (&listed["skills"][0]["name"], &listed["skills"][0]["standing"]),
-        (&json!("style"), &json!("untrusted"))
-    );
+    assert_eq!((&listed["skills"][0]["name"], &listed["skills"][0]["trust"]), (&json!("style"), &json!("untrusted")));
     let args = json!({"name": "run-tests", "description": "How tests run", "content": "Use make."});
     let (asked, _) = env.call("skill.create", args, &["--no-input"]);
     let id = asked["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
     assert_eq!(env.run(&["approvals", "approve", &id, "--yes"]).code, 0);
     let made = env.run(&["skills", "run-tests", "--json"]).json();
-    assert_eq!(made["skills"][0]["standing"], "accepted", "whoever approved it has seen all of it: {made:#}");
+    assert_eq!(made["skills"][0]["trust"], "accepted", "whoever approved it has seen all of it: {made:#}");
 }
 
 #[test]

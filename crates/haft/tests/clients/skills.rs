@@ -54,7 +54,10 @@ fn python_sdk_reads_skills_as_resources_and_prompts() {
     }
     assert!(!came.to_string().contains("hello from a file"), "{came:#}");
     let prompt = came["filled"][0]["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(prompt.contains("Look at the quokka.") && prompt.ends_with("Use it for this: the last commit"), "{prompt}");
+    assert!(
+        prompt.contains("Look at the quokka.") && prompt.ends_with("Apply this skill to: the last commit"),
+        "{prompt}"
+    );
     assert!(came["filled"][1]["error"].is_string(), "{came:#}");
     let log = within(30, &mut env.command(HAFT, &["log", "--json", "-n", "100"])).stdout;
     assert!(log.contains("\"skill.read\""), "what was read is in the log: {log}");

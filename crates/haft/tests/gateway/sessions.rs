@@ -55,7 +55,7 @@ fn a_client_of_mcp_without_a_session_is_apart_from_other_doors_and_hears_that_a_
         ("Mcp-Name", "file_write".to_owned()),
     ]);
     let said = gateway.server.ask("POST", "/mcp", &headers, Some(&body.to_string()));
-    assert!(said.text().contains("A yes runs it: do not call it again"), "{}", said.text());
+    assert!(said.text().contains("Approval runs the call; do not call the tool again"), "{}", said.text());
     let asked = gateway.get("/v1/approvals").json()["approvals"][0]["session"].as_str().unwrap().to_owned();
     assert!(asked.starts_with("mcp-"), "{asked}");
 }

@@ -133,7 +133,7 @@ fn person_who_was_too_fast_is_asked_again() {
     let form = client.hear("elicitation/create");
     client.send_instantly(json!({"jsonrpc": "2.0", "id": form["id"], "result": yes}));
     let again = client.hear("elicitation/create");
-    assert!(again["params"]["message"].as_str().unwrap().ends_with("answered too fast to be read."), "{again:#}");
+    assert!(again["params"]["message"].as_str().unwrap().ends_with("came faster than a person can read."), "{again:#}");
     assert!(!env.root().join("a.txt").exists());
     client.send(json!({"jsonrpc": "2.0", "id": again["id"], "result": yes}));
     assert_eq!(client.answer(id)["result"]["isError"], false);
@@ -165,7 +165,7 @@ fn effect_that_does_not_fit_a_form_can_be_rejected_there_but_not_approved() {
         let second = message.lines().nth(1).unwrap();
         assert_eq!(
             second,
-            format!("Too long to approve here; all 2000 lines: haft approvals show {waits}"),
+            format!("Too long to approve in this form. Full text (2000 lines): haft approvals show {waits}"),
             "{message}"
         );
         assert_eq!(

@@ -304,7 +304,7 @@ fn doctor_says_for_each_client_whether_haft_is_entered_and_native_tools_are_on()
         );
     }
     assert!(of("gemini")["fix"].as_str().unwrap().contains("--replace"));
-    assert!(of("opencode")["found"].as_str().unwrap().contains("not JSON"), "{:#}", of("opencode"));
+    assert!(of("opencode")["found"].as_str().unwrap().contains("not valid JSON"), "{:#}", of("opencode"));
     assert!(!findings.to_string().contains("vscode"), "a client without traces is not reported");
 }
 
@@ -320,19 +320,19 @@ fn assert_left_alone(env: &Env, client: &str, file: &Path, why: &str) {
 #[test]
 fn unreadable_and_unknown_configurations_are_left_alone() {
     let cases = [
-        ("claude", "project/.mcp.json", "{\"mcpServers\": [", "not JSON"),
-        ("claude", "project/.mcp.json", "[]", "no JSON object"),
+        ("claude", "project/.mcp.json", "{\"mcpServers\": [", "not valid JSON"),
+        ("claude", "project/.mcp.json", "[]", "not a JSON object"),
         ("claude", "project/.mcp.json", "{\"mcpServers\": []}", "`mcpServers` in it is not an object"),
         ("claude", "project/.mcp.json", "{\"mcpServers\": {}, \"mcpServers\": {}}", "twice"),
         ("claude", "project/.claude/settings.local.json", "{\"permissions\": {\"deny\": \"all\"}}", "not a list"),
         ("claude", "project/.claude/settings.local.json", "{\"permissions\": 3}", "not an object"),
         ("gemini", "home/.gemini/settings.json", "{\"mcpServers\": null}", "not an object"),
         ("opencode", "home/.config/opencode/opencode.json", "{\"permission\": \"ask\"}", "not an object"),
-        ("codex", "home/.codex/config.toml", "model = \n", "not TOML"),
+        ("codex", "home/.codex/config.toml", "model = \n", "not valid TOML"),
         ("codex", "home/.codex/config.toml", "mcp_servers = 3\n", "`mcp_servers` in it is not"),
-        ("goose", "home/.config/goose/config.yaml", "a: [1\n", "not YAML"),
+        ("goose", "home/.config/goose/config.yaml", "a: [1\n", "not valid YAML"),
         ("goose", "home/.config/goose/config.yaml", "extensions: {a: {enabled: true}}\n", "not written as a block"),
-        ("goose", "home/.config/goose/config.yaml", "- 1\n", "no YAML mapping"),
+        ("goose", "home/.config/goose/config.yaml", "- 1\n", "not a YAML mapping"),
     ];
     for (client, path, text, why) in cases {
         let env = Env::new();

@@ -238,7 +238,7 @@ fn client_ended() {
     assert!(String::from_utf8_lossy(&ran.stdout).contains("allow"), "{ran:?}");
     let warned = project.run(&["changes", "--json"]);
     let said = String::from_utf8(warned.stderr).unwrap();
-    assert!(said.contains("ended before it said what came of it"), "{said}");
+    assert!(said.contains("has no reported outcome: the agent exited first"), "{said}");
     let interrupted = project.records_of("interrupted");
     assert_eq!((interrupted.len(), interrupted[0]["observed"].clone()), (1, json!(true)));
     assert!(project.haft(&["changes", "--json"]).as_array().unwrap().is_empty(), "it had changed nothing");

@@ -49,8 +49,8 @@ fn unanswered_question(client: NativeClient) {
     let transcript = client.run(&project, vec![client.write(&project, "new.txt", "x")]);
     let waiting = project.haft(&["approvals", "--json"]);
     let id = waiting[0]["id"].as_str().unwrap_or_else(|| panic!("nothing waits: {}", transcript.printed));
-    transcript.assert_told(1, &format!("approval {id} waits"));
-    transcript.assert_told(1, "http://127.0.0.1:4747/");
+    transcript.assert_told(1, &format!("The call waits for approval {id}."));
+    transcript.assert_told(1, &format!("haft approvals approve {id}"));
     assert_eq!(project.text("new.txt"), None);
     let shown = String::from_utf8(project.run(&["approvals", "show", id]).stdout).unwrap();
     assert!(shown.contains("+x"), "the person sees what would be written: {shown}");

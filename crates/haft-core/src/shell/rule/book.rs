@@ -199,9 +199,9 @@ impl Rulebook {
         Allowed::All { reason: format!("{}{more}", reasons.join(", ")), named }
     }
 
-    /// Whether the allows name every command of a line, for a list that only narrows. Unlike [`Self::allows`] it goes by the
-    /// words alone, whatever an option does: what a named command may do is decided elsewhere. Without being named, only
-    /// what neither reads nor writes may stand beside (`cd`, `true`).
+    /// Checks that every command in the line matches an allow rule, by name only; used for lists that restrict. Unlike
+    /// [`Self::allows`] it ignores what an option does: policy decides what a named command may do. Only commands that
+    /// neither read nor write (`cd`, `true`) need no rule.
     pub fn names_all(&self, judged: &Judged) -> Result<(), String> {
         if let Some(error) = &judged.error {
             return Err(format!("it cannot be parsed: {error}"));
@@ -212,7 +212,7 @@ impl Rulebook {
         let named = |command: &Command| self.of(Stance::Allow).any(|stated| stated.rule.is_about(command));
         let beside = |command: &Command| harmless(command) && command.class == Class::Neutral;
         match judged.commands.iter().find(|command| !named(command) && !beside(command)) {
-            Some(command) => Err(format!("`{}` is none of them", said(command))),
+            Some(command) => Err(format!("`{}` is not among them", said(command))),
             None if judged.commands.is_empty() => Err("it names no command".to_owned()),
             None => Ok(()),
         }

@@ -30,7 +30,7 @@ impl Haft {
         let skill = self.skills.open(name).await?;
         let told = skill.instructions(&self.workspace.shown(&skill.listed.place));
         if is_flagged(&told) {
-            let why = format!("the skill `{name}` reads like an attack on models, and no agent runs it");
+            let why = format!("the skill `{name}` looks like prompt injection, so no agent may run it");
             return Err(CallError::new(ErrorKind::Denied, why).hint("`haft lint` says where"));
         }
         let listed = skill.listed.reading.skill.as_ref().and_then(|skill| skill.allowed_tools.as_deref());

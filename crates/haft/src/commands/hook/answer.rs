@@ -54,7 +54,7 @@ fn claude_code(answer: &Answer) -> Option<serde_json::Value> {
     }}))
 }
 
-/// Codex takes an `allow` or an `ask` for a broken hook and runs the call: silence is its word for yes.
+/// Codex takes an `allow` or an `ask` for a broken hook and runs the call: an empty answer allows the call.
 fn codex(answer: &Answer) -> Option<serde_json::Value> {
     match answer {
         Answer::Nothing | Answer::Allow(_) => None,

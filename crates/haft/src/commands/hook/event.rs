@@ -120,18 +120,18 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         if wire.tool_input.is_some() && !is_advisory(&wire.hook_event_name) {
             // It may be the word of a later version for a call that waits.
             let name = cut(&inert(&wire.hook_event_name), 60);
-            return Err(CallError::invalid(format!("haft does not know {title}'s hook event `{name}` about a tool")));
+            return Err(CallError::invalid(format!("unsupported {title} hook event `{name}` for a tool call")));
         }
         return Ok(HookEvent::Other);
     };
     let session = wire.session_id.as_deref().unwrap_or("unnamed");
     let session = SessionId::new(&format!("{}-{}", client.word(), cut(&inert(session), 100)))
-        .ok_or_else(|| CallError::invalid(format!("{title}'s session has no usable name")))?;
+        .ok_or_else(|| CallError::invalid(format!("the `session_id` of {title}'s hook event is not valid")))?;
     let root = wire.workspace_roots.as_ref().and_then(|roots| roots.first().cloned());
     let project = project_dir(client, root.as_deref());
     let here = || std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
     let cwd = wire.cwd.clone().filter(|cwd| !cwd.is_empty()).or(root).or_else(here);
-    let cwd = cwd.ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no directory")))?;
+    let cwd = cwd.ok_or_else(|| CallError::invalid(format!("{title}'s hook event has no `cwd`")))?;
     if *phase == Phase::End {
         return Ok(HookEvent::End { project, session, ids: None });
     }
@@ -140,7 +140,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         return Ok(HookEvent::End { project, session, ids: Some(ids) });
     }
     let tool = wire.tool_name.filter(|name| !name.is_empty());
-    let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event names no tool")))?;
+    let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event has no `tool_name`")))?;
     let input = wire.tool_input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     let use_id = wire.tool_use_id.filter(|id| !id.is_empty());
     if *phase == Phase::Before {
@@ -157,13 +157,13 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, input, result } })
 }
 
-/// Events about a tool at which nothing is decided that haft has not decided before.
+/// Tool events that need no new decision.
 fn is_advisory(event: &str) -> bool {
     matches!(event, "PermissionRequest" | "PermissionDenied" | "Notification")
 }
 
-/// Where the project is looked for, if not in the directory in which the agent started the hook. Never the directory of a
-/// call: a model names that, and could so make another place the project.
+/// Where the project is looked for, if not in the directory in which the agent started the hook. Never the call's
+/// `cwd`: the model chooses it and could select another project.
 fn project_dir(client: HookClient, root: Option<&str>) -> Option<PathBuf> {
     let named = match client {
         HookClient::ClaudeCode => std::env::var_os("CLAUDE_PROJECT_DIR"),

@@ -63,7 +63,9 @@ fn skill(dir: &Path, taken: &mut Taken) -> Result<(), String> {
         taken.drafts.push(Draft { place: Place::Skill, name, files });
         return Ok(());
     }
-    taken.notes.extend(front.other.iter().map(|key| format!("{shown}: `{}` cannot be said here", inert(key))));
+    taken.notes.extend(
+        front.other.iter().map(|key| format!("{shown}: `{}` has no equivalent in haft and is dropped", inert(key))),
+    );
     for script in scripts {
         let name = tool_name(&front.name, &script);
         taken.add(&manifest(&name, &front, &script), files.clone());

@@ -32,7 +32,8 @@ pub(super) fn checked(paths: &Paths, around: &Around<'_>, own: bool) -> (Vec<Che
         let mut flaws = skill_flaws(skill, around);
         match first.get(skill.name.as_str()) {
             Some(stronger) => {
-                let message = format!("{} has the same name, and counts instead", shown(&stronger.file()));
+                let message =
+                    format!("shadowed by {}, which has the same name and takes precedence", shown(&stronger.file()));
                 flaws.push(Flaw::warning("name-taken", "/name", message).at((1, 1)));
             }
             None => drop(first.insert(&skill.name, skill)),
@@ -43,7 +44,7 @@ pub(super) fn checked(paths: &Paths, around: &Around<'_>, own: bool) -> (Vec<Che
     for note in &survey.notes {
         all.push(Checked {
             shown: note.clone(),
-            flaws: vec![Flaw::warning("skill", "", "not every skill is looked at")],
+            flaws: vec![Flaw::warning("skill", "", "some skills were not checked")],
         });
     }
     let strays = folders
@@ -143,8 +144,8 @@ fn strays(folder: &Path) -> Vec<(PathBuf, Flaw)> {
         .map(|dir| {
             let misnamed = ["skill.md", "Skill.md", "SKILL.MD"].iter().find(|name| dir.join(name).exists());
             let message = match misnamed {
-                Some(name) => format!("is not there; {name} is, and has to be called {FILE}"),
-                None => "is not there, so the directory is no skill".to_owned(),
+                Some(name) => format!("missing; rename {name} to {FILE}"),
+                None => "missing; the directory is ignored".to_owned(),
             };
             let flaw = Flaw::warning("skill", "", message);
             (dir, flaw)

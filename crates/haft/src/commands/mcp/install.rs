@@ -99,14 +99,14 @@ pub(super) fn install(
     check_writable(&changes)?;
     if confirmation == Confirmation::Ask {
         report.preview();
-        confirm("write this")?;
+        confirm()?;
     }
     let files = changes.iter().filter_map(|change| change.record.clone()).collect();
     let recorded = changes.iter().filter(|change| change.record.is_some());
     let originals: Vec<Option<String>> = recorded.map(|change| change.original.clone()).collect();
     store.save(client, mode, files, &originals)?;
     if let Err(error) = write_all(&changes) {
-        // The record says again what is true.
+        // Restore the previous record, because nothing was written.
         match &record {
             None => store.remove()?,
             Some(record) => store.save(client, record.mode, record.files.clone(), &[])?,
@@ -137,7 +137,7 @@ pub(super) fn uninstall(common: &Common, client: McpClient, confirmation: Confir
     check_writable(&changes)?;
     if confirmation == Confirmation::Ask {
         show::preview_restoring(&changes);
-        confirm("write this")?;
+        confirm()?;
     }
     write_all(&changes)?;
     for change in &changes {
@@ -292,12 +292,12 @@ fn remove_empty<'d>(dirs: impl DoubleEndedIterator<Item = &'d PathBuf>) {
 }
 
 /// Asks on the terminal. Only a yes goes on.
-fn confirm(what: &str) -> Result<(), CallError> {
+fn confirm() -> Result<(), CallError> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        return Err(CallError::new(ErrorKind::ApprovalRequired, format!("nobody can be asked whether to {what}"))
-            .hint("add --yes, or look at it with --print"));
+        let why = "cannot ask for confirmation: this is not a terminal";
+        return Err(CallError::new(ErrorKind::ApprovalRequired, why).hint("add --yes, or look at it with --print"));
     }
-    let asked = write!(std::io::stderr(), "{what}? [y/N] ").and_then(|()| std::io::stderr().flush());
+    let asked = write!(std::io::stderr(), "Write these changes? [y/N] ").and_then(|()| std::io::stderr().flush());
     let mut answer = String::new();
     let heard = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
     if heard.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {

@@ -12,10 +12,10 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum EditError {
     /// The text is not of its format.
-    #[error("it is not {format} that can be read: {what}")]
+    #[error("not valid {format}: {what}")]
     Unreadable { format: &'static str, what: String },
     /// The file as a whole is something else.
-    #[error("it holds no {0}")]
+    #[error("the top level is not a {0}")]
     WrongRoot(&'static str),
     /// Something stands where another kind of value is expected.
     #[error("`{path}` in it is not {expected}")]
@@ -24,10 +24,10 @@ pub(super) enum EditError {
     #[error("`{0}` is not in it")]
     Missing(String),
     /// The format has no form for a value.
-    #[error("{0} has no form in it")]
+    #[error("{0} cannot be written in this format")]
     NoForm(String),
     /// The new text would not say what is meant.
-    #[error("its form is too unusual to change it safely")]
+    #[error("its layout is too unusual to edit safely")]
     TooUnusual,
 }
 
@@ -357,7 +357,7 @@ fn slot<'v>(value: &'v mut Value, path: &[String]) -> Result<&'v mut Value, Edit
     for (depth, name) in path.iter().enumerate() {
         let Value::Object(members) = value else {
             return Err(match depth {
-                0 => EditError::WrongRoot("object"),
+                0 => EditError::WrongRoot("mapping"),
                 depth => EditError::wrong_kind(&path[..depth], "an object"),
             });
         };

@@ -80,7 +80,7 @@ impl RecordPlace {
         let path = self.dir.join(RECORD_FILE);
         let fail = |why: String| {
             CallError::failed(format!("{}: {why}", path.display()))
-                .hint("move the directory away to go on without the record; the files as they were lie in it")
+                .hint("to continue without the record, move the directory away; it holds the backups")
         };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -88,7 +88,11 @@ impl RecordPlace {
             Err(error) => return Err(fail(error.to_string())),
         };
         let record: InstallRecord = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
-        if record.version == VERSION { Ok(Some(record)) } else { Err(fail("a newer haft wrote it".to_owned())) }
+        if record.version == VERSION {
+            Ok(Some(record))
+        } else {
+            Err(fail("written by a newer version of haft".to_owned()))
+        }
     }
 
     /// Writes the record with a copy of every file as it was: `originals` in the order of `files`.

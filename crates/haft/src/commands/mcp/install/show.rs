@@ -26,7 +26,7 @@ impl InstallReport<'_> {
             style::out(&style::diff(&change.diff));
         }
         if !self.changes.iter().any(FileChange::is_change) {
-            style::note("all of it is there already");
+            style::note("nothing to change: haft is already configured");
         }
         self.explain();
     }
@@ -61,8 +61,8 @@ impl InstallReport<'_> {
         match self.plan.mode {
             InstallMode::Beside => {
                 style::note(&format!(
-                    "{} {title} keeps its own tools ({native}). What it does with them, haft does not decide, confine, \
-                     record or undo.",
+                    "{} {title} keeps its own tools ({native}). haft does not decide, sandbox, record or undo what it does \
+                     with them.",
                     paint(CARE, "note:")
                 ));
                 if self.client != McpClient::Vscode {
@@ -75,10 +75,10 @@ impl InstallReport<'_> {
                 paint(CARE, "note:")
             )),
             InstallMode::Replace => style::note(&format!(
-                "{title}'s own tools are off ({native}); it acts through haft, and haft alone asks about it"
+                "{title}'s own tools ({native}) are off. Its agent acts only through haft, and only haft asks for approval."
             )),
             InstallMode::Hooks => style::note(&format!(
-                "{title} keeps its own tools ({native}) and asks `haft hook {word}` before it uses one"
+                "{title} keeps its own tools ({native}) and runs `haft hook {word}` before each use of them"
             )),
         }
         for note in &self.plan.notes {
@@ -125,14 +125,14 @@ pub(super) fn tell_restored(common: &Common, client: McpClient, changes: &[FileC
     }
     for change in changes.iter().filter(|change| change.is_change()) {
         let what = match (&change.how, &change.new) {
-            (_, None) => "removed, because it was not there before haft",
+            (_, None) => "removed: haft had created it",
             (RestoreKind::Whole, _) => "restored byte for byte",
-            (RestoreKind::EditsOnly { .. }, _) => "haft's entries are out; what was changed since haft wrote it stays",
+            (RestoreKind::EditsOnly { .. }, _) => "haft's entries removed; later changes kept",
         };
         style::out(&format!("{}: {}", paint(GOOD, shown(change)), what));
     }
     if state == "not there" {
-        style::note(&format!("haft is not entered in {}", client.title()));
+        style::note(&format!("haft is not configured in {}", client.title()));
     }
     warn_of_left_edits(changes);
 }
@@ -159,7 +159,7 @@ fn warn_of_left_edits(changes: &[FileChange]) {
         let RestoreKind::EditsOnly { left } = &change.how else { continue };
         if !left.is_empty() {
             style::warn(&format!(
-                "{}: left as they are now, because they were changed since haft wrote them: {}",
+                "{}: kept, because they changed after haft wrote them: {}",
                 change.file.path.display(),
                 left.join(", ")
             ));

@@ -82,8 +82,8 @@ pub(super) fn claude_code(mode: InstallMode, project: &Path) -> InstallPlan {
             "Claude Code gives the model the names of haft's tools only, and loads a tool when the model looks for it",
         ),
         InstallMode::Replace => plan.note(
-            "an @file in a prompt attaches nothing any more, because Claude Code reads it with its own Read; \
-             `!command` is yours and still runs",
+            "`@file` no longer attaches a file: it needs Claude Code's Read, which is off. `!command` still runs: \
+             you typed it",
         ),
         InstallMode::Hooks => plan,
     }
@@ -186,8 +186,7 @@ pub(super) fn opencode(mode: InstallMode, home: &Path) -> InstallPlan {
     let plan = InstallPlan::new(mode, vec![config], &["mcp", NAME]);
     match mode {
         InstallMode::Replace => plan.note(
-            "a project's own opencode.json, or permissions of one agent in it, count more than these and can turn tools on \
-             again",
+            "a project's own opencode.json, or permissions of one agent in it, override these and can turn tools on again",
         ),
         _ => plan,
     }
@@ -214,7 +213,7 @@ pub(super) fn goose(mode: InstallMode, home: &Path) -> InstallPlan {
     let plan = InstallPlan::new(mode, vec![config], &["extensions", NAME]);
     if mode == InstallMode::Replace && asks {
         return plan.note(
-            "GOOSE_MODE lets goose ask about haft's calls as well: choose \"Always Allow\" there, or set GOOSE_MODE to \
+            "with this GOOSE_MODE, goose also asks about haft's calls: choose \"Always Allow\" there, or set GOOSE_MODE to \
              auto, which leaves the question to haft",
         );
     }

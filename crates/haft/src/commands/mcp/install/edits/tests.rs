@@ -78,7 +78,7 @@ fn text_that_is_no_json_is_refused_with_its_line() {
         ("{\"a\" 1}", "no `:`"),
         ("{/* a", "comment that does not end"),
         ("{\"a\": 1, \"a\": 2}", "`a` twice"),
-        ("3", "no JSON object"),
+        ("3", "not a JSON object"),
     ] {
         let refused = read(JSON, text).unwrap_err().to_string();
         assert!(refused.contains(why), "{text}: {refused}");
