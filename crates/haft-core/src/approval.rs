@@ -21,7 +21,8 @@ pub use lists::{BadList, List, Preset, shipped_presets};
 pub use manifest::{Accepted, Manifested, Parted, Proposed};
 pub use outward::{Provenance, SecretUse, WebCare, WebReading};
 pub use resolvers::{
-    Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, ObservedParams, Pinned, Reading, Sandboxed, ShellReading,
+    Confirmed, Floor, Granted, Hooked, Level, Leveled, Listed, Pinned, Reading, Sandboxed, ShellReading,
+    UnknownNativeParams,
 };
 pub use ruled::Ruled;
 pub use skill::SkillCommands;
@@ -114,7 +115,7 @@ impl Chain {
             Arc::new(Floor(Arc::clone(policy))),
             Arc::new(Confirmed(Arc::clone(policy))),
             Arc::new(Hooked),
-            Arc::new(ObservedParams),
+            Arc::new(UnknownNativeParams),
             Arc::new(Pinned),
             Arc::new(Accepted),
             Arc::new(Manifested),

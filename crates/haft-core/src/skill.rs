@@ -212,7 +212,7 @@ impl Fields<'_> {
             }
         };
         let looked = scan(&text);
-        if let Some(why) = attack(&looked) {
+        if let Some(why) = injection_reason(&looked) {
             self.error("skill-injection", "description", why);
             return None;
         }
@@ -317,7 +317,7 @@ pub fn body_flaws(text: &str) -> Vec<Flaw> {
         warn("skill-size", front.body_line, message);
     }
     let looked = scan(front.body);
-    if let Some(why) = attack(&looked) {
+    if let Some(why) = injection_reason(&looked) {
         let at = looked.findings.first().map_or(0, |finding| finding.at);
         let before = front.body.get(..at).unwrap_or_default().matches('\n').count() as u64;
         warn("skill-injection", front.body_line + before, format!("{why}; it is handed out as untrusted text"));
@@ -335,11 +335,11 @@ pub fn links(text: &str) -> Vec<RelativeLink> {
 
 /// Whether a text of a skill looks like prompt injection, so that it is handed out as untrusted.
 pub fn is_flagged(text: &str) -> bool {
-    attack(&scan(text)).is_some()
+    injection_reason(&scan(text)).is_some()
 }
 
 /// Why a text looks like prompt injection.
-fn attack(looked: &Scan) -> Option<String> {
+fn injection_reason(looked: &Scan) -> Option<String> {
     if looked.findings.iter().any(|finding| finding.kind == Kind::Hidden) {
         return Some("contains invisible characters that models still read".to_owned());
     }

@@ -180,13 +180,13 @@ impl Haft {
         match self.rule(checked, halt).await? {
             Ruling::Refused(refused) => Err(refused.into()),
             Ruling::Admitted(admitted) => {
-                unaltered(admitted.checked(), &args)?;
+                ensure_arguments_unchanged(admitted.checked(), &args)?;
                 let verdict = admitted.verdict().clone();
                 self.open_observed(native, (admitted.checked(), admitted.facts()), &verdict, None).await?;
                 Ok(HookRuling::Allowed(verdict))
             }
             Ruling::Ask(pending) => {
-                unaltered(pending.checked(), &args)?;
+                ensure_arguments_unchanged(pending.checked(), &args)?;
                 match via {
                     AskVia::Client => {
                         let verdict = pending.verdict().clone();
@@ -320,7 +320,7 @@ impl Haft {
             && let Err(error) = self.keep_before_images(checked, facts).await
         {
             // Without a before-image the call cannot be undone, so deny it.
-            self.close_unmade(call, &native.session, &error).await.map_err(stop)?;
+            self.close_not_run(call, &native.session, &error).await.map_err(stop)?;
             return Err(stop(error));
         }
         self.store.touch_session(&native.session);
@@ -401,7 +401,7 @@ pub(crate) fn loggable(call: &Call) -> Value {
 }
 
 /// A hook of the user's may not put other arguments in place: the agent would run its own.
-fn unaltered(checked: &Checked, args: &Value) -> Result<(), Stop> {
+fn ensure_arguments_unchanged(checked: &Checked, args: &Value) -> Result<(), Stop> {
     if checked.args() == args {
         return Ok(());
     }

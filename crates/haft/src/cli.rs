@@ -22,7 +22,7 @@ pub use agents::{AgentsAction, AgentsArgs, WorktreesAction, WorktreesArgs, Workt
 pub use api::{ApiAction, ApiArgs, ApiImport};
 pub use author::{LintArgs, LintFormat, NewArgs, NewKind};
 pub use doors::{McpAction, McpAdd, McpArgs, McpClient, ServeArgs};
-pub use hook::{HookArgs, HookAsk, HookClientWord};
+pub use hook::{AskTarget, HookArgs, HookClientArg};
 pub use import::{ImportArgs, ImportFrom, Writing};
 pub use memory::{MemoryAction, MemoryArgs, MemorySearch};
 pub use models::{ModelsAction, ModelsArgs};

@@ -93,9 +93,9 @@ impl Resolver for Pinned {
 }
 
 /// 1000: calls of an agent's own tools with parameters that haft does not know. No list, rule or grant lifts that.
-pub struct ObservedParams;
+pub struct UnknownNativeParams;
 
-impl Resolver for ObservedParams {
+impl Resolver for UnknownNativeParams {
     fn name(&self) -> &'static str {
         "observed call"
     }

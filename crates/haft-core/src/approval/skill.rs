@@ -32,7 +32,7 @@ impl Resolver for SkillCommands {
             return Ok(None);
         }
         let named = match &question.facts.shell {
-            Some(shell) => self.named.names_all(&shell.judged),
+            Some(shell) => self.named.covers_every_command(&shell.judged),
             None => Err("its command is unknown".to_owned()),
         };
         let list = || self.named.iter().map(|stated| format!("`{}`", stated.rule)).collect::<Vec<_>>().join(", ");

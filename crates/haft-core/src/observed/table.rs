@@ -297,21 +297,21 @@ const CURSOR: &[NativeTool] = &[
 /// A tool that touches nothing outside its client: its name, why, and the parameters with which that holds.
 type InternalTool = (&'static str, &'static str, Option<&'static [&'static str]>);
 
-const NOTES: &str = "it keeps the agent's own list of things to do";
-const MODES: &str = "it changes what the client lets the agent do, which the client asks its user about";
+const REASON_NOTES: &str = "it keeps the agent's own list of things to do";
+const REASON_MODES: &str = "it changes what the client lets the agent do, which the client asks its user about";
 const ASKS: &str = "it asks the client's user";
 const BACKGROUND: &str = "it reads or stops a command that haft already decided";
-const PARTS: &str = "haft decides each of the subagent's calls";
+const REASON_PARTS: &str = "haft decides each of the subagent's calls";
 const LOOKUP: &str = "it tells the model which tools there are";
 
 const CLAUDE_CODE_INTERNAL: &[InternalTool] = &[
-    ("TodoWrite", NOTES, None),
-    ("TaskCreate", NOTES, None),
-    ("TaskGet", NOTES, None),
-    ("TaskUpdate", NOTES, None),
-    ("TaskList", NOTES, None),
-    ("EnterPlanMode", MODES, None),
-    ("ExitPlanMode", MODES, None),
+    ("TodoWrite", REASON_NOTES, None),
+    ("TaskCreate", REASON_NOTES, None),
+    ("TaskGet", REASON_NOTES, None),
+    ("TaskUpdate", REASON_NOTES, None),
+    ("TaskList", REASON_NOTES, None),
+    ("EnterPlanMode", REASON_MODES, None),
+    ("ExitPlanMode", REASON_MODES, None),
     ("AskUserQuestion", ASKS, None),
     ("BashOutput", BACKGROUND, None),
     ("TaskOutput", BACKGROUND, None),
@@ -319,8 +319,8 @@ const CLAUDE_CODE_INTERNAL: &[InternalTool] = &[
     ("KillShell", BACKGROUND, None),
     ("ToolSearch", LOOKUP, None),
     ("ListAgents", LOOKUP, None),
-    ("Agent", PARTS, Some(SUBAGENT)),
-    ("Task", PARTS, Some(SUBAGENT)),
+    ("Agent", REASON_PARTS, Some(SUBAGENT)),
+    ("Task", REASON_PARTS, Some(SUBAGENT)),
 ];
 
 /// Not among them: `isolation`, which may run it on another machine, and `mode`, which loosens what the client asks.
@@ -328,20 +328,20 @@ const SUBAGENT: &[&str] =
     &["description", "prompt", "subagent_type", "model", "effort", "run_in_background", "name", "team_name"];
 
 const CODEX_INTERNAL: &[InternalTool] = &[
-    ("update_plan", NOTES, None),
-    ("get_goal", NOTES, None),
-    ("create_goal", NOTES, None),
-    ("update_goal", NOTES, None),
+    ("update_plan", REASON_NOTES, None),
+    ("get_goal", REASON_NOTES, None),
+    ("create_goal", REASON_NOTES, None),
+    ("update_goal", REASON_NOTES, None),
     ("request_user_input", ASKS, None),
     ("tool_search", LOOKUP, None),
 ];
 
 const GEMINI_CLI_INTERNAL: &[InternalTool] = &[
-    ("write_todos", NOTES, None),
-    ("update_topic", NOTES, None),
-    ("complete_task", NOTES, None),
-    ("enter_plan_mode", MODES, None),
-    ("exit_plan_mode", MODES, None),
+    ("write_todos", REASON_NOTES, None),
+    ("update_topic", REASON_NOTES, None),
+    ("complete_task", REASON_NOTES, None),
+    ("enter_plan_mode", REASON_MODES, None),
+    ("exit_plan_mode", REASON_MODES, None),
     ("ask_user", ASKS, None),
     ("list_background_processes", BACKGROUND, None),
     ("read_background_output", BACKGROUND, None),

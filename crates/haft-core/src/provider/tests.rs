@@ -394,7 +394,7 @@ proptest! {
     }
 
     #[test]
-    fn what_fits_the_strict_form_fits_the_schema_without_its_nulls(
+    fn strict_arguments_without_nulls_satisfy_the_schema(
         (input, form, value) in root()
             .prop_filter_map("it has a strict form", |input| {
                 compiled(&input).ok()?;

@@ -121,7 +121,7 @@ fn allowed_tools_of_every_vocabulary_are_understood() {
 }
 
 #[test]
-fn entry_that_cannot_be_held_to_names_nothing() {
+fn unenforceable_entry_is_ignored() {
     assert_eq!(narrowing("Read(docs/**) WebFetch(domain:x.org) TodoWrite Bash(a;b) Bash(git"), (vec![], vec![]));
     let text = "---\nname: a\ndescription: d\nallowed-tools: Read(docs/**) TodoWrite Bash(a|b)\n---\nDo.\n";
     let flaws = said(text, "a");
@@ -131,7 +131,7 @@ fn entry_that_cannot_be_held_to_names_nothing() {
 }
 
 #[test]
-fn star_in_allowed_tools_is_no_list() {
+fn star_in_allowed_tools_means_no_restriction() {
     let text = "---\nname: a\ndescription: d\nallowed-tools: \"*\"\n---\nDo.\n";
     assert_eq!(read(text, "a").skill.unwrap().allowed_tools, None);
 }

@@ -42,7 +42,7 @@ enum Choices {
 }
 
 impl Choices {
-    fn words(self) -> &'static [&'static str] {
+    fn labels(self) -> &'static [&'static str] {
         match self {
             Self::OnceOrSession => &[ONCE, SESSION, REJECT],
             Self::OnceOnly => &[ONCE, REJECT],
@@ -90,7 +90,7 @@ impl ApprovalForm {
         let schema = json!({
             "type": "object",
             "properties": {
-                "decision": {"type": "string", "title": "Decision", "enum": self.choices.words()}
+                "decision": {"type": "string", "title": "Decision", "enum": self.choices.labels()}
             },
             "required": ["decision"]
         });
@@ -106,7 +106,7 @@ impl ApprovalForm {
     /// What a person said. Anything unclear, and anything that was not offered, is no yes.
     pub(super) fn said(&self, answer: &ElicitResult) -> Said {
         let decision = answer.content.as_ref().and_then(|content| content.get("decision")).and_then(Value::as_str);
-        let decision = decision.filter(|decision| self.choices.words().contains(decision));
+        let decision = decision.filter(|decision| self.choices.labels().contains(decision));
         match (&answer.action, decision) {
             (ElicitationAction::Accept, Some(ONCE)) => Said::Once,
             (ElicitationAction::Accept, Some(SESSION)) => Said::Session,
@@ -316,7 +316,7 @@ mod tests {
         let question = question("shell.exec: …", None, json!({"command": "x\n".repeat(EFFECT_MAX)}));
         let form = form(&question);
         assert!(form.message.len() < 2 * EXCERPT_MAX && form.message.contains("Too long to approve here"), "{form:?}");
-        assert_eq!(form.choices.words(), [LATER, REJECT]);
+        assert_eq!(form.choices.labels(), [LATER, REJECT]);
         let accept = |decision: &str| said(&form, json!({"action": "accept", "content": {"decision": decision}}));
         assert_eq!([accept(ONCE), accept(SESSION), accept(LATER)], [Said::Nobody, Said::Nobody, Said::Nobody]);
         assert!(matches!(accept(REJECT), Said::Reject(_)));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_yes_is_one() {
+    fn ambiguous_answer_does_not_approve() {
         let form = form(&question("file.edit: a", Some("+x"), json!({})));
         let accept = |decision: &str| said(&form, json!({"action": "accept", "content": {"decision": decision}}));
         assert_eq!(accept(ONCE), Said::Once);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn session_that_was_not_offered_is_no_yes() {
+    fn session_approval_not_offered_is_ignored() {
         let place = DecisionPlace::Page(String::new());
         let form = ApprovalForm::new(&question("file.edit: a", Some("+x"), json!({})), false, &place);
         assert_eq!(said(&form, json!({"action": "accept", "content": {"decision": SESSION}})), Said::Nobody);

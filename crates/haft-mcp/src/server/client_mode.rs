@@ -32,7 +32,7 @@ impl ClientMode {
     /// Of the client that makes this request. A client over HTTP has not started this process.
     pub(super) fn of(context: &RequestContext<RoleServer>, over_http: bool) -> Self {
         let name = context.client_info().map(|client| client.name.clone());
-        let marks = ClientMarks {
+        let marks = HeadlessSignals {
             codex_turn: context.meta.get(CODEX_TURN),
             claude_entrypoint: if over_http { None } else { std::env::var(CLAUDE_ENTRYPOINT).ok() },
             is_goose: name.is_some_and(|name| name == GOOSE),
@@ -43,14 +43,14 @@ impl ClientMode {
 }
 
 /// What a client says of how it runs.
-struct ClientMarks<'c> {
+struct HeadlessSignals<'c> {
     codex_turn: Option<&'c Value>,
     claude_entrypoint: Option<String>,
     is_goose: bool,
     has_terminal: bool,
 }
 
-impl ClientMarks<'_> {
+impl HeadlessSignals<'_> {
     fn mode(&self) -> ClientMode {
         let trigger = self.codex_turn.and_then(|turn| turn.get(CODEX_TRIGGER)).and_then(Value::as_str);
         let is_headless = trigger == Some(CODEX_HEADLESS)
@@ -71,23 +71,23 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn attended() -> ClientMarks<'static> {
-        ClientMarks { codex_turn: None, claude_entrypoint: None, is_goose: false, has_terminal: true }
+    fn attended() -> HeadlessSignals<'static> {
+        HeadlessSignals { codex_turn: None, claude_entrypoint: None, is_goose: false, has_terminal: true }
     }
 
     #[test]
     fn client_that_says_it_is_headless_is_not_asked() {
-        let codex = |turn: Value| ClientMarks { codex_turn: Some(&turn), ..attended() }.mode();
+        let codex = |turn: Value| HeadlessSignals { codex_turn: Some(&turn), ..attended() }.mode();
         assert_eq!(codex(json!({"turn_trigger": "exec"})), ClientMode::Headless);
         assert_eq!(codex(json!({"turn_trigger": "user"})), ClientMode::Attended);
         assert_eq!(codex(json!("exec")), ClientMode::Attended);
         let claude =
-            |entrypoint: &str| ClientMarks { claude_entrypoint: Some(entrypoint.to_owned()), ..attended() }.mode();
+            |entrypoint: &str| HeadlessSignals { claude_entrypoint: Some(entrypoint.to_owned()), ..attended() }.mode();
         assert_eq!(claude("sdk-cli"), ClientMode::Headless);
         assert_eq!(claude("cli"), ClientMode::Attended);
-        let goose = |has_terminal: bool| ClientMarks { is_goose: true, has_terminal, ..attended() }.mode();
+        let goose = |has_terminal: bool| HeadlessSignals { is_goose: true, has_terminal, ..attended() }.mode();
         assert_eq!(goose(true), ClientMode::Attended);
         assert_eq!(goose(false), ClientMode::Headless);
-        assert_eq!(ClientMarks { has_terminal: false, ..attended() }.mode(), ClientMode::Attended);
+        assert_eq!(HeadlessSignals { has_terminal: false, ..attended() }.mode(), ClientMode::Attended);
     }
 }

@@ -37,12 +37,12 @@ pub(super) enum ExpectedContent {
 
 /// The files that a call will touch, or why that cannot be told.
 #[derive(Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedChanges {
     pub(super) files: Vec<ExpectedFile>,
     problem: Option<String>,
 }
 
-impl Expected {
+impl ExpectedChanges {
     /// The changes that will probably be made, or why they cannot be foreseen.
     pub(super) fn changes(&self) -> Result<Vec<Change>, String> {
         if let Some(problem) = &self.problem {
@@ -92,10 +92,10 @@ fn text<'c>(checked: &'c Checked, name: &str) -> &'c str {
 }
 
 /// The files that an observed call will touch.
-pub(super) fn expected_files(observed: &ObservedTool<'_>, checked: &Checked, facts: &Facts) -> Expected {
-    let Some(kind) = observed.native.and_then(|native| native.edit) else { return Expected::default() };
+pub(super) fn expected_files(observed: &ObservedTool<'_>, checked: &Checked, facts: &Facts) -> ExpectedChanges {
+    let Some(kind) = observed.native.and_then(|native| native.edit) else { return ExpectedChanges::default() };
     let written: Vec<&Place> = facts.places.iter().filter(|place| place.access == Access::Write).collect();
-    let mut expected = Expected::default();
+    let mut expected = ExpectedChanges::default();
     if kind == EditKind::Patch {
         match patched(observed, checked) {
             Ok(files) => expect_patched(&mut expected, files.unwrap_or_default(), text(checked, "cwd"), &written),
@@ -120,7 +120,12 @@ pub(super) fn expected_files(observed: &ObservedTool<'_>, checked: &Checked, fac
 }
 
 /// Looks at a file that will be touched.
-fn expect_file(expected: &mut Expected, path: &Path, shown: &str, after: impl FnOnce(&State) -> ExpectedContent) {
+fn expect_file(
+    expected: &mut ExpectedChanges,
+    path: &Path,
+    shown: &str,
+    after: impl FnOnce(&State) -> ExpectedContent,
+) {
     match stands(path) {
         Ok(before @ (State::Absent | State::File { .. })) => {
             let after = after(&before);
@@ -149,7 +154,7 @@ fn replaced(checked: &Checked, place: &Place, before: &State) -> ExpectedContent
     }
 }
 
-fn expect_patched(expected: &mut Expected, files: Vec<patch::PatchedFile>, cwd: &str, places: &[&Place]) {
+fn expect_patched(expected: &mut ExpectedChanges, files: Vec<patch::PatchedFile>, cwd: &str, places: &[&Place]) {
     let real = |path: &str| {
         let spoken = absolute(path, cwd);
         places.iter().find(|place| place.spoken == spoken).map(|place| (place.real.clone(), place.shown.clone()))

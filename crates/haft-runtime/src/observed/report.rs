@@ -91,7 +91,7 @@ impl Haft {
     }
 
     /// Closes the record of a call that its agent is told not to make after all.
-    pub(super) async fn close_unmade(
+    pub(super) async fn close_not_run(
         &self,
         call: &CallId,
         session: &SessionId,

@@ -11,10 +11,10 @@ use clap::{Args, ValueEnum};
 pub struct HookArgs {
     /// The coding agent that runs this hook.
     #[arg(value_enum)]
-    pub client: HookClientWord,
+    pub client: HookClientArg,
     /// Where to ask when a call needs approval.
-    #[arg(long, value_enum, default_value_t = HookAsk::Auto)]
-    pub ask: HookAsk,
+    #[arg(long, value_enum, default_value_t = AskTarget::Auto)]
+    pub ask: AskTarget,
     /// How long a call waits in the inbox for an answer [default: mcp.wait_ms of the configuration].
     #[arg(long, value_name = "MS")]
     pub wait_ms: Option<u64>,
@@ -22,7 +22,7 @@ pub struct HookArgs {
 
 /// An agent that has hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HookClientWord {
+pub enum HookClientArg {
     /// Claude Code.
     Claude,
     /// Codex.
@@ -35,7 +35,7 @@ pub enum HookClientWord {
 
 /// Where to ask when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HookAsk {
+pub enum AskTarget {
     /// In the agent, if it can ask and its user is present; otherwise in the inbox.
     Auto,
     /// In haft's inbox (`haft approvals` or the web page).

@@ -9,8 +9,8 @@ mod event;
 mod process;
 
 use crate::app::{App, Failure};
-use crate::cli::{Common, HookArgs, HookAsk, HookClientWord};
-use answer::Answer;
+use crate::cli::{AskTarget, Common, HookArgs, HookClientArg};
+use answer::HookAnswer;
 use event::{CallEvent, HookEvent};
 use haft_core::observed::HookClient;
 use haft_core::{CallError, Caller, ErrorKind};
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// More is not read.
 const INPUT_MAX: u64 = 64 << 20;
 /// How long deciding may take besides waiting for a person.
-const DECIDING: Duration = Duration::from_secs(20);
+const DECISION_TIMEOUT: Duration = Duration::from_secs(20);
 /// The exit status that every agent takes for "blocked".
 const BLOCKED: u8 = 2;
 
 /// Handles one event.
 pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
     let client = match args.client {
-        HookClientWord::Claude => HookClient::ClaudeCode,
-        HookClientWord::Codex => HookClient::Codex,
-        HookClientWord::Gemini => HookClient::GeminiCli,
-        HookClientWord::Cursor => HookClient::Cursor,
+        HookClientArg::Claude => HookClient::ClaudeCode,
+        HookClientArg::Codex => HookClient::Codex,
+        HookClientArg::Gemini => HookClient::GeminiCli,
+        HookClientArg::Cursor => HookClient::Cursor,
     };
     let event = match input().and_then(|text| event::read(client, &text)) {
         Ok(event) => event,
@@ -42,12 +42,12 @@ pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
     let handled = catch_unwind(AssertUnwindSafe(|| handle(common, args, client, &event)));
     let handled = handled.unwrap_or_else(|_| Err(CallError::internal("haft panicked; this is a bug in haft").into()));
     match (event, handled) {
-        (HookEvent::Before(_), Ok(answer)) => say(&answer::written(client, &answer)),
+        (HookEvent::Before(_), Ok(answer)) => print_answer(&answer::render(client, &answer)),
         (HookEvent::Before(_), Err(failure)) => {
             let mut error =
                 CallError::new(ErrorKind::Internal, format!("haft could not decide: {}", failure.message()));
             error.hint = failure.hint().map(str::to_owned);
-            say(&answer::written(client, &Answer::Deny(answer::denial(&error))))
+            print_answer(&answer::render(client, &HookAnswer::Deny(answer::denial(&error))))
         }
         (_, Ok(_)) => 0,
         (_, Err(failure)) => {
@@ -82,7 +82,7 @@ fn blocked(error: &CallError) -> u8 {
     BLOCKED
 }
 
-fn say(text: &str) -> u8 {
+fn print_answer(text: &str) -> u8 {
     let mut out = std::io::stdout();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Ok(()) => 0,
@@ -90,11 +90,11 @@ fn say(text: &str) -> u8 {
     }
 }
 
-fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEvent) -> Result<Answer, Failure> {
+fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEvent) -> Result<HookAnswer, Failure> {
     let project = match event {
         HookEvent::Before(call) => &call.project,
         HookEvent::After { project, .. } | HookEvent::End { project, .. } => project,
-        HookEvent::Other => return Ok(Answer::Nothing),
+        HookEvent::Other => return Ok(HookAnswer::Nothing),
     };
     if let Some(dir) = project.as_ref().filter(|_| common.root.is_none()) {
         let fail = |error| CallError::invalid(format!("the agent's project {} cannot be used: {error}", dir.display()));
@@ -110,10 +110,10 @@ fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEven
         HookEvent::Other => Ok(()),
     };
     app.block_on(app.haft.flush())?;
-    done.map(|()| Answer::Nothing).map_err(Into::into)
+    done.map(|()| HookAnswer::Nothing).map_err(Into::into)
 }
 
-fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> Result<Answer, Failure> {
+fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> Result<HookAnswer, Failure> {
     let agent = process::agent().ok_or_else(|| CallError::internal("the agent's process cannot be found in /proc"))?;
     let mut caller = app.caller.clone();
     if caller.agent.is_none() {
@@ -132,19 +132,20 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
     let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis);
     let page = page_address::find(&app.haft.settings().data_dir);
     let via = match args.ask {
-        HookAsk::Auto if event::can_ask(client, call) => AskVia::Client,
-        HookAsk::Auto | HookAsk::Inbox => AskVia::Inbox(InboxWait { patience, page: page.as_deref() }),
+        AskTarget::Auto if event::can_ask(client, call) => AskVia::Client,
+        AskTarget::Auto | AskTarget::Inbox => AskVia::Inbox(InboxWait { patience, page: page.as_deref() }),
     };
     let ruling = app.block_on(async {
-        let decided = tokio::time::timeout(patience + DECIDING, app.haft.observe(&native, via, &Halt::new())).await;
+        let decided =
+            tokio::time::timeout(patience + DECISION_TIMEOUT, app.haft.observe(&native, via, &Halt::new())).await;
         let late = |_| HookRuling::Denied(CallError::new(ErrorKind::Timeout, "haft took too long to decide"));
         let ruling = decided.unwrap_or_else(late);
         app.haft.flush().await.map(|()| ruling)
     })?;
     Ok(match ruling {
-        HookRuling::NoOpinion(_) => Answer::Nothing,
-        HookRuling::Allowed(verdict) => Answer::Allow(answer::reason(&verdict)),
-        HookRuling::Ask(verdict) => Answer::Ask(answer::reason(&verdict)),
-        HookRuling::Denied(error) => Answer::Deny(answer::denial(&error)),
+        HookRuling::NoOpinion(_) => HookAnswer::Nothing,
+        HookRuling::Allowed(verdict) => HookAnswer::Allow(answer::reason(&verdict)),
+        HookRuling::Ask(verdict) => HookAnswer::Ask(answer::reason(&verdict)),
+        HookRuling::Denied(error) => HookAnswer::Deny(answer::denial(&error)),
     })
 }

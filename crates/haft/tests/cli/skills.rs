@@ -78,7 +78,7 @@ fn untrusted_and_changed_skills_are_neither_told_nor_read() {
 }
 
 #[test]
-fn policy_that_denies_reading_skills_holds() {
+fn denied_skill_read_hides_skills() {
     let stub = Stub::start(vec![Reply::call("skill_read", json!({"name": "review"})), Reply::say("Done.")]);
     let env = scene(&stub);
     let config = std::fs::read_to_string(env.dir.path().join("home/.config/haft/config.yml")).unwrap();

@@ -14,8 +14,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("unknown_fields_change_nothing", unknown_fields),
         plain("directory_of_a_call_does_not_move_the_project", call_elsewhere),
         plain("broken_configuration_denies", broken_configuration),
-        plain("report_that_cannot_be_recorded_does_not_disturb_the_client", broken_after),
-        plain("tool_list_does_not_allow_an_unconfined_command", list_means_confined_tools),
+        plain("report_that_cannot_be_recorded_does_not_disturb_the_client", unrecordable_report_is_silent),
+        plain("tool_list_does_not_allow_an_unconfined_command", auto_approve_excludes_native_commands),
         plain("call_refused_by_the_clients_user_is_recorded_as_not_run", refused_by_user),
         plain("call_asked_by_the_client_is_approved_by_its_user_when_it_ran", approved_by_user),
         plain("waiting_call_ends_with_its_answer", answered_while_waiting),
@@ -110,7 +110,7 @@ fn broken_configuration() {
     assert!(reason.contains("haft could not decide") && reason.contains("config.yml"), "{reason}");
 }
 
-fn broken_after() {
+fn unrecordable_report_is_silent() {
     let project = Project::new("rules: 7\n");
     for name in ["PostToolUse", "PostToolUseFailure", "SessionEnd"] {
         let output = project.hook(&["claude"], &event(&project, name, "Bash", &json!({"command": "ls"})).to_string());
@@ -119,7 +119,7 @@ fn broken_after() {
     }
 }
 
-fn list_means_confined_tools() {
+fn auto_approve_excludes_native_commands() {
     let project = Project::new("approval: {auto_approve: [shell.exec, file.write]}\n");
     assert_eq!(ask(&project, "Bash", &json!({"command": "touch x"}))["permissionDecision"], "deny");
     let write = json!({"file_path": "new.txt", "content": "x"});

@@ -202,7 +202,7 @@ impl Rulebook {
     /// Checks that every command in the line matches an allow rule, by name only; used for lists that restrict. Unlike
     /// [`Self::allows`] it ignores what an option does: policy decides what a named command may do. Only commands that
     /// neither read nor write (`cd`, `true`) need no rule.
-    pub fn names_all(&self, judged: &Judged) -> Result<(), String> {
+    pub fn covers_every_command(&self, judged: &Judged) -> Result<(), String> {
         if let Some(error) = &judged.error {
             return Err(format!("it cannot be parsed: {error}"));
         }

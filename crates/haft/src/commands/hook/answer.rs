@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// What haft says before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum HookAnswer {
     /// haft has no opinion: the agent goes by its own rules.
     Nothing,
     /// The call may run, and why.
@@ -32,7 +32,7 @@ pub(super) fn denial(error: &CallError) -> String {
 }
 
 /// The answer as the agent reads it.
-pub(super) fn written(client: HookClient, answer: &Answer) -> String {
+pub(super) fn render(client: HookClient, answer: &HookAnswer) -> String {
     let said = match client {
         HookClient::ClaudeCode => claude_code(answer),
         HookClient::Codex => codex(answer),
@@ -42,12 +42,12 @@ pub(super) fn written(client: HookClient, answer: &Answer) -> String {
     said.map(|said| said.to_string()).unwrap_or_default()
 }
 
-fn claude_code(answer: &Answer) -> Option<serde_json::Value> {
+fn claude_code(answer: &HookAnswer) -> Option<serde_json::Value> {
     let (decision, reason) = match answer {
-        Answer::Nothing => return None,
-        Answer::Allow(reason) => ("allow", reason),
-        Answer::Ask(reason) => ("ask", reason),
-        Answer::Deny(reason) => ("deny", reason),
+        HookAnswer::Nothing => return None,
+        HookAnswer::Allow(reason) => ("allow", reason),
+        HookAnswer::Ask(reason) => ("ask", reason),
+        HookAnswer::Deny(reason) => ("deny", reason),
     };
     Some(json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason,
@@ -55,28 +55,28 @@ fn claude_code(answer: &Answer) -> Option<serde_json::Value> {
 }
 
 /// Codex takes an `allow` or an `ask` for a broken hook and runs the call: an empty answer allows the call.
-fn codex(answer: &Answer) -> Option<serde_json::Value> {
+fn codex(answer: &HookAnswer) -> Option<serde_json::Value> {
     match answer {
-        Answer::Nothing | Answer::Allow(_) => None,
-        Answer::Ask(reason) | Answer::Deny(reason) => Some(json!({"hookSpecificOutput": {
+        HookAnswer::Nothing | HookAnswer::Allow(_) => None,
+        HookAnswer::Ask(reason) | HookAnswer::Deny(reason) => Some(json!({"hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
         }})),
     }
 }
 
-fn gemini_cli(answer: &Answer) -> Option<serde_json::Value> {
+fn gemini_cli(answer: &HookAnswer) -> Option<serde_json::Value> {
     match answer {
-        Answer::Nothing => None,
-        Answer::Allow(_) => Some(json!({"decision": "allow"})),
-        Answer::Ask(reason) | Answer::Deny(reason) => Some(json!({"decision": "deny", "reason": reason})),
+        HookAnswer::Nothing => None,
+        HookAnswer::Allow(_) => Some(json!({"decision": "allow"})),
+        HookAnswer::Ask(reason) | HookAnswer::Deny(reason) => Some(json!({"decision": "deny", "reason": reason})),
     }
 }
 
-fn cursor(answer: &Answer) -> Option<serde_json::Value> {
+fn cursor(answer: &HookAnswer) -> Option<serde_json::Value> {
     match answer {
-        Answer::Nothing => Some(json!({})),
-        Answer::Allow(_) => Some(json!({"permission": "allow"})),
-        Answer::Ask(reason) | Answer::Deny(reason) => {
+        HookAnswer::Nothing => Some(json!({})),
+        HookAnswer::Allow(_) => Some(json!({"permission": "allow"})),
+        HookAnswer::Ask(reason) | HookAnswer::Deny(reason) => {
             Some(json!({"permission": "deny", "user_message": reason, "agent_message": reason}))
         }
     }
@@ -87,24 +87,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn denial_is_a_word_that_each_agent_obeys() {
-        let deny = Answer::Deny("no".to_owned());
+    fn denial_uses_each_agents_deny_value() {
+        let deny = HookAnswer::Deny("no".to_owned());
         for (client, word) in [
             (HookClient::ClaudeCode, r#""permissionDecision":"deny""#),
             (HookClient::Codex, r#""permissionDecision":"deny""#),
             (HookClient::GeminiCli, r#""decision":"deny""#),
             (HookClient::Cursor, r#""permission":"deny""#),
         ] {
-            assert!(written(client, &deny).contains(word), "{client:?}");
+            assert!(render(client, &deny).contains(word), "{client:?}");
             // An agent that cannot ask must not go on.
-            let asks = written(client, &Answer::Ask("why".to_owned()));
+            let asks = render(client, &HookAnswer::Ask("why".to_owned()));
             assert!(asks.contains("deny") != (client == HookClient::ClaudeCode), "{client:?}: {asks}");
         }
     }
 
     #[test]
-    fn codex_hears_nothing_where_a_call_may_run() {
-        assert_eq!(written(HookClient::Codex, &Answer::Allow("yes".to_owned())), "");
-        assert_eq!(written(HookClient::ClaudeCode, &Answer::Nothing), "");
+    fn allowed_call_prints_nothing_for_codex() {
+        assert_eq!(render(HookClient::Codex, &HookAnswer::Allow("yes".to_owned())), "");
+        assert_eq!(render(HookClient::ClaudeCode, &HookAnswer::Nothing), "");
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct CallEvent {
 
 /// An event in the words of Claude Code, Codex and Gemini CLI, and in those of Cursor where they differ.
 #[derive(Debug, Deserialize)]
-struct Wire {
+struct HookPayload {
     hook_event_name: String,
     #[serde(alias = "conversation_id")]
     session_id: Option<String>,
@@ -75,7 +75,7 @@ struct BatchedCall {
 
 /// What an event's name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum HookPhase {
     Before,
     After,
     Failed,
@@ -84,27 +84,27 @@ enum Phase {
 }
 
 /// The events that haft acts upon, by client.
-const EVENTS: &[(HookClient, &str, Phase)] = &[
-    (HookClient::ClaudeCode, "PreToolUse", Phase::Before),
-    (HookClient::ClaudeCode, "PostToolUse", Phase::After),
-    (HookClient::ClaudeCode, "PostToolUseFailure", Phase::Failed),
-    (HookClient::ClaudeCode, "PostToolBatch", Phase::Batch),
+const EVENTS: &[(HookClient, &str, HookPhase)] = &[
+    (HookClient::ClaudeCode, "PreToolUse", HookPhase::Before),
+    (HookClient::ClaudeCode, "PostToolUse", HookPhase::After),
+    (HookClient::ClaudeCode, "PostToolUseFailure", HookPhase::Failed),
+    (HookClient::ClaudeCode, "PostToolBatch", HookPhase::Batch),
     // Where its user does not agree, the turn ends without a word; the next one begins with this.
-    (HookClient::ClaudeCode, "UserPromptSubmit", Phase::End),
-    (HookClient::ClaudeCode, "SessionEnd", Phase::End),
-    (HookClient::Codex, "PreToolUse", Phase::Before),
-    (HookClient::Codex, "PostToolUse", Phase::After),
-    (HookClient::Codex, "Stop", Phase::End),
-    (HookClient::Codex, "SessionEnd", Phase::End),
-    (HookClient::GeminiCli, "BeforeTool", Phase::Before),
-    (HookClient::GeminiCli, "AfterTool", Phase::After),
-    (HookClient::GeminiCli, "AfterAgent", Phase::End),
-    (HookClient::GeminiCli, "SessionEnd", Phase::End),
-    (HookClient::Cursor, "preToolUse", Phase::Before),
-    (HookClient::Cursor, "postToolUse", Phase::After),
-    (HookClient::Cursor, "postToolUseFailure", Phase::Failed),
-    (HookClient::Cursor, "stop", Phase::End),
-    (HookClient::Cursor, "sessionEnd", Phase::End),
+    (HookClient::ClaudeCode, "UserPromptSubmit", HookPhase::End),
+    (HookClient::ClaudeCode, "SessionEnd", HookPhase::End),
+    (HookClient::Codex, "PreToolUse", HookPhase::Before),
+    (HookClient::Codex, "PostToolUse", HookPhase::After),
+    (HookClient::Codex, "Stop", HookPhase::End),
+    (HookClient::Codex, "SessionEnd", HookPhase::End),
+    (HookClient::GeminiCli, "BeforeTool", HookPhase::Before),
+    (HookClient::GeminiCli, "AfterTool", HookPhase::After),
+    (HookClient::GeminiCli, "AfterAgent", HookPhase::End),
+    (HookClient::GeminiCli, "SessionEnd", HookPhase::End),
+    (HookClient::Cursor, "preToolUse", HookPhase::Before),
+    (HookClient::Cursor, "postToolUse", HookPhase::After),
+    (HookClient::Cursor, "postToolUseFailure", HookPhase::Failed),
+    (HookClient::Cursor, "stop", HookPhase::End),
+    (HookClient::Cursor, "sessionEnd", HookPhase::End),
 ];
 
 /// Reads an event. What cannot be read may be a call that waits for an answer.
@@ -113,7 +113,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     if text.trim().is_empty() {
         return Err(CallError::invalid(format!("{title}'s hook event is empty")));
     }
-    let wire: Wire = serde_json::from_str(text)
+    let wire: HookPayload = serde_json::from_str(text)
         .map_err(|error| CallError::invalid(format!("{title}'s hook event is not understood: {error}")))?;
     let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == wire.hook_event_name);
     let Some((.., phase)) = phase else {
@@ -132,10 +132,10 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let here = || std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned());
     let cwd = wire.cwd.clone().filter(|cwd| !cwd.is_empty()).or(root).or_else(here);
     let cwd = cwd.ok_or_else(|| CallError::invalid(format!("{title}'s hook event has no `cwd`")))?;
-    if *phase == Phase::End {
+    if *phase == HookPhase::End {
         return Ok(HookEvent::End { project, session, ids: None });
     }
-    if *phase == Phase::Batch {
+    if *phase == HookPhase::Batch {
         let ids = wire.tool_calls.into_iter().flatten().filter_map(|call| call.tool_use_id).collect();
         return Ok(HookEvent::End { project, session, ids: Some(ids) });
     }
@@ -143,14 +143,14 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event has no `tool_name`")))?;
     let input = wire.tool_input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     let use_id = wire.tool_use_id.filter(|id| !id.is_empty());
-    if *phase == Phase::Before {
+    if *phase == HookPhase::Before {
         let permission_mode = wire.permission_mode;
         return Ok(HookEvent::Before(CallEvent { project, cwd, session, use_id, tool, input, permission_mode }));
     }
     let response = wire.tool_response.unwrap_or(Value::Null);
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let failure = match phase {
-        Phase::Failed => Some(wire.error.as_ref().map_or_else(|| "it failed".to_owned(), text)),
+        HookPhase::Failed => Some(wire.error.as_ref().map_or_else(|| "it failed".to_owned(), text)),
         _ => response.get("error").map(|error| error.get("message").map_or_else(|| text(error), text)),
     };
     let result = failure.map_or(Reported::Success(response), Reported::Failure);

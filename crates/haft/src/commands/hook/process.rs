@@ -5,12 +5,12 @@ use haft_store::{AgentProcess, process_birth};
 /// The shells that agents start hooks by.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "busybox"];
 /// No more shells lie between an agent and its hook.
-const DEEPEST: usize = 4;
+const SHELL_DEPTH_MAX: usize = 4;
 
 /// The nearest process above this one that is no shell.
 pub(super) fn agent() -> Option<AgentProcess> {
     let mut pid = i64::from(std::os::unix::process::parent_id());
-    for _ in 0..DEEPEST {
+    for _ in 0..SHELL_DEPTH_MAX {
         let (name, parent) = name_and_parent(pid)?;
         if !SHELLS.contains(&name.as_str()) || parent <= 1 {
             break;
