@@ -75,7 +75,7 @@ impl ApprovalForm {
         let rest = background_lines(question);
         let place = place.reference(&question.call_id);
         if !is_whole {
-            lines.push(format!("Too long to approve in this form. Full text ({all} lines): {place}"));
+            lines.push(format!("Too long to approve here. All {all} lines: {place}"));
         } else if lines.len() + shown.len() > LINES_SHOWN {
             lines.push(format!("Full text ({all} lines): {place}"));
         }
@@ -287,7 +287,8 @@ mod tests {
         question.sources = vec!["web.fetch".to_owned()];
         let message = form(&question).message;
         assert!(message.starts_with(
-            "file.edit: src/cart.py in /etc/cart.py (medium severity)\nThis conversation has read: web.fetch\nAll 4"
+            "file.edit: src/cart.py in /etc/cart.py (medium severity)\nCaution: this conversation has read content that may \
+             be untrusted or sensitive: web.fetch\nFull text (4"
         ));
     }
 

@@ -165,7 +165,7 @@ fn effect_that_does_not_fit_a_form_can_be_rejected_there_but_not_approved() {
         let second = message.lines().nth(1).unwrap();
         assert_eq!(
             second,
-            format!("Too long to approve in this form. Full text (2000 lines): haft approvals show {waits}"),
+            format!("Too long to approve here. All 2000 lines: haft approvals show {waits}"),
             "{message}"
         );
         assert_eq!(
