@@ -18,7 +18,8 @@ const DIRS_MAX: usize = 200;
 const BYTES_MAX: u64 = 32 << 20;
 /// How many digests are remembered.
 const KNOWN_MAX: usize = 20_000;
-/// Where Python keeps what it has compiled: running a script of a skill is no change of the skill. Nothing in it is handed out.
+/// Where Python keeps what it has compiled. It is accepted like every other file, because Python runs it in place of the source
+/// beside it; it is not listed, because nobody reads it.
 const COMPILED: &str = "__pycache__";
 /// How a file is opened: nobody is waited for.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -110,9 +111,7 @@ impl SkillDirectory {
                 let entry = entry.map_err(failed)?;
                 let (kind, path) = (entry.file_type().map_err(failed)?, entry.path());
                 if kind.is_dir() {
-                    if entry.file_name() != COMPILED {
-                        left.push(path);
-                    }
+                    left.push(path);
                     continue;
                 }
                 let inside = path.strip_prefix(&self.path).ok().and_then(Path::to_str);
@@ -126,10 +125,11 @@ impl SkillDirectory {
         Ok(found)
     }
 
-    /// The files that can be read from it. What has too many has none that are named.
+    /// The files that can be read from it, without what Python compiled. What has too many has none that are named.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
-        entries.into_iter().filter(|(_, is_link)| !is_link).map(|(name, _)| name).collect()
+        let is_compiled = |name: &str| name.split('/').any(|part| part == COMPILED);
+        entries.into_iter().filter(|(name, is_link)| !is_link && !is_compiled(name)).map(|(name, _)| name).collect()
     }
 
     /// The links in it.

@@ -89,9 +89,24 @@ fn project_skill_counts_once_accepted_and_as_it_was_then() {
         }
         assert_eq!(ground.offered().len(), 1, "{file} is as it was");
     }
-    ground.write("project/.claude/skills/pdf/scripts/__pycache__/x.pyc", "compiled");
-    assert_eq!(ground.offered().len(), 1, "what Python compiles is no change");
     assert_eq!(ground.runtime.block_on(ground.catalog().revoke()).unwrap(), [".claude/skills/pdf"]);
+    assert_eq!(ground.offered(), [""; 0]);
+}
+
+#[test]
+fn compiled_python_that_was_not_accepted_is_a_change_of_the_skill() {
+    let ground = Ground::new();
+    ground.skill("project/.claude/skills/pdf", "Fills forms");
+    ground.write("project/.claude/skills/pdf/scripts/fill.py", "import fields\n");
+    ground.accept();
+    assert_eq!(ground.offered(), ["pdf: Fills forms"]);
+    let compiled = "project/.claude/skills/pdf/scripts/__pycache__/fields.cpython-311.pyc";
+    ground.write(compiled, "compiled");
+    assert_eq!(ground.offered(), [""; 0], "Python would run it in place of its source");
+    ground.accept();
+    assert_eq!(ground.offered(), ["pdf: Fills forms"]);
+    assert_eq!(ground.open("pdf").unwrap().files, ["scripts/fill.py"], "nobody reads bytecode");
+    ground.write(compiled, "something else");
     assert_eq!(ground.offered(), [""; 0]);
 }
 
