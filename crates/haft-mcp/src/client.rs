@@ -212,6 +212,25 @@ pub(crate) fn tamed(text: &str, most: usize) -> String {
     lines.join("\n") + cut
 }
 
+/// Makes the texts in a value from a server inert, each as long as it may be under its member's name. A member whose name could act is left out, as is every member named `haft` of `_meta`.
+pub(crate) fn tamed_texts(name: &str, value: &mut serde_json::Value, most: &dyn Fn(&str) -> usize) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => *text = tamed(text, most(name)),
+        Value::Array(items) => items.iter_mut().for_each(|item| tamed_texts(name, item, most)),
+        Value::Object(members) => {
+            members.retain(|member, _| is_inert(member) && !(name == "_meta" && member == "haft"));
+            members.iter_mut().for_each(|(member, value)| tamed_texts(member, value, most));
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text shows all that it is.
+pub(crate) fn is_inert(text: &str) -> bool {
+    haft_core::preview::inert(text) == text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
