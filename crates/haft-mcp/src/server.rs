@@ -151,13 +151,13 @@ impl Server {
     /// Offers the resources and prompts of bridged servers. Their tools are in the registry.
     #[must_use]
     pub fn bridging(self, bridge: Arc<Bridge>) -> Self {
-        self.with(|shared| shared.bridged = Some(BridgedServers::all(bridge)))
+        self.with(|shared| shared.bridged = Some(BridgedServers::all(bridge, &shared.options.caller)))
     }
 
     /// Stands in front of one bridged server: a client sees its tools, resources and prompts alone, under its own names.
     #[must_use]
     pub fn fronting(self, bridge: Arc<Bridge>, server: &str) -> Self {
-        self.with(|shared| shared.bridged = Some(BridgedServers::front(bridge, server)))
+        self.with(|shared| shared.bridged = Some(BridgedServers::front(bridge, server, &shared.options.caller)))
     }
 
     /// Puts questions to somebody of the embedding program, not to the client. What a tool itself asks its caller

@@ -1,7 +1,7 @@
 //! All bridged servers of one haft.
 
 use super::call::Broken;
-use super::catalogue::{Catalogue, OfferedTool, ServerNews};
+use super::catalogue::{Catalogue, OfferedTool, Reading, ServerNews};
 use super::connect::Site;
 use super::declared::Declared;
 use super::follow::{accept, offer};
@@ -9,7 +9,7 @@ use super::link::Link;
 use super::status::Status;
 use super::tool::Bridged;
 use super::{Server, Start};
-use haft_core::{CallError, ErrorKind};
+use haft_core::{CallError, Caller, ErrorKind};
 use haft_runtime::Haft;
 use haft_runtime::confined::Terms;
 use rmcp::model::{CompleteRequestParams, CompleteResult};
@@ -182,6 +182,13 @@ impl Bridge {
             Err(Broken::Because(error)) => Err(error),
             Err(Broken::Gone) => Err(link.why_gone(&connection).await),
         }
+    }
+
+    /// Whether the policy keeps a caller from the resources of a server. One that has not been started has none yet.
+    pub(crate) fn denies_resources(&self, server: &str, caller: &Caller) -> bool {
+        let Some(haft) = self.link(server).ok().and_then(|link| link.haft.upgrade()) else { return true };
+        let entry = haft.registry().get(&Reading::Resource.tool_name(server));
+        entry.is_some_and(|entry| haft.settings().policy().admits(entry.spec(), caller).is_err())
     }
 
     /// Watches a resource of a server for one more client.

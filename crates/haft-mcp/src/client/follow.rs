@@ -180,7 +180,7 @@ async fn relearn(link: &Arc<Link>, connection: &Arc<Connection>) {
 /// ends.
 async fn subscribe(link: &Arc<Link>, connection: &Arc<Connection>) {
     loop {
-        let watched: Vec<String> = link.with(|memory| memory.watched.keys().cloned().collect());
+        let watched: Vec<String> = link.with(|memory| memory.watched_resources());
         if connection.is_newest() {
             let filter = SubscriptionFilter::builder()
                 .tools_list_changed()
@@ -230,12 +230,15 @@ async fn learn(link: &Arc<Link>, connection: &Arc<Connection>) -> Result<(), Cal
     let catalogue = tokio::time::timeout(link.server.timeout / 2, reading).await;
     let catalogue = catalogue.unwrap_or_default();
     offer_reading(link, &catalogue, &mut refused);
-    let changed = link.with(|memory| {
+    let (changed, rewatch) = link.with(|memory| {
         memory.refused = refused;
-        let changed = memory.catalogue != catalogue;
+        let (changed, watched) = (memory.catalogue != catalogue, memory.watched_resources());
         memory.catalogue = catalogue;
-        changed
+        (changed, memory.watched_resources() != watched)
     });
+    if rewatch {
+        link.rewatch.notify_one();
+    }
     if changed {
         link.tell(OfferNews::ListChanged);
     }

@@ -50,6 +50,13 @@ pub(super) struct Memory {
     pub(super) error: Option<String>,
 }
 
+impl Memory {
+    /// The resources to watch: those that the server lists, or has a template for.
+    pub(super) fn watched_resources(&self) -> Vec<String> {
+        self.watched.keys().filter(|uri| self.catalogue.has_resource(uri)).cloned().collect()
+    }
+}
+
 /// One server.
 pub(super) struct Link {
     pub(super) server: Server,
@@ -276,3 +283,16 @@ pub(super) trait OrStop: Future + Sized {
 }
 
 impl<F: Future> OrStop for F {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resource_that_a_server_does_not_list_is_not_watched_there() {
+        let mut memory = Memory::default();
+        memory.catalogue.resources = vec![rmcp::model::Resource::new("a://listed", "listed")];
+        memory.watched = ["a://listed", "a://other", "file:///etc/passwd"].map(|uri| (uri.to_owned(), 1)).into();
+        assert_eq!(memory.watched_resources(), ["a://listed"]);
+    }
+}

@@ -10,20 +10,24 @@ use super::reply::text;
 use super::rounds::LongCall;
 use crate::client::Bridge;
 use crate::client::catalogue::{Catalogue, DESCRIPTION, OfferNews, OfferedTool, ROLE, Reading, ServerNews};
-use crate::client::tamed;
+use crate::client::{is_inert, tamed, tamed_texts};
 use crate::content::{resource_to_wire, to_wire};
 use haft_core::content::{ContentBlock, ContentBody};
 use haft_core::outcome::Label;
 use haft_core::scan::{closing, mark_of};
+use haft_core::secret::mask;
 use haft_core::{Caller, Outcome};
 use haft_runtime::Haft;
 use rmcp::RoleServer;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    GetPromptResult, InputRequiredResult, JsonObject, MetaObject, Prompt, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceTemplate, Role, Tool,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, InputRequiredResult, JsonObject, MetaObject, Prompt, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceTemplate, Role,
+    Tool,
 };
 use rmcp::service::RequestContext;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -33,6 +37,14 @@ const RESOURCES: &str = "haft://mcp/";
 const PROMPTS: &str = "mcp__";
 /// The longest description of a tool that is passed on.
 const DESCRIPTION_MAX: usize = 4096;
+/// The longest value of an argument that is to be completed.
+const ARGUMENT_MAX: usize = 4 << 10;
+/// How long the arguments may be together that a completion goes by.
+const CONTEXT_MAX: usize = 16 << 10;
+/// The longest value that is passed on of a completion.
+const VALUE_MAX: usize = 1 << 10;
+/// Members of a declaration that are addresses: cut, they would lead elsewhere.
+const ADDRESSES: &[&str] = &["uri", "uriTemplate", "src"];
 /// The code for a call that was not carried out, for reasons of haft's own.
 const NOT_CARRIED_OUT: ErrorCode = ErrorCode(-32000);
 
@@ -42,6 +54,8 @@ pub(super) struct BridgedServers {
     bridge: Arc<Bridge>,
     /// The one server that haft stands in front of; otherwise the client sees all.
     front: Option<String>,
+    /// As whom haft serves its clients.
+    caller: Caller,
 }
 
 /// Something at a bridged server.
@@ -53,13 +67,13 @@ pub(super) struct Remote {
 
 impl BridgedServers {
     /// All servers of a bridge.
-    pub(super) fn all(bridge: Arc<Bridge>) -> Self {
-        Self { bridge, front: None }
+    pub(super) fn all(bridge: Arc<Bridge>, caller: &Caller) -> Self {
+        Self { bridge, front: None, caller: caller.clone() }
     }
 
     /// One server alone, under its own names.
-    pub(super) fn front(bridge: Arc<Bridge>, server: &str) -> Self {
-        Self { bridge, front: Some(server.to_owned()) }
+    pub(super) fn front(bridge: Arc<Bridge>, server: &str, caller: &Caller) -> Self {
+        Self { bridge, front: Some(server.to_owned()), caller: caller.clone() }
     }
 
     /// Starts the server that haft stands in front of, if it has not been started yet.
@@ -90,7 +104,8 @@ impl BridgedServers {
     pub(super) fn resources(&self, haft: &Haft, caller: &Caller) -> Vec<Resource> {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, Reading::Resource) {
-            all.extend(catalogue.resources.into_iter().map(|mut resource| {
+            let named = catalogue.resources.iter().filter(|resource| is_inert(&resource.uri));
+            all.extend(named.filter_map(listed).map(|mut resource: Resource| {
                 resource.uri = self.offered_uri(&server, &resource.uri);
                 resource
             }));
@@ -102,7 +117,8 @@ impl BridgedServers {
     pub(super) fn templates(&self, haft: &Haft, caller: &Caller) -> Vec<ResourceTemplate> {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, Reading::Resource) {
-            all.extend(catalogue.templates.into_iter().map(|mut template| {
+            let named = catalogue.templates.iter().filter(|template| is_inert(&template.uri_template));
+            all.extend(named.filter_map(listed).map(|mut template: ResourceTemplate| {
                 template.uri_template = self.offered_uri(&server, &template.uri_template);
                 template
             }));
@@ -114,12 +130,14 @@ impl BridgedServers {
     pub(super) fn prompts(&self, haft: &Haft, caller: &Caller) -> Vec<Prompt> {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, Reading::Prompt) {
-            all.extend(catalogue.prompts.into_iter().map(|mut prompt| {
-                if !self.is_front() {
-                    prompt.name = format!("{PROMPTS}{server}__{}", prompt.name);
-                }
-                prompt
-            }));
+            all.extend(catalogue.prompts.iter().filter(|prompt| is_named(prompt)).filter_map(listed).map(
+                |mut prompt| {
+                    if !self.is_front() {
+                        prompt.name = format!("{PROMPTS}{server}__{}", prompt.name);
+                    }
+                    prompt
+                },
+            ));
         }
         all
     }
@@ -207,17 +225,26 @@ impl BridgedServers {
         };
         let catalogues = self.catalogues(haft, caller, reading);
         let (_, catalogue) = catalogues.iter().find(|(server, _)| *server == remote.server)?;
+        if !lists(catalogue, &request.r#ref) {
+            return None;
+        }
+        if let Some(flaw) = completion_flaw(&request) {
+            return Some(Err(ErrorData::invalid_params(flaw, None)));
+        }
         if !catalogue.completes {
             return Some(Ok(CompleteResult::default()));
         }
         // What the client says about itself is not for the server.
         request.meta = None;
-        Some(self.bridge.complete(&remote.server, request).await.map_err(|error| wire_error(&error)))
+        let found = self.bridge.complete(&remote.server, request).await;
+        Some(found.map(tamed_completion).map_err(|error| wire_error(&error)))
     }
 
-    /// Watches a resource for a client.
+    /// Watches a resource for a client, unless the policy keeps it from reading there. The server hears of it once it lists
+    /// the resource.
     pub(super) fn watch(&self, uri: &str) {
-        if let Some(remote) = self.find_resource(uri) {
+        let remote = self.find_resource(uri);
+        if let Some(remote) = remote.filter(|remote| !self.bridge.denies_resources(&remote.server, &self.caller)) {
             self.bridge.watch(&remote.server, &remote.name);
         }
     }
@@ -248,15 +275,90 @@ impl BridgedServers {
     }
 }
 
-/// A tool as its server declares it, with a description that cannot act on whoever shows it.
+/// An entry of a server's list with texts that cannot act on whoever shows it, and without words in haft's name.
+fn listed<T: Serialize + DeserializeOwned>(entry: &T) -> Option<T> {
+    let mut value = serde_json::to_value(entry).ok()?;
+    tamed_texts("", &mut value, &text_max);
+    serde_json::from_value(value).ok()
+}
+
+/// How long a text of a declaration may be.
+fn text_max(name: &str) -> usize {
+    if ADDRESSES.contains(&name) { usize::MAX } else { DESCRIPTION_MAX }
+}
+
+/// Whether a prompt and its arguments can be called by their names.
+fn is_named(prompt: &Prompt) -> bool {
+    is_inert(&prompt.name) && prompt.arguments.iter().flatten().all(|argument| is_inert(&argument.name))
+}
+
+/// Whether a server lists what is to be completed.
+fn lists(catalogue: &Catalogue, what: &Reference) -> bool {
+    match what {
+        Reference::Prompt(prompt) => catalogue.prompts.iter().any(|one| one.name == prompt.name),
+        Reference::Resource(resource) => {
+            catalogue.templates.iter().any(|one| one.uri_template == resource.uri)
+                || catalogue.has_resource(&resource.uri)
+        }
+        _ => false,
+    }
+}
+
+/// Why a request for a completion is not passed on.
+fn completion_flaw(request: &CompleteRequestParams) -> Option<String> {
+    let argument = &request.argument;
+    if argument.name.len() + argument.value.len() > ARGUMENT_MAX {
+        return Some(format!("the argument is longer than {ARGUMENT_MAX} bytes; complete a shorter one"));
+    }
+    let others = request.context.iter().flat_map(|context| &context.arguments).flatten();
+    let length: usize = others.map(|(name, value)| name.len() + value.len()).sum();
+    let is_long = length > CONTEXT_MAX;
+    is_long.then(|| format!("the arguments in the context are longer than {CONTEXT_MAX} bytes; leave some out"))
+}
+
+/// What a server proposes, as text that cannot act. A value that is too long to be one is left out: cut, it would be another.
+fn tamed_completion(found: CompleteResult) -> CompleteResult {
+    let mut completion = found.completion;
+    completion.values.retain(|value| value.len() <= VALUE_MAX);
+    completion.values.truncate(CompletionInfo::MAX_VALUES);
+    for value in &mut completion.values {
+        *value = tamed(&mask(value), usize::MAX);
+    }
+    CompleteResult::new(completion)
+}
+
+/// A tool as its server declares it, with texts that cannot act on whoever shows it. In a schema these are the texts for
+/// people: what a value may be stays as it is.
 fn front_tool(tool: OfferedTool) -> Option<Tool> {
     let mut members = tool.declaration.as_object()?.clone();
     members.retain(|_, value| !value.is_null());
     members.insert("name".to_owned(), tool.own_name.into());
-    if let Some(Value::String(text)) = members.get_mut("description") {
-        *text = tamed(text, DESCRIPTION_MAX);
+    for (member, value) in &mut members {
+        match member.as_str() {
+            "name" => {}
+            "inputSchema" | "outputSchema" => tame_schema(value),
+            _ => tamed_texts(member, value, &text_max),
+        }
     }
     serde_json::from_value(Value::Object(members)).ok()
+}
+
+/// Makes the texts for people in a schema inert.
+fn tame_schema(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(tame_schema),
+        Value::Object(members) => {
+            for (member, value) in members {
+                match value {
+                    Value::String(text) if matches!(member.as_str(), "title" | "description" | "$comment") => {
+                        *text = tamed(text, DESCRIPTION_MAX);
+                    }
+                    value => tame_schema(value),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// News in the names that a client knows.
@@ -423,4 +525,89 @@ fn wire_error(error: &haft_core::CallError) -> ErrorData {
     let refusal = error.details.as_ref().and_then(|details| details.get("mcp_error"));
     let own = refusal.and_then(|refusal| serde_json::from_value(refusal.clone()).ok());
     own.unwrap_or_else(|| ErrorData::new(NOT_CARRIED_OUT, error.message.clone(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{ArgumentInfo, CompletionContext};
+
+    fn request(what: Reference, value: &str) -> CompleteRequestParams {
+        let argument = serde_json::from_value::<ArgumentInfo>(json!({"name": "a", "value": value})).unwrap();
+        CompleteRequestParams::new(what, argument)
+    }
+
+    #[test]
+    fn listed_entry_cannot_act_and_does_not_speak_for_haft() {
+        let bad = "x\u{202e}y\u{1b}[2J";
+        let prompt: Prompt = serde_json::from_value(json!({
+            "name": "p", "title": bad, "description": bad.repeat(2000),
+            "arguments": [{"name": "a", "title": bad, "description": bad}],
+            "_meta": {"haft": {"labels": []}, "own": bad}
+        }))
+        .unwrap();
+        let resource: Resource = serde_json::from_value(json!({
+            "uri": format!("a://{}", "x".repeat(5000)), "name": bad, "description": bad, "mimeType": bad,
+            "annotations": {"lastModified": bad}, "_meta": {"haft": 1, bad: 2}
+        }))
+        .unwrap();
+        let (prompt, resource_listed) = (listed(&prompt).unwrap(), listed(&resource).unwrap());
+        assert_eq!(resource_listed.uri, resource.uri);
+        let text =
+            format!("{}{}", serde_json::to_string(&prompt).unwrap(), serde_json::to_string(&resource_listed).unwrap());
+        assert!(!text.contains('\u{202e}') && !text.contains("u001b") && !text.contains("haft"), "{text}");
+        assert!(prompt.description.unwrap().len() < DESCRIPTION_MAX * 6);
+        assert!(!is_named(&Prompt::new(bad, None::<String>, None)));
+    }
+
+    #[test]
+    fn front_tool_has_tame_texts_and_keeps_its_values() {
+        let bad = "x\u{202e}y";
+        let declaration = json!({
+            "name": "t", "title": bad, "description": bad, "annotations": {"title": bad, "readOnlyHint": true},
+            "_meta": {"haft": {}, "own": 1},
+            "inputSchema": {"type": "object", "properties": {
+                "description": {"type": "string", "description": bad, "enum": ["a\tb"]}
+            }}
+        });
+        let tool =
+            front_tool(OfferedTool { name: "mcp:s:t".to_owned(), own_name: "t".to_owned(), declaration }).unwrap();
+        let value = serde_json::to_value(&tool).unwrap();
+        assert!(!value.to_string().contains('\u{202e}'), "{value}");
+        assert_eq!(value["inputSchema"]["properties"]["description"]["enum"], json!(["a\tb"]));
+        assert_eq!((&value["_meta"], &value["annotations"]["readOnlyHint"]), (&json!({"own": 1}), &json!(true)));
+    }
+
+    #[test]
+    fn only_what_a_server_lists_is_completed() {
+        let mut catalogue = Catalogue::default();
+        catalogue.prompts = vec![Prompt::new("p", None::<String>, None)];
+        catalogue.templates = vec![ResourceTemplate::new("a://{id}", "t")];
+        assert!(
+            lists(&catalogue, &Reference::for_prompt("p")) && lists(&catalogue, &Reference::for_resource("a://{id}"))
+        );
+        assert!(
+            !lists(&catalogue, &Reference::for_prompt("q")) && !lists(&catalogue, &Reference::for_resource("b://{id}"))
+        );
+    }
+
+    #[test]
+    fn completion_is_bounded_both_ways() {
+        assert_eq!(completion_flaw(&request(Reference::for_prompt("p"), "short")), None);
+        assert!(completion_flaw(&request(Reference::for_prompt("p"), &"x".repeat(ARGUMENT_MAX))).is_some());
+        let mut long = request(Reference::for_prompt("p"), "short");
+        let mut context = CompletionContext::new();
+        context.arguments = Some([("other".to_owned(), "x".repeat(CONTEXT_MAX))].into());
+        long.context = Some(context);
+        assert!(completion_flaw(&long).is_some());
+        let values = vec![
+            "a\u{202e}b".to_owned(),
+            "x".repeat(VALUE_MAX + 1),
+            "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB".to_owned(),
+        ];
+        let found = CompleteResult::new(CompletionInfo::new(values).unwrap());
+        let told = tamed_completion(found).completion.values;
+        assert_eq!((told.len(), told[0].as_str()), (2, "a\\u{202e}b"));
+        assert!(!told[1].contains("0123456789"), "{told:?}");
+    }
 }
