@@ -600,14 +600,10 @@ mod tests {
         context.arguments = Some([("other".to_owned(), "x".repeat(CONTEXT_MAX))].into());
         long.context = Some(context);
         assert!(completion_flaw(&long).is_some());
-        let values = vec![
-            "a\u{202e}b".to_owned(),
-            "x".repeat(VALUE_MAX + 1),
-            "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB".to_owned(),
-        ];
+        let values = vec!["a\u{202e}b".to_owned(), "x".repeat(VALUE_MAX + 1), format!("ghp_{}", "a1B2".repeat(10))];
         let found = CompleteResult::new(CompletionInfo::new(values).unwrap());
         let told = tamed_completion(found).completion.values;
         assert_eq!((told.len(), told[0].as_str()), (2, "a\\u{202e}b"));
-        assert!(!told[1].contains("0123456789"), "{told:?}");
+        assert!(!told[1].contains("a1B2"), "{told:?}");
     }
 }
