@@ -363,7 +363,7 @@ mod tests {
         let message = form(&question).message;
         assert!(message.starts_with(
             "file.edit: src/cart.py in /etc/cart.py (medium severity)\nCaution: this conversation has read content that may \
-             be untrusted or sensitive: web.fetch\nFull text (4"
+             be untrusted or sensitive: web.fetch\nAll 4"
         ));
     }
 
