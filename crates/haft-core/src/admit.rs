@@ -160,6 +160,19 @@ impl Shell {
         self.judged.only_reads() && self.unsettled.is_empty()
     }
 
+    /// Whether what it runs may depend on the directory that it runs in: a program or a script of a project's own, a build
+    /// tool, a repository's configuration. What only reads or changes files by a program of the system's does not.
+    pub fn runs_by_directory(&self) -> bool {
+        let depends = |command: &crate::shell::Command| {
+            let program = command.name.as_deref();
+            let elsewhere = program.is_none_or(|name| name.contains('/') && !name.starts_with('/'));
+            let known = command.nature.is_some_and(|nature| nature != crate::shell::Class::General);
+            elsewhere || !known || command.doubts.iter().any(|doubt| doubt.harm == crate::shell::Harm::Runs)
+        };
+        let judged = &self.judged;
+        judged.error.is_some() || !judged.repositories.is_empty() || judged.commands.iter().any(depends)
+    }
+
     /// Why it is not known to only read.
     pub fn doubt(&self) -> Option<&str> {
         let doubts = self.judged.doubts.iter().map(|doubt| doubt.why.as_str());
@@ -216,8 +229,9 @@ impl Facts {
     /// Whether the call only looks: because its tool does, because of what it asks for, or because the command
     /// that it runs provably does.
     pub fn only_reads(&self, checked: &Checked) -> bool {
+        let placed = self.observed.as_ref().is_none_or(|observed| observed.unplaced.is_none());
         checked.only_reads()
-            || self.shell.as_ref().is_some_and(Shell::only_reads)
+            || (placed && self.shell.as_ref().is_some_and(Shell::only_reads))
             || self.only_looks()
             || self.web.as_ref().is_some_and(|errand| !errand.writes)
     }
@@ -229,12 +243,22 @@ impl Facts {
 
     /// Whether the call can carry something away from this machine.
     pub fn reaches_out(&self, spec: &ToolSpec) -> bool {
-        let reads = self.observed.is_some() && self.shell.as_ref().is_some_and(Shell::only_reads);
+        let reads = self.observed.as_ref().is_some_and(|observed| observed.unplaced.is_none())
+            && self.shell.as_ref().is_some_and(Shell::only_reads);
         (spec.effects.open_world || spec.reach.network || self.hold.as_ref().is_some_and(|hold| hold.network)) && !reads
+    }
+
+    /// Whether it is an agent's own command of which the directory is not known, and what it runs may depend on that.
+    pub fn runs_by_unknown_directory(&self) -> bool {
+        let unplaced = self.observed.as_ref().is_some_and(|observed| observed.unplaced.is_some());
+        unplaced && self.shell.as_ref().is_none_or(Shell::runs_by_directory)
     }
 
     /// The grant that covers the call.
     pub fn grant_for(&self, checked: &Checked) -> Option<&Grant> {
+        if self.runs_by_unknown_directory() {
+            return None;
+        }
         let subject = subject(checked, self);
         let fits = |grant: &&Grant| grant.covers(checked, &subject, self.now_ms) && grant.fits(checked, self);
         self.grants.iter().find(fits)

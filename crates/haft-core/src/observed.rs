@@ -4,6 +4,8 @@
 //! agent's hooks. What each tool means is data (`table`): the tool of haft's that policy, rules and grants know it by, and
 //! which parameter is a place, a body or a command. haft does not sandbox these calls, so no verdict may rest on a sandbox.
 
+pub mod doubts;
+pub mod environment;
 pub mod patch;
 mod table;
 
@@ -127,18 +129,57 @@ impl<'n> ObservedTool<'n> {
         if !unlisted.is_empty() {
             args.insert(UNLISTED.to_owned(), Value::Object(unlisted));
         }
+        if native.searches() {
+            args.entry("path").or_insert_with(|| json!(cwd));
+        }
         if native.starts_in_directory() {
             args.entry("cwd").or_insert_with(|| json!(cwd));
         }
         Ok(Value::Object(args))
     }
 
-    /// Why a person has to look at these arguments whatever is allowed: they have a parameter that haft does not know.
+    /// Why a person has to look at these arguments whatever is allowed: they have a parameter that haft does not know, or
+    /// one that the agent may read otherwise than haft.
     pub fn doubt(self, args: &Value) -> Option<String> {
         let native = self.native?;
-        let unlisted = args.get(UNLISTED)?.as_object()?;
-        let names: Vec<String> = unlisted.keys().map(|name| format!("`{}`", cut(&inert(name), 40))).collect();
-        Some(format!("{} was called with {}, which haft does not know", native.name, names.join(", ")))
+        if let Some(unlisted) = args.get(UNLISTED).and_then(Value::as_object) {
+            let names: Vec<String> = unlisted.keys().map(|name| format!("`{}`", cut(&inert(name), 40))).collect();
+            return Some(format!("{} was called with {}, which haft does not know", native.name, names.join(", ")));
+        }
+        native.params.iter().find_map(|param| {
+            let value = args.get(param.canonical)?;
+            match (param.role, value.as_str()) {
+                (ParamRole::Reads | ParamRole::Writes, Some(path)) => self.path_doubt(path),
+                (ParamRole::Pattern, Some(pattern)) => {
+                    let why = doubts::pattern_base(pattern).err()?;
+                    Some(doubts::sentence(native.name, "pattern", pattern, why))
+                }
+                (ParamRole::Pattern, None) => Some(format!("the pattern of {} is not a text", native.name)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Why a person has to look at a path: the agent may mean another place by it than haft.
+    pub fn path_doubt(self, path: &str) -> Option<String> {
+        doubts::path_doubt(path).map(|why| doubts::sentence(self.name, "path", path, why))
+    }
+
+    /// Where the patterns of a search begin to look, as far as they can be read.
+    pub fn pattern_places(self, args: &Value) -> Vec<String> {
+        let Some(native) = self.native else { return Vec::new() };
+        let Some(dir) = args.get("path").and_then(Value::as_str) else { return Vec::new() };
+        let patterns = native.params.iter().filter(|param| param.role == ParamRole::Pattern);
+        let bases = patterns.filter_map(|param| doubts::pattern_base(args.get(param.canonical)?.as_str()?).ok());
+        bases.filter(|base| !base.is_empty()).map(|base| absolute(&base, dir)).collect()
+    }
+
+    /// Why it is not known in which directory a command runs: its agent does not say.
+    pub fn unplaced(self) -> Option<&'static str> {
+        let runs = self.native.is_some_and(|native| native.effect == Effect::Runs);
+        (runs && self.client == HookClient::Codex).then_some(
+            "Codex does not say in which directory and by which shell it runs a command, so what it does is not known",
+        )
     }
 
     /// The declaration that such calls are decided, asked about and recorded by.
@@ -164,7 +205,7 @@ impl<'n> ObservedTool<'n> {
                 ParamRole::Body => spec.body(param.canonical),
                 ParamRole::Command => spec.command(param.canonical, None),
                 ParamRole::Url => spec.web(Outward::Url(param.canonical, None)),
-                ParamRole::Plain | ParamRole::Note => spec,
+                ParamRole::Plain | ParamRole::Pattern | ParamRole::Note => spec,
             };
         }
         if native.starts_in_directory() && !native.params.iter().any(|param| param.canonical == "cwd") {
@@ -203,6 +244,9 @@ pub struct Observation {
     pub client: HookClient,
     /// Why a person has to look at it, whatever is allowed.
     pub doubt: Option<String>,
+    /// Why it is not known in which directory it runs. Then it is asked about, unless a rule or a grant names commands
+    /// whose programs do not depend on the directory.
+    pub unplaced: Option<&'static str>,
 }
 
 /// What a tool of a client's own means to haft.
@@ -214,14 +258,15 @@ pub fn meaning(client: HookClient, tool: &str, input: &Value) -> Option<Meaning>
     all.then_some(found)
 }
 
-/// Whether a tool is one that haft serves to the client itself and decides about there.
-pub fn is_own_tool(client: HookClient, tool: &str) -> bool {
+/// What haft would call a tool that it serves to the client itself, if the client's name for it is of that form. Another
+/// server of that name, or of a name that begins like it, has tools of that form as well.
+pub fn own_tool_name(client: HookClient, tool: &str) -> Option<&str> {
     let prefix = match client {
         HookClient::ClaudeCode | HookClient::Codex => "mcp__haft__",
         HookClient::GeminiCli => "mcp_haft_",
         HookClient::Cursor => "MCP:haft:",
     };
-    tool.starts_with(prefix)
+    tool.strip_prefix(prefix).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -266,6 +311,46 @@ mod tests {
     }
 
     #[test]
+    fn path_that_the_agent_may_read_otherwise_is_doubted() {
+        for (client, tool, param) in [
+            (HookClient::ClaudeCode, "Grep", "path"),
+            (HookClient::ClaudeCode, "Glob", "path"),
+            (HookClient::ClaudeCode, "LS", "path"),
+            (HookClient::ClaudeCode, "MultiEdit", "file_path"),
+            (HookClient::GeminiCli, "read_file", "file_path"),
+            (HookClient::GeminiCli, "run_shell_command", "dir_path"),
+            (HookClient::Cursor, "Read", "file_path"),
+            (HookClient::Cursor, "Shell", "working_directory"),
+        ] {
+            let tool = ObservedTool::new(client, tool);
+            let doubt = |path: &str| tool.doubt(&tool.arguments(&json!({param: path}), "/p").unwrap());
+            for path in ["~/.ssh", " /etc/passwd", "link/../x", "/p/a\tb", "x\n"] {
+                assert!(doubt(path).is_some(), "{} {path:?}", tool.name);
+            }
+            assert_eq!(doubt("src/a b.rs"), None, "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn search_looks_in_the_working_directory_and_where_its_pattern_begins() {
+        let glob = ObservedTool::new(HookClient::ClaudeCode, "Glob");
+        let args = glob.arguments(&json!({"pattern": ".ssh/*"}), "/p").unwrap();
+        assert_eq!(args["path"], "/p");
+        assert_eq!(glob.pattern_places(&args), ["/p/.ssh"]);
+        assert_eq!(glob.doubt(&args), None);
+        let gemini = ObservedTool::new(HookClient::GeminiCli, "glob");
+        let args = gemini.arguments(&json!({"pattern": "../*", "dir_path": "src"}), "/p").unwrap();
+        assert!(gemini.doubt(&args).unwrap().contains("it contains `..`"));
+    }
+
+    #[test]
+    fn directory_of_a_codex_command_is_not_known() {
+        assert!(ObservedTool::new(HookClient::Codex, "Bash").unplaced().is_some());
+        assert_eq!(ObservedTool::new(HookClient::Codex, "apply_patch").unplaced(), None);
+        assert_eq!(ObservedTool::new(HookClient::ClaudeCode, "Bash").unplaced(), None);
+    }
+
+    #[test]
     fn unknown_tool_has_a_name_that_policies_can_match() {
         let tool = ObservedTool::new(HookClient::GeminiCli, "mcp_github_create issue");
         let spec = tool.spec().unwrap();
@@ -279,7 +364,8 @@ mod tests {
         let agent = |input: Value| meaning(HookClient::ClaudeCode, "Agent", &input);
         assert!(matches!(agent(json!({"description": "d", "prompt": "p"})), Some(Meaning::Internal { .. })));
         assert!(agent(json!({"description": "d", "prompt": "p", "isolation": "remote"})).is_none());
-        assert!(is_own_tool(HookClient::ClaudeCode, "mcp__haft__file_read"));
-        assert!(!is_own_tool(HookClient::ClaudeCode, "mcp__haftish__file_read"));
+        assert_eq!(own_tool_name(HookClient::ClaudeCode, "mcp__haft__file_read"), Some("file_read"));
+        assert_eq!(own_tool_name(HookClient::ClaudeCode, "mcp__haftish__file_read"), None);
+        assert_eq!(own_tool_name(HookClient::GeminiCli, "mcp_haft_x_file_read"), Some("x_file_read"));
     }
 }

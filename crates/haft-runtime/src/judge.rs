@@ -4,6 +4,7 @@
 use crate::confined::environment;
 use crate::pipeline::Haft;
 use crate::workspace::Workspace;
+use haft_core::observed::environment::shows_environment;
 use haft_core::place::{Access, Place};
 use haft_core::shell::rule::{Found, Rulebook};
 use haft_core::shell::{self, Ground, Judged, Table, Target};
@@ -77,6 +78,12 @@ impl Haft {
         let observed = checked.call().origin == Origin::Hook;
         if observed && !environment::user_shell_reads(&text) {
             look.unsettled.push("the user's shell may not read this as bash does".to_owned());
+        }
+        if observed
+            && judged.only_reads()
+            && let Some(why) = shows_environment(&text, &judged)
+        {
+            look.unsettled.push(why);
         }
         if !observed && !self.terms.shell.reads(&text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());

@@ -24,7 +24,7 @@ use crate::recall::Resolution;
 use crate::{Question, new_call_id, now_ms, store_error};
 use haft_core::admit::Answer;
 use haft_core::approval::{Decision, Verdict};
-use haft_core::observed::{HookClient, Meaning, Observation, ObservedTool, is_own_tool, meaning};
+use haft_core::observed::{HookClient, Meaning, Observation, ObservedTool, meaning, own_tool_name};
 use haft_core::place::{Access, Place};
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, redact_unchecked, sealed};
@@ -38,6 +38,10 @@ use std::time::Duration;
 
 /// How often the inbox is looked at while a call waits there.
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
+/// How long an approval of a call holds that its agent has to make again.
+const APPROVAL_HOLDS: Duration = Duration::from_secs(12 * 3600);
+/// The same for a command: what it runs is looked at when it runs.
+const COMMAND_APPROVAL_HOLDS: Duration = Duration::from_secs(10 * 60);
 /// The key under which the agent's own words about a call are kept.
 const NOTE: &str = haft_core::observed::NOTE;
 
@@ -111,7 +115,7 @@ pub enum HookRuling {
 impl Haft {
     /// Decides about a call that an agent is about to make by itself, and records it.
     pub async fn observe(&self, native: &NativeToolCall, via: AskVia<'_>, halt: &Halt) -> HookRuling {
-        if is_own_tool(native.client, &native.tool) {
+        if self.serves(native.client, &native.tool) {
             return HookRuling::NoOpinion("haft decides about its own tools where it serves them");
         }
         if let Some(Meaning::Internal { reason, .. }) = meaning(native.client, &native.tool, &native.input) {
@@ -130,6 +134,13 @@ impl Haft {
                 HookRuling::Denied(stop.error)
             }
         }
+    }
+
+    /// Whether a client's tool is by its name one of those that haft lists. The name says nothing about who serves it:
+    /// the client knows servers by names that people give them.
+    pub fn serves(&self, client: HookClient, tool: &str) -> bool {
+        let Some(name) = own_tool_name(client, tool) else { return false };
+        self.registry.list().iter().any(|entry| entry.spec().name.api_name() == name)
     }
 
     /// The call in haft's words.
@@ -162,10 +173,18 @@ impl Haft {
             return Ok(None);
         }
         let Some(observed) = ObservedTool::spoken(&checked.call().spoken) else { return Ok(None) };
-        let observation = Observation { client: observed.client, doubt: observed.doubt(checked.args()) };
         let patched = expected::patched_paths(&observed, checked)?;
+        let mut doubt = observed.doubt(checked.args());
+        doubt = doubt.or_else(|| patched.iter().find_map(|path| observed.path_doubt(path)));
         let place = |path: &String| self.workspace.place(haft_core::observed::PATCH, Access::Write, path);
-        Ok(Some((observation, patched.iter().map(place).collect::<Result<_, _>>()?)))
+        let mut places: Vec<Place> = patched.iter().map(place).collect::<Result<_, _>>()?;
+        for path in observed.pattern_places(checked.args()) {
+            match self.workspace.place("pattern", Access::Read, &path) {
+                Ok(place) => places.push(place),
+                Err(error) => doubt = doubt.or(Some(error.message)),
+            }
+        }
+        Ok(Some((Observation { client: observed.client, doubt, unplaced: observed.unplaced() }, places)))
     }
 
     async fn rule_observed(
@@ -214,7 +233,8 @@ impl Haft {
             error,
         };
         let session = &pending.checked().call().session;
-        let earlier = self.store.observed_question(session, &question.basis.to_string()).await;
+        let holds = approval_holds(pending.checked());
+        let earlier = self.store.observed_question(session, &question.basis.to_string(), holds).await;
         match earlier.map_err(|error| stop(&pending, store_error(error)))? {
             Some(asked) => question.call_id = haft_core::CallId::parse(&asked.id).unwrap_or(question.call_id),
             None => self.store_question(&pending, &question).await?,
@@ -368,14 +388,21 @@ impl Haft {
             Resolution::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map_err(stopped)?,
         }
         let client = pending.facts().observed.as_ref().map_or("its agent", |observed| observed.client.title());
+        let minutes = approval_holds(pending.checked()).as_secs() / 60;
+        let holds = if minutes < 60 { format!("{minutes} minutes") } else { format!("{} hours", minutes / 60) };
         let text = format!(
             "Approved. If the call still waits, {client} runs it now. Otherwise the approval covers the next identical call, once, \
-             within 12 hours."
+             within {holds}."
         );
         let verdict =
             Verdict::new(Decision::Allow, by, format!("approved; asked because {}", pending.verdict().reason));
         Ok(Outcome::success(call.id, &pending.checked().spec().name, text, verdict))
     }
+}
+
+/// How long a yes to an observed call holds: what a command runs may be another thing soon.
+fn approval_holds(checked: &Checked) -> Duration {
+    if checked.spec().effects.effect == Effect::Runs { COMMAND_APPROVAL_HOLDS } else { APPROVAL_HOLDS }
 }
 
 /// What the record says of an observed call: whose it is, and that nothing confines it.

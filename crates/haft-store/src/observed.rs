@@ -14,6 +14,7 @@ use crate::undo::write_state;
 use crate::{Approval, Entry, Mode, Store, StoreError, now_ms};
 use haft_core::change::State;
 use haft_core::{CallId, Outcome, SessionId};
+use std::time::Duration;
 
 /// The calls, by the agent's own names for them.
 pub(crate) const TABLES: Step = Step::alike(
@@ -26,8 +27,6 @@ pub(crate) const TABLES: Step = Step::alike(
 
 /// How long a late report is waited for: a week.
 const LATE_MS: i64 = 7 * 86_400_000;
-/// How long an approval stays valid for a repeated call: twelve hours.
-const APPROVAL_HOLDS_MS: i64 = 12 * 3_600_000;
 
 /// An observed call that was let through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,15 +162,21 @@ impl Store {
         })
     }
 
-    /// The question about just this observed call that waits, or that was approved and not used.
-    pub async fn observed_question(&self, session: &SessionId, basis: &str) -> Result<Option<Approval>, StoreError> {
+    /// The question about just this observed call that waits, or that was approved within this time and not used.
+    pub async fn observed_question(
+        &self,
+        session: &SessionId,
+        basis: &str,
+        holds: Duration,
+    ) -> Result<Option<Approval>, StoreError> {
+        let holds_ms = i64::try_from(holds.as_millis()).unwrap_or(i64::MAX);
         let (session, basis) = (session.to_string(), basis.to_owned());
         self.insist(Mode::Read, move |db| {
             crate::approvals::first_where(
                 db,
                 "basis = ?1 AND session = ?2 AND origin = 'hook'
                  AND (state = 'pending' OR (state = 'approved' AND decided_ms > ?3)) ORDER BY asked_ms DESC LIMIT 1",
-                cells![basis, session, now_ms() - APPROVAL_HOLDS_MS],
+                cells![basis, session, now_ms().saturating_sub(holds_ms)],
             )
         })
         .await

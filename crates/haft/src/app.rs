@@ -358,7 +358,13 @@ impl App {
 
     /// Opens the way to the configured MCP servers. A process that makes one call starts none of them yet.
     fn open_bridge(&mut self) {
-        if self.doors.servers.is_empty() || matches!(self.life, Life::OneEvent) {
+        if !matches!(self.life, Life::OneEvent) {
+            self.meet_servers();
+        }
+    }
+
+    fn meet_servers(&mut self) {
+        if self.doors.servers.is_empty() {
             return;
         }
         let learn = match self.life {
@@ -369,6 +375,13 @@ impl App {
             Ok(bridge) => self.bridge = Some(Arc::new(bridge)),
             Err(error) => style::warn(&format!("the tools of MCP servers are missing: {}", error.message)),
         }
+    }
+
+    /// Knows all tools that are served to clients, without starting a server: those that are files, and those of servers
+    /// that were accepted earlier.
+    pub fn know_served_tools(&mut self) {
+        self.load_tools();
+        self.meet_servers();
     }
 
     /// Knows the tools that are files from the start, and follows them. A process that makes one call reads only those

@@ -64,6 +64,8 @@ const ADD: &str = "*** Add File: ";
 const DELETE: &str = "*** Delete File: ";
 const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
+/// What is wrong with a path that is not what is left when it is trimmed.
+const BLANKS: &str = "a path begins or ends with a blank";
 const END_OF_FILE: &str = "*** End of File";
 
 /// Reads a patch.
@@ -78,8 +80,9 @@ pub fn parse(text: &str) -> Result<Vec<PatchedFile>, BadPatch> {
     }
     let (mut files, mut at, end) = (Vec::new(), 1, lines.len() - 1);
     while at < end {
-        let line = lines[at].trim_end();
+        let line = lines[at];
         if let Some(path) = line.strip_prefix(ADD) {
+            let path = exact(path).ok_or(bad(at, BLANKS))?;
             let mut content = String::new();
             at += 1;
             while at < end && !lines[at].starts_with("*** ") {
@@ -88,18 +91,22 @@ pub fn parse(text: &str) -> Result<Vec<PatchedFile>, BadPatch> {
                 content.push('\n');
                 at += 1;
             }
-            files.push(PatchedFile { path: path.trim().to_owned(), action: PatchAction::Add(content) });
+            files.push(PatchedFile { path: path.to_owned(), action: PatchAction::Add(content) });
         } else if let Some(path) = line.strip_prefix(DELETE) {
+            let path = exact(path).ok_or(bad(at, BLANKS))?;
             at += 1;
-            files.push(PatchedFile { path: path.trim().to_owned(), action: PatchAction::Delete });
+            files.push(PatchedFile { path: path.to_owned(), action: PatchAction::Delete });
         } else if let Some(path) = line.strip_prefix(UPDATE) {
+            let path = exact(path).ok_or(bad(at, BLANKS))?;
             at += 1;
-            let moved_to = (at < end).then(|| lines[at].trim_end().strip_prefix(MOVE)).flatten();
+            let moved_to = (at < end).then(|| lines[at].strip_prefix(MOVE)).flatten();
+            let moved_to = moved_to.map(|path| exact(path).ok_or(bad(at, BLANKS))).transpose()?;
             at += usize::from(moved_to.is_some());
             let sections = update(&lines[..end], &mut at)?;
-            let moved_to = moved_to.map(|path| path.trim().to_owned());
-            files
-                .push(PatchedFile { path: path.trim().to_owned(), action: PatchAction::Update { moved_to, sections } });
+            files.push(PatchedFile {
+                path: path.to_owned(),
+                action: PatchAction::Update { moved_to: moved_to.map(str::to_owned), sections },
+            });
         } else if line.trim().is_empty() {
             at += 1;
         } else {
@@ -110,6 +117,11 @@ pub fn parse(text: &str) -> Result<Vec<PatchedFile>, BadPatch> {
         return Err(bad(0, "it names no file"));
     }
     Ok(files)
+}
+
+/// A path just as it stands. Some agents cut the blanks off, so that the two could mean different files.
+fn exact(path: &str) -> Option<&str> {
+    (path.trim() == path).then_some(path)
 }
 
 /// The sections of an update, up to the next file.
@@ -227,6 +239,10 @@ mod tests {
             ("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", 3),
             ("*** Begin Patch\n*** Update File: a\n@@\n?x\n*** End Patch", 4),
             ("*** Begin Patch\n*** End Patch", 1),
+            ("*** Begin Patch\n*** Delete File:  a\n*** End Patch", 2),
+            ("*** Begin Patch\n*** Delete File: a \n*** End Patch", 2),
+            ("*** Begin Patch\n*** Add File: a\u{a0}\n+x\n*** End Patch", 2),
+            ("*** Begin Patch\n*** Update File: a\n*** Move to:  b\n@@\n+x\n*** End Patch", 3),
         ] {
             assert_eq!(parse(text).unwrap_err().line, line, "{text}");
         }

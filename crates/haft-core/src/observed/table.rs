@@ -74,6 +74,8 @@ pub enum ParamRole {
     Command,
     /// An address on the web.
     Url,
+    /// A pattern of paths below the place that is searched.
+    Pattern,
     /// Nothing that a decision depends on.
     Plain,
     /// The agent's own words about the call.
@@ -86,12 +88,18 @@ impl NativeTool {
         self.effect == Effect::Runs || self.edit == Some(EditKind::Patch)
     }
 
+    /// Whether it looks through a directory: the client's working directory, unless it names another.
+    pub fn searches(&self) -> bool {
+        self.effect == Effect::Reads && !self.open_world && self.tool != "file.read"
+    }
+
     /// The schema of its canonical arguments: what a decision depends on has to be there as text.
     pub(super) fn schema(&self) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for param in self.params {
-            let decides = !matches!(param.role, ParamRole::Plain | ParamRole::Note | ParamRole::Body);
+            let decides =
+                !matches!(param.role, ParamRole::Plain | ParamRole::Pattern | ParamRole::Note | ParamRole::Body);
             let text = decides || (self.edit == Some(EditKind::Patch) && param.canonical == PATCH);
             properties.insert(param.canonical.to_owned(), if text { json!({"type": "string"}) } else { json!({}) });
             // A search without a place starts in the working directory.
@@ -109,6 +117,10 @@ const fn param(native: &'static str, canonical: &'static str, role: ParamRole) -
 
 const fn plain(name: &'static str) -> NativeParam {
     param(name, name, ParamRole::Plain)
+}
+
+const fn pattern(name: &'static str) -> NativeParam {
+    param(name, name, ParamRole::Pattern)
 }
 
 const fn body(name: &'static str) -> NativeParam {
@@ -164,7 +176,7 @@ const CLAUDE_CODE: &[NativeTool] = &[
             plain("edit_mode"),
         ],
     ),
-    tool("Glob", "file.glob", LOOKS, &[plain("pattern"), path("path", ParamRole::Reads)]),
+    tool("Glob", "file.glob", LOOKS, &[pattern("pattern"), path("path", ParamRole::Reads)]),
     tool(
         "Grep",
         "file.grep",
@@ -172,7 +184,7 @@ const CLAUDE_CODE: &[NativeTool] = &[
         &[
             plain("pattern"),
             path("path", ParamRole::Reads),
-            plain("glob"),
+            pattern("glob"),
             plain("output_mode"),
             plain("-A"),
             plain("-B"),
@@ -239,7 +251,7 @@ const GEMINI_CLI: &[NativeTool] = &[
         "file.glob",
         LOOKS,
         &[
-            plain("pattern"),
+            pattern("pattern"),
             path("dir_path", ParamRole::Reads),
             plain("case_sensitive"),
             plain("respect_git_ignore"),
@@ -254,7 +266,7 @@ const GEMINI_CLI: &[NativeTool] = &[
         &[
             plain("pattern"),
             path("dir_path", ParamRole::Reads),
-            plain("include_pattern"),
+            pattern("include_pattern"),
             plain("exclude_pattern"),
             plain("names_only"),
             plain("max_matches_per_file"),

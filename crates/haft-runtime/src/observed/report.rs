@@ -3,7 +3,7 @@
 use super::print_of;
 use crate::pipeline::Haft;
 use crate::{now_ms, store_error};
-use haft_core::observed::{HookClient, Meaning, is_own_tool, meaning};
+use haft_core::observed::{HookClient, Meaning, meaning};
 use haft_core::outcome::Undo;
 use haft_core::preview::cut;
 use haft_core::record::{Digest, Kind};
@@ -58,7 +58,7 @@ impl Haft {
     /// Records what came of a call that an agent made by itself.
     pub async fn report(&self, report: &NativeToolReport) -> Result<(), CallError> {
         let internal = matches!(meaning(report.client, &report.tool, &report.input), Some(Meaning::Internal { .. }));
-        if internal || is_own_tool(report.client, &report.tool) {
+        if internal || self.serves(report.client, &report.tool) {
             return Ok(());
         }
         let calls = self.store.observed_calls(&report.session).await.map_err(store_error)?;

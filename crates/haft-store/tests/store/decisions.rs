@@ -7,10 +7,10 @@ use haft_core::record::Digest;
 use haft_core::{Call, CallId, Outcome, SessionId, ToolName};
 use haft_store::{Approval, ApprovalState, Pin, Sighting, Store};
 use std::path::Path;
+use std::time::Duration;
 
-fn ask(scene: &Scene) -> String {
-    let call = Call::new(CallId::new(7, 7), "file.write", serde_json::json!({"path": "a"}));
-    let approval = Approval {
+fn unanswered(call: &Call) -> Approval {
+    Approval {
         id: call.id.to_string(),
         state: ApprovalState::Pending,
         tool: "file.write".into(),
@@ -28,8 +28,12 @@ fn ask(scene: &Scene) -> String {
         host: None,
         consent: None,
         form: None,
-    };
-    wait(scene.store.ask(approval, &call)).unwrap();
+    }
+}
+
+fn ask(scene: &Scene) -> String {
+    let call = Call::new(CallId::new(7, 7), "file.write", serde_json::json!({"path": "a"}));
+    wait(scene.store.ask(unanswered(&call), &call)).unwrap();
     call.id.to_string()
 }
 
@@ -54,6 +58,30 @@ fn an_approval_is_given_exactly_once_however_many_try() {
     let look = |db: &haft_store::Db<'_>| db.one("SELECT call FROM approvals", &[], |row| row.get::<Option<String>>(0));
     let kept = wait(scene.store.run(haft_store::Mode::Read, look)).unwrap();
     assert_eq!(kept, None);
+}
+
+#[test]
+fn approval_of_an_observed_call_is_found_only_as_long_as_it_holds() {
+    let scene = Scene::new();
+    let session = SessionId::new("claude-s").unwrap();
+    let call = Call {
+        session: session.clone(),
+        origin: haft_core::Origin::Hook,
+        ..Call::new(CallId::new(7, 7), "claude:Bash", serde_json::json!({"command": "make"}))
+    };
+    let approval = Approval {
+        id: call.id.to_string(),
+        session: Some(session.to_string()),
+        origin: Some("hook".into()),
+        ..unanswered(&call)
+    };
+    wait(scene.store.ask(approval, &call)).unwrap();
+    let found = |holds| wait(scene.store.observed_question(&session, "b", holds)).unwrap().is_some();
+    assert!(found(Duration::ZERO), "what waits does not end");
+    wait(scene.store.approve(call.id.as_str(), "a person", "b")).unwrap().unwrap();
+    assert!(found(Duration::from_secs(600)));
+    std::thread::sleep(Duration::from_millis(5));
+    assert!(!found(Duration::from_millis(1)));
 }
 
 #[test]

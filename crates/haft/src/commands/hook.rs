@@ -12,7 +12,7 @@ use crate::app::{App, Failure};
 use crate::cli::{AskTarget, Common, HookArgs, HookClientArg};
 use answer::HookAnswer;
 use event::{CallEvent, HookEvent};
-use haft_core::observed::HookClient;
+use haft_core::observed::{HookClient, own_tool_name};
 use haft_core::{CallError, Caller, ErrorKind};
 use haft_runtime::{AskVia, Halt, HookRuling, InboxWait, NativeToolCall, page_address};
 use std::io::{IsTerminal, Read, Write};
@@ -100,7 +100,16 @@ fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEven
         let fail = |error| CallError::invalid(format!("the agent's project {} cannot be used: {error}", dir.display()));
         std::env::set_current_dir(dir).map_err(fail)?;
     }
-    let app = App::open_for_event(common)?;
+    let mut app = App::open_for_event(common)?;
+    let tool = match event {
+        HookEvent::Before(call) => Some(&call.tool),
+        HookEvent::After { report, .. } => Some(&report.tool),
+        HookEvent::End { .. } | HookEvent::Other => None,
+    };
+    if tool.is_some_and(|tool| own_tool_name(client, tool).is_some() && !app.haft.serves(client, tool)) {
+        // It may be bridged, or a file.
+        app.know_served_tools();
+    }
     let done = match event {
         HookEvent::Before(call) => return before(&app, args, client, call),
         HookEvent::After { report, .. } => app.block_on(app.haft.report(report)),

@@ -4,6 +4,7 @@ use crate::HAFT;
 use crate::needs::need;
 use crate::terminal::Terminal;
 use haft_stub::{Asked, Reply, Stub, Wire};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,9 @@ pub(crate) const FILE: &str = "src/cart.py";
 const BEFORE: &str = "def total(items):\n    return sum(items)\n\n\ndef count(items):\n    return len(items)\n";
 const OLD: &str = "    return sum(items)\n";
 pub(crate) const NEW: &str = "    prices = [item.price for item in items]\n    return sum(prices)\n";
+
+/// How often processes are looked for that a client left behind: one may start another while it is ended.
+const ENDING_ROUNDS: usize = 20;
 
 /// A coding agent that people use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +177,35 @@ fn last_words(asked: &Asked) -> String {
     let waits = told.find("It waits as approval").map(|at| told[at..].split("\\n").next().unwrap_or_default());
     let waits = waits.map(|waits| format!("The change waits for you. {waits} ")).unwrap_or_default();
     format!("{waits}That is all.")
+}
+
+impl Drop for Session {
+    /// Ends what the client left behind: Codex starts an app server and its updater from its home directory, and both
+    /// would outlive it.
+    fn drop(&mut self) {
+        let Ok(home) = self.home().canonicalize() else { return };
+        for _ in 0..ENDING_ROUNDS {
+            let left = processes_from(&home);
+            if left.is_empty() {
+                return;
+            }
+            for process in left {
+                // It may have ended in the meantime.
+                let _ = kill_process(process, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// The processes whose program lies below a directory.
+fn processes_from(directory: &Path) -> Vec<Pid> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_from = |entry: &std::fs::DirEntry| {
+        std::fs::read_link(entry.path().join("exe")).is_ok_and(|program| program.starts_with(directory))
+    };
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.filter(is_from).filter_map(number).filter_map(Pid::from_raw).collect()
 }
 
 /// Whether a request belongs to the conversation: some clients ask the model for a title as well.

@@ -22,6 +22,13 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("approval_holds_for_the_same_call_once", approval_is_used_once),
         plain("secrets_and_bodies_are_not_in_the_store", secrets_are_not_recorded),
         plain("own_tools_and_internal_tools_get_no_opinion", no_opinion),
+        plain("codex_command_is_asked_about_unless_a_rule_names_it", codex_directory),
+        plain("path_that_the_client_may_read_otherwise_is_asked_about", paths_read_otherwise),
+        plain("search_is_judged_where_it_looks", searches),
+        plain("tool_of_another_server_by_haft_s_name_is_asked_about", another_server),
+        plain("patch_with_blanks_around_a_path_is_denied", patch_with_blanks),
+        plain("command_that_shows_the_environment_is_asked_about", environment),
+        plain("unknown_event_that_may_be_a_call_blocks", unknown_event),
         plain("call_of_a_client_that_ended_is_interrupted_once", client_ended),
     ]
 }
@@ -95,10 +102,128 @@ fn call_elsewhere() {
     let project = Project::new("");
     let mut elsewhere = event(&project, "PreToolUse", "Bash", &json!({"command": "cat hostname"}));
     elsewhere["cwd"] = "/etc".into();
-    for client in ["claude", "codex"] {
-        let answer = said(&project.hook(&[client, "--wait-ms", "0"], &elsewhere.to_string()));
+    let answer = said(&project.hook(&["claude", "--wait-ms", "0"], &elsewhere.to_string()));
+    let reason = answer["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("/etc lies outside the readable roots"), "{reason}");
+}
+
+/// What haft answers to a command of Codex's; null is its word for yes.
+fn codex_says(project: &Project, tool: &str, command: &str) -> Value {
+    let event = event(project, "PreToolUse", tool, &json!({"command": command})).to_string();
+    said(&project.hook(&["codex", "--wait-ms", "0"], &event))
+}
+
+fn codex_directory() {
+    let project = Project::new("rules: [{allow: cat}, {allow: make}, {allow: ./run.sh}, {allow: git}]\n");
+    project.write("project/run.sh", "#!/bin/sh\n");
+    assert_eq!(codex_says(&project, "Bash", "cat hello.txt"), Value::Null);
+    for command in ["ls", "head -1 hello.txt", "make test", "./run.sh", "git status"] {
+        let answer = codex_says(&project, "Bash", command);
+        assert_eq!(answer["permissionDecision"], "deny", "{command}: {answer}");
         let reason = answer["permissionDecisionReason"].as_str().unwrap();
-        assert!(reason.contains("/etc lies outside the readable roots"), "{client}: {reason}");
+        assert!(reason.contains("does not say in which directory"), "{command}: {reason}");
+    }
+    // One that allows everything names nothing.
+    let project = Project::new("rules: [{allow: \"*\"}]\n");
+    assert_eq!(codex_says(&project, "Bash", "touch x")["permissionDecision"], "deny");
+}
+
+/// Asserts that each call is asked about, and that the question says why.
+fn assert_asked(project: &Project, calls: &[(&str, Value)], why: &str) {
+    for (tool, input) in calls {
+        let answer = ask(project, tool, input);
+        assert_eq!(answer["permissionDecision"], "deny", "{tool} {input}: {answer}");
+        let reason = answer["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains(why), "{tool} {input}: {reason}");
+        assert!(reason.contains("waits"), "{tool} {input}: {reason}");
+    }
+}
+
+fn paths_read_otherwise() {
+    let project = Project::new("approval: {auto_approve: [\"file.*\"]}\n");
+    project.write("project/src/a.rs", "");
+    let calls = [
+        ("Grep", json!({"pattern": "x", "path": "~"})),
+        ("Grep", json!({"pattern": "x", "path": " hello.txt"})),
+        ("LS", json!({"path": "src/.."})),
+        ("Glob", json!({"pattern": "*", "path": "~/x"})),
+        ("Read", json!({"file_path": "hello.txt\t"})),
+        ("Write", json!({"file_path": "~/x", "content": ""})),
+        ("MultiEdit", json!({"file_path": "src/../x", "edits": []})),
+    ];
+    assert_asked(&project, &calls, "which the agent may read otherwise than haft");
+    assert_eq!(ask(&project, "Read", &json!({"file_path": "./hello.txt"}))["permissionDecision"], "allow");
+}
+
+fn searches() {
+    let project = Project::new("");
+    let patterns = ["/etc/*", "../*", "~/*", "{/etc,a}/*"];
+    let calls = patterns.map(|pattern| ("Glob", json!({"pattern": pattern})));
+    assert_asked(&project, &calls, "which the agent may read otherwise than haft");
+    std::os::unix::fs::symlink("/etc", project.root().join("out")).unwrap();
+    assert_asked(&project, &[("Glob", json!({"pattern": "out/*"}))], "/etc lies outside the readable roots");
+    assert_eq!(ask(&project, "Glob", &json!({"pattern": "**/*.{rs,txt}"}))["permissionDecision"], "allow");
+    // Without a place it looks where the client is.
+    for tool in ["Grep", "Glob"] {
+        let mut elsewhere = event(&project, "PreToolUse", tool, &json!({"pattern": "x"}));
+        elsewhere["cwd"] = "/etc".into();
+        let answer = said(&project.hook(&["claude", "--wait-ms", "0"], &elsewhere.to_string()));
+        let reason = answer["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains("/etc lies outside the readable roots"), "{tool}: {reason}");
+    }
+}
+
+fn another_server() {
+    let project = Project::new("");
+    for (client, name, tool) in [
+        ("claude", "PreToolUse", "mcp__haft__file_reads"),
+        ("claude", "PreToolUse", "mcp__haft__file.read"),
+        ("claude", "PreToolUse", "mcp__haft__"),
+        ("gemini", "BeforeTool", "mcp_haft_x_file_read"),
+    ] {
+        let output = project.hook(&[client, "--wait-ms", "0"], &event(&project, name, tool, &json!({})).to_string());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("deny"), "{tool}: {output:?}");
+        let waiting = project.haft(&["approvals", "--json"]);
+        let waits = |asked: &Value| asked["tool"] == format!("native:{client}:{}", tool.replace(' ', "_"));
+        assert!(waiting.as_array().unwrap().iter().any(waits), "{tool}: {waiting:#}");
+    }
+}
+
+fn patch_with_blanks() {
+    let project = Project::new("approval: {auto_approve: [file.edit]}\n");
+    for patch in
+        ["*** Add File:  a\n+x", "*** Delete File: hello.txt ", "*** Update File: hello.txt\n*** Move to: b \n@@\n+x"]
+    {
+        let answer = codex_says(&project, "apply_patch", &format!("*** Begin Patch\n{patch}\n*** End Patch"));
+        assert_eq!(answer["permissionDecision"], "deny", "{patch}: {answer}");
+        let reason = answer["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains("a path begins or ends with a blank"), "{patch}: {reason}");
+    }
+    let patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch";
+    assert_eq!(codex_says(&project, "apply_patch", patch), Value::Null);
+}
+
+fn environment() {
+    let project = Project::new("rules: [{allow: echo}]\n");
+    for command in ["env", "printenv", "set", "export -p", "declare -p", "echo $TOKEN", "bash -c 'echo $TOKEN'"] {
+        let answer = ask(&project, "Bash", &json!({"command": command}));
+        assert_eq!(answer["permissionDecision"], "deny", "{command}: {answer}");
+    }
+    for command in ["echo $HOME", "cat hello.txt"] {
+        let answer = ask(&project, "Bash", &json!({"command": command}));
+        assert_eq!(answer["permissionDecision"], "allow", "{command}: {answer}");
+    }
+}
+
+fn unknown_event() {
+    let project = Project::new("");
+    for (name, field) in
+        [("beforeShellExecution", "command"), ("opens", "file_path"), ("starts", "tool_input"), ("PREx", "x")]
+    {
+        let event = json!({"hook_event_name": name, "session_id": "s", field: "x"}).to_string();
+        let output = project.hook(&["cursor"], &event);
+        assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("does not know"), "{output:?}");
     }
 }
 
@@ -195,7 +320,11 @@ fn approval_is_used_once() {
     let touch = json!({"command": "touch x", "description": "first words"});
     assert_eq!(ask(&project, "Bash", &touch)["permissionDecision"], "deny");
     let id = project.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
-    assert!(project.run(&["approvals", "approve", &id]).status.success());
+    let approved = project.run(&["approvals", "approve", &id]);
+    assert!(
+        approved.status.success() && String::from_utf8_lossy(&approved.stdout).contains("within 10 minutes"),
+        "{approved:?}"
+    );
     assert_eq!(ask(&project, "Bash", &json!({"command": "touch y"}))["permissionDecision"], "deny");
     let again = json!({"command": "touch x", "description": "other words"});
     assert_eq!(ask(&project, "Bash", &again)["permissionDecision"], "allow");

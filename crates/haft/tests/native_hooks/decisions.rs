@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = for_every_client("denied_command_does_not_run_and_the_model_hears_why", denied_command);
-    trials.extend(for_every_client("provably_reading_calls_run_unasked_and_are_recorded", allowed_reads));
+    trials.extend(for_every_client("reading_calls_run_unasked_and_are_recorded", allowed_reads));
     trials.extend(for_every_client("unanswered_question_waits_in_the_inbox", unanswered_question));
     trials.extend(for_every_client("approved_call_runs_when_it_is_made_again", approved_later));
     trials
@@ -26,7 +26,9 @@ fn denied_command(client: NativeClient) {
 }
 
 fn allowed_reads(client: NativeClient) {
-    let project = Project::new("");
+    // Codex does not say where its commands run: there, a rule has to name them.
+    let codex = client == NativeClient::Codex;
+    let project = Project::new(if codex { "rules: [{allow: cat}, {allow: head}]\n" } else { "" });
     let transcript =
         client.run(&project, vec![client.read(&project, "hello.txt"), client.shell("cat hello.txt | head -1")]);
     transcript.assert_told(1, "hello from a file");

@@ -13,7 +13,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-const ALLOWED: &str = "approval: {auto_approve: [file.write, file.edit]}\n";
+/// The rule is for Codex, which reads by a command and does not say where that runs.
+const ALLOWED: &str = "approval: {auto_approve: [file.write, file.edit]}\nrules: [{allow: cat}]\n";
 
 /// The calls that `haft changes` lists, latest first.
 fn changed(project: &Project) -> Vec<Value> {

@@ -65,6 +65,8 @@ struct HookPayload {
     permission_mode: Option<String>,
     tool_calls: Option<Vec<BatchedCall>>,
     workspace_roots: Option<Vec<String>>,
+    command: Option<Value>,
+    file_path: Option<Value>,
 }
 
 /// A call among those of a batch that has ended.
@@ -117,10 +119,13 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         .map_err(|error| CallError::invalid(format!("{title}'s hook event is not understood: {error}")))?;
     let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == wire.hook_event_name);
     let Some((.., phase)) = phase else {
-        if wire.tool_input.is_some() && !is_advisory(&wire.hook_event_name) {
+        if may_be_call(client, &wire) {
             // It may be the word of a later version for a call that waits.
             let name = cut(&inert(&wire.hook_event_name), 60);
-            return Err(CallError::invalid(format!("unsupported {title} hook event `{name}` for a tool call")));
+            return Err(CallError::invalid(format!(
+                "unsupported {title} hook event `{name}`, which may be about a tool call"
+            ))
+            .hint("run haft's hook only at the events that docs/client-hooks.md names"));
         }
         return Ok(HookEvent::Other);
     };
@@ -157,9 +162,16 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, input, result } })
 }
 
-/// Tool events that need no new decision.
-fn is_advisory(event: &str) -> bool {
-    matches!(event, "PermissionRequest" | "PermissionDenied" | "Notification")
+/// Whether an event that haft does not act upon may be a call that waits for an answer, in the words of another version.
+fn may_be_call(client: HookClient, wire: &HookPayload) -> bool {
+    let name = wire.hook_event_name.as_str();
+    if client == HookClient::ClaudeCode && matches!(name, "PermissionRequest" | "PermissionDenied" | "Notification") {
+        // They follow a decision of haft's.
+        return false;
+    }
+    let lower = name.to_ascii_lowercase();
+    let before = lower.starts_with("before") || lower.starts_with("pre");
+    before || [&wire.tool_input, &wire.command, &wire.file_path].iter().any(|field| field.is_some())
 }
 
 /// Where the project is looked for, if not in the directory in which the agent started the hook. Never the call's
@@ -202,6 +214,23 @@ mod tests {
         }
         let without_tool = r#"{"session_id": "s", "cwd": "/p", "hook_event_name": "PreToolUse"}"#;
         assert!(read(HookClient::Codex, without_tool).is_err());
+    }
+
+    #[test]
+    fn unknown_event_that_may_be_a_call_is_an_error() {
+        for event in [
+            r#""hook_event_name": "beforeShellExecution", "command": "ls""#,
+            r#""hook_event_name": "beforeReadFile", "file_path": "/p/a""#,
+            r#""hook_event_name": "shellStarts", "command": "ls""#,
+            r#""hook_event_name": "fileOpens", "file_path": "/p/a""#,
+            r#""hook_event_name": "toolStarts", "tool_input": {}"#,
+            r#""hook_event_name": "PermissionRequest", "tool_input": {}"#,
+            r#""hook_event_name": "BEFOREANYTHING""#,
+            r#""hook_event_name": "pretooluse""#,
+        ] {
+            let text = format!("{{\"session_id\": \"s\", \"cwd\": \"/p\", {event}}}");
+            assert!(read(HookClient::Cursor, &text).is_err(), "{text}");
+        }
     }
 
     #[test]
