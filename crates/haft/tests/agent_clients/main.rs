@@ -26,6 +26,9 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials()].into_iter().flatten().collect();
+    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials()]
+        .into_iter()
+        .flatten()
+        .collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
