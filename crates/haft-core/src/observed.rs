@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(args["cwd"], "/p");
         assert_eq!(args[UNLISTED], json!({"dangerouslyDisableSandbox": true, "cwd": "/"}));
         let doubt = bash.doubt(&args).unwrap();
-        assert_eq!(doubt, "Bash was called with `cwd`, `dangerouslyDisableSandbox`, which haft does not know");
+        assert_eq!(doubt, "Bash was called with `dangerouslyDisableSandbox`, `cwd`, which haft does not know");
         assert_eq!(bash.doubt(&bash.arguments(&json!({"command": "ls"}), "/p").unwrap()), None);
     }
 

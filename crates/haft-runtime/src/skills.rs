@@ -20,7 +20,7 @@ pub(crate) use section::section;
 
 use crate::shelf::{Standing, Whose};
 use crate::store_error;
-use directory::{Inventory, KnownDigests, SkillDirectory};
+use directory::{Inventory, KnownDigests, SkillDirectory, is_compiled};
 use haft_core::preview::{cut, inert};
 use haft_core::record::Digest;
 use haft_core::skill::{FILE, is_name};
@@ -124,7 +124,7 @@ impl SkillCatalog {
                 off_thread(move || Ok(SkillDirectory::open(&dir).map(|dir| dir.names()).unwrap_or_default())).await?
             }
         };
-        files.retain(|file| file != FILE);
+        files.retain(|file| file != FILE && !is_compiled(file));
         Ok(OpenSkill { listed, text, files })
     }
 

@@ -32,7 +32,7 @@ pub(super) const OLD: Part =
 
 /// The frameworks for agents: Pydantic AI, the OpenAI Agents SDK, `LangChain`, smolagents.
 pub(super) const FRAMEWORKS: Part =
-    Part { name: "frameworks", requirements: "requirements-frameworks.txt", variable: "HAFT_TEST_FRAMEWORKS" };
+    Part { name: "python-frameworks", requirements: "requirements-frameworks.txt", variable: "HAFT_TEST_FRAMEWORKS" };
 
 /// Durable workflows that work is measured beside.
 pub(super) const DURABLE: Part =

@@ -361,10 +361,12 @@ mod tests {
         question.places = vec!["/etc/cart.py".to_owned()];
         question.sources = vec!["web.fetch".to_owned()];
         let message = form(&question).message;
-        assert!(message.starts_with(
-            "file.edit: src/cart.py in /etc/cart.py (medium severity)\nCaution: this conversation has read content that may \
-             be untrusted or sensitive: web.fetch\nAll 4"
-        ));
+        let expected = format!(
+            "file.edit: src/cart.py in /etc/cart.py (medium severity)\nAll 4 lines: http://127.0.0.1:4747/#/inbox/{}\n\
+             Caution: this conversation has read content",
+            question.call_id
+        );
+        assert!(message.starts_with(&expected), "{message}");
     }
 
     #[test]

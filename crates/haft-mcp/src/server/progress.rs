@@ -2,6 +2,7 @@
 
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
+use futures_util::future::BoxFuture;
 use haft_core::CallId;
 use haft_runtime::Event;
 use haft_runtime::events::{LogLevel, Share};
@@ -44,11 +45,14 @@ pub(super) struct Reporter {
     activity: Option<Activity>,
     /// The lowest level of what the call logs that the client hears; none if it hears nothing of it.
     log_from: Option<LogLevel>,
+    /// The message that is being sent. It outlives [`Reporter::run`], which is dropped when the call ends: a result that
+    /// overtook it would close the stream on which it is sent.
+    in_flight: Option<BoxFuture<'static, ()>>,
 }
 
 impl Reporter {
     pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
-        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None, log_from: None }
+        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None, log_from: None, in_flight: None }
     }
 
     /// Also passes on what the call logs, from this level on.
@@ -108,6 +112,7 @@ impl Reporter {
 
     /// Passes on what was reported before the call ended.
     pub(super) async fn rest(&mut self) {
+        self.finish_sending().await;
         loop {
             match self.events.try_recv() {
                 Ok(event) => self.pass_on(event).await,
@@ -138,26 +143,54 @@ impl Reporter {
     }
 
     /// Passes on a log message as it was written.
-    async fn send_log(&self, level: LogLevel, logger: Option<String>, data: Value) {
+    async fn send_log(&mut self, level: LogLevel, logger: Option<String>, data: Value) {
         let mut message = LoggingMessageNotificationParam::new(logging_level(level), data);
         message.logger = logger;
-        // A client that has gone need not be told.
-        let _ = self.peer.notify_logging_message(message).await;
+        let peer = self.peer.clone();
+        self.deliver(async move {
+            // A client that has gone need not be told.
+            let _ = peer.notify_logging_message(message).await;
+        })
+        .await;
+    }
+
+    /// Sends a message, after the one that is being sent.
+    async fn deliver(&mut self, sending: impl Future<Output = ()> + Send + 'static) {
+        self.finish_sending().await;
+        self.in_flight = Some(Box::pin(sending));
+        self.finish_sending().await;
+    }
+
+    async fn finish_sending(&mut self) {
+        if let Some(sending) = &mut self.in_flight {
+            sending.await;
+        }
+        self.in_flight = None;
     }
 
     async fn send(&mut self, message: String, done: Option<Share>) {
-        // A client that has gone need not be told.
-        let _ = match &self.told {
+        let peer = self.peer.clone();
+        match &self.told {
             Told::Progress(token) => {
                 let (progress, total) = next(self.last, done);
                 self.last = progress;
                 let mut told = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
                 told.total = total;
-                self.peer.notify_progress(told).await
+                self.deliver(async move {
+                    // A client that has gone need not be told.
+                    let _ = peer.notify_progress(told).await;
+                })
+                .await;
             }
-            Told::Log(logger) => log(&self.peer, LoggingLevel::Info, logger, message).await,
-            Told::OnRequest => Ok(()),
-        };
+            Told::Log(logger) => {
+                let logger = logger.clone();
+                self.deliver(async move {
+                    let _ = log(&peer, LoggingLevel::Info, &logger, message).await;
+                })
+                .await;
+            }
+            Told::OnRequest => {}
+        }
     }
 }
 

@@ -21,6 +21,11 @@ const KNOWN_MAX: usize = 20_000;
 /// Where Python keeps what it has compiled. It is accepted like every other file, because Python runs it in place of the source
 /// beside it; it is not listed, because nobody reads it.
 const COMPILED: &str = "__pycache__";
+
+/// Whether Python made a file of a skill from another: nobody reads such a file.
+pub(super) fn is_compiled(name: &str) -> bool {
+    name.split('/').any(|part| part == COMPILED)
+}
 /// How a file is opened: nobody is waited for.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -128,7 +133,6 @@ impl SkillDirectory {
     /// The files that can be read from it, without what Python compiled. What has too many has none that are named.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = self.entries().unwrap_or_default();
-        let is_compiled = |name: &str| name.split('/').any(|part| part == COMPILED);
         entries.into_iter().filter(|(name, is_link)| !is_link && !is_compiled(name)).map(|(name, _)| name).collect()
     }
 

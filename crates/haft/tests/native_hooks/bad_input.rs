@@ -223,7 +223,7 @@ fn unknown_event() {
         let event = json!({"hook_event_name": name, "session_id": "s", field: "x"}).to_string();
         let output = project.hook(&["cursor"], &event);
         assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("does not know"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("unsupported Cursor hook event"), "{output:?}");
     }
 }
 
