@@ -204,7 +204,7 @@ impl Provider {
             let reason = "its description is cut to the length that the provider takes".to_owned();
             notes.push(self.note(spec, NoteKind::Loosened, reason));
         }
-        let value = self.layout(name, &description, schema, false);
+        let value = self.layout(name, &description, &schema, false);
         match validator::violations(self, &value).into_iter().next() {
             None => ToolDeclaration { value: Some(value), notes },
             Some(violation) => {
@@ -220,7 +220,7 @@ impl Provider {
             return Err("the tool asks for it".to_owned());
         }
         let schema = strict_form(input).map_err(|obstacle| obstacle.to_string())?;
-        let value = self.layout(name, &spec.description, schema, true);
+        let value = self.layout(name, &spec.description, &schema, true);
         match validator::violations(self, &value).into_iter().next() {
             None => Ok(value),
             Some(violation) => Err(violation.to_string()),
@@ -228,7 +228,7 @@ impl Provider {
     }
 
     /// A declaration as the provider's request has it.
-    fn layout(self, name: &str, description: &str, schema: Value, strict: bool) -> Value {
+    fn layout(self, name: &str, description: &str, schema: &Value, strict: bool) -> Value {
         match self {
             Self::Anthropic => json!({"name": name, "description": description, "input_schema": schema}),
             Self::OpenAi => {

@@ -180,7 +180,7 @@ impl Fields<'_> {
             None => self.error("skill-name", "", format!("`name` is missing; write `name: {}`", inert(directory))),
             Some(Value::String(name)) if name == directory => {}
             Some(Value::String(name)) if !is_name(name) => {
-                self.error("skill-name", "name", format!("is not a valid skill name: {FORM}"))
+                self.error("skill-name", "name", format!("is not a valid skill name: {FORM}"));
             }
             Some(Value::String(_)) => {
                 let directory = inert(directory);
@@ -329,7 +329,9 @@ pub fn body_flaws(text: &str) -> Vec<Flaw> {
 pub fn links(text: &str) -> Vec<RelativeLink> {
     let Some(front) = FrontMatter::split(text) else { return Vec::new() };
     let mut links = relative_links(front.body);
-    links.iter_mut().for_each(|link| link.line += front.body_line - 1);
+    for link in &mut links {
+        link.line += front.body_line - 1;
+    }
     links
 }
 

@@ -30,7 +30,7 @@ pub(super) const ONE: Part =
 pub(super) const OLD: Part =
     Part { name: "python-old", requirements: "requirements-old.txt", variable: "HAFT_TEST_PYTHON_OLD" };
 
-/// The frameworks for agents: Pydantic AI, the OpenAI Agents SDK, `LangChain`, smolagents.
+/// The frameworks for agents: Pydantic AI, the `OpenAI` Agents SDK, `LangChain`, smolagents.
 pub(super) const FRAMEWORKS: Part =
     Part { name: "python-frameworks", requirements: "requirements-frameworks.txt", variable: "HAFT_TEST_FRAMEWORKS" };
 

@@ -72,7 +72,7 @@ fn expansions(text: &str, again: bool, shown: &dyn Fn(&str) -> bool) -> bool {
     if arithmetic || (text.contains("[[") && compares) {
         return true;
     }
-    if again && text.contains("\\") && text.contains('$') {
+    if again && text.contains('\\') && text.contains('$') {
         return true;
     }
     text.match_indices('$').any(|(at, _)| {

@@ -89,15 +89,16 @@ pub(super) fn are_disjoint(schemas: &[Value]) -> bool {
 
 fn differ(one: &Value, other: &Value) -> bool {
     let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return false };
-    let (these, those) = (types(one), types(other));
-    if !these.is_empty() && !those.is_empty() && !these.iter().any(|kind| those.iter().any(|also| overlap(kind, also)))
-    {
+    let one_types = types(one);
+    let other_types = types(other);
+    let are_typed = !one_types.is_empty() && !other_types.is_empty();
+    if are_typed && !one_types.iter().any(|kind| other_types.iter().any(|also| overlap(kind, also))) {
         return true;
     }
     if have_no_value_in_common(&Value::Object(one.clone()), &Value::Object(other.clone())) {
         return true;
     }
-    let objects = these == ["object"] && those == ["object"];
+    let objects = one_types == ["object"] && other_types == ["object"];
     objects && required(one).iter().any(|name| required(other).contains(name) && tell_apart(one, other, name))
 }
 
@@ -117,7 +118,7 @@ pub(super) fn tell_apart(one: &Map<String, Value>, other: &Map<String, Value>, n
 
 fn have_no_value_in_common(one: &Value, other: &Value) -> bool {
     match (values(one), values(other)) {
-        (Some(these), Some(those)) => !these.iter().any(|value| those.contains(value)),
+        (Some(ones), Some(others)) => !ones.iter().any(|value| others.contains(value)),
         _ => false,
     }
 }

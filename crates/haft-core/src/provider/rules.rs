@@ -55,6 +55,7 @@ impl NameForm {
 
 /// The rules of a schema.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a table: each is a rule that a provider has or has not")]
 pub struct SchemaRules {
     /// The keywords that it may have; none means all of JSON Schema.
     pub keywords: Option<&'static [&'static str]>,
