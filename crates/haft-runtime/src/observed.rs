@@ -39,9 +39,9 @@ use std::time::Duration;
 /// How often the inbox is looked at while a call waits there.
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// How long an approval of a call holds that its agent has to make again.
-const APPROVAL_HOLDS: Duration = Duration::from_secs(12 * 3600);
+const APPROVAL_HOLDS: Duration = Duration::from_hours(12);
 /// The same for a command: what it runs is looked at when it runs.
-const COMMAND_APPROVAL_HOLDS: Duration = Duration::from_secs(10 * 60);
+const COMMAND_APPROVAL_HOLDS: Duration = Duration::from_mins(10);
 /// The key under which the agent's own words about a call are kept.
 const NOTE: &str = haft_core::observed::NOTE;
 

@@ -117,12 +117,11 @@ impl SkillCatalog {
     pub async fn open(&self, name: &str) -> Result<OpenSkill, CallError> {
         let listed = self.one(name).await?;
         let text = Arc::clone(&listed.text);
-        let mut files: Vec<String> = match &listed.accepted {
-            Some(accepted) => accepted.keys().cloned().collect(),
-            None => {
-                let dir = listed.dir.clone();
-                off_thread(move || Ok(SkillDirectory::open(&dir).map(|dir| dir.names()).unwrap_or_default())).await?
-            }
+        let mut files: Vec<String> = if let Some(accepted) = &listed.accepted {
+            accepted.keys().cloned().collect()
+        } else {
+            let dir = listed.dir.clone();
+            off_thread(move || Ok(SkillDirectory::open(&dir).map(|dir| dir.names()).unwrap_or_default())).await?
         };
         files.retain(|file| file != FILE && !is_compiled(file));
         Ok(OpenSkill { listed, text, files })

@@ -487,12 +487,11 @@ fn messages(door: &Door, outcome: &Outcome) -> Result<GetPromptResult, ErrorData
 fn outcome_blocks(door: &Door, outcome: &Outcome) -> Result<Vec<ContentBlock>, ErrorData> {
     if let Some(error) = outcome.error.as_ref().filter(|_| !outcome.success) {
         let refusal = error.details.as_ref().and_then(|details| details.get("mcp_error"));
-        return Err(match refusal {
-            Some(_) => wire_error(error),
-            None => {
-                let said = text(outcome, &door.shared().options.decision_place);
-                ErrorData::new(NOT_CARRIED_OUT, said, Some(json!({"call_id": outcome.call_id, "error": error})))
-            }
+        return Err(if refusal.is_some() {
+            wire_error(error)
+        } else {
+            let said = text(outcome, &door.shared().options.decision_place);
+            ErrorData::new(NOT_CARRIED_OUT, said, Some(json!({"call_id": outcome.call_id, "error": error})))
         });
     }
     let mut blocks = outcome.content.blocks.clone();

@@ -125,10 +125,10 @@ impl Reporter {
     async fn pass_on(&mut self, event: Event) {
         match event {
             Event::Progress { call_id, message, done, .. } if call_id == self.call => self.send(message, done).await,
-            Event::Log { call_id, level, logger, data, .. } if call_id == self.call => {
-                if self.log_from.is_some_and(|lowest| level >= lowest) {
-                    self.send_log(level, logger, data).await;
-                }
+            Event::Log { call_id, level, logger, data, .. }
+                if call_id == self.call && self.log_from.is_some_and(|lowest| level >= lowest) =>
+            {
+                self.send_log(level, logger, data).await;
             }
             Event::Approval { call_id, preview, .. } if call_id == self.call => {
                 let description = format!("waiting for approval {call_id}: {preview}");

@@ -79,7 +79,7 @@ fn approval_of_an_observed_call_is_found_only_as_long_as_it_holds() {
     let found = |holds| wait(scene.store.observed_question(&session, "b", holds)).unwrap().is_some();
     assert!(found(Duration::ZERO), "what waits does not end");
     wait(scene.store.approve(call.id.as_str(), "a person", "b")).unwrap().unwrap();
-    assert!(found(Duration::from_secs(600)));
+    assert!(found(Duration::from_mins(10)));
     std::thread::sleep(Duration::from_millis(5));
     assert!(!found(Duration::from_millis(1)));
 }

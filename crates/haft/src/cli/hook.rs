@@ -15,7 +15,7 @@ pub struct HookArgs {
     /// Where to ask when a call needs approval.
     #[arg(long, value_enum, default_value_t = AskTarget::Auto)]
     pub ask: AskTarget,
-    /// How long a call waits in the inbox for an answer [default: mcp.wait_ms of the configuration].
+    /// How long a call waits in the inbox for an answer [default: `mcp.wait_ms` of the configuration].
     #[arg(long, value_name = "MS")]
     pub wait_ms: Option<u64>,
 }

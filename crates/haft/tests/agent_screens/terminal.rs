@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long something is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a key may take to have an effect, and how often it is pressed.
 const BEFORE_PRESSING_AGAIN: Duration = Duration::from_secs(8);
 const PRESSES_MAX: u32 = 3;
@@ -61,7 +61,7 @@ impl Terminal {
 
     /// What the screen shows.
     pub(crate) fn text(&self) -> String {
-        self.look(|screen| screen.contents())
+        self.look(vt100::Screen::contents)
     }
 
     /// Asks the screen something.

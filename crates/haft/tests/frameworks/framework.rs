@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// No run takes longer.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_mins(2);
 
 /// A framework in which people write agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

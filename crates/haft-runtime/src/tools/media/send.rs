@@ -57,7 +57,7 @@ fn send(scene: &Scene) -> Result<Reply, CallError> {
 /// The file as a part of the result, for clients that show one.
 fn block(material: &Material) -> ContentBlock {
     let data = base64::prelude::BASE64_STANDARD.encode(&material.bytes);
-    let mime_type = material.mime.to_string();
+    let mime_type = material.mime.clone();
     let body = match mime_type.split('/').next() {
         Some("image") => ContentBody::Image(EncodedMedia { mime_type, data }),
         Some("audio") => ContentBody::Audio(EncodedMedia { mime_type, data }),
