@@ -207,8 +207,8 @@ impl Haft {
         let (observed, patched) = observed.unzip();
         places.extend(patched.into_iter().flatten());
         // An agent runs its own tools itself: nothing of haft's holds them.
-        let held = if observed.is_some() { Ok(None) } else { self.hold(checked) };
-        let hold = held.map_err(|error| Stop {
+        let confinement = if observed.is_some() { Ok(None) } else { self.hold(checked) };
+        let hold = confinement.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: match error.kind {
                 ErrorKind::NotFound => crate::registry::undecided("it is not installed, so nothing was decided"),

@@ -121,7 +121,7 @@ impl Haft {
         if let Some(Meaning::Internal { reason, .. }) = meaning(native.client, &native.tool, &native.input) {
             return HookRuling::NoOpinion(reason);
         }
-        let call = match self.native_call(native) {
+        let call = match Self::native_call(native) {
             Ok(call) => call,
             Err(error) => return HookRuling::Denied(error),
         };
@@ -144,7 +144,7 @@ impl Haft {
     }
 
     /// The call in haft's words.
-    fn native_call(&self, native: &NativeToolCall) -> Result<Call, CallError> {
+    fn native_call(native: &NativeToolCall) -> Result<Call, CallError> {
         let observed = native.observed();
         Ok(Call {
             session: native.session.clone(),
@@ -155,7 +155,7 @@ impl Haft {
     }
 
     /// Validates an observed call: its declaration is made from the table, not registered.
-    pub(crate) fn check_observed(&self, call: Call) -> Result<Checked, CallError> {
+    pub(crate) fn check_observed(call: Call) -> Result<Checked, CallError> {
         let observed = ObservedTool::spoken(&call.spoken)
             .ok_or_else(|| CallError::internal(format!("`{}` is no agent's tool", inert(&call.spoken))))?;
         let spec = Arc::new(observed.spec()?);

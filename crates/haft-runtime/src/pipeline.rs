@@ -423,7 +423,7 @@ impl Haft {
             return Err(stop(&spoken, CallError::invalid(message).hint("pass large content by file")));
         }
         if call.origin == Origin::Hook {
-            return self.check_observed(call).map_err(|error| stop(&spoken, error));
+            return Self::check_observed(call).map_err(|error| stop(&spoken, error));
         }
         let Meant { entry, args } = self.registry.resolve(&call).map_err(|error| stop(&spoken, error))?;
         let name = entry.spec().name.to_string();

@@ -201,7 +201,9 @@ impl Desk {
             let early: VecDeque<ProgressNotificationParam> = early;
             early
         });
-        early.into_iter().for_each(|said| self.progress(said));
+        for said in early {
+            self.progress(said);
+        }
         Tracked { desk: self, token }
     }
 

@@ -34,6 +34,7 @@ pub(crate) const DESCRIPTION: &str = "description";
 
 /// The lists of a server, as it gave them last.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a capability that a server declares or not")]
 pub(crate) struct Catalogue {
     pub(crate) resources: Vec<Resource>,
     pub(crate) templates: Vec<ResourceTemplate>,

@@ -215,6 +215,7 @@ fn background_lines(question: &Question) -> Vec<String> {
 }
 
 /// The same lines, none wider than every client shows it.
+#[expect(clippy::needless_pass_by_value, reason = "most lines are made for this call")]
 fn wrapped(lines: Vec<String>) -> Vec<String> {
     lines.iter().flat_map(|line| line.split('\n')).flat_map(wrapped_line).collect()
 }

@@ -100,7 +100,7 @@ impl CallTask {
         let mut task = Task::new(id, status, self.created_at.clone(), self.updated_at.clone())
             .with_ttl_ms(millis(TASK_LIFETIME))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
-        task.status_message = self.activity.clone();
+        task.status_message.clone_from(&self.activity);
         task
     }
 

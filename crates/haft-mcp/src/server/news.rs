@@ -56,7 +56,9 @@ impl<'d> BridgedWatch<'d> {
         let mut uris = filter.resource_subscriptions.clone().unwrap_or_default();
         uris.truncate(WATCHED_MAX);
         if let Some(bridged) = &shared.bridged {
-            uris.iter().for_each(|uri| bridged.watch(uri));
+            for uri in &uris {
+                bridged.watch(uri);
+            }
         }
         Self { shared, uris }
     }

@@ -84,6 +84,7 @@ pub struct SkillSurvey {
 }
 
 /// A directory that is a skill, or should be.
+#[expect(clippy::struct_field_names, reason = "a skill is known by the place that people see")]
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) place: PathBuf,

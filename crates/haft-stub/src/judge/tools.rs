@@ -308,6 +308,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[expect(clippy::needless_pass_by_value, reason = "each property is written where it is judged")]
     fn words(wire: Wire, property: Value, strict: bool) -> String {
         let parameters =
             json!({"type": "object", "properties": {"p": property}, "required": ["p"], "additionalProperties": false});

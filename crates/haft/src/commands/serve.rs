@@ -48,6 +48,7 @@ pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
 
 /// The MCP servers: one for the owner's clients, one for those of agents. Who may come is decided by the gateway; the SDK
 /// checks the host once more.
+#[expect(clippy::needless_pass_by_value, reason = "a token is handed on, not lent")]
 fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) -> Result<McpServers, Failure> {
     let local = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), options.listen.ip().to_string()];
     let hosts: Vec<String> = local.into_iter().chain(options.hosts.iter().cloned()).collect();

@@ -139,7 +139,9 @@ fn show(ground: &Ground, skill: &ListedSkill) {
         ("license", said.and_then(|said| said.license.as_deref())),
         ("compatibility", said.and_then(|said| said.compatibility.as_deref())),
     ] {
-        text.into_iter().for_each(|text| field(name, text));
+        if let Some(text) = text {
+            field(name, text);
+        }
     }
     if let Some(narrowing) = said.and_then(|said| said.allowed_tools.as_deref()).map(Narrowing::of) {
         let commands = narrowing.commands.iter().map(|command| format!("`{command}`"));

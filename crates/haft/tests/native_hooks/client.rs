@@ -75,8 +75,9 @@ impl NativeClient {
         match self {
             Self::ClaudeCode => Reply::call("Edit", json!({"file_path": path, "old_string": old, "new_string": new})),
             Self::Codex => {
-                let patch = format!("*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+{new}\n*** End Patch\n");
-                Reply::default().and_call_raw("custom/apply_patch", &patch)
+                let edit_text =
+                    format!("*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+{new}\n*** End Patch\n");
+                Reply::default().and_call_raw("custom/apply_patch", &edit_text)
             }
             Self::GeminiCli => {
                 let args = json!({"file_path": path, "old_string": old, "new_string": new, "instruction": "replace"});
@@ -91,8 +92,8 @@ impl NativeClient {
         match self {
             Self::ClaudeCode => Reply::call("Write", json!({"file_path": path, "content": content})),
             Self::Codex => {
-                let patch = format!("*** Begin Patch\n*** Add File: {name}\n+{line}\n*** End Patch\n");
-                Reply::default().and_call_raw("custom/apply_patch", &patch)
+                let edit_text = format!("*** Begin Patch\n*** Add File: {name}\n+{line}\n*** End Patch\n");
+                Reply::default().and_call_raw("custom/apply_patch", &edit_text)
             }
             Self::GeminiCli => Reply::call("write_file", json!({"file_path": path, "content": content})),
         }

@@ -72,6 +72,7 @@ fn gemini_cli(answer: &HookAnswer) -> Option<serde_json::Value> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the other agents may be told nothing")]
 fn cursor(answer: &HookAnswer) -> Option<serde_json::Value> {
     match answer {
         HookAnswer::Nothing => Some(json!({})),
