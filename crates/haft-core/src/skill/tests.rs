@@ -1,3 +1,5 @@
+//! Reading skills, and what is wrong with them.
+
 use super::*;
 
 fn said(text: &str, directory: &str) -> Vec<String> {

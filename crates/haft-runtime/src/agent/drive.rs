@@ -26,8 +26,7 @@ use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
-use haft_core::provider::Provider;
-use haft_core::{Call, CallError, Dialect, Origin, Outcome};
+use haft_core::{Call, CallError, Dialect, Origin, Outcome, provider::Provider};
 use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -597,19 +596,5 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         (self.run.filled, self.run.announced) = (0, history.len());
         self.tell(&Told::Compacted { before, after });
         Ok(Event::Shortened(history))
-    }
-
-    /// Ends the calls that are under way, and waits until they have ended.
-    async fn halt_calls(&mut self) {
-        if let Some(mut calls) = self.calls.take() {
-            calls.halt.cancel();
-            drop(calls.sender.take());
-            calls.work.await;
-            while let Ok(outcome) = calls.outcomes.try_recv() {
-                if let Some(id) = calls.ids.remove(&outcome.call_id) {
-                    self.tell(&Told::ToolEnd { id, outcome: Box::new(outcome) });
-                }
-            }
-        }
     }
 }

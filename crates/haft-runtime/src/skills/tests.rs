@@ -1,3 +1,5 @@
+//! Skills in folders: found, accepted, changed, shadowed.
+
 use super::*;
 use std::os::unix::fs::symlink;
 use std::path::Path;

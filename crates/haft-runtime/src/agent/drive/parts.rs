@@ -138,3 +138,19 @@ pub(super) fn state(end: &End) -> String {
 pub(super) fn as_asked(caller: &Caller, model: Option<&Arc<dyn Model>>) -> Caller {
     Caller { provider: model.map(|model| model.name().provider.clone()), ..caller.clone() }
 }
+
+impl super::Drive<'_, '_, '_> {
+    /// Ends the calls that are under way, and waits until they have ended.
+    pub(super) async fn halt_calls(&mut self) {
+        if let Some(mut calls) = self.calls.take() {
+            calls.halt.cancel();
+            drop(calls.sender.take());
+            calls.work.await;
+            while let Ok(outcome) = calls.outcomes.try_recv() {
+                if let Some(id) = calls.ids.remove(&outcome.call_id) {
+                    self.tell(&crate::agent::told::Told::ToolEnd { id, outcome: Box::new(outcome) });
+                }
+            }
+        }
+    }
+}
