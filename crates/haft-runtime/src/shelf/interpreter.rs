@@ -225,13 +225,15 @@ impl Interpreter {
             };
             tokio::select! {
                 biased;
-                answer = talk => answer?,
+                answer = talk => answer,
                 never = listen(said, printed) => match never {},
             }
         };
+        // Also when there is no answer: what an interpreter printed before it ended may still be in the pipe.
+        drain(self.said.as_fd(), printed);
+        let answer = answer?;
         self.greeted = true;
         answers(&answer, id)?;
-        drain(self.said.as_fd(), printed);
         let room = FILES_MAX.saturating_sub(self.files.len());
         let inside = |path: &Path| is_inside(path, &self.roots) && !self.copied.contains(path);
         self.files.extend(answer.head.files.iter().filter(|(path, ..)| inside(path)).take(room).cloned());
