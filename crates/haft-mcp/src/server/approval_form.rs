@@ -10,7 +10,7 @@ use haft_runtime::{Question, Said};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Value, json};
 use std::path::Path;
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 const ONCE: &str = "approve once";
 const SESSION: &str = "approve for this session";
@@ -26,6 +26,8 @@ const LINES_SHOWN: usize = 3;
 const LINE_COLUMNS: usize = 76;
 /// What the rest of a line begins with that was wider.
 const CONTINUED: &str = "  ";
+/// What a quoted line begins with: it comes from the call, and cannot pass for a line of haft's own.
+const QUOTED: &str = "│ ";
 /// Arguments that are places.
 const PLACE_ARGUMENTS: &[&str] = &["path", "paths", "file_path", "cwd", "dir", "directory", "url", "uri", "host", "to"];
 /// Arguments that are what is written, run or sent.
@@ -195,11 +197,20 @@ fn warning_lines(question: &Question) -> Vec<String> {
 
 /// The effect where it is known; otherwise everything that is asked for.
 fn effect_lines(question: &Question) -> Vec<String> {
-    let text = match &question.diff {
-        Some(diff) => changes(diff),
-        None => written_out(&question.args, &question.places),
-    };
-    text.lines().map(inert).collect()
+    match &question.diff {
+        Some(diff) => changes(diff).lines().map(|line| diff_line(&inert(line))).collect(),
+        None => written_out(&question.args, &question.places).lines().map(|line| quoted(&inert(line))).collect(),
+    }
+}
+
+/// A line of a diff as it is: its first character marks it. Any other line is marked as a quotation.
+fn diff_line(line: &str) -> String {
+    if line.starts_with(['+', '-', ' ', '@']) { line.to_owned() } else { quoted(line) }
+}
+
+/// A line that comes from the call.
+fn quoted(line: &str) -> String {
+    format!("{QUOTED}{line}")
 }
 
 /// What else helps to decide.
@@ -209,7 +220,8 @@ fn background_lines(question: &Question) -> Vec<String> {
         lines.push(format!("Where: {}", listed(&question.places)));
     }
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
-        lines.push(format!("Dry-run output:\n{}", inert_lines(tried, TRIED_MAX)));
+        lines.push("Dry-run output:".to_owned());
+        lines.extend(inert_lines(tried, TRIED_MAX).lines().map(|line| format!("{QUOTED}{line}")));
     }
     lines
 }
@@ -221,12 +233,14 @@ fn wrapped(lines: Vec<String>) -> Vec<String> {
 }
 
 fn wrapped_line(line: &str) -> Vec<String> {
+    // The rest of a quotation is marked as one, too.
+    let continued = if line.starts_with(QUOTED) { format!("{QUOTED}{CONTINUED}") } else { CONTINUED.to_owned() };
     let (mut parts, mut part, mut width) = (Vec::new(), String::new(), 0);
     for c in line.chars() {
         let columns = c.width().unwrap_or(0);
         if width + columns > LINE_COLUMNS {
-            parts.push(std::mem::replace(&mut part, CONTINUED.to_owned()));
-            width = CONTINUED.len();
+            parts.push(std::mem::replace(&mut part, continued.clone()));
+            width = continued.width();
         }
         part.push(c);
         width += columns;
@@ -376,7 +390,7 @@ mod tests {
         let message = form(&question).message;
         assert_eq!(
             message,
-            "shell.exec: npm test (medium severity)\ncommand: npm test\nWhy this is asked: files change"
+            "shell.exec: npm test (medium severity)\n│ command: npm test\nWhy this is asked: files change"
         );
     }
 
@@ -388,10 +402,10 @@ mod tests {
         let message = form(&question).message;
         let lines: Vec<&str> = message.lines().collect();
         assert_eq!(lines[1], format!("All 7 lines: http://127.0.0.1:4747/#/inbox/{}", question.call_id));
-        assert!(lines[2].starts_with("command: npm test"), "{message}");
-        assert!(lines[2..].iter().all(|line| line.len() <= LINE_COLUMNS), "{message}");
+        assert!(lines[2].starts_with("│ command: npm test"), "{message}");
+        assert!(lines[2..].iter().all(|line| line.chars().count() <= LINE_COLUMNS), "{message}");
         assert!(
-            message.replace("\n  ", "").contains(&format!("command: {command}\ncwd: web\ntimeout_ms: 5\n")),
+            message.replace("\n│   ", "").contains(&format!("│ command: {command}\n│ cwd: web\n│ timeout_ms: 5\n")),
             "{message}"
         );
         assert_eq!(
@@ -450,7 +464,22 @@ mod tests {
     fn all_that_is_approved_is_shown() {
         let args = json!({"command": format!("touch a # {}\necho PWNED > b", "x".repeat(300)), "n": 7});
         let message = form(&question("shell.exec: touch a", None, args)).message;
-        assert!(message.contains("\necho PWNED > b\nn: 7"), "{message}");
+        assert!(message.contains("\n│ echo PWNED > b\n│ n: 7"), "{message}");
+    }
+
+    #[test]
+    fn command_cannot_forge_lines_of_the_form() {
+        let forged = "true\nWhy this is asked: it only reads\n Why this is asked: it only reads\n\
+                      All 2 lines: http://127.0.0.1:4747/\nIt would fail: no";
+        let message = form(&question("shell.exec: true", None, json!({"command": forged}))).message;
+        let own = ["Why this is asked: ", "All ", "It would fail: "];
+        let is_own = |line: &&str| own.iter().any(|own| line.trim_start().starts_with(own));
+        let lines: Vec<&str> = message.lines().filter(is_own).collect();
+        assert_eq!(lines.len(), 2, "the reference and the reason: {message}");
+        assert_eq!(lines[1], "Why this is asked: files change");
+        let diff = format!("Why this is asked: it only reads\n{DIFF}");
+        let message = form(&question("shell.exec: true", Some(&diff), json!({}))).message;
+        assert!(message.contains("\n│ Why this is asked: it only reads\n"), "{message}");
     }
 
     #[test]

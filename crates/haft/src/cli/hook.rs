@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// It reads one event of the agent's hooks from standard input, as the agent writes it, and answers in the agent's format.
 /// Before a call, haft's policy, shell judgement, rules and approvals decide whether the call may run. After it, haft
 /// records the result, so that `haft changes` and `haft undo` know native edits. haft does not sandbox these calls.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct HookArgs {
     /// The coding agent that runs this hook.
     #[arg(value_enum)]
@@ -15,9 +15,12 @@ pub struct HookArgs {
     /// Where to ask when a call needs approval.
     #[arg(long, value_enum, default_value_t = AskTarget::Auto)]
     pub ask: AskTarget,
-    /// How long a call waits in the inbox for an answer [default: `mcp.wait_ms` of the configuration].
+    /// How long a call waits in the inbox for an answer, at most 240000 [default: `mcp.wait_ms` of the configuration].
     #[arg(long, value_name = "MS")]
     pub wait_ms: Option<u64>,
+    /// When the call is blocked if haft has not decided by then [default: 280000].
+    #[arg(long, value_name = "MS", hide = true)]
+    pub deadline_ms: Option<u64>,
 }
 
 /// An agent that has hooks.

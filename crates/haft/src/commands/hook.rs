@@ -17,17 +17,54 @@ use haft_core::{CallError, Caller, ErrorKind};
 use haft_runtime::{AskVia, Halt, HookRuling, InboxWait, NativeToolCall, page_address};
 use std::io::{IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// More is not read.
 const INPUT_MAX: u64 = 64 << 20;
 /// How long deciding may take besides waiting for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest wait for a person, whatever the configuration says: the answer must come before [`DEADLINE`].
+const WAIT_MAX: Duration = Duration::from_secs(240);
+/// When the hook answers at the latest. Agents run a call whose hook is late, and haft's hooks are installed with a time
+/// limit of 300 seconds.
+const DEADLINE: Duration = Duration::from_secs(280);
 /// The exit status that every agent takes for "blocked".
 const BLOCKED: u8 = 2;
 
-/// Handles one event.
+/// What the hook tells the agent.
+enum HookReply {
+    /// A text in the agent's format.
+    Answer(String),
+    /// Nothing; the call has happened, and the agent goes on.
+    Silence,
+    /// The exit status that blocks a call, with the reason.
+    Block(CallError),
+}
+
+/// Handles one event within the time limit. Whatever hangs (a locked store, a hung mount, a client that never ends its
+/// input) must not become a call that runs unasked.
 pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
+    let (sender, receiver) = mpsc::channel();
+    let deadline = args.deadline_ms.map_or(DEADLINE, Duration::from_millis);
+    let (common, args) = (common.clone(), args.clone());
+    std::thread::spawn(move || {
+        // Nobody listens any more once the time is over.
+        let _ = sender.send(reply(&common, &args));
+    });
+    let late = |_| {
+        let error =
+            CallError::new(ErrorKind::Timeout, format!("haft did not decide within {} ms", deadline.as_millis()));
+        HookReply::Block(error.hint("a question about it may wait: see `haft approvals`"))
+    };
+    match receiver.recv_timeout(deadline).unwrap_or_else(late) {
+        HookReply::Answer(text) => print_answer(&text),
+        HookReply::Silence => 0,
+        HookReply::Block(error) => blocked(&error),
+    }
+}
+
+fn reply(common: &Common, args: &HookArgs) -> HookReply {
     let client = match args.client {
         HookClientArg::Claude => HookClient::ClaudeCode,
         HookClientArg::Codex => HookClient::Codex,
@@ -37,23 +74,22 @@ pub(super) fn run(common: &Common, args: &HookArgs) -> u8 {
     let event = match input().and_then(|text| event::read(client, &text)) {
         Ok(event) => event,
         // It may be a call that waits for an answer.
-        Err(error) => return blocked(&error),
+        Err(error) => return HookReply::Block(error),
     };
     let handled = catch_unwind(AssertUnwindSafe(|| handle(common, args, client, &event)));
     let handled = handled.unwrap_or_else(|_| Err(CallError::internal("haft panicked; this is a bug in haft").into()));
     match (event, handled) {
-        (HookEvent::Before(_), Ok(answer)) => print_answer(&answer::render(client, &answer)),
+        (HookEvent::Before(_), Ok(answer)) => HookReply::Answer(answer::render(client, &answer)),
         (HookEvent::Before(_), Err(failure)) => {
             let mut error =
                 CallError::new(ErrorKind::Internal, format!("haft could not decide: {}", failure.message()));
             error.hint = failure.hint().map(str::to_owned);
-            print_answer(&answer::render(client, &HookAnswer::Deny(answer::denial(&error))))
+            HookReply::Answer(answer::render(client, &HookAnswer::Deny(answer::denial(&error))))
         }
-        (_, Ok(_)) => 0,
+        (_, Ok(_)) => HookReply::Silence,
         (_, Err(failure)) => {
-            // The call has happened; its agent goes on.
             crate::style::warn(&format!("haft could not record it: {}", failure.message()));
-            0
+            HookReply::Silence
         }
     }
 }
@@ -138,7 +174,7 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
         caller,
         agent,
     };
-    let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis);
+    let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis).min(WAIT_MAX);
     let page = page_address::find(&app.haft.settings().data_dir);
     let via = match args.ask {
         AskTarget::Auto if event::can_ask(client, call) => AskVia::Client,

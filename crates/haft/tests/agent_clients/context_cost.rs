@@ -15,7 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// Codex defers MCP tools behind a search of its own unless it is told to offer them. `--replace` has it offer haft's in
 /// full, because they are its only way to act; this may cost as much as haft's own listing.
-const FULL_LISTING_TOKENS: usize = 1_700;
+const FULL_LISTING_TOKENS: usize = 1_250;
 
 fn replacing_costs_no_more(client: AgentClient) {
     let native = schema_tokens_of_first_request(client, None);
@@ -40,7 +40,7 @@ fn schema_tokens_of_first_request(client: AgentClient, installation: Option<&[&s
         install(client, &project, command);
     }
     // Codex knows which tools a model takes by its name.
-    let options: &[&str] = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { &[] };
+    let options = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { client.permissive_options() };
     client.run_configured(&project, &model, options);
     // Requests for a title offer fewer tools or none.
     model.asked().iter().map(schema_tokens).max().unwrap_or_default()

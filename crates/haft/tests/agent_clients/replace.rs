@@ -5,13 +5,17 @@ use crate::client::{AgentClient, HaftEntry, scripted_model};
 use crate::project::Project;
 use crate::results::{assert_told, request_after};
 use crate::trials::{for_clients, for_every_client};
-use haft_stub::Reply;
+use haft_stub::{Asked, Reply};
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = for_every_client("replaced_tools_leave_haft_as_the_only_way_to_act", only_haft_acts);
+    // goose asks about no call in the mode of these tests, and has no setting that names a server.
+    let asking = AgentClient::ALL.into_iter().filter(|client| *client != AgentClient::Goose).collect::<Vec<_>>();
+    let name = "haft_calls_run_without_a_question_of_the_clients";
+    trials.extend(for_clients(&asking, name, haft_calls_are_not_asked_about));
     let name = "newer_models_are_offered_haft_in_full";
     trials.extend(for_clients(&[AgentClient::Codex], name, newer_models_are_offered_haft));
     trials
@@ -111,8 +115,8 @@ fn only_haft_acts(client: AgentClient) {
     assert_eq!((&installed["state"], &installed["native_tools"]), (&json!("written"), &json!("off")), "{installed:#}");
     assert!(installed["files"][0]["diff"].as_str().unwrap().contains("haft"), "{installed:#}");
 
-    // Codex knows which tools a model takes by its name.
-    let options: &[&str] = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { &[] };
+    // Codex knows which tools a model takes by its name. What is off stays off in the weakest of the user's settings.
+    let options = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { client.permissive_options() };
     let transcript = client.run_configured(&project, &model, options);
     let first = request_after(&transcript, 0);
     let offered = first.tools();
@@ -120,12 +124,11 @@ fn only_haft_acts(client: AgentClient) {
         let tool = client.tool_name(tool);
         assert!(offered.contains(&tool), "{client:?} does not offer {tool}: {offered:?}");
     }
-    for tool in client.native_tools() {
-        assert!(!offered.iter().any(|offered| offered == tool), "{client:?} still offers {tool}: {offered:?}");
-    }
-    // Claude Code names tools that it would load later.
-    assert!(!first.says("\nWebFetch\n") && !first.says("\nNotebookEdit\n"), "{:#}", first.body);
-    // haft's call is made without a question of the client's.
+    let own = client.tool_name("");
+    let remaining: Vec<_> = offered.iter().filter(|tool| !tool.starts_with(&own)).collect();
+    let unknown: Vec<_> = remaining.iter().filter(|tool| !client.remaining_tools().contains(&tool.as_str())).collect();
+    assert!(unknown.is_empty(), "{client:?} still offers {unknown:?}");
+    assert_names_of_deferred_tools(client, first);
     assert_told(&transcript, 1, &["hello from a file"]);
     // The run goes on after native calls, which had no effect.
     request_after(&transcript, 1 + natives);
@@ -137,6 +140,30 @@ fn only_haft_acts(client: AgentClient) {
     let restored = install(client, &project, &["uninstall"]);
     assert_eq!(restored["state"], "restored", "{restored:#}");
     assert_eq!(configuration(client, &project), before, "{restored:#}");
+}
+
+/// Claude Code names the tools that it would load later, a line each, in the first message.
+fn assert_names_of_deferred_tools(client: AgentClient, first: &Asked) {
+    if client == AgentClient::ClaudeCode {
+        assert!(!first.says("\nWebFetch\n") && !first.says("\nNotebookEdit\n"), "{:#}", first.body);
+    }
+}
+
+/// The user's own settings ask about every call, or ask unless they are told otherwise: haft's calls run all the same,
+/// because haft asks.
+fn haft_calls_are_not_asked_about(client: AgentClient) {
+    let project = Project::new(1);
+    let model = scripted_model(vec![Reply::call(&client.tool_name("file_read"), json!({"path": "hello.txt"}))]);
+    client.configure(&project, &model, HaftEntry::Installed);
+    if client == AgentClient::Opencode {
+        let file = project.home().join(".config/opencode/opencode.json");
+        let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        config["permission"] = json!({"*": "ask"});
+        std::fs::write(&file, config.to_string()).unwrap();
+    }
+    install(client, &project, &["install", "--replace"]);
+    let transcript = client.run_configured(&project, &model, &[]);
+    assert_told(&transcript, 1, &["hello from a file"]);
 }
 
 /// Codex gives its newer models tools through scripts, and others only when they search for them. haft's stand in full.

@@ -38,7 +38,7 @@ fn results_reach_the_model(client: AgentClient) {
     let url = format!("http://127.0.0.1:{port}/");
     let calls = [
         call("file_read", json!({"path": "hello.txt"})),
-        call("shell_exec", json!({"command": "echo printed-by-echo; false"})),
+        call("shell_exec", json!({"command": "printf 'printed-%s\\n' $((40+2)); false"})),
         call("file_grep", json!({"pattern": "needle"})),
         call("tool_call", json!({"name": "web.fetch", "args": {"url": url}})),
         call("tool_call", json!({"name": "system.info", "args": {}})),
@@ -55,12 +55,25 @@ fn results_reach_the_model(client: AgentClient) {
         assert!(offered.iter().any(|offered| offered == tool), "{client:?} has its own {tool}: {offered:?}");
     }
     assert_told(&transcript, 1, &["hello from a file"]);
-    assert_told(&transcript, 2, &["printed-by-echo", "exit status 1"]);
+    assert_told(&transcript, 2, &["printed-42", "exit status 1"]);
     assert_told(&transcript, 3, &["notes.txt:2:a needle-3381 \"here\""]);
     assert_told(&transcript, 4, &["a page about quokkas"]);
-    assert_told(&transcript, 5, &["Error (denied)"]);
-    assert_told(&transcript, 6, &["Error (not_found)"]);
-    assert_told(&transcript, 7, &[PIXEL]);
+    assert_told(&transcript, 5, &["Error (denied)", "its deny list holds `system.info`"]);
+    assert_told(&transcript, 6, &["Error (not_found)", "nowhere.txt does not exist"]);
+    let request = &request_after(&transcript, 7).body;
+    assert!(has_image(request), "{client:?} does not show the model an image: {request:#}");
+}
+
+/// Whether a request shows the pixel as an image of its wire format, and not as text.
+fn has_image(body: &Value) -> bool {
+    let is_image = |kind: &Value| kind == "image" || kind == "input_image" || kind == "image_url";
+    match body {
+        Value::Object(fields) if fields.get("type").is_some_and(is_image) => body.to_string().contains(PIXEL),
+        Value::Object(fields) if fields.contains_key("inlineData") => fields["inlineData"]["data"] == PIXEL,
+        Value::Object(fields) => fields.values().any(has_image),
+        Value::Array(items) => items.iter().any(has_image),
+        _ => false,
+    }
 }
 
 /// A write that nobody can approve in a headless run: it waits in the inbox, and the model is told so.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The file that the model edits.
 pub(crate) const FILE: &str = "src/cart.py";
@@ -17,6 +17,8 @@ const BEFORE: &str = "def total(items):\n    return sum(items)\n\n\ndef count(it
 const OLD: &str = "    return sum(items)\n";
 pub(crate) const NEW: &str = "    prices = [item.price for item in items]\n    return sum(prices)\n";
 
+/// How long the model is waited for to be told something.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often processes are looked for that a client left behind: one may start another while it is ended.
 const ENDING_ROUNDS: usize = 20;
 
@@ -163,6 +165,15 @@ impl Session {
             .output()
             .unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"))
+    }
+
+    /// Waits until the model is told this.
+    pub(crate) fn tells_model(&self, text: &str) {
+        let until = Instant::now() + PATIENCE;
+        while !self.told(text) {
+            assert!(Instant::now() < until, "the model is not told {text:?}:\n{}", self.terminal.text());
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Whether the model was told this after its call.

@@ -64,6 +64,11 @@ impl Terminal {
         self.look(vt100::Screen::contents)
     }
 
+    /// What the screen shows, as one line without the blanks between words that lie on different lines.
+    pub(crate) fn unwrapped(&self) -> String {
+        self.text().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Asks the screen something.
     pub(crate) fn look<T>(&self, at: impl FnOnce(&vt100::Screen) -> T) -> T {
         at(self.screen.lock().unwrap().screen())

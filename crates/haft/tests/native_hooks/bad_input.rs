@@ -4,11 +4,16 @@ use crate::plain;
 use crate::project::Project;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         plain("event_that_is_not_understood_blocks", not_understood),
+        plain("hook_that_is_not_done_in_time_blocks", late_decision_blocks),
+        plain("hook_whose_input_never_ends_blocks", endless_input_blocks),
+        plain("catastrophic_command_is_denied_whatever_is_allowed", floor_holds),
+        plain("cursor_is_answered_in_its_own_format", cursor_is_answered),
         plain("unknown_tool_is_asked_about", unknown_tool),
         plain("unknown_parameter_is_asked_about_whatever_is_allowed", unknown_parameter),
         plain("unknown_fields_change_nothing", unknown_fields),
@@ -66,6 +71,59 @@ fn not_understood() {
     assert_eq!(project.hook(&["claude"], &renamed).status.code(), Some(2));
     let odd = event(&project, "PreToolUse", "Bash", &json!("ls")).to_string();
     assert_eq!(said(&project.hook(&["claude"], &odd))["permissionDecision"], "deny");
+}
+
+/// A client runs a call whose hook is late: it is blocked before that, and its question stays in the inbox.
+fn late_decision_blocks() {
+    let project = Project::new("mcp: {wait_ms: 600000}\n");
+    let write = event(&project, "PreToolUse", "Write", &json!({"file_path": project.file("new.txt"), "content": "x"}));
+    let started = Instant::now();
+    let output = project.hook(&["claude", "--ask", "inbox", "--deadline-ms", "1500"], &write.to_string());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("haft did not decide within 1500 ms"), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert_eq!(project.haft(&["approvals", "--json"])[0]["tool"], "file.write");
+}
+
+fn endless_input_blocks() {
+    let project = Project::new("");
+    let mut command = project.command(std::path::Path::new(crate::HAFT));
+    command.args(["hook", "claude", "--deadline-ms", "300"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut hook = command.spawn().unwrap();
+    let input = hook.stdin.take();
+    let status = hook.wait().unwrap();
+    drop(input);
+    assert_eq!(status.code(), Some(2));
+}
+
+fn floor_holds() {
+    let project = Project::new("approval: {auto_approve: [\"*\"], level: yolo}\n");
+    let answer = ask(&project, "Bash", &json!({"command": "rm -rf ~"}));
+    assert_eq!(answer["permissionDecision"], "deny", "{answer}");
+    assert!(answer["permissionDecisionReason"].as_str().unwrap().contains("whole home directory"), "{answer}");
+    assert_eq!(project.haft(&["approvals", "--json"]), json!([]), "nobody can approve it");
+}
+
+/// Cursor's form has other names: the answer is `permission` with a message for the user and one for the agent.
+fn cursor_is_answered() {
+    let project = Project::new("");
+    let decide = |command: &str| -> Value {
+        let event = json!({
+            "conversation_id": "c1", "generation_id": "g1", "hook_event_name": "preToolUse", "tool_name": "Shell",
+            "tool_input": {"command": command}, "tool_use_id": "t1", "cwd": project.root(),
+            "workspace_roots": [project.root()],
+        });
+        let output = project.hook(&["cursor", "--wait-ms", "0"], &event.to_string());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"))
+    };
+    assert_eq!(decide("ls")["permission"], "allow");
+    assert_eq!(decide("rm -rf ~")["permission"], "deny");
+    let waiting = decide("touch new.txt");
+    assert_eq!(waiting["permission"], "deny", "{waiting}");
+    let id = project.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert!(waiting.to_string().contains(&id), "{waiting}");
 }
 
 fn unknown_tool() {
