@@ -25,7 +25,7 @@ const INPUT_MAX: u64 = 64 << 20;
 /// How long deciding may take besides waiting for a person.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(20);
 /// The longest wait for a person, whatever the configuration says: the answer must come before [`DEADLINE`].
-const WAIT_MAX: Duration = Duration::from_secs(240);
+const WAIT_MAX: Duration = Duration::from_mins(4);
 /// When the hook answers at the latest. Agents run a call whose hook is late, and haft's hooks are installed with a time
 /// limit of 300 seconds.
 const DEADLINE: Duration = Duration::from_secs(280);
