@@ -7,6 +7,7 @@ mod approval;
 mod calls;
 mod hostile;
 mod install;
+mod install_faults;
 mod making;
 mod offers;
 mod tasks;
