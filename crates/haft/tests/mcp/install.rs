@@ -305,7 +305,7 @@ fn doctor_says_for_each_client_whether_haft_is_entered_and_native_tools_are_on()
         ("claude", "good", true, "hooked"),
         ("gemini", "care", true, "on"),
         ("goose", "good", false, "on"),
-        ("opencode", "care", false, "on"),
+        ("opencode", "care", false, "unknown"),
     ];
     for (client, health, entered, native) in expected {
         let finding = of(client);

@@ -8,6 +8,7 @@ mod calls;
 mod hostile;
 mod install;
 mod install_faults;
+mod install_overrides;
 mod making;
 mod offers;
 mod tasks;

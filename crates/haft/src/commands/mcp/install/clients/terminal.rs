@@ -36,7 +36,7 @@ const GEMINI_NATIVE: [&str; 10] = [
     "google_web_search",
 ];
 /// opencode's permissions; `edit` is also that of `write` and `apply_patch`.
-const OPENCODE_NATIVE: [&str; 10] =
+pub(in crate::commands::mcp::install) const OPENCODE_NATIVE: [&str; 10] =
     ["bash", "read", "edit", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "lsp"];
 /// goose's extensions whose tools act on files and commands, or turn such extensions on again: key and name.
 const GOOSE_NATIVE: [(&str, &str); 3] =
