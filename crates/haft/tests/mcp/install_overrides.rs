@@ -88,6 +88,21 @@ fn file_that_cannot_turn_native_tools_on_is_not_blamed() {
     }
 }
 
+/// Of two rules with the highest priority, Gemini CLI takes the one that it reads first.
+#[test]
+fn rival_policy_of_gemini_cli_is_named() {
+    let rule = |priority: u32| format!("[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = {priority}\n");
+    let env = replaced("gemini");
+    let policy = place(&env, "home/.gemini/policies/a.toml", &rule(998));
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "off", None);
+    std::fs::write(&policy, rule(999)).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", policy.to_str());
+    std::fs::remove_file(&policy).unwrap();
+    env.file("more/a.toml", &rule(999));
+    env.file(".gemini/settings.json", "{\"policyPaths\": [\"more\", \"~/.gemini/policies\"]}");
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", Some("./.gemini/settings.json"));
+}
+
 /// The team's settings deny what the user's do not have to deny then.
 #[test]
 fn denials_of_claude_code_add_up() {

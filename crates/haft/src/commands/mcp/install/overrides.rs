@@ -211,23 +211,51 @@ fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
             files.push(file);
         }
     }
-    let mut is_own_read = true;
-    let mut named_by = None;
+    // The lists of all files are joined.
+    let mut named = Vec::new();
     for file in files {
         let Some(said) = read(&file, FileFormat::Json)? else { continue };
         if !texts(&said, &["adminPolicyPaths"]).is_empty() {
             return Ok(Some(ConfigSource::File(file)));
         }
-        let named = texts(&said, &["policyPaths"]);
-        if named.is_empty() {
-            continue;
-        }
-        // The lists of all files are joined.
-        let names_own = named.iter().map(|path| expanded(path, places)).any(|path| path == own);
-        is_own_read = names_own || (is_own_read && named_by.is_some());
-        named_by = Some(file);
+        let paths = texts(&said, &["policyPaths"]);
+        named.extend(paths.iter().map(|path| (file.clone(), expanded(path, places))));
     }
-    Ok(named_by.filter(|_| !is_own_read).map(ConfigSource::File))
+    let is_own_read = named.is_empty() || named.iter().any(|(_, path)| *path == own);
+    for (file, path) in &named {
+        if !is_own_read || (*path != own && rival_policy(path)?.is_some()) {
+            return Ok(Some(ConfigSource::File(file.clone())));
+        }
+    }
+    Ok(rival_policy(&own)?.map(ConfigSource::File))
+}
+
+/// A policy file, in a directory or named itself, with a rule of the highest priority that does not deny: of two such
+/// rules, the one that is read first counts.
+fn rival_policy(path: &Path) -> Result<Option<PathBuf>, String> {
+    let fail = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut files = Vec::new();
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(fail)? {
+            let file = entry.map_err(fail)?.path();
+            if file.extension().is_some_and(|extension| extension == "toml") {
+                files.push(file);
+            }
+        }
+        files.sort();
+    } else {
+        files.push(path.to_owned());
+    }
+    for file in files {
+        let said = read(&file, FileFormat::Toml)?.unwrap_or_default();
+        let mut rules = said.get("rule").and_then(Value::as_array).into_iter().flatten();
+        let is_rival =
+            |rule: &Value| rule["decision"] != "deny" && rule["priority"].as_f64().is_none_or(|rank| rank >= 999.0);
+        if rules.any(is_rival) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
 }
 
 /// A path as Gemini CLI takes it: `~` is the home directory, everything else is relative to where it is started.
