@@ -156,7 +156,7 @@ fn client(state: ClientState) -> Finding {
                 name,
                 Health::Care,
                 format!("{title}: haft is configured; its own tools ({native}) are on, by {source}"),
-                format!("{source} counts more than what haft has written; remove from it what turns them on"),
+                format!("{source} counts more than what haft has written; remove from it what overrides that"),
             ),
             None => finding(
                 name,

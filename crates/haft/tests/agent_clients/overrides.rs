@@ -79,7 +79,7 @@ fn project_files(client: AgentClient) -> &'static [ProjectFile] {
 
 /// The user trusts the project, so that its files count.
 fn trust_project(client: AgentClient, project: &Project) {
-    let root = project.root().canonicalize().unwrap();
+    let root = project.root().canonicalize().unwrap().display().to_string();
     match client {
         AgentClient::Codex => {
             let file = project.home().join(".codex/config.toml");

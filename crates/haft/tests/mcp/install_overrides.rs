@@ -60,7 +60,7 @@ fn codex_reads_files_of_trusted_projects_only() {
     assert_native_tools(&finding(&mut env.command(&[]), "codex"), "off", None);
     let user = env.home().join(".codex/config.toml");
     let own = std::fs::read_to_string(&user).unwrap();
-    let trust = |level: &str| format!("{own}\n[projects.{:?}]\ntrust_level = \"{level}\"\n", env.root());
+    let trust = |level: &str| format!("{own}\n[projects.\"{}\"]\ntrust_level = \"{level}\"\n", env.root().display());
     std::fs::write(&user, trust("untrusted")).unwrap();
     assert_native_tools(&finding(&mut env.command(&[]), "codex"), "off", None);
     std::fs::write(&user, trust("trusted")).unwrap();
@@ -86,6 +86,29 @@ fn file_that_cannot_turn_native_tools_on_is_not_blamed() {
         env.file(path, text);
         assert_native_tools(&finding(&mut env.command(&[]), client), "off", None);
     }
+}
+
+#[test]
+fn file_of_a_project_that_turns_hooks_off_is_named() {
+    let off = "{\"disableAllHooks\": true}";
+    let cases = [
+        ("claude", ".claude/settings.json", off),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}"),
+    ];
+    for (client, path, text) in cases {
+        let env = Env::new();
+        install(&env, client, &["--hooks"]);
+        assert_eq!(finding(&mut env.command(&[]), client)["client"]["native_tools"], "hooked");
+        env.file(path, text);
+        assert_native_tools(&finding(&mut env.command(&[]), client), "on", Some(&format!("./{path}")));
+    }
+    // The user's local settings count more than those of the project, and these more than the user's general ones.
+    let env = Env::new();
+    env.file(".claude/settings.json", off);
+    env.file(".claude/settings.local.json", "{\"disableAllHooks\": false}");
+    install(&env, "claude", &["--hooks"]);
+    assert_eq!(finding(&mut env.command(&[]), "claude")["client"]["native_tools"], "hooked");
 }
 
 /// Of two rules with the highest priority, Gemini CLI takes the one that it reads first.
@@ -134,7 +157,11 @@ fn unreadable_file_of_a_project_makes_native_tools_unknown() {
         if client == "codex" {
             let user = env.home().join(".codex/config.toml");
             let own = std::fs::read_to_string(&user).unwrap();
-            std::fs::write(&user, format!("{own}\n[projects.{:?}]\ntrust_level = \"trusted\"\n", env.root())).unwrap();
+            std::fs::write(
+                &user,
+                format!("{own}\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", env.root().display()),
+            )
+            .unwrap();
         }
         let found = finding(&mut env.command(&[]), client);
         assert_native_tools(&found, "unknown", None);

@@ -1,5 +1,5 @@
 //! Configuration that counts more than the files that haft edits: files of a project and environment variables. It can
-//! turn a client's own tools on again after `haft mcp install --replace`.
+//! turn a client's own tools on again after `haft mcp install --replace`, and the hooks off after `--hooks`.
 //!
 //! `tests/agent_clients/overrides.rs` runs the real programs on such files and compares the tools that they offer with
 //! what `haft doctor` says. A file that cannot be read is an error here, so that tools are never called off by mistake.
@@ -45,6 +45,47 @@ pub(super) fn turned_on_by(client: McpClient, places: &ClientPlaces) -> Result<O
         McpClient::Goose => goose(places),
         McpClient::Cursor | McpClient::Vscode => Ok(None),
     }
+}
+
+/// What turns off the hooks that haft entered in a client.
+pub(super) fn hooks_turned_off_by(client: McpClient, places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
+    refuse_moved_configuration(client, places)?;
+    let file = match client {
+        McpClient::Claude => match last_switch(&claude_settings(places), &["disableAllHooks"])? {
+            Some((file, true)) => Some(file),
+            _ => None,
+        },
+        McpClient::Gemini => gemini_hooks_turned_off_by(places)?,
+        _ => None,
+    };
+    Ok(file.map(ConfigSource::File))
+}
+
+fn gemini_hooks_turned_off_by(places: &ClientPlaces) -> Result<Option<PathBuf>, String> {
+    let files = gemini_settings(places);
+    for file in &files {
+        let said = read(file, FileFormat::Json)?.unwrap_or_default();
+        let disabled = texts(&said, &["hooksConfig", "disabled"]);
+        // A hook is named by its name or its command.
+        if disabled.iter().any(|hook| hook == clients::NAME || hook.ends_with(" hook gemini")) {
+            return Ok(Some(file.clone()));
+        }
+    }
+    match last_switch(&files, &["hooksConfig", "enabled"])? {
+        Some((file, false)) => Ok(Some(file)),
+        _ => Ok(None),
+    }
+}
+
+/// How a switch stands, and the file that says so: the last of them that has the switch.
+fn last_switch(files: &[PathBuf], path: &[&str]) -> Result<Option<(PathBuf, bool)>, String> {
+    let mut last = None;
+    for file in files {
+        let said = read(file, FileFormat::Json)?.unwrap_or_default();
+        let switch = path.iter().try_fold(&said, |value, name| value.get(name)).and_then(Value::as_bool);
+        last = switch.map(|is_on| (file.clone(), is_on)).or(last);
+    }
+    Ok(last)
 }
 
 /// Variables that move a client's configuration to another directory, and the directory without them, from home.
@@ -199,21 +240,26 @@ fn is_trusted_by_codex(user: &Value, dir: &Path) -> bool {
         })
 }
 
-/// Gemini CLI reads the user's policies only if no settings name others (`policyPaths`), and policies of an administrator
-/// (`adminPolicyPaths`) count more than the user's. Settings of a project that Gemini CLI trusts can do both. Whether it
-/// trusts this one is not looked at: an editor or a variable may say so, too.
-fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
-    let own = places.home.join(".gemini/policies");
-    let mut files = vec![places.home.join(".gemini/settings.json")];
-    for dir in [&places.project, &places.here] {
+/// The settings of Gemini CLI that hold in a project, those that count least first.
+fn gemini_settings(places: &ClientPlaces) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for dir in [&places.home, &places.project, &places.here] {
         let file = dir.join(".gemini/settings.json");
         if !files.contains(&file) {
             files.push(file);
         }
     }
+    files
+}
+
+/// Gemini CLI reads the user's policies only if no settings name others (`policyPaths`), and policies of an administrator
+/// (`adminPolicyPaths`) count more than the user's. Settings of a project that Gemini CLI trusts can do both. Whether it
+/// trusts this one is not looked at: an editor or a variable may say so, too.
+fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
+    let own = places.home.join(".gemini/policies");
     // The lists of all files are joined.
     let mut named = Vec::new();
-    for file in files {
+    for file in gemini_settings(places) {
         let Some(said) = read(&file, FileFormat::Json)? else { continue };
         if !texts(&said, &["adminPolicyPaths"]).is_empty() {
             return Ok(Some(ConfigSource::File(file)));

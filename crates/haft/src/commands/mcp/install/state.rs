@@ -32,7 +32,7 @@ pub(crate) struct ClientState {
     /// Whether haft is one of its servers.
     pub(crate) entered: bool,
     pub(crate) native_tools: NativeTools,
-    /// What turned them on again after an installation had turned them off: a file, or a variable.
+    /// What turned them on again after an installation had turned them off, or turned its hooks off: a file or a variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) native_tools_by: Option<String>,
     /// The files that say so.
@@ -80,7 +80,9 @@ fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Re
             None => NativeTools::Off,
         };
     } else if has_all(client, places, InstallMode::Hooks, EditPurpose::Hook)? {
-        native_tools = NativeTools::Hooked;
+        let source = overrides::hooks_turned_off_by(client, places)?;
+        state.native_tools_by = source.map(|source| source.shown(&places.project));
+        native_tools = if state.native_tools_by.is_some() { NativeTools::On } else { NativeTools::Hooked };
     }
     state.native_tools = native_tools;
     Ok(())
