@@ -8,11 +8,17 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Text with everything that could act on a terminal or mislead the eye made visible.
 pub fn inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut characters = text.chars().peekable();
+    let mut before = None;
+    while let Some(c) = characters.next() {
+        // One such blank is ordinary text; beside another blank it only hides how far something was pushed.
+        let beside_blank = before.is_some_and(is_blank) || characters.peek().copied().is_some_and(is_blank);
+        let is_hiding = is_unusual_blank(c) && beside_blank;
+        before = Some(c);
         match c {
             '\n' => shown.push('↵'),
             '\t' => shown.push(' '),
-            c if c.is_control() || is_deceptive(c) => {
+            c if c.is_control() || is_deceptive(c) || is_hiding => {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
             }
             c => shown.push(c),
@@ -21,11 +27,23 @@ pub fn inert(text: &str) -> String {
     shown
 }
 
-/// Characters that reorder or hide text: bidirectional controls, zero-width characters, tags.
+/// Characters that reorder or hide text, or look like nothing: bidirectional controls, zero-width characters, letters that
+/// are drawn as blanks, blanks of unusual widths, unusual variation selectors, tags.
 fn is_deceptive(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{205f}'..='\u{206f}'
+        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Blanks of ordinary texts: no-break spaces of French, the ideographic space.
+fn is_unusual_blank(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{202f}' | '\u{3000}')
+}
+
+fn is_blank(c: char) -> bool {
+    c == ' ' || c == '\t' || is_unusual_blank(c)
 }
 
 /// The text, cut to `columns` of display width (CJK counts two) with `…` at the cut.
@@ -200,6 +218,16 @@ pub fn size(bytes: usize) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn blank_letters_are_shown_and_ordinary_blanks_are_not() {
+        for blank in ['\u{3164}', '\u{115f}', '\u{1160}', '\u{ffa0}', '\u{2800}', '\u{2003}', '\u{fe00}', '\u{e0100}'] {
+            assert_eq!(inert(&format!("ls {blank}; x")), format!("ls \\u{{{:x}}}; x", u32::from(blank)));
+        }
+        assert_eq!(inert("Ça va\u{a0}? 「漢字\u{3000}漢字」 ❤\u{fe0f}"), "Ça va\u{a0}? 「漢字\u{3000}漢字」 ❤\u{fe0f}");
+        assert_eq!(inert("ls\u{a0}\u{a0}\u{3000}x"), "ls\\u{a0}\\u{a0}\\u{3000}x");
+        assert_eq!(inert("ls \u{a0}x"), "ls \\u{a0}x");
+    }
 
     #[test]
     fn previews_follow_the_document() {

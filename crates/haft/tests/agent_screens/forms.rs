@@ -92,7 +92,7 @@ fn approve(client: AgentClient) {
     let screen = form(client, &session);
     let first =
         screen.lines().rfind(|line| line.contains(DECISION)).unwrap_or_else(|| panic!("no decision:\n{screen}"));
-    assert!(first.contains("(medium severity)"), "{screen}");
+    assert!(first.contains("medium severity: "), "{screen}");
     let id = session.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
     let reference = line_after(&screen, first);
     assert!(reference.contains(&format!("haft approvals show {id}")), "{screen}");
