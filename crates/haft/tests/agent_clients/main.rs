@@ -17,6 +17,7 @@ mod project;
 mod replace;
 mod results;
 mod skills;
+mod structured;
 mod trials;
 
 use libtest_mimic::Arguments;
@@ -26,9 +27,7 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials(), structured::trials()];
+    let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
