@@ -9,6 +9,7 @@ mod hostile;
 mod install;
 mod making;
 mod offers;
+mod progress;
 mod tasks;
 mod versions;
 
