@@ -15,7 +15,7 @@ struct Messages(Stream);
 impl Messages {
     fn next(&mut self) -> Value {
         loop {
-            let block = self.0.block().expect("the stream ended before the result");
+            let block = self.0.block().unwrap_or_else(|| panic!("the stream ended before the result"));
             let data = block.lines().find_map(|line| line.strip_prefix("data: ")).filter(|data| !data.is_empty());
             if let Some(data) = data {
                 return serde_json::from_str(data).unwrap();
