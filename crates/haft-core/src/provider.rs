@@ -118,6 +118,17 @@ impl fmt::Display for DeclarationNote {
     }
 }
 
+/// What a user has to know of a tool when it is registered: which providers cannot take it, and which are told less than its
+/// schema says. A declaration that is only not strict says all that the schema says, and is no reason for a note here.
+pub fn registration_notes(spec: &ToolSpec) -> Vec<DeclarationNote> {
+    let name = spec.name.api_name();
+    let notes = Provider::ALL
+        .into_iter()
+        .flat_map(|provider| provider.declare(&name, spec, &spec.shapes.input).notes)
+        .filter(|note| note.kind != NoteKind::NotStrict);
+    notes.collect()
+}
+
 /// A rewritten schema, and what was lost on the way.
 struct Rewritten {
     schema: Value,

@@ -215,6 +215,7 @@ pub(crate) fn worded(event: &Event) -> (&'static str, Value) {
             ("approval", data)
         }
         Event::Decided { call_id, state, by } => ("decided", json!({ "call_id": call_id, "state": state, "by": by })),
+        Event::RunsElsewhere { call_id } => ("runs_elsewhere", json!({ "call_id": call_id })),
         Event::Progress { call_id, message, done, .. } => {
             let mut data = json!({ "call_id": call_id, "message": message });
             if let Some(share) = done {
@@ -270,6 +271,8 @@ fn pass_on(gateway: &Shared, event: Event) {
             let (name, data) = worded(&event);
             hub.publish(name, Some(session.clone()), &data.to_string());
         }
+        // The log tells of the decision, the start and the end, which are the other process's.
+        Event::RunsElsewhere { .. } => {}
         Event::CallEnd { .. } => ended(gateway, event),
     }
 }

@@ -246,8 +246,8 @@ impl Conversation {
             | Event::Attachment { call_id, .. } => call_id,
             Event::CallEnd { outcome, .. } => &outcome.call_id,
             Event::Agent { session, told } => return self.told(session, told),
-            // Steps are calls of their own, and are told as such.
-            Event::Step { .. } => return Vec::new(),
+            // Steps are calls of their own, and are told as such; the log tells of what runs in another process.
+            Event::Step { .. } | Event::RunsElsewhere { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return self.asked(&event) };
         drop(open.gate.take());

@@ -21,7 +21,7 @@ mod status;
 mod tool;
 mod wire;
 
-pub use bridge::{Bridge, Learn};
+pub use bridge::{Bridge, Learn, accepted_provider_notes};
 pub use status::{Garbage, State, Status};
 
 use haft_core::pattern::glob_is_sane;

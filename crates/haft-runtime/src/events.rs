@@ -46,6 +46,11 @@ pub enum Event {
         /// By whom.
         by: String,
     },
+    /// A call that waited here was approved by another process, which runs it. That process tells of its start and end.
+    RunsElsewhere {
+        /// Which.
+        call_id: CallId,
+    },
     /// A call reports how far it is.
     Progress {
         /// Which.

@@ -176,6 +176,9 @@ impl Haft {
                 }
                 ApprovalState::Pending => {}
                 ApprovalState::Approved => {
+                    if approved.is_none() && !self.claims().contains_key(id) {
+                        self.events.send_with(|| Event::RunsElsewhere { call_id: id.clone() });
+                    }
                     let since = *approved.get_or_insert_with(tokio::time::Instant::now);
                     if since.elapsed() > checked.spec().timeout + GRACE {
                         return Err(refused(pending, &found, gone()));

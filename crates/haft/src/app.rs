@@ -371,7 +371,9 @@ impl App {
             Life::OneCall | Life::OneEvent => Learn::OnDemand,
             Life::Stays(_) => Learn::Background,
         };
-        match self.block_on(Bridge::open(&self.haft, &self.doors.servers, learn)) {
+        // A process that makes one call says nothing of it: `haft mcp test` and `haft doctor` do.
+        let warn: fn(&str) = if learn == Learn::Background { style::warn } else { |_| {} };
+        match self.block_on(Bridge::open(&self.haft, &self.doors.servers, learn, warn)) {
             Ok(bridge) => self.bridge = Some(Arc::new(bridge)),
             Err(error) => style::warn(&format!("the tools of MCP servers are missing: {}", error.message)),
         }

@@ -6,6 +6,7 @@ mod examples;
 mod permissions;
 mod pipeline;
 mod program;
+mod providers;
 mod rules;
 mod uses;
 mod words;
@@ -105,6 +106,7 @@ pub fn lint(manifest: &Manifest, written: &Written<'_>, dir_name: &str, found: &
     program::check(manifest, &uses, found, &mut flaws);
     pipeline::check(manifest, &uses, found, &mut flaws);
     examples::check(manifest, &mut flaws);
+    providers::check(manifest, &mut flaws);
     let mut flaws: Vec<Flaw> = flaws.into_iter().map(|flaw| written.placed(flaw)).collect();
     flaws.sort_by_key(|flaw| (flaw.line, flaw.column));
     flaws

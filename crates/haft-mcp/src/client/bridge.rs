@@ -3,15 +3,17 @@
 use super::call::Broken;
 use super::catalogue::{Catalogue, OfferedTool, Reading, ServerNews};
 use super::connect::Site;
-use super::declared::Declared;
+use super::declared::{Declared, names};
 use super::follow::{accept, offer};
 use super::link::Link;
 use super::status::Status;
 use super::tool::Bridged;
 use super::{Server, Start};
+use haft_core::provider::{DeclarationNote, registration_notes};
 use haft_core::{CallError, Caller, ErrorKind};
 use haft_runtime::Haft;
 use haft_runtime::confined::Terms;
+use haft_store::{Store, StoreError};
 use rmcp::model::{CompleteRequestParams, CompleteResult};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -44,8 +46,9 @@ pub struct Bridge {
 
 impl Bridge {
     /// Opens the way to these servers. Tools that were accepted earlier are there at once, without anything being
-    /// started.
-    pub async fn open(haft: &Arc<Haft>, servers: &[Server], learn: Learn) -> Result<Self, CallError> {
+    /// started. `warn` shows the user what model providers cannot take of tools that a server lists for the first time, or
+    /// lists with another declaration.
+    pub async fn open(haft: &Arc<Haft>, servers: &[Server], learn: Learn, warn: fn(&str)) -> Result<Self, CallError> {
         let (mut tasks, stop, mut links) = (JoinSet::new(), CancellationToken::new(), Vec::new());
         let news = broadcast::Sender::new(NEWS_MAX);
         let settings = haft.settings();
@@ -56,7 +59,7 @@ impl Bridge {
             carrier: settings.web.carrier,
         };
         for server in servers {
-            let link = Arc::new(Link::new(server.clone(), haft, site.clone(), news.clone()));
+            let link = Arc::new(Link::new(server.clone(), haft, site.clone(), news.clone(), warn));
             let known = recall(&link).await?;
             let at_once = learn == Learn::Background && (!known || server.start == Start::Eager);
             tasks.spawn(Arc::clone(&link).supervise(at_once, stop.clone()));
@@ -236,6 +239,15 @@ impl Drop for Bridge {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// What model providers cannot take of the tools that were accepted of a server, as they are. Nothing is started.
+pub async fn accepted_provider_notes(store: &Store, server: &Server) -> Result<Vec<DeclarationNote>, StoreError> {
+    let declared: Vec<Declared> = store.pins(&server.name).await?.iter().map(Declared::of_pin).collect();
+    let offered: Vec<&Declared> = declared.iter().filter(|one| server.offers(&one.tool)).collect();
+    let names = names(&server.name, offered.iter().map(|one| one.tool.as_str()));
+    let specs = offered.iter().zip(&names).filter_map(|(one, name)| one.spec(&server.name, name, server.timeout).ok());
+    Ok(specs.flat_map(|spec| registration_notes(&spec)).collect())
 }
 
 /// Offers what was accepted earlier. Returns whether anything was.

@@ -224,7 +224,9 @@ async fn learn(link: &Arc<Link>, connection: &Arc<Connection>) -> Result<(), Cal
     if link.with(|memory| memory.accepted.is_empty()) && !declared.is_empty() {
         accept(link, &declared).await?;
     }
+    let before: Vec<Arc<Bridged>> = link.with(|memory| memory.offered.values().cloned().collect());
     offer(link, declared, &mut refused);
+    warn_of_new_tools(link, &before);
     // A server that does not list its resources is no reason to do without its tools.
     let reading = Catalogue::read(connection, &mut refused);
     let catalogue = tokio::time::timeout(link.server.timeout / 2, reading).await;
@@ -243,6 +245,16 @@ async fn learn(link: &Arc<Link>, connection: &Arc<Connection>) -> Result<(), Cal
         link.tell(OfferNews::ListChanged);
     }
     Ok(())
+}
+
+/// Says what model providers cannot take of the tools that were not offered before, as they are declared now.
+fn warn_of_new_tools(link: &Link, before: &[Arc<Bridged>]) {
+    let offered: Vec<Arc<Bridged>> = link.with(|memory| memory.offered.values().cloned().collect());
+    for tool in offered.iter().filter(|tool| !before.iter().any(|known| Arc::ptr_eq(known, tool))) {
+        for note in tool.provider_notes() {
+            (link.warn)(&note.to_string());
+        }
+    }
 }
 
 /// Asks a server of the versions with a handshake for its log. What a client hears of it is for the client to say.

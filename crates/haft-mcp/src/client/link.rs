@@ -24,6 +24,9 @@ const PAUSE_MOST: Duration = Duration::from_secs(30);
 /// A server that stood so long is a sound one again.
 const SOUND: Duration = Duration::from_mins(1);
 
+/// Shows the user a line.
+pub(super) type Warn = fn(&str);
+
 /// Where a server stands.
 #[derive(Clone)]
 pub(super) enum Phase {
@@ -72,12 +75,20 @@ pub(super) struct Link {
     memory: Mutex<Memory>,
     /// What changes in its resources and prompts.
     news: broadcast::Sender<ServerNews>,
+    /// Tells the user what providers cannot take of tools that the server lists.
+    pub(super) warn: Warn,
     /// The resources that clients watch have changed.
     pub(super) rewatch: Notify,
 }
 
 impl Link {
-    pub(super) fn new(server: Server, haft: &Arc<Haft>, site: Site, news: broadcast::Sender<ServerNews>) -> Self {
+    pub(super) fn new(
+        server: Server,
+        haft: &Arc<Haft>,
+        site: Site,
+        news: broadcast::Sender<ServerNews>,
+        warn: Warn,
+    ) -> Self {
         Self {
             server,
             haft: Arc::downgrade(haft),
@@ -89,6 +100,7 @@ impl Link {
             again: Notify::new(),
             memory: Mutex::default(),
             news,
+            warn,
             rewatch: Notify::new(),
         }
     }
@@ -264,6 +276,11 @@ impl Link {
                 .filter_map(|(name, tool)| Some(format!("{name}: {}", tool.why()?)))
                 .collect(),
             refused: memory.refused.clone(),
+            provider_warnings: memory
+                .offered
+                .values()
+                .flat_map(|tool| tool.provider_notes().iter().map(ToString::to_string))
+                .collect(),
             error: memory.error.clone(),
             garbage,
         })

@@ -16,6 +16,8 @@ pub struct Status {
     pub altered: Vec<String>,
     /// Those that are not offered, and why.
     pub refused: Vec<String>,
+    /// What model providers cannot take of its tools as they are, each with the tool, the provider and the rule.
+    pub provider_warnings: Vec<String>,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -5,10 +5,11 @@ use super::declared::Declared;
 use super::follow::accept;
 use super::link::Link;
 use super::reply;
+use haft_core::provider::{DeclarationNote, registration_notes};
 use haft_core::{CallError, ToolSpec};
 use haft_runtime::tool::ResultSource;
 use haft_runtime::{BoxFuture, Reply, Scene, Tool};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A tool of a server.
 pub(super) struct Bridged {
@@ -17,11 +18,14 @@ pub(super) struct Bridged {
     declared: Declared,
     /// Why it is not what was accepted.
     altered: Mutex<Option<String>>,
+    /// What model providers cannot take of it as it is. Found out when somebody wants to know.
+    provider_notes: OnceLock<Vec<DeclarationNote>>,
 }
 
 impl Bridged {
     pub(super) fn new(link: Arc<Link>, spec: ToolSpec, declared: Declared, altered: Option<String>) -> Self {
-        Self { link, spec: Arc::new(spec), declared, altered: Mutex::new(altered) }
+        let (spec, altered) = (Arc::new(spec), Mutex::new(altered));
+        Self { link, spec, declared, altered, provider_notes: OnceLock::new() }
     }
 
     /// Whether this is a tool of that declaration, as much accepted.
@@ -37,6 +41,11 @@ impl Bridged {
     /// What it says of itself.
     pub(super) fn declared(&self) -> &Declared {
         &self.declared
+    }
+
+    /// What model providers cannot take of it as it is.
+    pub(super) fn provider_notes(&self) -> &[DeclarationNote] {
+        self.provider_notes.get_or_init(|| registration_notes(&self.spec))
     }
 
     /// It is accepted now.

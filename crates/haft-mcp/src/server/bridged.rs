@@ -328,15 +328,15 @@ fn tamed_completion(found: CompleteResult) -> CompleteResult {
 }
 
 /// A tool as its server declares it, with texts that cannot act on whoever shows it. In a schema these are the texts for
-/// people: what a value may be stays as it is.
+/// people: what a value may be stays as it is. Its output schema is left out, as with every tool (decision 0014).
 fn front_tool(tool: OfferedTool) -> Option<Tool> {
     let mut members = tool.declaration.as_object()?.clone();
-    members.retain(|_, value| !value.is_null());
+    members.retain(|member, value| !value.is_null() && member != "outputSchema");
     members.insert("name".to_owned(), tool.own_name.into());
     for (member, value) in &mut members {
         match member.as_str() {
             "name" => {}
-            "inputSchema" | "outputSchema" => tame_schema(value),
+            "inputSchema" => tame_schema(value),
             _ => tamed_texts(member, value, &text_max),
         }
     }
@@ -567,13 +567,15 @@ mod tests {
             "_meta": {"haft": {}, "own": 1},
             "inputSchema": {"type": "object", "properties": {
                 "description": {"type": "string", "description": bad, "enum": ["a\tb"]}
-            }}
+            }},
+            "outputSchema": {"type": "object"}
         });
         let tool =
             front_tool(OfferedTool { name: "mcp:s:t".to_owned(), own_name: "t".to_owned(), declaration }).unwrap();
         let value = serde_json::to_value(&tool).unwrap();
         assert!(!value.to_string().contains('\u{202e}'), "{value}");
         assert_eq!(value["inputSchema"]["properties"]["description"]["enum"], json!(["a\tb"]));
+        assert_eq!(value.get("outputSchema"), None, "structured content may be left out");
         assert_eq!((&value["_meta"], &value["annotations"]["readOnlyHint"]), (&json!({"own": 1}), &json!(true)));
     }
 

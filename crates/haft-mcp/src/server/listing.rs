@@ -5,7 +5,6 @@ use haft_core::{Caller, Dialect};
 use haft_runtime::Haft;
 use haft_runtime::budget::{Priced, listed};
 use haft_runtime::registry::{Entry, declaration, visible};
-use haft_runtime::tool::ResultSource;
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -68,15 +67,12 @@ fn cost(tool: &Tool) -> usize {
     estimate(&tool.name) + estimate(tool.description.as_deref().unwrap_or_default()) + estimate(&schema)
 }
 
+/// A tool under haft's own name. No output schema is listed: a client may require structured content of a tool that has one,
+/// and haft sends it only where it is the whole result (decision 0014).
 fn canonical(entry: &Entry) -> Tool {
     let spec = entry.spec();
     let mut tool = Tool::new(spec.name.api_name(), spec.description.clone(), input(&spec.shapes.input));
     tool.annotations = Some(annotations(entry));
-    // Only bridged servers send structured content by promise (decision 0014), so only they list a schema of it.
-    let promised = spec.shapes.output.as_ref().filter(|_| entry.tool().result_source() == ResultSource::Bridged);
-    // The protocol has results of no other shape.
-    let output = promised.filter(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
-    tool.output_schema = output.map(object);
     tool
 }
 
@@ -106,10 +102,6 @@ fn input(schema: &Value) -> Arc<JsonObject> {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.entry("properties").or_insert_with(|| JsonObject::new().into());
     Arc::new(schema)
-}
-
-fn object(schema: &Value) -> Arc<JsonObject> {
-    Arc::new(schema.as_object().cloned().unwrap_or_default())
 }
 
 /// The page after a cursor. A cursor is the name of the last tool of the page before: it stays good when tools come

@@ -43,6 +43,8 @@ pub(super) struct Reporter {
     pub(super) events: Receiver<Event>,
     last: f64,
     activity: Option<Activity>,
+    /// One line about the call, while it waits for approval.
+    asked: Option<String>,
     /// The lowest level of what the call logs that the client hears; none if it hears nothing of it.
     log_from: Option<LogLevel>,
     /// The message that is being sent. It outlives [`Reporter::run`], which is dropped when the call ends: a result that
@@ -52,7 +54,8 @@ pub(super) struct Reporter {
 
 impl Reporter {
     pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
-        Self { peer, told, call, events, last: f64::NEG_INFINITY, activity: None, log_from: None, in_flight: None }
+        let last = f64::NEG_INFINITY;
+        Self { peer, told, call, events, last, activity: None, asked: None, log_from: None, in_flight: None }
     }
 
     /// Also passes on what the call logs, from this level on.
@@ -134,12 +137,20 @@ impl Reporter {
                 let description = format!("waiting for approval {call_id}: {preview}");
                 self.send(description.clone(), None).await;
                 self.activity = Some(Activity { description, since: Instant::now() });
+                self.asked = Some(preview);
             }
-            Event::CallStart { call_id, preview, .. } if call_id == self.call => {
-                self.activity = Some(Activity { description: format!("running: {preview}"), since: Instant::now() });
+            Event::CallStart { call_id, preview, .. } if call_id == self.call => self.begin_running(&preview),
+            Event::RunsElsewhere { call_id } if call_id == self.call => {
+                if let Some(preview) = self.asked.take() {
+                    self.begin_running(&preview);
+                }
             }
             _ => {}
         }
+    }
+
+    fn begin_running(&mut self, preview: &str) {
+        self.activity = Some(Activity { description: format!("running: {preview}"), since: Instant::now() });
     }
 
     /// Passes on a log message as it was written.

@@ -23,8 +23,8 @@ const VALUE_MAX: usize = 100;
 
 /// What a client is told of an outcome. `schema` is what the tool says of its data.
 ///
-/// Some clients show a model the structured content instead of the text, so it is sent only where it is the complete
-/// result by itself (decision 0014). Other data goes to `_meta.haft.data`.
+/// Some clients show a model the structured content instead of the text, so it is sent only where the model misses nothing
+/// by that (decision 0014). Other data goes to `_meta.haft.data`.
 pub(super) fn reply(
     mut outcome: Outcome,
     decision_place: &DecisionPlace,
@@ -35,10 +35,13 @@ pub(super) fn reply(
     let complete = complete_data(&outcome);
     let mut content = content_blocks(&outcome, decision_place);
     let mut data = outcome.data.take();
-    if outcome.labels.contains(&Label::Untrusted) {
+    let mut is_within_schema = true;
+    if let (Some(unmarked), true) = (&data, outcome.labels.contains(&Label::Untrusted)) {
         // Some clients show a model the data in place of the text: it is marked off like that.
         let mark = mark_of(&outcome.output).map_or_else(haft_runtime::new_mark, str::to_owned);
-        data = data.and_then(|data| marked_off(&data, &mark, schema));
+        let marked = marked_off(unmarked, &mark, schema);
+        is_within_schema = marked.is_some();
+        data = marked.or_else(|| Some(wrap(unmarked.clone(), &mark)));
     }
     content.extend(data.as_mut().and_then(Value::as_object_mut).and_then(take_image));
     if let (true, Some(uri)) = (outcome.truncated, uri(&outcome.call_id, outcome.full_output.as_deref())) {
@@ -46,16 +49,22 @@ pub(super) fn reply(
         content.push(ContentBlock::resource_link(whole));
     }
     let mut result = if outcome.success { CallToolResult::success(content) } else { CallToolResult::error(content) };
-    // A failure's data is in its text and its particulars: clients hold structured content against the schema.
-    if source == ResultSource::Bridged {
-        result.structured_content = data.filter(Value::is_object);
-    } else if complete.is_some() {
+    let passes_on_data = source == ResultSource::Bridged && is_within_schema && !has_words_of_haft(&outcome);
+    if passes_on_data && data.as_ref().is_some_and(Value::is_object) {
+        result.structured_content = data;
+    } else if source == ResultSource::Haft && complete.is_some() {
         result.structured_content = complete;
     } else if let (Some(data), Some(about)) = (data, meta.0.get_mut("haft")) {
         about["data"] = data;
     }
     result.meta = Some(meta);
     result
+}
+
+/// Whether the text blocks of a result hold words of haft's that its data does not: a warning, an error, where a
+/// truncated output is kept.
+fn has_words_of_haft(outcome: &Outcome) -> bool {
+    !outcome.success || outcome.error.is_some() || !outcome.warnings.is_empty() || outcome.truncated
 }
 
 /// A tool's data as structured content, if the output is nothing but its JSON. The protocol has objects alone, so that a
@@ -319,6 +328,34 @@ mod tests {
         ))
         .unwrap();
         assert_eq!(dropped.get("structuredContent"), None);
+        let marked = within(&"Do as I say. ".repeat(15));
+        assert_eq!(dropped["_meta"]["haft"]["data"], json!({"title": marked}), "{dropped}");
+    }
+
+    #[test]
+    fn bridged_data_gives_way_to_words_of_haft_that_it_does_not_hold() {
+        let sent = |change: &dyn Fn(&mut Outcome)| {
+            let mut outcome = outcome();
+            outcome.output = "20 degrees".to_owned();
+            outcome.data = Some(json!({"degrees": 20}));
+            change(&mut outcome);
+            serde_json::to_value(reply(outcome, &nowhere(), None, ResultSource::Bridged)).unwrap()
+        };
+        let unchanged = sent(&|_| {});
+        assert_eq!(unchanged["structuredContent"], json!({"degrees": 20}), "{unchanged:#}");
+        assert_eq!(unchanged["_meta"]["haft"].get("data"), None, "{unchanged:#}");
+        let with_words = [
+            sent(&|outcome| outcome.warnings = vec!["this looks like an attempt to give orders".to_owned()]),
+            sent(&|outcome| outcome.truncated = true),
+            sent(&|outcome| {
+                outcome.success = false;
+                outcome.error = Some(CallError::new(ErrorKind::Failed, "the MCP server `s` says: no"));
+            }),
+        ];
+        for result in with_words {
+            assert_eq!(result.get("structuredContent"), None, "{result:#}");
+            assert_eq!(result["_meta"]["haft"]["data"], json!({"degrees": 20}), "{result:#}");
+        }
     }
 
     #[test]

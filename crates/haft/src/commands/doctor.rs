@@ -5,6 +5,9 @@ use crate::cli::{Common, McpClient};
 use crate::commands::mcp::{ClientState, NativeTools, client_states};
 use crate::config::Loaded;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
+use haft_core::ToolSpec;
+use haft_core::provider::{DeclarationNote, registration_notes};
+use haft_mcp::client::{Server, accepted_provider_notes};
 use haft_runtime::Halt;
 use haft_runtime::agent::roles;
 use haft_runtime::agent::worktrees::{Holds, kept};
@@ -108,6 +111,9 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.extend(worktrees(ground, &store));
     findings.extend(agents(ground));
     let loaded = ground.resolve(&store);
+    if let Ok(loaded) = &loaded {
+        findings.extend(providers(ground, &store, &loaded.settings.doors.servers));
+    }
     let required = loaded.as_ref().is_ok_and(|loaded| loaded.settings.terms.require == Require::Full);
     let usual = BrowserSettings::default();
     findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
@@ -241,6 +247,27 @@ fn tools(ground: &Ground, store: &Store) -> Option<Finding> {
             "look at them with `haft trust`",
         )
     })
+}
+
+/// Tools of manifests and bridged servers that a model provider cannot take as they are. Servers are not started: what was
+/// accepted of them is looked at.
+fn providers(ground: &Ground, store: &Store, servers: &[Server]) -> Vec<Finding> {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else { return Vec::new() };
+    let shelf = ground.shelf(store);
+    // Why they cannot be read is a finding of its own.
+    let loaded = runtime.block_on(shelf.load_all());
+    let tools = loaded.map(|()| shelf.report().tools).unwrap_or_default();
+    let manifests = tools.into_iter().filter_map(|tool| tool.manifest);
+    let specs = manifests.filter_map(|manifest| {
+        let spec = ToolSpec::new(&manifest.name, manifest.description.trim()).ok()?;
+        Some(spec.input(manifest.inputs.schema.clone()))
+    });
+    let mut notes: Vec<DeclarationNote> = specs.flat_map(|spec| registration_notes(&spec)).collect();
+    for server in servers {
+        notes.extend(runtime.block_on(accepted_provider_notes(store, server)).unwrap_or_default());
+    }
+    let fix = "the tool works with other providers; simplify what the rule names in its input schema";
+    notes.iter().map(|note| finding("provider", Health::Care, note.to_string(), fix)).collect()
 }
 
 /// Which store it is, whether it answers, and who else might read it.

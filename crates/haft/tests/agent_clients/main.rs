@@ -18,6 +18,7 @@ mod project;
 mod replace;
 mod results;
 mod skills;
+mod structured;
 mod subagents;
 mod trials;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         subagents::trials(),
         context_cost::trials(),
         skills::trials(),
+        structured::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

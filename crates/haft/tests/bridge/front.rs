@@ -141,3 +141,22 @@ fn reading_a_bridged_resource_waits_for_approval_and_can_be_denied() {
     let denied = client.ask("resources/read", json!({ "uri": uri }));
     assert!(denied["code"].is_number() && denied.get("contents").is_none(), "{denied:#}");
 }
+
+#[test]
+fn bridged_data_is_structured_content_only_if_nothing_has_to_be_said_about_it() {
+    let env = Env::new().hostile("odd", "");
+    let config = env.config();
+    std::fs::write(env.config_file(), format!("{config}approval: {{auto_approve: [\"mcp:odd:*\"]}}\n")).unwrap();
+    let mut client = Client::start(&env, &["--front", "odd"]);
+    let tools = client.ask("tools/list", json!({}));
+    let promising: Vec<&Value> =
+        tools["tools"].as_array().unwrap().iter().filter(|tool| tool.get("outputSchema").is_some()).collect();
+    assert!(promising.is_empty(), "a client would require structured content of these: {promising:#?}");
+    let plain = client.ask("tools/call", json!({"name": "measured", "arguments": {}}));
+    assert_eq!(plain["structuredContent"], json!({"n": 7}), "{plain:#}");
+    // haft warns that this does not fit the schema.
+    let warned = client.ask("tools/call", json!({"name": "shaped", "arguments": {}}));
+    assert_eq!((&warned["isError"], warned.get("structuredContent")), (&json!(false), None), "{warned:#}");
+    assert!(warned["_meta"]["haft"]["data"]["n"].as_str().unwrap().contains(">not a number<"), "{warned:#}");
+    assert!(warned["content"].to_string().contains("Warning: "), "{warned:#}");
+}

@@ -11,6 +11,7 @@ mod made;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod pinned;
+mod providers;
 mod real;
 mod sessions;
 

@@ -67,7 +67,7 @@ async fn each_session_is_asked_about_its_own_call() {
     let store = Store::open(&data.path().join("haft.db")).unwrap();
     let haft = Arc::new(Haft::new(Workspace::new(project.path()).unwrap(), store, Settings::new(data.path())));
     let server = Server::new("asker", Reach::Url { url, headers: BTreeMap::new(), who: Who::New }).unwrap();
-    let bridge = Bridge::open(&haft, &[server], Learn::OnDemand).await.unwrap();
+    let bridge = Bridge::open(&haft, &[server], Learn::OnDemand, |_| {}).await.unwrap();
     bridge.start("asker").await.unwrap();
 
     let never = Halt::new();

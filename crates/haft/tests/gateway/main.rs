@@ -13,6 +13,7 @@ mod events;
 mod hostile;
 mod life;
 mod links;
+mod mcp_progress;
 mod sessions;
 mod socket;
 mod work;

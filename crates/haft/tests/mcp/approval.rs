@@ -15,7 +15,7 @@ fn write() -> Value {
 }
 
 /// Waits until another process sees the question.
-fn pending(env: &Env) -> String {
+pub(crate) fn pending(env: &Env) -> String {
     for _ in 0..600 {
         let listed = env.json(&["approvals", "--json"]);
         if let Some(id) = listed[0]["id"].as_str() {
@@ -81,6 +81,37 @@ fn the_person_behind_the_client_is_shown_what_would_happen_and_decides() {
     assert_eq!(result["isError"], false, "{result:#}");
     assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
     assert_eq!(result["_meta"]["haft"]["verdict"]["by"], "elicitation by test-client");
+}
+
+#[test]
+fn yes_for_the_session_holds_for_the_same_place_in_that_session_only() {
+    let env = Env::with(LONG);
+    let mut client = env.connect_as(json!({"elicitation": {}}));
+    let session = json!({"action": "accept", "content": {"decision": "approve for this session"}});
+    let id = client.request("tools/call", write());
+    let form = client.hear("elicitation/create");
+    client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": session}));
+    assert_eq!(client.answer(id)["result"]["isError"], false);
+
+    // The same tool and the same file, with another content: nobody is asked.
+    let second = client.call("file_write", json!({"path": "a.txt", "content": "again"}));
+    assert_eq!(second["isError"], false, "{second:#}");
+    assert_ne!(second["_meta"]["haft"]["verdict"]["by"], "elicitation by test-client", "{second:#}");
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "again");
+    assert!(client.heard.iter().all(|message| message["method"] != "elicitation/create"), "{:#?}", client.heard);
+
+    // Another file, and another session, are asked about.
+    let mut other = env.connect_as(json!({"elicitation": {}}));
+    for (client, path) in [(&mut client, "b.txt"), (&mut other, "a.txt")] {
+        let arguments = json!({"path": path, "content": "not approved"});
+        let id = client.request("tools/call", json!({"name": "file_write", "arguments": arguments}));
+        let form = client.hear("elicitation/create");
+        client.send(json!({"jsonrpc": "2.0", "id": form["id"], "result": {"action": "decline"}}));
+        let refused = client.answer(id)["result"].clone();
+        assert!(refused["isError"] == true && text(&refused).contains("rejected"), "{refused:#}");
+    }
+    assert!(!env.root().join("b.txt").exists());
+    assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "again");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod install_faults;
 mod install_overrides;
 mod making;
 mod offers;
+mod progress;
 mod tasks;
 mod versions;
 

@@ -2,6 +2,7 @@
 
 use crate::{Client, Env, newest, text};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 const LONG: &str = "mcp: {wait_ms: 60000}\n";
 
@@ -35,7 +36,7 @@ fn end(client: &mut Client, task: &Value) -> Value {
         if !["working", "input_required"].contains(&state["status"].as_str().unwrap()) {
             return state;
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     }
     panic!("the task does not end")
 }
@@ -57,7 +58,7 @@ fn instant_answer_to_a_task_is_not_a_person_and_its_question_stays() {
         let id = client.next;
         client.send_instantly(json!({"jsonrpc": "2.0", "id": id, "method": "tasks/update", "params": given}));
         assert_eq!(client.answer(id)["result"]["resultType"], "complete");
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(100));
     }
     let state = ask(&mut client, "tasks/get", &task, json!({}))["result"].clone();
     assert_eq!(state["status"], "working", "{state:#}");
@@ -68,6 +69,30 @@ fn instant_answer_to_a_task_is_not_a_person_and_its_question_stays() {
     let state = end(&mut client, &task);
     assert_eq!((&state["status"], &state["result"]["isError"]), (&json!("completed"), &json!(false)), "{state:#}");
     assert_eq!(std::fs::read_to_string(env.root().join("a.txt")).unwrap(), "hello");
+}
+
+#[test]
+fn call_that_runs_longer_than_thirty_seconds_becomes_a_task() {
+    let env = Env::with("approval: {auto_approve: [shell.exec]}\nshell: {background_after_ms: 120000}\n");
+    let mut client = env.spawn(&[]);
+    let arguments = json!({"command": "sleep 34; echo slept-well", "timeout_ms": 120_000});
+    let meta = with_tasks(json!({"elicitation": {}}));
+    let began_at = Instant::now();
+    let created = client.ask("tools/call", json!({"name": "shell_exec", "arguments": arguments, "_meta": meta}));
+    let task = created["result"].clone();
+    assert_eq!(task["resultType"], "task", "{created:#}");
+    assert!(began_at.elapsed() >= Duration::from_secs(30), "it became a task after {:?}", began_at.elapsed());
+    assert_eq!(task["status"], "working", "{task:#}");
+    assert!(task["statusMessage"].as_str().unwrap().starts_with("running: shell_exec: $ sleep 34"), "{task:#}");
+    let state = end(&mut client, &task);
+    assert_eq!((&state["status"], &state["result"]["isError"]), (&json!("completed"), &json!(false)), "{state:#}");
+    assert!(text(&state["result"]).contains("slept-well"), "{state:#}");
+
+    // One that is over sooner never is one.
+    let arguments = json!({"command": "echo at-once"});
+    let meta = with_tasks(json!({"elicitation": {}}));
+    let short = client.ask("tools/call", json!({"name": "shell_exec", "arguments": arguments, "_meta": meta}));
+    assert!(text(&short["result"]).contains("at-once"), "{short:#}");
 }
 
 #[test]

@@ -48,5 +48,6 @@ pub const RULES: &[Rule] = &[
         asks: "Steps have names of their own, call tools and servers that exist, and use what came before.",
     },
     Rule { id: "schema", asks: "Schemas are valid JSON Schema 2020-12 of bounded effort." },
+    Rule { id: "provider", asks: "Every model provider can take the tool, and is told all of its schema." },
     Rule { id: "example", asks: "Examples fit the inputs and outputs that they show." },
 ];

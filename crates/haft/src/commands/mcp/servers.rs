@@ -145,6 +145,7 @@ fn show(app: &App, status: &Status) {
     for refused in &status.refused {
         style::out(&format!("  {} {}", paint(BAD, "not offered:"), haft_core::preview::inert(refused)));
     }
+    status.provider_warnings.iter().for_each(|warning| style::warn(warning));
     if let Some(garbage) = &status.garbage {
         let last = haft_core::preview::inert(&garbage.last);
         style::warn(&format!("it printed {} lines that are no MCP; the last: {last}", garbage.lines));

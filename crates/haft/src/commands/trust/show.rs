@@ -4,8 +4,8 @@ use crate::app::Ground;
 use crate::commands::tools::manifest;
 use crate::config::Trust;
 use crate::style::{self, BOLD, CARE, FAINT, paint};
-use haft_core::manifest::lint;
 use haft_core::manifest::written::Written;
+use haft_core::manifest::{Flaw, lint};
 use haft_core::preview::inert;
 use haft_runtime::shelf::{Offer, Page};
 use haft_runtime::skills::OfferedSkill;
@@ -93,11 +93,13 @@ fn told(one: &Offered) -> Value {
     json!({"name": one.name, "file": one.path, "standing": one.standing, "yml": one.text, "diff": one.diff})
 }
 
-/// What somebody should know before they say yes: words that would speak to models, and names that are taken over.
+/// What somebody should know before they say yes: words that would speak to models, what model providers cannot take, and
+/// names that are taken over.
 pub(super) fn cautions(offer: &Offer) -> Vec<String> {
     let (manifest, name) = (&offer.manifest, offer.name());
     let flaws = lint::lint(manifest, &Written::new(&offer.text), name, &lint::Found::default());
-    let words = flaws.into_iter().filter(|flaw| flaw.rule == "description").map(|flaw| flaw.to_string());
+    let is_told = |flaw: &Flaw| matches!(flaw.rule, "description" | "provider");
+    let flaws = flaws.into_iter().filter(is_told).map(|flaw| flaw.to_string());
     let shipped = haft_runtime::tools::all().iter().map(|tool| &tool.spec().name);
     let spoken = shipped.filter(|known| known.api_name() == name).map(ToString::to_string);
     let others = haft_core::dialect::elsewhere(name).into_iter().map(|entry| entry.canonical().to_owned());
@@ -105,7 +107,7 @@ pub(super) fn cautions(offer: &Offer) -> Vec<String> {
     let taken = taken.into_iter().map(|tool| {
         format!("whoever calls `{name}` would reach this tool, and not {tool}, which models and other systems call so")
     });
-    words.map(|flaw| inert(&flaw)).chain(taken).collect()
+    flaws.map(|flaw| inert(&flaw)).chain(taken).collect()
 }
 
 fn page(page: &Page) {

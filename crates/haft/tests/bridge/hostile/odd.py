@@ -19,6 +19,7 @@ def tools():
         tool("write"), tool("big"), tool("form"), tool("secret_thing"),
         dict(tool("harmless", "Harmless\x1b[2J"), annotations=claims),
         dict(tool("shaped"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
+        dict(tool("measured"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
         tool("deep", schema={"type": "object", "properties": {"x": {"description": "y" * 70000}}}),
         tool("tower", schema=dict(tower(), type="object")), dict(tool("tower_out"), outputSchema=tower()),
     ]
@@ -46,6 +47,8 @@ def call(name, args, number):
         return text("x" * 5_000_000)
     if name == "shaped":
         return text("shaped", structuredContent={"n": "not a number"})
+    if name == "measured":
+        return text("measured", structuredContent={"n": 7})
     if name == "form":
         waiting.append(number)
         schema = {"type": "object", "properties": {"name": {"type": "string"}}}
