@@ -8,12 +8,13 @@ use super::tamed;
 use haft_core::preview::inert;
 use haft_core::{CallId, Caller, SessionId};
 use haft_runtime::events::{LogLevel, Share};
-use haft_runtime::{Form, SamplingConsent, Scene, Written};
+use haft_runtime::{CallerOffer, Form, SamplingConsent, Scene, Written};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, FormElicitationCapability,
-    Implementation, InputRequest, ListRootsResult, LoggingMessageNotificationParam, NumberOrString,
+    Implementation, InputRequest, JsonObject, ListRootsResult, LoggingMessageNotificationParam, NumberOrString,
     ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, Root, RootsCapabilities, SamplingCapability,
+    TASKS_EXTENSION_ID,
 };
 use rmcp::service::{InboundStreamOrigin, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
@@ -38,12 +39,8 @@ const LOG_MAX: usize = 64 << 10;
 /// How many updates of resources a slow listener may miss.
 const UPDATES_MAX: usize = 256;
 
-/// Whether the caller of a tool offers a model that could answer the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallerModel {
-    Offered,
-    None,
-}
+/// What a server hears of haft in general. What a caller does not offer is taken out for its own call.
+pub(super) const USUAL_OFFER: CallerOffer = CallerOffer { model: true, forms: true, tasks: false };
 
 /// The calls that a server is serving, and what it has to say to them.
 #[derive(Debug)]
@@ -315,12 +312,16 @@ impl Desk {
         serde_json::from_value(answer).map_err(|error| refused(format!("the model's answer cannot be read: {error}")))
     }
 
-    /// What a server may ask for.
-    pub(super) fn capabilities(&self, model: CallerModel) -> ClientCapabilities {
+    /// What a server may ask for, and whether it may answer with a task.
+    pub(super) fn capabilities(&self, offer: CallerOffer) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
-        capabilities.sampling = (model == CallerModel::Offered).then(SamplingCapability::default);
+        let forms = || ElicitationCapability::new().with_form(FormElicitationCapability::default());
+        capabilities.elicitation = offer.forms.then(forms);
+        capabilities.sampling = offer.model.then(SamplingCapability::default);
         capabilities.roots = self.root.as_ref().map(|_| RootsCapabilities::default());
+        if offer.tasks {
+            capabilities.extensions.get_or_insert_default().insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        }
         capabilities
     }
 
@@ -395,7 +396,7 @@ pub(super) struct Answerer(pub(super) Arc<Desk>);
 impl ClientHandler for Answerer {
     fn get_info(&self) -> ClientConfig {
         ClientConfig::new(
-            self.0.capabilities(CallerModel::Offered),
+            self.0.capabilities(USUAL_OFFER),
             Implementation::new("haft", env!("CARGO_PKG_VERSION")),
         )
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
