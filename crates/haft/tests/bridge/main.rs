@@ -28,18 +28,18 @@ use trials::trials;
 
 fn main() -> ExitCode {
     let trials = trials! {
-        entries(Nothing):
+        entries[]:
             a_server_is_added_listed_and_removed,
             entries_that_make_no_sense_are_refused_before_anything_is_written,
             other_clients_files_are_taken_over,
             a_program_that_is_not_there_says_so,
             a_project_cannot_have_another_file_written,
             a_servers_tools_become_manifests_to_review;
-        front(RealPrograms):
+        front["HAFT_TEST_WITHOUT_MCP"]:
             a_fronted_server_keeps_its_names_and_sends_its_content_unchanged,
             a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address,
             reading_a_bridged_resource_waits_for_approval_and_can_be_denied;
-        hostile(Nothing):
+        hostile[]:
             what_is_no_mcp_is_left_out_and_reported,
             a_server_that_hangs_holds_up_nobody_else,
             fifty_megabytes_fail_the_call_and_the_server_comes_back,
@@ -49,18 +49,18 @@ fn main() -> ExitCode {
             odd_tools_are_named_refused_and_never_harmless,
             what_tools_give_is_bounded_and_marked,
             a_program_reaches_what_its_entry_says_and_nothing_else;
-        made(Nothing):
+        made[]:
             a_tool_that_is_a_file_meets_its_server;
-        pinned(Nothing):
+        pinned[]:
             a_changed_description_asks_again_whatever_rules_say,
             a_yes_accepts_what_has_changed;
-        real(RealPrograms):
+        real["HAFT_TEST_WITHOUT_MCP"]:
             server_everything_serves_what_it_has,
             server_filesystem_reads_the_project_and_writes_where_it_may,
             server_memory_remembers_in_its_file,
             a_python_server_speaks_the_newest_version,
             a_server_at_an_address_is_reached_and_says_when_it_is_gone;
-        sessions(Nothing):
+        sessions[]:
             each_session_is_asked_about_its_own_call;
     };
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -32,38 +32,38 @@ use trials::trials;
 
 fn main() -> ExitCode {
     let trials = trials! {
-        conformance(RealPrograms):
+        conformance["HAFT_TEST_WITHOUT_MCP"]:
             the_server_conforms,
             the_server_conforms_to_the_newest_revision,
             the_client_conforms,
             the_client_conforms_to_the_newest_revision;
-        fronted(RealPrograms):
+        fronted["HAFT_TEST_WITHOUT_MCP"]:
             a_server_conforms_through_haft_as_it_does_by_itself,
             a_server_conforms_to_the_coming_suite_through_haft_as_it_does_by_itself,
             newest_revision_conforms_through_haft_as_it_does_directly;
-        fronted_tasks(RealPrograms):
+        fronted_tasks["HAFT_TEST_WITHOUT_MCP"]:
             task_of_a_fronted_server_is_for_its_client_alone,
             question_of_a_fronted_servers_task_reaches_its_client,
             cancelled_task_is_cancelled_at_the_fronted_server;
-        http(RealPrograms):
+        http["HAFT_TEST_WITHOUT_MCP"]:
             the_python_sdk_drives_it_in_the_newest_protocol_it_can,
             the_python_sdk_drives_it_with_a_handshake,
             the_python_sdk_of_the_generation_before_drives_it,
             the_python_sdk_from_before_priming_events_drives_it,
             the_typescript_sdk_drives_it;
-        inspector(RealPrograms):
+        inspector["HAFT_TEST_WITHOUT_MCP"]:
             the_inspector_reads_and_reckons_over_stdio,
             the_inspector_reads_and_reckons_over_http;
-        questions(RealPrograms):
+        questions["HAFT_TEST_WITHOUT_MCP"]:
             open_question_of_a_sessionless_client_does_not_hold_up_another,
             agent_that_offers_forms_does_not_approve_its_own_call;
-        sessions(RealPrograms):
+        sessions["HAFT_TEST_WITHOUT_MCP"]:
             client_names_its_session_in_every_version_of_the_protocol,
             agent_names_a_session_among_those_of_agents_alone,
             session_that_nobody_names_is_fresh_and_tells_agents_apart;
-        skills(RealPrograms):
+        skills["HAFT_TEST_WITHOUT_MCP"]:
             python_sdk_reads_skills_as_resources_and_prompts;
-        stdio(RealPrograms):
+        stdio["HAFT_TEST_WITHOUT_MCP"]:
             the_python_sdk_drives_it_in_the_newest_protocol_it_can,
             the_python_sdk_drives_it_with_a_handshake,
             the_python_sdk_of_the_generation_before_drives_it,
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
             a_client_that_cannot_ask_is_told_where_to_decide,
             the_budget_holds_and_hides_nothing,
             list_is_wrapped_in_structured_content;
-        tasks(RealPrograms):
+        tasks["HAFT_TEST_WITHOUT_MCP"]:
             waiting_call_becomes_a_task_that_the_person_answers,
             cancelled_task_takes_its_question_back,
             task_survives_its_connection_and_belongs_to_its_owner;
