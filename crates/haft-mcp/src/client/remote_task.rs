@@ -40,7 +40,7 @@ pub(super) struct RemoteTask<'c> {
     served: &'c Served<'c>,
     scene: &'c Scene,
     id: String,
-    /// Whether what it asks may be known: only a poll says.
+    /// Whether it may be over or ask something already, which only a poll tells.
     starts_with_poll: bool,
     interval: Duration,
     failed_polls: usize,

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
             the_inspector_reads_and_reckons_over_stdio,
             the_inspector_reads_and_reckons_over_http;
         questions["HAFT_TEST_WITHOUT_MCP"]:
-            open_question_of_a_sessionless_client_does_not_hold_up_another,
+            open_questions_of_sessionless_clients_do_not_hold_up_another,
             agent_that_offers_forms_does_not_approve_its_own_call;
         sessions["HAFT_TEST_WITHOUT_MCP"]:
             client_names_its_session_in_every_version_of_the_protocol,

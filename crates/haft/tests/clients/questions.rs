@@ -43,7 +43,7 @@ fn bridged(tool: &str) -> String {
     format!("mcp__every__{tool}")
 }
 
-pub(crate) fn open_question_of_a_sessionless_client_does_not_hold_up_another() {
+pub(crate) fn open_questions_of_sessionless_clients_do_not_hold_up_another() {
     let env = Env::new();
     bridging(&env);
     haft(&env, &["mcp", "test", "every", "--json"]);
@@ -51,8 +51,12 @@ pub(crate) fn open_question_of_a_sessionless_client_does_not_hold_up_another() {
     let plan = |answer: Value, calls: Value| json!({ "http": url, "token": token, "answer": answer, "calls": calls });
     let asking = json!({ "tool": bridged("trigger-elicitation-request"), "args": {} });
     let client = Client::Python("auto");
-    let mut open = client.command(&env, plan("never".into(), json!([asking])));
-    let _open = leave_question_open(open.env("PYTHONUNBUFFERED", "1"));
+    // More than one conversation may leave open.
+    let leave_open = |_| {
+        let mut open = client.command(&env, plan("never".into(), json!([asking])));
+        leave_question_open(open.env("PYTHONUNBUFFERED", "1"))
+    };
+    let _open: Vec<Ended> = (0..5).map(leave_open).collect();
     let begun = Instant::now();
     let echo = json!({ "tool": bridged("echo"), "args": { "message": "still here" } });
     let came = client.carry_out(&env, plan(json!({ "name": "Ada" }), json!([echo, asking])));
