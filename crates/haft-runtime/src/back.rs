@@ -67,12 +67,21 @@ pub enum Written {
 /// What a running tool wishes to have answered.
 pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
-    Sample { from: String, request: Value, consent: SamplingConsent, answer: oneshot::Sender<Result<Value, CallError>> },
+    Sample {
+        from: String,
+        request: Value,
+        consent: SamplingConsent,
+        answer: oneshot::Sender<Result<Value, CallError>>,
+    },
     Call(Box<Call>, oneshot::Sender<Outcome>),
     Calls(Vec<Call>, oneshot::Sender<Vec<Outcome>>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
     Spawn(Vec<Order>, oneshot::Sender<Result<Vec<Report>, CallError>>),
-    FollowUp { id: String, words: String, answer: oneshot::Sender<Result<Report, CallError>> },
+    FollowUp {
+        id: String,
+        words: String,
+        answer: oneshot::Sender<Result<Report, CallError>>,
+    },
     /// The caller need not wait: a server has made a task of the call.
     GoOnAsTask,
 }
@@ -140,8 +149,7 @@ impl Trees {
 /// Both ends, for a call with this approver.
 pub(crate) fn channel(approver: &dyn Approver) -> (Back, Wishes) {
     let (sender, queue) = mpsc::channel(1);
-    let offer =
-        CallerOffer { model: approver.has_model(), forms: approver.has_forms(), tasks: approver.has_tasks() };
+    let offer = CallerOffer { model: approver.has_model(), forms: approver.has_forms(), tasks: approver.has_tasks() };
     (Back { queue: Some(sender), offer }, Wishes { queue, heard: 0, calls: None })
 }
 

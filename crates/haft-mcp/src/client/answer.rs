@@ -411,11 +411,8 @@ pub(super) struct Answerer(pub(super) Arc<Desk>);
 
 impl ClientHandler for Answerer {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            self.0.capabilities(USUAL_OFFER),
-            Implementation::new("haft", env!("CARGO_PKG_VERSION")),
-        )
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(self.0.capabilities(USUAL_OFFER), Implementation::new("haft", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(
