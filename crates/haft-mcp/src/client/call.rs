@@ -199,12 +199,11 @@ impl Connection {
                     let state = more.request_state;
                     // Without questions, it only wants time.
                     let requests = more.input_requests.filter(|requests| !requests.is_empty());
-                    answers = match requests {
-                        Some(requests) => (Some(self.fulfil(requests, scene).await?), state),
-                        None => {
-                            tokio::time::sleep(LOOK).await;
-                            (None, state)
-                        }
+                    answers = if let Some(requests) = requests {
+                        (Some(self.fulfil(requests, scene).await?), state)
+                    } else {
+                        tokio::time::sleep(LOOK).await;
+                        (None, state)
                     };
                 }
                 result => return Ok(result),
