@@ -16,6 +16,7 @@ mod follow;
 mod link;
 pub mod oauth;
 mod observed;
+mod remote_task;
 mod reply;
 mod status;
 mod tool;

@@ -130,6 +130,19 @@ pub trait Approver: Send + Sync {
         true
     }
 
+    /// Whether forms are shown for the caller. A server that is told otherwise does not ask for what nobody would see.
+    fn has_forms(&self) -> bool {
+        true
+    }
+
+    /// Whether the caller looks after a call that goes on as a task, and need not wait for it.
+    fn has_tasks(&self) -> bool {
+        false
+    }
+
+    /// Hears that a bridged server has made a task of the call, for a caller that looks after tasks.
+    fn goes_on_as_task(&self) {}
+
     /// Lets the caller's model answer what a tool asks it. The request and the answer are in the words of MCP's
     /// `sampling/createMessage`.
     fn sample<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {

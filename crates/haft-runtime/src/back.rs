@@ -67,12 +67,23 @@ pub enum Written {
 /// What a running tool wishes to have answered.
 pub(crate) enum Wish {
     Form(Form, oneshot::Sender<Written>),
-    Sample { from: String, request: Value, consent: SamplingConsent, answer: oneshot::Sender<Result<Value, CallError>> },
+    Sample {
+        from: String,
+        request: Value,
+        consent: SamplingConsent,
+        answer: oneshot::Sender<Result<Value, CallError>>,
+    },
     Call(Box<Call>, oneshot::Sender<Outcome>),
     Calls(Vec<Call>, oneshot::Sender<Vec<Outcome>>),
     Work(Box<Job>, oneshot::Sender<Result<Worked, CallError>>),
     Spawn(Vec<Order>, oneshot::Sender<Result<Vec<Report>, CallError>>),
-    FollowUp { id: String, words: String, answer: oneshot::Sender<Result<Report, CallError>> },
+    FollowUp {
+        id: String,
+        words: String,
+        answer: oneshot::Sender<Result<Report, CallError>>,
+    },
+    /// The caller need not wait: a server has made a task of the call.
+    GoOnAsTask,
 }
 
 /// A run that a tool wishes to have begun or gone on with.
@@ -91,12 +102,22 @@ pub(crate) struct Worked {
     pub(crate) gave: Option<Value>,
 }
 
+/// What the caller of a tool offers it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallerOffer {
+    /// A model that answers requests.
+    pub model: bool,
+    /// Forms that are shown to a person.
+    pub forms: bool,
+    /// That it looks after a call that goes on as a task.
+    pub tasks: bool,
+}
+
 /// A tool's way to ask back. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Back {
     queue: Option<mpsc::Sender<Wish>>,
-    /// Whether the caller offers a model.
-    has_model: bool,
+    offer: CallerOffer,
 }
 
 /// The other end.
@@ -128,13 +149,22 @@ impl Trees {
 /// Both ends, for a call with this approver.
 pub(crate) fn channel(approver: &dyn Approver) -> (Back, Wishes) {
     let (sender, queue) = mpsc::channel(1);
-    (Back { queue: Some(sender), has_model: approver.has_model() }, Wishes { queue, heard: 0, calls: None })
+    let offer = CallerOffer { model: approver.has_model(), forms: approver.has_forms(), tasks: approver.has_tasks() };
+    (Back { queue: Some(sender), offer }, Wishes { queue, heard: 0, calls: None })
 }
 
 impl Back {
-    /// Whether the caller offers a model that could answer.
-    pub fn has_model(&self) -> bool {
-        self.has_model
+    /// What the caller offers.
+    pub fn offer(&self) -> CallerOffer {
+        self.offer
+    }
+
+    /// Tells the caller that a server has made a task of the call.
+    pub async fn go_on_as_task(&self) {
+        if let Some(queue) = self.queue.as_ref().filter(|_| self.offer.tasks) {
+            // A call that has ended is waited for by nobody.
+            let _ = queue.send(Wish::GoOnAsTask).await;
+        }
     }
 
     /// Lets the person behind the call fill in a form.
@@ -270,6 +300,7 @@ impl Haft {
                 let call = opened.admitted().checked().call();
                 let _ = answer.send(self.follow_up((&id, words), call, approver, halt).await);
             }
+            Wish::GoOnAsTask => approver.goes_on_as_task(),
             Wish::Form(form, answer) => {
                 let written =
                     if enough { Written::Declined } else { self.fill_in(opened, approver, halt, &form).await };

@@ -55,7 +55,7 @@ pub mod workspace;
 
 pub use admit::Explained;
 pub use approver::{Approver, Nobody, Question, Said, Yes};
-pub use back::{Back, Form, SamplingConsent, Written};
+pub use back::{Back, CallerOffer, Form, SamplingConsent, Written};
 pub use events::{Event, Events};
 pub use halt::Halt;
 pub use hygiene::Looked;

@@ -1,7 +1,7 @@
 //! Running an admitted, recorded call, cutting what it gives to size, and marking off what nobody vouches for.
 
 use crate::approver::Approver;
-use crate::back;
+use crate::back::{self, Wish};
 use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
@@ -18,11 +18,14 @@ use haft_core::tool::Effect;
 use haft_core::{Call, CallError, ErrorKind, Outcome};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::time::Duration;
 
 /// How wide one line about a call may be where nobody says otherwise.
 pub(crate) const PREVIEW_COLUMNS: usize = 120;
 /// Where whole outputs are kept, in the data directory.
 pub(crate) const OUTPUTS: &str = "outputs";
+/// How long a call may take that its caller looks after as a task: as long as a client's task is kept.
+const TASK_MAX: Duration = Duration::from_hours(2);
 
 /// What a run gave, not yet cut to size.
 pub(crate) struct Raw {
@@ -39,9 +42,9 @@ impl Raw {
 
 impl Haft {
     /// Runs the tool within its deadline and applies the changes it asks for.
-    pub(crate) async fn run(&self, opened: &Opened, approver: &dyn Approver, halt: &Halt) -> Raw {
+    pub(crate) async fn run(&self, opened: &Opened, approver: &dyn Approver, cancelled: &Halt) -> Raw {
         let checked = opened.admitted().checked();
-        let halt = halt.within(checked.spec().timeout);
+        let mut halt = cancelled.within(checked.spec().timeout);
         let Some(entry) = self.registry.get(checked.spec().name.as_str()) else {
             let error =
                 CallError::new(ErrorKind::UnknownTool, format!("`{}` was just unregistered", checked.spec().name));
@@ -62,7 +65,12 @@ impl Haft {
                     biased;
                     reply = &mut act => break reply,
                     error = halt.stopped(), if !hears => break Err(error),
-                    wish = wishes.next() => self.grant_wish(opened, (approver, &halt), &mut wishes, wish).await,
+                    wish = wishes.next() => {
+                        if matches!(wish, Wish::GoOnAsTask) {
+                            halt = cancelled.within(TASK_MAX);
+                        }
+                        self.grant_wish(opened, (approver, &halt), &mut wishes, wish).await;
+                    }
                 }
             };
             scene.used().mask_reply(&mut reply);

@@ -147,4 +147,7 @@ impl Approver for Aside {
     fn has_model(&self) -> bool {
         self.approver.has_model()
     }
+    fn has_forms(&self) -> bool {
+        self.approver.has_forms()
+    }
 }

@@ -2,8 +2,8 @@
 came of it as JSON.
 
 usage: tasks.py PLAN   with PLAN = {"stdio": [PROGRAM, ARG…]} or {"http": URL, "token": TOKEN}, "name": the client's name,
-and either "call": {"tool", "args"} or "task": the id of a task from before; "act": "answer" (as a person does), "cancel" or
-"leave" (go as soon as there is a task)
+and either "call": {"tool", "args"} or "task": the id of a task from before; "act": "answer" (as a person does), "cancel" (what
+asks), "stop" (cancel at once) or "leave" (go as soon as there is a task)
 """
 
 import json
@@ -65,6 +65,8 @@ async def follow(client, task, act):
                 states.append(state["status"])
             if state["status"] in ("completed", "failed", "cancelled"):
                 return {"states": states, "form": form, "end": state}
+            if act == "stop":
+                await ask(client, "tasks/cancel", task)
             if state["status"] == "input_required":
                 form = state["inputRequests"]
                 if act == "cancel":

@@ -8,12 +8,13 @@ use super::tamed;
 use haft_core::preview::inert;
 use haft_core::{CallId, Caller, SessionId};
 use haft_runtime::events::{LogLevel, Share};
-use haft_runtime::{Form, SamplingConsent, Scene, Written};
+use haft_runtime::{CallerOffer, Form, SamplingConsent, Scene, Written};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode, FormElicitationCapability,
-    Implementation, InputRequest, ListRootsResult, LoggingMessageNotificationParam, NumberOrString,
+    Implementation, InputRequest, JsonObject, ListRootsResult, LoggingMessageNotificationParam, NumberOrString,
     ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, Root, RootsCapabilities, SamplingCapability,
+    TASKS_EXTENSION_ID,
 };
 use rmcp::service::{InboundStreamOrigin, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
@@ -21,9 +22,9 @@ use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Notify, Semaphore, broadcast};
+use tokio::sync::{Notify, broadcast};
 
-/// How many questions of one server are open at once.
+/// How many questions of one server are open at once in one conversation. What one client leaves open holds up no other.
 const OPEN_MAX: usize = 4;
 /// The largest request for a model that is passed on.
 const REQUEST_MAX: usize = 1 << 20;
@@ -38,12 +39,8 @@ const LOG_MAX: usize = 64 << 10;
 /// How many updates of resources a slow listener may miss.
 const UPDATES_MAX: usize = 256;
 
-/// Whether the caller of a tool offers a model that could answer the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallerModel {
-    Offered,
-    None,
-}
+/// What a server hears of haft in general. What a caller does not offer is taken out for its own call.
+pub(super) const USUAL_OFFER: CallerOffer = CallerOffer { model: true, forms: true, tasks: false };
 
 /// The calls that a server is serving, and what it has to say to them.
 #[derive(Debug)]
@@ -54,7 +51,6 @@ pub(super) struct Desk {
     calls: Mutex<Calls>,
     /// Whether the user agreed beforehand that the caller's model answers this server.
     sampling: SamplingConsent,
-    open: Semaphore,
     heard: AtomicU64,
     /// What it offers has changed.
     pub(super) changed: Notify,
@@ -66,8 +62,7 @@ pub(super) struct Desk {
 struct Calls {
     next: u64,
     running: Vec<RunningCall>,
-    /// The calls for which a question is open.
-    asking: Vec<CallId>,
+    open: Vec<OpenQuestion>,
     tokens: HashMap<ProgressToken, Scene>,
     /// Progress of requests that are not tracked yet: a fast server is heard before its request is known to be sent.
     early: VecDeque<ProgressNotificationParam>,
@@ -76,11 +71,17 @@ struct Calls {
 impl Calls {
     /// The call that something belongs to where nothing says which.
     fn sole(&self) -> Option<&RunningCall> {
-        let is_asking = |call: &RunningCall| self.asking.contains(&call.scene.call().id);
+        let is_asking = |running: &RunningCall| self.open.iter().any(|open| open.call == running.scene.call().id);
         let idle: Vec<&RunningCall> = self.running.iter().filter(|call| !is_asking(call)).collect();
         let candidates = if idle.is_empty() { self.running.iter().collect() } else { idle };
         sole(&candidates, |call| Conversation::of(&call.scene)).copied()
     }
+}
+
+/// A question of the server's that nobody has answered yet.
+struct OpenQuestion {
+    call: CallId,
+    conversation: Conversation,
 }
 
 /// A call that the server is serving.
@@ -132,8 +133,9 @@ struct Asking<'d> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         self.desk.with(|calls| {
-            let at = calls.asking.iter().position(|call| *call == self.call);
-            at.map(|at| calls.asking.swap_remove(at))
+            if let Some(at) = calls.open.iter().position(|open| open.call == self.call) {
+                calls.open.swap_remove(at);
+            }
         });
     }
 }
@@ -162,7 +164,6 @@ impl Desk {
             root,
             sampling,
             calls: Mutex::default(),
-            open: Semaphore::new(OPEN_MAX),
             heard: AtomicU64::new(0),
             changed: Notify::new(),
             updates: broadcast::Sender::new(UPDATES_MAX),
@@ -209,7 +210,7 @@ impl Desk {
 
     /// Whether somebody is thinking about a question of the server's.
     pub(super) fn is_asking(&self) -> bool {
-        self.with(|calls| !calls.asking.is_empty())
+        self.with(|calls| !calls.open.is_empty())
     }
 
     /// How often progress was heard.
@@ -258,10 +259,18 @@ impl Desk {
         self.updates.subscribe()
     }
 
-    fn asks(&self, scene: &Scene) -> Asking<'_> {
-        let call = scene.call().id.clone();
-        self.with(|calls| calls.asking.push(call.clone()));
-        Asking { desk: self, call }
+    /// Opens a question, unless too many are open in its conversation.
+    fn open_question(&self, scene: &Scene) -> Option<Asking<'_>> {
+        let (call, conversation) = (scene.call().id.clone(), Conversation::of(scene));
+        let opened = OpenQuestion { call: call.clone(), conversation };
+        let is_opened = self.with(|calls| {
+            let has_room = has_room(calls.open.iter().map(|open| &open.conversation), &opened.conversation);
+            if has_room {
+                calls.open.push(opened);
+            }
+            has_room
+        });
+        is_opened.then_some(Asking { desk: self, call })
     }
 
     fn from(&self) -> String {
@@ -282,9 +291,9 @@ impl Desk {
 
     async fn show_form(&self, scene: Option<Scene>, message: &str, schema: Value) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
-        let (Ok(_open), Some(scene)) = (self.open.try_acquire(), scene) else { return declined };
+        let Some(scene) = scene else { return declined };
+        let Some(_open) = self.open_question(&scene) else { return declined };
         let form = Form { from: self.from(), message: tamed(message, MESSAGE_MAX), schema };
-        let _asking = self.asks(&scene);
         match scene.back().elicit(form).await {
             Written::Answer(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer),
             Written::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
@@ -298,15 +307,14 @@ impl Desk {
         request: CreateMessageRequestParams,
     ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |why: String| ErrorData::new(rmcp::model::ErrorCode(-1), why, None);
-        let Ok(_open) = self.open.try_acquire() else {
+        let scene = scene.ok_or_else(|| refused("there is no one call that this belongs to".to_owned()))?;
+        let Some(_open) = self.open_question(&scene) else {
             return Err(refused("too many questions are open".to_owned()));
         };
-        let scene = scene.ok_or_else(|| refused("there is no one call that this belongs to".to_owned()))?;
         let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
         if request.to_string().len() > REQUEST_MAX {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
         }
-        let _asking = self.asks(&scene);
         let answer = scene
             .back()
             .sample_with_consent(self.from(), request, self.sampling)
@@ -315,12 +323,16 @@ impl Desk {
         serde_json::from_value(answer).map_err(|error| refused(format!("the model's answer cannot be read: {error}")))
     }
 
-    /// What a server may ask for.
-    pub(super) fn capabilities(&self, model: CallerModel) -> ClientCapabilities {
+    /// What a server may ask for, and whether it may answer with a task.
+    pub(super) fn capabilities(&self, offer: CallerOffer) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
-        capabilities.sampling = (model == CallerModel::Offered).then(SamplingCapability::default);
+        let forms = || ElicitationCapability::new().with_form(FormElicitationCapability::default());
+        capabilities.elicitation = offer.forms.then(forms);
+        capabilities.sampling = offer.model.then(SamplingCapability::default);
         capabilities.roots = self.root.as_ref().map(|_| RootsCapabilities::default());
+        if offer.tasks {
+            capabilities.extensions.get_or_insert_default().insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        }
         capabilities
     }
 
@@ -383,6 +395,11 @@ fn token_of(said: &ProgressNotificationParam) -> ProgressToken {
     }
 }
 
+/// Whether one more question may be open in a conversation.
+fn has_room<'c>(open: impl Iterator<Item = &'c Conversation>, conversation: &Conversation) -> bool {
+    open.filter(|open| *open == conversation).count() < OPEN_MAX
+}
+
 /// The latest, if all belong to the same.
 fn sole<T, K: PartialEq>(all: &[T], whose: impl Fn(&T) -> K) -> Option<&T> {
     let last = all.last()?;
@@ -394,11 +411,8 @@ pub(super) struct Answerer(pub(super) Arc<Desk>);
 
 impl ClientHandler for Answerer {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            self.0.capabilities(CallerModel::Offered),
-            Implementation::new("haft", env!("CARGO_PKG_VERSION")),
-        )
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        ClientConfig::new(self.0.capabilities(USUAL_OFFER), Implementation::new("haft", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn create_elicitation(
@@ -459,5 +473,20 @@ mod tests {
         assert_eq!(sole(&[("alice", 1), ("alice", 2)], whose), Some(&("alice", 2)));
         assert_eq!(sole(&[("alice", 1), ("bob", 2)], whose), None);
         assert_eq!(sole(&[], whose), None);
+    }
+
+    #[test]
+    fn open_questions_of_one_conversation_leave_room_for_another() {
+        let of = |session: &str, call: Option<u64>| Conversation {
+            session: SessionId::new(session).unwrap(),
+            caller: Caller::default(),
+            independent: call.map(|call| CallId::new(1, call)),
+        };
+        let open: Vec<Conversation> = (0..OPEN_MAX).map(|_| of("one", None)).collect();
+        assert!(!has_room(open.iter(), &of("one", None)));
+        assert!(has_room(open.iter(), &of("two", None)) && has_room(open[1..].iter(), &of("one", None)));
+        // Clients without a session share one, and each of their calls stands for itself.
+        let open: Vec<Conversation> = (0..64).map(|call| of("all", Some(call))).collect();
+        assert!(has_room(open.iter(), &of("all", Some(64))));
     }
 }

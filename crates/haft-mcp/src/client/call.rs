@@ -2,20 +2,21 @@
 
 #![expect(deprecated, reason = "servers of the versions before 2026-07-28 log")]
 
-use super::answer::{CallerModel, Desk, Served};
+use super::answer::{Desk, Served, USUAL_OFFER};
 use super::connect::unauthorized;
+use super::remote_task::RemoteTask;
 use super::wire::Noticed;
 use super::{Server, oauth, tamed, tamed_texts};
 use haft_core::preview::{cut, inert};
 use haft_core::record::Digest;
 use haft_core::scan::{scan, wrapped};
 use haft_core::{CallError, ErrorKind};
-use haft_runtime::{Scene, new_mark};
+use haft_runtime::{CallerOffer, Scene, new_mark};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
-    ContentBlock, ErrorCode, ErrorData, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequiredResult,
+    ContentBlock, ErrorCode, ErrorData, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequests,
     InputResponses, JsonObject, LoggingLevel, ProtocolVersion, ReadResourceRequest, ReadResourceRequestParams,
-    ReadResourceResult, RequestId, RequestMetaObject, ServerResult,
+    ReadResourceResult, RequestId, RequestMetaObject, ServerResult, TASKS_EXTENSION_ID,
 };
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient, ServiceError};
@@ -35,13 +36,6 @@ const REFUSAL_MAX: usize = 2 << 10;
 /// How large the data with it may be, as text.
 const REFUSAL_DATA_MAX: usize = 4 << 10;
 
-/// Whether a server was told that nobody here has a model, although haft can ask for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sampling {
-    Withheld,
-    Declared,
-}
-
 /// What a server was told when it asked for more, and the state that it wants back.
 type Answers = (Option<InputResponses>, Option<String>);
 
@@ -56,7 +50,7 @@ pub(super) struct Connection {
     /// What the server says of its tools now.
     declared: Mutex<HashMap<String, Digest>>,
     /// What the server is to be told that nobody wants any more.
-    abandoned: mpsc::UnboundedSender<Abandoned>,
+    pub(super) abandoned: mpsc::UnboundedSender<Abandoned>,
 }
 
 /// What nobody wants any more.
@@ -66,6 +60,8 @@ pub(super) enum Abandoned {
     Request(RequestId),
     /// Changes of a resource.
     Resource(String),
+    /// What comes of a task.
+    Task(String),
 }
 
 /// A request on its way. Dropped before the answer came, the server is told.
@@ -121,8 +117,12 @@ impl Connection {
             (params.input_responses, params.request_state) = (responses, state);
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
-        match self.converse(request, scene).await? {
+        let served = self.desk.serve(scene);
+        match self.converse(request, &served, scene, scene.back().offer()).await? {
             ServerResult::CallToolResult(result) => Ok(result),
+            ServerResult::CreateTaskResult(created) => {
+                RemoteTask::new(self, &served, scene, created.task).finish().await
+            }
             // Nothing known in it: an empty result.
             ServerResult::CustomResult(result) => {
                 Ok(CallToolResult::success(vec![ContentBlock::text(result.0.to_string())]))
@@ -140,7 +140,8 @@ impl Connection {
             (params.input_responses, params.request_state) = (responses, state);
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         };
-        match self.converse(request, scene).await? {
+        let served = self.desk.serve(scene);
+        match self.converse(request, &served, scene, without_tasks(scene)).await? {
             ServerResult::ReadResourceResult(result) => Ok(result),
             _ => Err(Broken::Because(self.upstream("returned a malformed resource"))),
         }
@@ -160,7 +161,8 @@ impl Connection {
             (params.input_responses, params.request_state) = (responses, state);
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         };
-        match self.converse(request, scene).await? {
+        let served = self.desk.serve(scene);
+        match self.converse(request, &served, scene, without_tasks(scene)).await? {
             ServerResult::GetPromptResult(result) => Ok(result),
             _ => Err(Broken::Because(self.upstream("returned a malformed prompt"))),
         }
@@ -177,7 +179,7 @@ impl Connection {
     /// Asks what an argument of a prompt or a template may be.
     pub(super) async fn complete(&self, params: CompleteRequestParams) -> Result<CompleteResult, Broken> {
         match tokio::time::timeout(self.timeout, self.peer.complete(params)).await {
-            Ok(answer) => answer.map_err(|error| self.explain(error, Sampling::Declared)),
+            Ok(answer) => answer.map_err(|error| self.explain(error, USUAL_OFFER)),
             Err(_) => Err(Broken::Because(self.late())),
         }
     }
@@ -186,15 +188,23 @@ impl Connection {
     async fn converse(
         &self,
         request: impl Fn(Answers) -> ClientRequest,
+        served: &Served<'_>,
         scene: &Scene,
+        offer: CallerOffer,
     ) -> Result<ServerResult, Broken> {
-        let served = self.desk.serve(scene);
         let mut answers = Answers::default();
         for _ in 0..ROUNDS_MAX {
-            match self.request(request(answers), &served, scene).await? {
+            match self.request(request(answers), served, scene, offer).await? {
                 ServerResult::InputRequiredResult(more) => {
-                    let state = more.request_state.clone();
-                    answers = (self.fulfil(more, scene).await?, state);
+                    let state = more.request_state;
+                    // Without questions, it only wants time.
+                    let requests = more.input_requests.filter(|requests| !requests.is_empty());
+                    answers = if let Some(requests) = requests {
+                        (Some(self.fulfil(requests, scene).await?), state)
+                    } else {
+                        tokio::time::sleep(LOOK).await;
+                        (None, state)
+                    };
                 }
                 result => return Ok(result),
             }
@@ -202,28 +212,29 @@ impl Connection {
         Err(Broken::Because(self.upstream(&format!("asked for more {ROUNDS_MAX} times and gave no result"))))
     }
 
-    async fn request(
+    pub(super) async fn request(
         &self,
         request: ClientRequest,
         served: &Served<'_>,
         scene: &Scene,
+        offer: CallerOffer,
     ) -> Result<ServerResult, Broken> {
         let mut options = PeerRequestOptions::no_options();
-        let mut sampling = Sampling::Declared;
+        let mut declared = USUAL_OFFER;
         if self.is_newest() {
             let mut meta = RequestMetaObject::default();
             // The door passes on what its own client wants to hear.
             meta.set_log_level(LoggingLevel::Debug);
-            if !scene.back().has_model() {
+            if offer != USUAL_OFFER {
                 // The server refuses what it cannot do without, before it does half of it.
-                meta.set_client_capabilities(self.desk.capabilities(CallerModel::None));
-                sampling = Sampling::Withheld;
+                meta.set_client_capabilities(self.desk.capabilities(offer));
+                declared = offer;
             }
             options = options.with_meta(meta);
         }
         let sent = self.peer.send_cancellable_request(request, options);
         let handle = match tokio::time::timeout(self.timeout, sent).await {
-            Ok(handle) => handle.map_err(|error| self.explain(error, sampling))?,
+            Ok(handle) => handle.map_err(|error| self.explain(error, declared))?,
             Err(_) => return Err(Broken::Because(self.late())),
         };
         let _tracked = self.desk.track(served, &handle.id, handle.progress_token.clone(), scene);
@@ -236,7 +247,7 @@ impl Connection {
             tokio::select! {
                 answer = &mut answer => {
                     pending.id = None;
-                    return answer.map_err(|error| self.explain(error, sampling));
+                    return answer.map_err(|error| self.explain(error, declared));
                 }
                 () = tokio::time::sleep(slice) => {
                     // Whoever reports how far it is, or waits for a person, is not late.
@@ -259,19 +270,15 @@ impl Connection {
         self.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
     }
 
-    async fn fulfil(&self, more: InputRequiredResult, scene: &Scene) -> Result<Option<InputResponses>, Broken> {
-        let Some(requests) = more.input_requests.filter(|requests| !requests.is_empty()) else {
-            // It only wants time.
-            tokio::time::sleep(LOOK).await;
-            return Ok(None);
-        };
+    /// Has what a server asks answered, one question after the other.
+    pub(super) async fn fulfil(&self, requests: InputRequests, scene: &Scene) -> Result<InputResponses, Broken> {
         let mut answers = InputResponses::new();
         for (key, request) in requests {
             let answer = self.desk.fulfil(scene, &key, request).await;
             let answer = answer.map_err(|error| Broken::Because(CallError::failed(inert(&error.message))))?;
             answers.insert(key, answer);
         }
-        Ok(Some(answers))
+        Ok(answers)
     }
 
     /// Why the server does not list its tools. One that took a token when it was greeted may want another by now.
@@ -285,13 +292,13 @@ impl Connection {
         CallError::new(ErrorKind::Upstream, format!("it does not list its tools: {said}"))
     }
 
-    fn explain(&self, error: ServiceError, sampling: Sampling) -> Broken {
+    pub(super) fn explain(&self, error: ServiceError, declared: CallerOffer) -> Broken {
         match error {
             ServiceError::McpError(error) => {
                 let said = cut(&inert(&error.message), 500);
                 let message = format!("the MCP server `{}` refused the call: {said} ({})", self.server, error.code.0);
                 // A client that asked for a resource or a prompt is told in the protocol's own words.
-                let refusal = refusal(error, &self.server, sampling);
+                let refusal = refusal(error, &self.server, declared);
                 Broken::Because(CallError::failed(message).details(json!({ "mcp_error": refusal })))
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Broken::Gone,
@@ -313,7 +320,7 @@ impl Connection {
         }
     }
 
-    fn upstream(&self, what: &str) -> CallError {
+    pub(super) fn upstream(&self, what: &str) -> CallError {
         CallError::new(ErrorKind::Upstream, format!("the MCP server `{}` {what}", self.server))
     }
 
@@ -324,11 +331,18 @@ impl Connection {
     }
 }
 
+/// Resources and prompts are read at once: there is no task for them.
+fn without_tasks(scene: &Scene) -> CallerOffer {
+    CallerOffer { tasks: false, ..scene.back().offer() }
+}
+
 /// What a client is told of a server's refusal: bounded, inert, and marked off where it looks like an attack. That the
 /// client lacks a capability is passed on only where haft kept that capability from the server.
-fn refusal(error: ErrorData, server: &str, sampling: Sampling) -> Value {
+fn refusal(error: ErrorData, server: &str, declared: CallerOffer) -> Value {
     let required = error.data.as_ref().map_or(&Value::Null, |data| &data["requiredCapabilities"]);
-    let is_withheld = sampling == Sampling::Withheld && required.get("sampling").is_some();
+    let is_withheld = (!declared.model && required.get("sampling").is_some())
+        || (!declared.forms && required.get("elicitation").is_some())
+        || (!declared.tasks && required["extensions"].get(TASKS_EXTENSION_ID).is_some());
     let code = match error.code {
         ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY if !is_withheld => ErrorCode::INTERNAL_ERROR,
         code => code,
@@ -372,7 +386,7 @@ mod tests {
     use super::*;
 
     fn refused(message: String, data: Value) -> Value {
-        refusal(ErrorData::new(ErrorCode(-32602), message, Some(data)), "evil", Sampling::Declared)
+        refusal(ErrorData::new(ErrorCode(-32602), message, Some(data)), "evil", USUAL_OFFER)
     }
 
     #[test]
@@ -397,13 +411,19 @@ mod tests {
 
     #[test]
     fn missing_capability_is_passed_on_only_where_it_was_withheld() {
-        let code = |needed: &str, sampling| {
-            let data = json!({"requiredCapabilities": {needed: {}}});
+        let code = |needed: Value, declared| {
+            let data = json!({"requiredCapabilities": needed});
             let error = ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, "no", Some(data));
-            refusal(error, "s", sampling)["code"].as_i64().unwrap()
+            refusal(error, "s", declared)["code"].as_i64().unwrap()
         };
-        assert_eq!(code("sampling", Sampling::Withheld), -32021);
-        assert_eq!(code("sampling", Sampling::Declared), -32603);
-        assert_eq!(code("elicitation", Sampling::Withheld), -32603);
+        let (sampling, elicitation) = (json!({"sampling": {}}), json!({"elicitation": {}}));
+        let tasks = json!({"extensions": {TASKS_EXTENSION_ID: {}}});
+        let no_model = CallerOffer { model: false, ..USUAL_OFFER };
+        assert_eq!(code(sampling.clone(), no_model), -32021);
+        assert_eq!(code(sampling, USUAL_OFFER), -32603);
+        assert_eq!(code(elicitation.clone(), no_model), -32603);
+        assert_eq!(code(elicitation, CallerOffer { forms: false, ..USUAL_OFFER }), -32021);
+        assert_eq!(code(tasks.clone(), USUAL_OFFER), -32021);
+        assert_eq!(code(tasks, CallerOffer { tasks: true, ..USUAL_OFFER }), -32603);
     }
 }

@@ -135,6 +135,10 @@ async fn tell(connection: Arc<Connection>, mut abandoned: mpsc::UnboundedReceive
                 let unsubscribed = connection.peer.unsubscribe(UnsubscribeRequestParams::new(uri));
                 let _ = tokio::time::timeout(FAREWELL, unsubscribed).await;
             }
+            Abandoned::Task(id) => {
+                let cancelled = connection.cancel_task(id);
+                let _ = tokio::time::timeout(FAREWELL, cancelled).await;
+            }
         }
     }
 }

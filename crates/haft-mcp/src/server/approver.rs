@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
 use super::approval_form::{ApprovalForm, form_params, inert_lines};
+use super::bridged::BridgedServers;
 use super::client_mode::ClientMode;
 use super::rounds::{ClientAnswer, LongCall, TASK_WAIT, Turns};
 use super::{ApprovalForms, Shared};
@@ -330,6 +331,22 @@ impl Approver for Client {
 
     fn has_model(&self) -> bool {
         self.able.samples
+    }
+
+    /// In front of a server, what the client cannot do is withheld from the server. Otherwise a form of a client that shows
+    /// none may be filled in elsewhere.
+    fn has_forms(&self) -> bool {
+        self.able.elicits || !self.shared.bridged.as_ref().is_some_and(BridgedServers::is_front)
+    }
+
+    fn has_tasks(&self) -> bool {
+        matches!(&self.way, Way::Rounds(turns) if turns.long_call == LongCall::Task)
+    }
+
+    fn goes_on_as_task(&self) {
+        if let Way::Rounds(turns) = &self.way {
+            turns.go_on_as_task();
+        }
     }
 
     fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, CallError>> {

@@ -521,9 +521,13 @@ pub(super) fn missing_capability(error: &haft_core::CallError) -> Option<ErrorDa
 
 /// A failure in the server's own words, where it has any.
 fn wire_error(error: &haft_core::CallError) -> ErrorData {
-    let refusal = error.details.as_ref().and_then(|details| details.get("mcp_error"));
-    let own = refusal.and_then(|refusal| serde_json::from_value(refusal.clone()).ok());
-    own.unwrap_or_else(|| ErrorData::new(NOT_CARRIED_OUT, error.message.clone(), None))
+    protocol_error(error).unwrap_or_else(|| ErrorData::new(NOT_CARRIED_OUT, error.message.clone(), None))
+}
+
+/// The error of the protocol that a bridged server answered with, if that is why a call failed.
+pub(super) fn protocol_error(error: &haft_core::CallError) -> Option<ErrorData> {
+    let refusal = error.details.as_ref()?.get("mcp_error")?;
+    serde_json::from_value(refusal.clone()).ok()
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ struct OpenCall {
 enum Pause {
     /// It asks something that is not answered yet.
     Question(Asked),
-    /// It takes long.
+    /// It takes long, or is a task at the server that it goes to.
     Overdue,
     /// It is over.
     Ended(Box<Ended>),
@@ -209,6 +209,8 @@ impl OpenCall {
                 // What a tool calls by a name of its own can be answered with the first request.
                 Some(Turn::Asked(question)) if question.is_named() => asked = Some(question),
                 Some(Turn::Asked(question)) => return Pause::Question(question),
+                Some(Turn::RemoteTask) if self.overdue_at.is_some() => return Pause::Overdue,
+                Some(Turn::RemoteTask) => {}
                 Some(Turn::Ended(ended)) => return Pause::Ended(ended),
                 Some(Turn::Lost) => return Pause::Lost,
                 None => return Pause::Overdue,
@@ -229,6 +231,7 @@ async fn next(door: &Door, context: &RequestContext<RoleServer>, running: &mut R
         // Nobody is asked any more; what was cancelled still has an end.
         match running.next().await {
             Turn::Asked(question) => drop(question),
+            Turn::RemoteTask => {}
             turn => return turn,
         }
     }

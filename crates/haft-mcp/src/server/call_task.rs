@@ -5,6 +5,7 @@
 //! task belongs to the caller and session that began it; its id cannot be guessed, and nobody else learns that it exists.
 
 use super::Shared;
+use super::bridged::protocol_error;
 use super::call::{crashed, result_of};
 use super::progress::Reporter;
 use super::rounds::{Asked, Ended, Running, TASK_WAIT, Turn, random_word};
@@ -233,6 +234,8 @@ async fn follow(shared: &Arc<Shared>, id: &str, seed: TaskSeed) {
         };
         match turn {
             Turn::Asked(question) => tasks.change(id, |task| task.pose(question)),
+            // The client has its task.
+            Turn::RemoteTask => {}
             Turn::Ended(ended) => break Some(ended),
             Turn::Lost => break None,
         }
@@ -258,6 +261,10 @@ fn payload(shared: &Shared, ended: Option<Box<Ended>>, by_way: bool, is_cancelle
     let was_cancelled = |ended: &Ended| ended.outcome.error.as_ref().is_some_and(|e| e.kind == ErrorKind::Cancelled);
     if is_cancelled && was_cancelled(&ended) {
         return TaskPayload::Cancelled;
+    }
+    // An error of the protocol, which a bridged server gave for its own task, is one of this task.
+    if let Some(error) = ended.outcome.error.as_ref().and_then(protocol_error) {
+        return failed(&error);
     }
     match result_of(shared, *ended, by_way) {
         Ok(result) => match serde_json::to_value(result) {

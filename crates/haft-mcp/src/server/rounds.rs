@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// How many calls may wait for their client to come back. The oldest hears first that nobody does.
@@ -119,9 +120,16 @@ impl LongCall {
 pub(super) struct Turns {
     asking: mpsc::Sender<Asked>,
     pub(super) long_call: LongCall,
+    /// Cancelled once the call is a task at the server that it goes to.
+    is_remote_task: CancellationToken,
 }
 
 impl Turns {
+    /// The call is a task at the server that it goes to: its client need not wait for it here, either.
+    pub(super) fn go_on_as_task(&self) {
+        self.is_remote_task.cancel();
+    }
+
     /// Puts a request to the client, and waits until it comes back. None if it does not.
     pub(super) async fn ask(&self, key: String, named: bool, request: InputRequest) -> Option<ClientAnswer> {
         let (answer, said) = oneshot::channel();
@@ -145,6 +153,8 @@ pub(super) struct Ended {
 pub(super) enum Turn {
     /// It asks.
     Asked(Asked),
+    /// It goes on as a task of the server that it goes to. Told once.
+    RemoteTask,
     /// It is over.
     Ended(Box<Ended>),
     /// It is over without an outcome: it crashed.
@@ -157,6 +167,8 @@ pub(super) struct Running {
     pub(super) halt: Halt,
     asked: mpsc::Receiver<Asked>,
     ended: oneshot::Receiver<Ended>,
+    /// Until it was told.
+    is_remote_task: Option<CancellationToken>,
 }
 
 impl Running {
@@ -164,7 +176,7 @@ impl Running {
     #[cfg(test)]
     pub(super) fn idle(id: CallId) -> Self {
         let ((_, asked), (_, ended)) = (mpsc::channel(1), oneshot::channel());
-        Self { id, halt: Halt::new(), asked, ended }
+        Self { id, halt: Halt::new(), asked, ended, is_remote_task: None }
     }
 
     /// What it does next.
@@ -172,10 +184,21 @@ impl Running {
         loop {
             tokio::select! {
                 biased;
+                () = cancelled(self.is_remote_task.as_ref()) => {
+                    self.is_remote_task = None;
+                    return Turn::RemoteTask;
+                }
                 Some(asked) = self.asked.recv() => if asked.is_open() { return Turn::Asked(asked) },
                 ended = &mut self.ended => return ended.map_or(Turn::Lost, |ended| Turn::Ended(Box::new(ended))),
             }
         }
+    }
+}
+
+async fn cancelled(token: Option<&CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -224,8 +247,10 @@ impl Rounds {
     ) -> Running {
         let (asking, asked) = mpsc::channel(1);
         let (done, ended) = oneshot::channel();
-        let (client, halt) = (client(Turns { asking, long_call }), Halt::new());
-        let running = Running { id: call.id.clone(), halt: halt.clone(), asked, ended };
+        let (is_remote_task, halt) = (CancellationToken::new(), Halt::new());
+        let client = client(Turns { asking, long_call, is_remote_task: is_remote_task.clone() });
+        let id = call.id.clone();
+        let running = Running { id, halt: halt.clone(), asked, ended, is_remote_task: Some(is_remote_task) };
         let here = Arc::clone(shared);
         shared.rounds.tasks.spawn(async move {
             let calling = here.haft.call(call, &client, &halt);

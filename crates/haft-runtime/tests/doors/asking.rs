@@ -5,6 +5,7 @@ use haft_core::{CallError, ToolSpec};
 use haft_runtime::{BoxFuture, Form, Reply, Said, Scene, Tool, Written};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Work = for<'a> fn(&'a Scene) -> BoxFuture<'a, Result<Reply, CallError>>;
 
@@ -60,6 +61,18 @@ fn sleeper(_: &Scene) -> BoxFuture<'_, Result<Reply, CallError>> {
     Box::pin(std::future::pending())
 }
 
+/// Takes longer than it may, but as a task.
+fn slow_task(scene: &Scene) -> BoxFuture<'_, Result<Reply, CallError>> {
+    Box::pin(async move {
+        scene.back().go_on_as_task().await;
+        tokio::time::sleep(LIMIT * 3).await;
+        Ok(Reply::text("done"))
+    })
+}
+
+/// How long the tool above may take.
+const LIMIT: Duration = Duration::from_millis(100);
+
 fn quiet(_: &Scene) -> BoxFuture<'_, Result<Reply, CallError>> {
     Box::pin(std::future::ready(Ok(Reply::text("done"))))
 }
@@ -90,6 +103,21 @@ fn a_model_answers_a_tool_only_if_a_person_agrees() {
             let person = Person::saying(says);
             let outcome = stage.here.call(call("sampler", json!({})), &person, &free()).await;
             assert_eq!((kind(&outcome), person.asked()), (expected, 1), "{outcome:?}");
+        }
+    });
+}
+
+#[test]
+fn task_outlasts_its_tools_time_limit_for_a_caller_who_looks_after_it() {
+    run(async {
+        let stage = Stage::new();
+        let mut tool = Own::tool("slow", slow_task);
+        tool.spec = Arc::new(ToolSpec::new("slow", "Takes its time").unwrap().timeout(LIMIT));
+        stage.here.registry().register(Arc::new(tool)).unwrap();
+        for (has_tasks, expected) in [(true, ""), (false, "timeout")] {
+            let person = Person { has_tasks, ..Person::saying(Said::Once) };
+            let outcome = stage.here.call(call("slow", json!({})), &person, &free()).await;
+            assert_eq!(kind(&outcome), expected, "{outcome:?}");
         }
     });
 }

@@ -70,12 +70,14 @@ struct Person {
     says: Said,
     writes: Written,
     asked: AtomicUsize,
+    /// Whether they look after calls that go on as tasks.
+    has_tasks: bool,
 }
 
 impl Person {
     /// Nobody is at the door, but the call waits so long for the inbox.
     fn absent(patience: Duration) -> Self {
-        Self { patience, says: Said::Nobody, writes: Written::Nobody, asked: AtomicUsize::new(0) }
+        Self { patience, says: Said::Nobody, writes: Written::Nobody, asked: AtomicUsize::new(0), has_tasks: false }
     }
 
     fn saying(says: Said) -> Self {
@@ -100,6 +102,9 @@ impl Approver for Person {
     }
     fn elicit<'a>(&'a self, _: &'a Form) -> BoxFuture<'a, Written> {
         Box::pin(std::future::ready(self.writes.clone()))
+    }
+    fn has_tasks(&self) -> bool {
+        self.has_tasks
     }
     fn sample<'a>(&'a self, request: &'a Value) -> BoxFuture<'a, Result<Value, haft_core::CallError>> {
         Box::pin(std::future::ready(Ok(request.clone())))

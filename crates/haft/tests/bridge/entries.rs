@@ -4,8 +4,7 @@ use super::{Env, python, said};
 use serde_json::json;
 use std::path::Path;
 
-#[test]
-fn a_server_is_added_listed_and_removed() {
+pub(crate) fn a_server_is_added_listed_and_removed() {
     let env = Env::new();
     let before = "# mine\ndeny: [web.fetch] # no\n";
     std::fs::write(env.config_file(), before).unwrap();
@@ -29,8 +28,7 @@ fn a_server_is_added_listed_and_removed() {
     assert_eq!(env.run(&["mcp", "remove", "rug"]).code, 1);
 }
 
-#[test]
-fn entries_that_make_no_sense_are_refused_before_anything_is_written() {
+pub(crate) fn entries_that_make_no_sense_are_refused_before_anything_is_written() {
     let env = Env::new();
     for args in [
         vec!["mcp", "add", "Bad Name", "--", "x"],
@@ -48,8 +46,7 @@ fn entries_that_make_no_sense_are_refused_before_anything_is_written() {
     assert_eq!(env.run(&["mcp", "test", "nobody"]).code, 1);
 }
 
-#[test]
-fn other_clients_files_are_taken_over() {
+pub(crate) fn other_clients_files_are_taken_over() {
     let env = Env::new().server("git", "{command: \"true\"}");
     let text = r#"{"mcpServers": {"Git": {"command": "x"}, "web": {"url": "https://example.com/mcp"},
         "haft": {"command": "/usr/bin/haft", "args": ["mcp"]}}}"#;
@@ -63,16 +60,14 @@ fn other_clients_files_are_taken_over() {
     assert!(listed.contains("git") && listed.contains("web"), "{listed}");
 }
 
-#[test]
-fn a_program_that_is_not_there_says_so() {
+pub(crate) fn a_program_that_is_not_there_says_so() {
     let env = Env::new().server("gone", "{command: no-such-program-anywhere}");
     let ran = env.run(&["mcp", "test", "gone"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("the MCP server `gone` is not there: no-such-program-anywhere"), "{}", ran.stderr);
 }
 
-#[test]
-fn a_project_cannot_have_another_file_written() {
+pub(crate) fn a_project_cannot_have_another_file_written() {
     let env = Env::new();
     let (victim, dir) = (env.dir.path().join("home/victim.yml"), env.root().join(".haft"));
     std::fs::write(&victim, "deny: []\n").unwrap();
@@ -93,8 +88,7 @@ fn a_project_cannot_have_another_file_written() {
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "deny: []\n");
 }
 
-#[test]
-fn a_servers_tools_become_manifests_to_review() {
+pub(crate) fn a_servers_tools_become_manifests_to_review() {
     let env = Env::new().hostile("rug", "");
     let ran = env.run(&["import", "mcp", "rug", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -1,6 +1,6 @@
 //! haft in front of a server that others wrote: a client sees the server's own tools, resources and prompts, governed.
 
-use super::{Env, installed};
+use super::{Env, Installed};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
@@ -55,24 +55,23 @@ impl Drop for Client {
 }
 
 /// haft with the reference server of the protocol's authors, and more configuration.
-fn everything(more: &str) -> Option<Env> {
-    let found = installed()?;
+fn everything(more: &str) -> Env {
+    let found = Installed::find();
     let modules = &found.modules;
     let script = format!("{modules}/@modelcontextprotocol/server-everything/dist/index.js");
     let entry = format!("{{command: {}, args: [{script}, stdio], read: [{modules}]}}", found.node);
     let env = Env::new().server("every", &entry);
     let config = env.config();
     std::fs::write(env.config_file(), format!("{config}{more}")).unwrap();
-    Some(env)
+    env
 }
 
 fn names<'v>(list: &'v Value, kind: &str, name: &str) -> Vec<&'v str> {
     list[kind].as_array().unwrap().iter().filter_map(|item| item[name].as_str()).collect()
 }
 
-#[test]
-fn a_fronted_server_keeps_its_names_and_sends_its_content_unchanged() {
-    let Some(env) = everything("approval: {auto_approve: [\"mcp:every:*\"]}\n") else { return };
+pub(crate) fn a_fronted_server_keeps_its_names_and_sends_its_content_unchanged() {
+    let env = everything("approval: {auto_approve: [\"mcp:every:*\"]}\n");
     let mut client = Client::start(&env, &["--front", "every"]);
     let tools = client.ask("tools/list", json!({}));
     let tools = names(&tools, "tools", "name");
@@ -100,11 +99,8 @@ fn a_fronted_server_keeps_its_names_and_sends_its_content_unchanged() {
     assert!(log.contains("mcp:every:resources:read") && log.contains("mcp:every:prompts:get"), "{log}");
 }
 
-#[test]
-fn a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address() {
-    let Some(env) = everything("approval: {auto_approve: [\"mcp:every:*\"]}\ntools: {budget_tokens: 0}\n") else {
-        return;
-    };
+pub(crate) fn a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address() {
+    let env = everything("approval: {auto_approve: [\"mcp:every:*\"]}\ntools: {budget_tokens: 0}\n");
     assert_eq!(env.run(&["mcp", "test", "every"]).code, 0);
     let mut client = Client::start(&env, &[]);
     // Nothing is known of its resources before it is started once.
@@ -123,9 +119,8 @@ fn a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address() {
     assert!(!names(&tools, "tools", "name").iter().any(|name| name.ends_with("resources__read")), "{tools:#}");
 }
 
-#[test]
-fn reading_a_bridged_resource_waits_for_approval_and_can_be_denied() {
-    let Some(env) = everything("") else { return };
+pub(crate) fn reading_a_bridged_resource_waits_for_approval_and_can_be_denied() {
+    let env = everything("");
     let config = env.config().replace("mcp:\n", "mcp:\n  wait_ms: 0\n");
     std::fs::write(env.config_file(), &config).unwrap();
     let mut client = Client::start(&env, &["--front", "every"]);

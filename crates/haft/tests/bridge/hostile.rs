@@ -4,8 +4,7 @@ use super::{Env, said};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-#[test]
-fn what_is_no_mcp_is_left_out_and_reported() {
+pub(crate) fn what_is_no_mcp_is_left_out_and_reported() {
     let env = Env::new().hostile("garbage", "");
     assert_eq!(said(&env.ok("mcp:garbage:talk", json!({}))), "fine");
     let status = env.run(&["mcp", "test", "garbage", "--json"]).json();
@@ -15,8 +14,7 @@ fn what_is_no_mcp_is_left_out_and_reported() {
     assert!(!shown.stderr.contains('\x1b') && !shown.stdout.contains('\x1b'), "{}", shown.stderr);
 }
 
-#[test]
-fn a_server_that_hangs_holds_up_nobody_else() {
+pub(crate) fn a_server_that_hangs_holds_up_nobody_else() {
     let env = Env::new().hostile("hang", ", timeout_ms: 1000").hostile("odd", "");
     let begun = Instant::now();
     let (kind, message) = env.err("mcp:hang:anything", json!({}));
@@ -28,8 +26,7 @@ fn a_server_that_hangs_holds_up_nobody_else() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
-#[test]
-fn fifty_megabytes_fail_the_call_and_the_server_comes_back() {
+pub(crate) fn fifty_megabytes_fail_the_call_and_the_server_comes_back() {
     let env = Env::new().hostile("huge", "");
     let (kind, message) = env.err("mcp:huge:huge", json!({}));
     assert_eq!(kind, "upstream");
@@ -37,8 +34,7 @@ fn fifty_megabytes_fail_the_call_and_the_server_comes_back() {
     assert_eq!(said(&env.ok("mcp:huge:small", json!({}))), "small");
 }
 
-#[test]
-fn a_server_that_changes_its_tools_all_the_time_is_asked_rarely_and_writes_nothing() {
+pub(crate) fn a_server_that_changes_its_tools_all_the_time_is_asked_rarely_and_writes_nothing() {
     let env = Env::new().hostile("restless", "");
     let calls: Vec<_> = (0..20).map(|_| json!({"tool": "mcp:restless:steady"})).collect();
     let outcomes = env.batch(&calls);
@@ -50,8 +46,7 @@ fn a_server_that_changes_its_tools_all_the_time_is_asked_rarely_and_writes_nothi
     assert_eq!(records.lines().filter(|line| line.contains("\"pin\"")).count(), 2, "{records}");
 }
 
-#[test]
-fn sampling_in_a_loop_is_ended_and_nobody_is_asked_by_a_server_unseen() {
+pub(crate) fn sampling_in_a_loop_is_ended_and_nobody_is_asked_by_a_server_unseen() {
     let env = Env::new().hostile("sampler", "");
     // `--yes` agrees to each, and there is no model to answer.
     let outcome = env.ok("mcp:sampler:ask", json!({}));
@@ -62,8 +57,7 @@ fn sampling_in_a_loop_is_ended_and_nobody_is_asked_by_a_server_unseen() {
     assert_eq!(records.lines().filter(|line| line.contains("too many")).count(), 24, "{records}");
 }
 
-#[test]
-fn a_server_that_crashes_says_so_and_is_started_again() {
+pub(crate) fn a_server_that_crashes_says_so_and_is_started_again() {
     let env = Env::new().hostile("crash", "");
     let outcomes = env.batch(&[
         json!({"tool": "mcp:crash:during"}),
@@ -82,8 +76,7 @@ fn a_server_that_crashes_says_so_and_is_started_again() {
     assert_eq!(crate::said(&outcomes[3]), "last words", "{}", outcomes[3]);
 }
 
-#[test]
-fn odd_tools_are_named_refused_and_never_harmless() {
+pub(crate) fn odd_tools_are_named_refused_and_never_harmless() {
     let env = Env::new().hostile("odd", ", deny: [\"*secret*\"], timeout_ms: 1500, env: {TOKEN: \"${SPECIAL}\"}");
     let missing = env.err("mcp:odd:fail", json!({})).1;
     assert!(missing.contains("the variable SPECIAL is named in the entry, and not set"), "{missing}");
@@ -104,8 +97,7 @@ fn odd_tools_are_named_refused_and_never_harmless() {
     assert!(described.contains("[MCP:odd] Harmless\\u{1b}[2J") && described.contains("may destroy"), "{described}");
 }
 
-#[test]
-fn what_tools_give_is_bounded_and_marked() {
+pub(crate) fn what_tools_give_is_bounded_and_marked() {
     let env = Env::new().hostile("odd", ", timeout_ms: 1500");
     let (kind, message) = env.err("mcp:odd:fail", json!({}));
     assert_eq!((kind.as_str(), message.as_str()), ("failed", "the MCP server `odd` says: no such city"));
@@ -123,8 +115,7 @@ fn what_tools_give_is_bounded_and_marked() {
     assert_eq!(said(&env.ok("mcp:odd:form", json!({}))), "decline");
 }
 
-#[test]
-fn a_program_reaches_what_its_entry_says_and_nothing_else() {
+pub(crate) fn a_program_reaches_what_its_entry_says_and_nothing_else() {
     let env = Env::new().hostile("odd", ", write: [out]");
     std::fs::create_dir(env.root().join("out")).unwrap();
     std::fs::write(env.root().join("a.txt"), "in the project").unwrap();

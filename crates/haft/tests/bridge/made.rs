@@ -13,8 +13,7 @@ fn tool(env: &Env, name: &str, kind: &str, exec: &str) {
     std::fs::write(dir.join("tool.yml"), text).unwrap();
 }
 
-#[test]
-fn a_tool_that_is_a_file_meets_its_server() {
+pub(crate) fn a_tool_that_is_a_file_meets_its_server() {
     let env = Env::new().hostile("rug", "");
     tool(&env, "sum", "mcp", "{mcp: {server: rug, tool: add}}");
     tool(&env, "twice", "pipeline", "{pipeline: {steps: [{id: a, tool: sum}, {id: b, tool: sum}]}}");

@@ -1,4 +1,7 @@
 //! Bridged MCP servers, as people meet them: the real binary, real servers, and servers that mean no good.
+//!
+//! The tests have a `main` of their own, because a test whose servers are left out has to be counted as skipped by the test
+//! runner, by name.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is left out says so")]
@@ -14,12 +17,55 @@ mod pinned;
 mod providers;
 mod real;
 mod sessions;
+#[path = "../../../../tests/real/trials.rs"]
+mod trials;
 
-use needs::need;
+use libtest_mimic::Arguments;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use trials::trials;
+
+fn main() -> ExitCode {
+    let trials = trials! {
+        entries[]:
+            a_server_is_added_listed_and_removed,
+            entries_that_make_no_sense_are_refused_before_anything_is_written,
+            other_clients_files_are_taken_over,
+            a_program_that_is_not_there_says_so,
+            a_project_cannot_have_another_file_written,
+            a_servers_tools_become_manifests_to_review;
+        front["HAFT_TEST_WITHOUT_MCP"]:
+            a_fronted_server_keeps_its_names_and_sends_its_content_unchanged,
+            a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address,
+            reading_a_bridged_resource_waits_for_approval_and_can_be_denied;
+        hostile[]:
+            what_is_no_mcp_is_left_out_and_reported,
+            a_server_that_hangs_holds_up_nobody_else,
+            fifty_megabytes_fail_the_call_and_the_server_comes_back,
+            a_server_that_changes_its_tools_all_the_time_is_asked_rarely_and_writes_nothing,
+            sampling_in_a_loop_is_ended_and_nobody_is_asked_by_a_server_unseen,
+            a_server_that_crashes_says_so_and_is_started_again,
+            odd_tools_are_named_refused_and_never_harmless,
+            what_tools_give_is_bounded_and_marked,
+            a_program_reaches_what_its_entry_says_and_nothing_else;
+        made[]:
+            a_tool_that_is_a_file_meets_its_server;
+        pinned[]:
+            a_changed_description_asks_again_whatever_rules_say,
+            a_yes_accepts_what_has_changed;
+        real["HAFT_TEST_WITHOUT_MCP"]:
+            server_everything_serves_what_it_has,
+            server_filesystem_reads_the_project_and_writes_where_it_may,
+            server_memory_remembers_in_its_file,
+            a_python_server_speaks_the_newest_version,
+            a_server_at_an_address_is_reached_and_says_when_it_is_gone;
+        sessions[]:
+            each_session_is_asked_about_its_own_call;
+    };
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
 
 /// A home, a project, and a configuration with servers.
 struct Env {
@@ -161,14 +207,19 @@ struct Installed {
     python: String,
 }
 
-/// None only where somebody said on purpose that they are to be left out.
-fn installed() -> Option<Installed> {
-    let found = |name: &str| need(name).map(|path| path.to_string_lossy().into_owned());
-    Some(Installed {
-        node: found("HAFT_TEST_NODE")?,
-        modules: found("HAFT_TEST_NODE_MODULES")?,
-        python: found("HAFT_TEST_PYTHON")?,
-    })
+impl Installed {
+    /// A test that does without them does not run.
+    fn find() -> Self {
+        let found = |name: &str| {
+            let path = needs::need(name).unwrap_or_else(|| panic!("{name} is left out, and this test needs it"));
+            path.to_string_lossy().into_owned()
+        };
+        Self {
+            node: found("HAFT_TEST_NODE"),
+            modules: found("HAFT_TEST_NODE_MODULES"),
+            python: found("HAFT_TEST_PYTHON"),
+        }
+    }
 }
 
 /// What a server said: its text stands between two lines with a mark of ours.

@@ -3,8 +3,7 @@
 use super::{Env, said};
 use serde_json::json;
 
-#[test]
-fn a_changed_description_asks_again_whatever_rules_say() {
+pub(crate) fn a_changed_description_asks_again_whatever_rules_say() {
     let env = Env::new().hostile("rug", "");
     let config = env.config() + "approval:\n  auto_approve: [\"mcp:rug:*\"]\n";
     std::fs::write(env.config_file(), config).unwrap();
@@ -25,8 +24,7 @@ fn a_changed_description_asks_again_whatever_rules_say() {
     assert_eq!(records.lines().filter(|line| line.contains("\"kind\":\"pin\"")).count(), 3, "{records}");
 }
 
-#[test]
-fn a_yes_accepts_what_has_changed() {
+pub(crate) fn a_yes_accepts_what_has_changed() {
     let env = Env::new().hostile("rug", "");
     let config = env.config() + "approval:\n  auto_approve: [\"mcp:rug:*\"]\n";
     std::fs::write(env.config_file(), config).unwrap();

@@ -1,6 +1,6 @@
 //! The servers that others wrote: the reference servers in TypeScript, and one in Python.
 
-use super::{Env, Installed, installed, python, said};
+use super::{Env, Installed, python, said};
 use serde_json::{Value, json};
 
 fn node(found: &Installed, server: &str, args: &str) -> String {
@@ -10,9 +10,8 @@ fn node(found: &Installed, server: &str, args: &str) -> String {
     )
 }
 
-#[test]
-fn server_everything_serves_what_it_has() {
-    let Some(found) = installed() else { return };
+pub(crate) fn server_everything_serves_what_it_has() {
+    let found = Installed::find();
     let env = Env::new().server("every", &format!("{}}}", node(&found, "server-everything", ", stdio")));
     let ran = env.run(&["mcp", "test", "every", "--json"]).json();
     assert_eq!(ran["state"], "ready", "{ran:#}");
@@ -37,9 +36,8 @@ fn server_everything_serves_what_it_has() {
     assert_eq!(said(&outcome), "The sum of 2 and 3 is 5.", "as models name it");
 }
 
-#[test]
-fn server_filesystem_reads_the_project_and_writes_where_it_may() {
-    let Some(found) = installed() else { return };
+pub(crate) fn server_filesystem_reads_the_project_and_writes_where_it_may() {
+    let found = Installed::find();
     let entry = format!("{}, write: [out]}}", node(&found, "server-filesystem", ", ."));
     let env = Env::new().server("files", &entry);
     std::fs::create_dir(env.root().join("out")).unwrap();
@@ -54,9 +52,8 @@ fn server_filesystem_reads_the_project_and_writes_where_it_may() {
     assert!(path("out/b.txt").exists() && !path("c.txt").exists());
 }
 
-#[test]
-fn server_memory_remembers_in_its_file() {
-    let Some(found) = installed() else { return };
+pub(crate) fn server_memory_remembers_in_its_file() {
+    let found = Installed::find();
     let env = Env::new();
     let file = env.root().join("memory/graph.jsonl");
     std::fs::create_dir(env.root().join("memory")).unwrap();
@@ -68,9 +65,8 @@ fn server_memory_remembers_in_its_file() {
     assert_eq!(graph["data"]["entities"][0]["name"], "haft", "{graph:#}");
 }
 
-#[test]
-fn a_python_server_speaks_the_newest_version() {
-    let Some(found) = installed() else { return };
+pub(crate) fn a_python_server_speaks_the_newest_version() {
+    let found = Installed::find();
     let venv = std::path::Path::new(&found.python).parent().and_then(|bin| bin.parent()).unwrap();
     let home = python(&found.python, "base_prefix");
     let args = "args: [-m, mcp_server_time, --local-timezone, UTC]";
@@ -92,9 +88,8 @@ impl Drop for Http {
     }
 }
 
-#[test]
-fn a_server_at_an_address_is_reached_and_says_when_it_is_gone() {
-    let Some(found) = installed() else { return };
+pub(crate) fn a_server_at_an_address_is_reached_and_says_when_it_is_gone() {
+    let found = Installed::find();
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = format!("{}/@modelcontextprotocol/server-everything/dist/index.js", found.modules);

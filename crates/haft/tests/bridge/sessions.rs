@@ -55,8 +55,8 @@ async fn answer(State(both): State<Arc<Barrier>>, Json(request): Json<Value>) ->
     Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 }
 
-#[tokio::test]
-async fn each_session_is_asked_about_its_own_call() {
+#[tokio::main(flavor = "current_thread")]
+pub(crate) async fn each_session_is_asked_about_its_own_call() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let app = axum::Router::new().route("/mcp", post(answer)).with_state(Arc::new(Barrier::new(2)));

@@ -2,7 +2,7 @@
 
 use crate::run::{agent_token, gateway, haft};
 use crate::tour::Client;
-use crate::{Env, need};
+use crate::{Env, real_program};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -28,15 +28,14 @@ fn leave_question_open(command: &mut Command) -> Ended {
 }
 
 /// A configuration that bridges the reference server with everything, and approves its calls.
-fn bridging(env: &Env) -> Option<()> {
-    let (node, modules) = (need("HAFT_TEST_NODE")?, need("HAFT_TEST_NODE_MODULES")?);
+fn bridging(env: &Env) {
+    let (node, modules) = (real_program("HAFT_TEST_NODE"), real_program("HAFT_TEST_NODE_MODULES"));
     let (node, modules) = (node.display(), modules.display());
     let script = format!("{modules}/@modelcontextprotocol/server-everything/dist/index.js");
     let server = format!("{{command: {node}, args: [{script}, stdio], read: [{modules}]}}");
     env.config(&format!(
         "tools: {{budget_tokens: 0}}\napproval: {{auto_approve: ['mcp:every:*']}}\nmcp: {{servers: {{every: {server}}}}}\n"
     ));
-    Some(())
 }
 
 /// The name by which a client calls a bridged tool.
@@ -44,27 +43,23 @@ fn bridged(tool: &str) -> String {
     format!("mcp__every__{tool}")
 }
 
-#[test]
-fn open_question_of_a_sessionless_client_does_not_hold_up_another() {
+pub(crate) fn open_questions_of_sessionless_clients_do_not_hold_up_another() {
     let env = Env::new();
-    if bridging(&env).is_none() {
-        return;
-    }
+    bridging(&env);
     haft(&env, &["mcp", "test", "every", "--json"]);
     let (_server, url, token) = gateway(&env);
     let plan = |answer: Value, calls: Value| json!({ "http": url, "token": token, "answer": answer, "calls": calls });
     let asking = json!({ "tool": bridged("trigger-elicitation-request"), "args": {} });
     let client = Client::Python("auto");
-    let Some(mut open) = client.command(&env, plan("never".into(), json!([asking]))).map(|mut command| {
-        command.env("PYTHONUNBUFFERED", "1");
-        command
-    }) else {
-        return;
+    // More than one conversation may leave open.
+    let leave_open = |_| {
+        let mut open = client.command(&env, plan("never".into(), json!([asking])));
+        leave_question_open(open.env("PYTHONUNBUFFERED", "1"))
     };
-    let _open = leave_question_open(&mut open);
+    let _open: Vec<Ended> = (0..5).map(leave_open).collect();
     let begun = Instant::now();
     let echo = json!({ "tool": bridged("echo"), "args": { "message": "still here" } });
-    let came = client.carry_out(&env, plan(json!({ "name": "Ada" }), json!([echo, asking]))).unwrap();
+    let came = client.carry_out(&env, plan(json!({ "name": "Ada" }), json!([echo, asking])));
     assert!(begun.elapsed().as_secs() < 30, "it waited for another client's question");
     assert!(came["calls"][0]["text"].as_str().unwrap().contains("still here"), "{came:#}");
     // Its own question reaches it, and not the client whose question is open.
@@ -72,8 +67,7 @@ fn open_question_of_a_sessionless_client_does_not_hold_up_another() {
     assert!(came["calls"][1]["text"].as_str().unwrap().contains("Ada"), "{came:#}");
 }
 
-#[test]
-fn agent_that_offers_forms_does_not_approve_its_own_call() {
+pub(crate) fn agent_that_offers_forms_does_not_approve_its_own_call() {
     for client in [Client::Python("auto"), Client::Python("legacy"), Client::TypeScript] {
         let env = Env::new();
         env.config("tools: {budget_tokens: 0}\nmcp: {wait_ms: 300}\n");
@@ -81,7 +75,7 @@ fn agent_that_offers_forms_does_not_approve_its_own_call() {
         let write = json!({ "tool": "file_write", "args": { "path": "made.txt", "content": "x" } });
         let answer = json!({ "decision": "approve once" });
         let plan = json!({ "http": url, "token": agent_token(&env), "answer": answer, "calls": [write] });
-        let Some(came) = client.carry_out(&env, plan) else { return };
+        let came = client.carry_out(&env, plan);
         assert_eq!(came["asked"], json!([]), "{client:?}: {came:#}");
         assert_eq!(came["calls"][0]["error"], true, "{client:?}: {came:#}");
         let waiting = haft(&env, &["approvals", "--json"]);

@@ -1,7 +1,7 @@
 //! Skills in the hands of the Python SDK: listed by name and description, read in full as resources and prompts.
 
 use crate::run::within;
-use crate::{Env, HAFT, need, script};
+use crate::{Env, HAFT, real_program, script};
 use serde_json::{Value, json};
 
 const REVIEW: &str =
@@ -13,7 +13,7 @@ fn write(env: &Env, path: &str, text: impl AsRef<[u8]>) {
     std::fs::write(file, text).unwrap();
 }
 
-fn tour(env: &Env) -> Option<Value> {
+fn tour(env: &Env) -> Value {
     let plan = json!({
         "stdio": [HAFT, "mcp"],
         "read": [
@@ -22,26 +22,25 @@ fn tour(env: &Env) -> Option<Value> {
         ],
         "prompts": [{"name": "review", "arguments": {"arguments": "the last commit"}}, {"name": "nobody"}],
     });
-    let mut command = env.command(need("HAFT_TEST_PYTHON")?, &[]);
+    let mut command = env.command(real_program("HAFT_TEST_PYTHON"), &[]);
     command.arg(script("python/skills.py")).arg(plan.to_string());
     let said = within(90, &mut command);
     assert_eq!(said.code, Some(0), "{} {}", said.stdout, said.stderr);
-    Some(serde_json::from_str(&said.stdout).unwrap())
+    serde_json::from_str(&said.stdout).unwrap()
 }
 
-#[test]
-fn python_sdk_reads_skills_as_resources_and_prompts() {
+pub(crate) fn python_sdk_reads_skills_as_resources_and_prompts() {
     let env = Env::new();
     write(&env, ".claude/skills/review/SKILL.md", REVIEW);
     write(&env, ".claude/skills/review/a b/list.md", "1. names\n");
     write(&env, ".claude/skills/review/dot.bin", [0, 159, 146, 150]);
     std::os::unix::fs::symlink(env.root().join("hello.txt"), env.root().join(".claude/skills/review/out.txt")).unwrap();
     let named = |list: &Value, what: &str| list.as_array().unwrap().iter().any(|one| one["name"] == what);
-    let Some(before) = tour(&env) else { return };
+    let before = tour(&env);
     assert!(!named(&before["resources"], "review") && !named(&before["prompts"], "review"), "{before:#}");
     assert!(before["read"][0]["error"].as_str().unwrap().contains("nobody has accepted it"), "{before:#}");
     assert_eq!(within(30, &mut env.command(HAFT, &["trust", "--yes"])).code, Some(0));
-    let Some(came) = tour(&env) else { return };
+    let came = tour(&env);
     let resource = came["resources"].as_array().unwrap().iter().find(|one| one["name"] == "review").unwrap();
     assert_eq!(resource["uri"], "skill://review/SKILL.md", "{came:#}");
     assert_eq!(resource["description"], "Reviews a change", "{came:#}");

@@ -7,38 +7,33 @@ use serde_json::{Value, json};
 
 fn tour(client: Client) {
     let env = Env::new();
-    let Some(came) = client.carry_out(&env, plan(json!({ "stdio": [HAFT, "mcp"] }))) else { return };
+    let came = client.carry_out(&env, plan(json!({ "stdio": [HAFT, "mcp"] })));
     judge(&env, client, &came);
 }
 
-#[test]
-fn the_python_sdk_drives_it_in_the_newest_protocol_it_can() {
+pub(crate) fn the_python_sdk_drives_it_in_the_newest_protocol_it_can() {
     tour(Client::Python("auto"));
 }
 
-#[test]
-fn the_python_sdk_drives_it_with_a_handshake() {
+pub(crate) fn the_python_sdk_drives_it_with_a_handshake() {
     tour(Client::Python("legacy"));
 }
 
-#[test]
-fn the_python_sdk_of_the_generation_before_drives_it() {
+pub(crate) fn the_python_sdk_of_the_generation_before_drives_it() {
     tour(Client::Python1);
 }
 
-#[test]
-fn the_typescript_sdk_drives_it() {
+pub(crate) fn the_typescript_sdk_drives_it() {
     tour(Client::TypeScript);
 }
 
-#[test]
-fn a_client_that_cannot_ask_is_told_where_to_decide() {
+pub(crate) fn a_client_that_cannot_ask_is_told_where_to_decide() {
     let env = Env::new();
     env.config("mcp: { wait_ms: 300 }\n");
     let mut plan = plan(json!({ "stdio": [HAFT, "mcp"] }));
     plan["calls"] = json!([{ "tool": "file_write", "args": { "path": "made.txt", "content": "x" } }]);
     plan.as_object_mut().unwrap().remove("answer");
-    let Some(came) = Client::TypeScript.carry_out(&env, plan) else { return };
+    let came = Client::TypeScript.carry_out(&env, plan);
     let call = &came["calls"][0];
     assert_eq!(call["error"], true, "{came:#}");
     assert!(call["text"].as_str().unwrap().contains("haft approvals"), "{came:#}");
@@ -46,15 +41,14 @@ fn a_client_that_cannot_ask_is_told_where_to_decide() {
 }
 
 /// What is told of fits the budget, and is what `haft tools --cost` says; the rest is found and called all the same.
-#[test]
-fn the_budget_holds_and_hides_nothing() {
+pub(crate) fn the_budget_holds_and_hides_nothing() {
     let env = Env::thrifty();
     let calls = json!([
         { "tool": "tool_search", "args": { "query": "calculator" } },
         { "tool": "tool_call", "args": { "name": "calc.eval", "args": { "expression": "6*7" } } },
     ]);
     let plan = json!({ "stdio": [HAFT, "mcp"], "calls": calls });
-    let Some(came) = Client::Python1.carry_out(&env, plan) else { return };
+    let came = Client::Python1.carry_out(&env, plan);
     let told: Vec<&str> = came["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
     let cost = within(30, &mut env.command(HAFT, &["tools", "--cost", "--json"]));
     let cost: Value = serde_json::from_str(&cost.stdout).unwrap();
@@ -72,8 +66,7 @@ fn the_budget_holds_and_hides_nothing() {
     assert!(came["calls"][1]["text"].as_str().unwrap().contains("42"), "{came:#}");
 }
 
-#[test]
-fn list_is_wrapped_in_structured_content() {
+pub(crate) fn list_is_wrapped_in_structured_content() {
     const LISTING: &str = "name: listing\ndescription: List the releases.\nkind: command\nversion: 1\n\
         inputs: {schema: {type: object}}\noutputs: {format: json}\n\
         exec: {command: {entrypoint: echo, args: ['[{\"release\":\"one\"}]'], stdout: {format: json}}}\n\
@@ -84,7 +77,7 @@ fn list_is_wrapped_in_structured_content() {
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("tool.yml"), LISTING).unwrap();
         let plan = json!({ "stdio": [HAFT, "mcp"], "calls": [{ "tool": "listing", "args": {} }] });
-        let Some(came) = client.carry_out(&env, plan) else { return };
+        let came = client.carry_out(&env, plan);
         assert_eq!(came["calls"][0]["data"], json!({ "items": [{ "release": "one" }] }), "{client:?}: {came:#}");
         assert!(came["calls"][0]["text"].as_str().unwrap().contains("\"release\": \"one\""), "{client:?}: {came:#}");
     }

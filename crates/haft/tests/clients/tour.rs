@@ -1,7 +1,7 @@
 //! One plan that every client carries out, and what must come of it, whoever asks and through whichever door.
 
 use crate::run::within;
-use crate::{Env, need, script};
+use crate::{Env, real_program, script};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -19,30 +19,31 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    /// Carries out a plan; `None` for who does without.
-    pub(crate) fn carry_out(self, env: &Env, plan: Value) -> Option<Value> {
+    /// Carries out a plan.
+    pub(crate) fn carry_out(self, env: &Env, plan: Value) -> Value {
         let over_http = plan.get("http").is_some();
-        let said = within(90, &mut self.command(env, plan)?);
+        let said = within(90, &mut self.command(env, plan));
         assert_eq!(said.code, Some(0), "{self:?}: {} {}", said.stdout, said.stderr);
         // What an SDK does not understand it logs: a stream's event, the end of a session.
         assert!(!over_http || said.stderr.is_empty(), "{self:?} complains: {}", said.stderr);
-        Some(serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{self:?}: {}", said.stdout)))
+        serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{self:?}: {}", said.stdout))
     }
 
     /// The program that carries out a plan.
-    pub(crate) fn command(self, env: &Env, mut plan: Value) -> Option<Command> {
+    pub(crate) fn command(self, env: &Env, mut plan: Value) -> Command {
         let (program, script) = match self {
             Self::Python(mode) => {
                 plan["mode"] = mode.into();
-                (need("HAFT_TEST_PYTHON")?, script("python/client.py"))
+                (real_program("HAFT_TEST_PYTHON"), script("python/client.py"))
             }
-            Self::Python1 => (need("HAFT_TEST_PYTHON1")?, script("python/client_1.py")),
-            Self::PythonOld => (need("HAFT_TEST_PYTHON_OLD")?, script("python/client_old.py")),
-            Self::TypeScript => (need("HAFT_TEST_NODE")?, script("ts/client.mjs")),
+            Self::Python1 => (real_program("HAFT_TEST_PYTHON1"), script("python/client_1.py")),
+            Self::PythonOld => (real_program("HAFT_TEST_PYTHON_OLD"), script("python/client_old.py")),
+            Self::TypeScript => (real_program("HAFT_TEST_NODE"), script("ts/client.mjs")),
         };
         let mut command = env.command(program, &[]);
-        command.arg(script).arg(plan.to_string()).env("HAFT_TEST_NODE_MODULES", need("HAFT_TEST_NODE_MODULES")?);
-        Some(command)
+        let modules = real_program("HAFT_TEST_NODE_MODULES");
+        command.arg(script).arg(plan.to_string()).env("HAFT_TEST_NODE_MODULES", modules);
+        command
     }
 }
 
