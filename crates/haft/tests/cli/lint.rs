@@ -44,16 +44,16 @@ fn schema_that_a_provider_cannot_take_is_a_warning_wherever_the_tool_is_register
     let warning = "`look` is declared to anthropic with a looser schema: `anyOf` at the top level";
     let lint = env.run(&["lint"]);
     assert_eq!(lint.code, 0, "{}", lint.stdout);
-    let line = lint.stdout.lines().find(|line| line.contains(warning)).unwrap_or_default();
-    assert!(line.starts_with(".haft/tools/look/tool.yml:5:") && line.contains(": warning: "), "{}", lint.stdout);
+    let report = lint.stdout.lines().find(|text| text.contains(warning)).unwrap_or_default();
+    assert!(report.starts_with(".haft/tools/look/tool.yml:5:") && report.contains(": warning: "), "{}", lint.stdout);
     assert_eq!(env.run(&["lint", "--strict"]).code, 1);
     let looked = env.run(&["trust"]);
     assert!(looked.code == 2 && looked.stderr.contains(warning), "{}", looked.stderr);
     let trusted = env.run(&["trust", "--yes"]);
     assert!(trusted.code == 0 && trusted.stderr.contains(warning), "{}", trusted.stderr);
     let doctor = env.run(&["doctor"]);
-    let line = doctor.stdout.lines().find(|line| line.contains(warning)).unwrap_or_default();
-    assert!(line.starts_with("care  provider "), "{}", doctor.stdout);
+    let check = doctor.stdout.lines().find(|text| text.contains(warning)).unwrap_or_default();
+    assert!(check.starts_with("care  provider "), "{}", doctor.stdout);
 }
 
 #[test]
