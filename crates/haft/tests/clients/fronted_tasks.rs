@@ -111,7 +111,7 @@ fn read_resource(server: &str, uri: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let json = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-    let result = json.filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(|value| value.is_object());
+    let result = json.filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(Value::is_object);
     let result = result.unwrap_or_else(|| panic!("no answer: {answer}"));
     result["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{result:#}")).to_owned()
 }
