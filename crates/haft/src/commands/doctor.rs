@@ -124,33 +124,47 @@ fn client(state: ClientState) -> Finding {
         format!("`haft mcp install {word} --replace` turns them off")
     };
     let name = format!("{word} client");
-    let mut finding = match (&state.problem, state.entered, state.native_tools) {
-        (Some(problem), ..) => {
-            finding(name, Health::Care, problem, "fix the file; haft does not edit it until it is valid")
-        }
-        (None, false, NativeTools::On) => good(name, format!("{title}: haft is not configured; its own tools are on")),
-        (None, false, _) => finding(
+    let mut finding = match (state.entered, state.native_tools) {
+        (_, NativeTools::Unknown) => finding(
+            name,
+            Health::Care,
+            format!(
+                "{title}: whether its own tools ({native}) are on is unknown: {}",
+                state.problem.as_deref().unwrap_or("its configuration cannot be read")
+            ),
+            "correct what it names; haft does not edit a file until it is valid",
+        ),
+        (false, NativeTools::On) => good(name, format!("{title}: haft is not configured; its own tools are on")),
+        (false, _) => finding(
             name,
             Health::Care,
             format!("{title}: haft is not configured, and its own tools ({native}) are off, or checked by `haft hook`"),
             format!("`haft mcp install {word}` configures it"),
         ),
-        (None, true, NativeTools::Off) => good(name, format!("{title}: haft is configured; its own tools are off")),
-        (None, true, NativeTools::PartlyOff) => finding(
+        (true, NativeTools::Off) => good(name, format!("{title}: haft is configured; its own tools are off")),
+        (true, NativeTools::PartlyOff) => finding(
             name,
             Health::Care,
             format!("{title}: haft is configured; its own tools are off in the terminal, and on in the editor"),
             "no setting turns them off there; choose haft's tools in the chat",
         ),
-        (None, true, NativeTools::Hooked) => {
+        (true, NativeTools::Hooked) => {
             good(name, format!("{title}: haft is configured; its own tools are on, and checked by `haft hook`"))
         }
-        (None, true, NativeTools::On) => finding(
-            name,
-            Health::Care,
-            format!("{title}: haft is configured; its own tools ({native}) are on"),
-            replace,
-        ),
+        (true, NativeTools::On) => match &state.native_tools_by {
+            Some(source) => finding(
+                name,
+                Health::Care,
+                format!("{title}: haft is configured; its own tools ({native}) are on, by {source}"),
+                format!("{source} counts more than what haft has written; remove from it what overrides that"),
+            ),
+            None => finding(
+                name,
+                Health::Care,
+                format!("{title}: haft is configured; its own tools ({native}) are on"),
+                replace,
+            ),
+        },
     };
     finding.client = Some(state);
     finding

@@ -13,10 +13,12 @@ mod client;
 mod context_cost;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod overrides;
 mod project;
 mod replace;
 mod results;
 mod skills;
+mod subagents;
 mod trials;
 
 use libtest_mimic::Arguments;
@@ -26,9 +28,14 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    let trials = [results::trials(), replace::trials(), context_cost::trials(), skills::trials()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let trials = [
+        results::trials(),
+        replace::trials(),
+        overrides::trials(),
+        subagents::trials(),
+        context_cost::trials(),
+        skills::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -15,6 +15,7 @@ mod forms;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod picture;
+mod tasks;
 mod terminal;
 
 use libtest_mimic::Arguments;
@@ -24,5 +25,6 @@ use std::process::ExitCode;
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 fn main() -> ExitCode {
-    libtest_mimic::run(&Arguments::from_args(), forms::trials()).exit_code()
+    let trials = [forms::trials(), tasks::trials()].into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

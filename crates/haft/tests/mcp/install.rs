@@ -19,9 +19,11 @@ const CLIENTS: [(&str, &str); 7] = [
 ];
 /// Those whose own tools can be turned off.
 const REPLACEABLE: [&str; 6] = ["claude", "codex", "gemini", "cursor", "goose", "opencode"];
+/// Those that ask a hook before they use their own tools.
+const HOOKABLE: [&str; 4] = ["claude", "codex", "gemini", "cursor"];
 
 /// Every file below the home directory and the project, except haft's own.
-fn files(env: &Env) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn files(env: &Env) -> Vec<(PathBuf, Vec<u8>)> {
     fn walk(dir: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
         for entry in std::fs::read_dir(dir).unwrap().flatten() {
             let path = entry.path();
@@ -39,18 +41,18 @@ fn files(env: &Env) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// A file anywhere below the temporary directory.
-fn place(env: &Env, path: &str, text: &str) -> PathBuf {
+pub(crate) fn place(env: &Env, path: &str, text: &str) -> PathBuf {
     let file = env.dir.path().join(path);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, text).unwrap();
     file
 }
 
-fn install(env: &Env, client: &str, options: &[&str]) -> Value {
+pub(crate) fn install(env: &Env, client: &str, options: &[&str]) -> Value {
     env.json(&[&["mcp", "install", client, "--yes", "--json"], options].concat())
 }
 
-fn uninstall(env: &Env, client: &str) -> Value {
+pub(crate) fn uninstall(env: &Env, client: &str) -> Value {
     env.json(&["mcp", "uninstall", client, "--yes", "--json"])
 }
 
@@ -253,8 +255,9 @@ fn hooks_are_entered_beside_those_of_others_and_taken_out_again() {
         "home/.codex/config.toml",
         "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n",
     );
+    place(&env, "home/.cursor/hooks.json", "{\"hooks\": {\"preToolUse\": [{\"command\": \"x\"}]}}");
     let before = files(&env);
-    for client in ["claude", "codex", "gemini"] {
+    for client in HOOKABLE {
         let said = install(&env, client, &["--hooks"]);
         assert_eq!((&said["state"], &said["native_tools"]), (&json!("written"), &json!("hooked")), "{said:#}");
         let texts: Vec<u8> = files(&env).into_iter().flat_map(|(_, text)| text).collect();
@@ -264,7 +267,16 @@ fn hooks_are_entered_beside_those_of_others_and_taken_out_again() {
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let groups = settings["hooks"]["PreToolUse"].as_array().unwrap();
     assert_eq!((groups.len(), &groups[0]["matcher"]), (2, &json!("Bash")), "{settings:#}");
-    for client in ["claude", "codex", "gemini"] {
+    // Cursor's form is flat, names a version, and refuses a call whose hook fails only if it is told to.
+    let hooks = std::fs::read_to_string(env.home().join(".cursor/hooks.json")).unwrap();
+    let hooks: Value = serde_json::from_str(&hooks).unwrap();
+    let before_use = hooks["hooks"]["preToolUse"].as_array().unwrap();
+    assert_eq!((before_use.len(), &before_use[0]), (2, &json!({"command": "x"})), "{hooks:#}");
+    assert!(before_use[1]["command"].as_str().unwrap().ends_with(" hook cursor"), "{hooks:#}");
+    assert_eq!((&hooks["version"], &before_use[1]["failClosed"]), (&json!(1), &json!(true)), "{hooks:#}");
+    let reported: Vec<&String> = hooks["hooks"].as_object().unwrap().keys().collect();
+    assert_eq!(reported, ["preToolUse", "postToolUse", "postToolUseFailure", "sessionEnd"]);
+    for client in HOOKABLE {
         uninstall(&env, client);
     }
     assert_eq!(files(&env), before);
@@ -293,7 +305,7 @@ fn doctor_says_for_each_client_whether_haft_is_entered_and_native_tools_are_on()
         ("claude", "good", true, "hooked"),
         ("gemini", "care", true, "on"),
         ("goose", "good", false, "on"),
-        ("opencode", "care", false, "on"),
+        ("opencode", "care", false, "unknown"),
     ];
     for (client, health, entered, native) in expected {
         let finding = of(client);
@@ -395,30 +407,42 @@ fn read_only_file_and_directory_are_left_alone() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\n");
 }
 
-#[test]
-fn file_changed_by_another_program_meanwhile_is_left_alone() {
-    let env = Env::new();
-    let file = place(&env, "project/.mcp.json", "{}\n");
-    // On a terminal haft shows the change and asks; before the answer, another program writes.
-    let command = format!("exec {} mcp install claude --replace --color never", env!("CARGO_BIN_EXE_haft"));
+/// Runs a command that is refused after the person said yes on a terminal, and says what the screen showed. `meanwhile`
+/// happens between the question and the answer.
+pub(crate) fn answer_on_a_terminal(env: &Env, command: &str, meanwhile: impl FnOnce()) -> String {
+    let command = format!("exec {} {command} --color never", env!("CARGO_BIN_EXE_haft"));
+    let screen_file = env.dir.path().join("screen");
     let mut script = Command::new("script");
-    script.args(["-q", "-e", "-f", "-c", &command]).arg(env.dir.path().join("screen"));
+    script.args(["-q", "-e", "-f", "-c", &command]).arg(&screen_file);
     script.current_dir(env.root()).env_clear().env("HOME", env.home()).env("TERM", "xterm");
     script.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let screen = || std::fs::read_to_string(env.dir.path().join("screen")).unwrap_or_default();
+    let screen = || std::fs::read_to_string(&screen_file).unwrap_or_default();
     let started = std::time::Instant::now();
     while !screen().contains("[y/N]") {
         assert!(started.elapsed() < crate::PATIENCE, "no question: {}", screen());
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    std::fs::write(&file, "{\"theirs\": 1}\n").unwrap();
+    meanwhile();
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"y\n").unwrap();
     let status = child.wait().unwrap();
     drop(input);
     let said = screen();
-    assert!(!status.success() && said.contains("another program changed the file"), "{said}");
+    // It is no file of the user.
+    std::fs::remove_file(&screen_file).unwrap();
+    assert!(!status.success(), "{said}");
+    said
+}
+
+#[test]
+fn file_changed_by_another_program_meanwhile_is_left_alone() {
+    let env = Env::new();
+    let file = place(&env, "project/.mcp.json", "{}\n");
+    let said = answer_on_a_terminal(&env, "mcp install claude --replace", || {
+        std::fs::write(&file, "{\"theirs\": 1}\n").unwrap();
+    });
+    assert!(said.contains("another program changed the file"), "{said}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"theirs\": 1}\n");
     assert!(!env.root().join(".claude").exists(), "nothing else was written");
     assert_eq!(uninstall(&env, "claude")["state"], "not there", "no record of what was not done");

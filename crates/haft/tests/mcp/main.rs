@@ -7,6 +7,8 @@ mod approval;
 mod calls;
 mod hostile;
 mod install;
+mod install_faults;
+mod install_overrides;
 mod making;
 mod offers;
 mod tasks;

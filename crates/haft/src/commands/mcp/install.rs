@@ -8,6 +8,7 @@ mod clients;
 mod config_file;
 mod edits;
 mod jsonc;
+mod overrides;
 mod record;
 mod show;
 mod state;

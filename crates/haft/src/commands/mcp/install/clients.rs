@@ -16,6 +16,7 @@ use haft_runtime::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
+pub(super) use terminal::OPENCODE_NATIVE;
 
 /// What haft is called there.
 pub(super) const NAME: &str = "haft";
@@ -110,6 +111,8 @@ pub(crate) struct ClientPlaces {
     pub(super) home: PathBuf,
     /// The project's root, without links.
     pub(super) project: PathBuf,
+    /// Where a client is started, without links: the root, or a directory below it.
+    pub(super) here: PathBuf,
 }
 
 impl ClientPlaces {
@@ -123,10 +126,14 @@ impl ClientPlaces {
             None => std::env::current_dir().and_then(|here| Workspace::discover(&here)),
         };
         let project = found.and_then(|workspace| workspace.root().canonicalize()).map_err(gone)?;
+        let here = match &common.root {
+            Some(_) => project.clone(),
+            None => std::env::current_dir().and_then(|here| here.canonicalize()).map_err(gone)?,
+        };
         let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let home =
             home.ok_or_else(|| CallError::invalid("HOME is not set, so there is no place for it").hint("set HOME"))?;
-        Ok(Self { home, project })
+        Ok(Self { home, project, here })
     }
 }
 

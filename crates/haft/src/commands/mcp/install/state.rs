@@ -2,7 +2,7 @@
 
 use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode};
 use super::config_file::ConfigFile;
-use super::edits;
+use super::{edits, overrides};
 use crate::cli::{Common, McpClient};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(crate) enum NativeTools {
     /// They are on, and `haft hook` is asked before each use.
     Hooked,
     On,
+    /// A file that says so cannot be read.
+    Unknown,
 }
 
 /// How haft stands in one client.
@@ -30,6 +32,9 @@ pub(crate) struct ClientState {
     /// Whether haft is one of its servers.
     pub(crate) entered: bool,
     pub(crate) native_tools: NativeTools,
+    /// What turned them on again after an installation had turned them off, or turned its hooks off: a file or a variable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) native_tools_by: Option<String>,
     /// The files that say so.
     pub(crate) files: Vec<PathBuf>,
     /// Why a file could not be read.
@@ -48,7 +53,8 @@ fn state(client: McpClient, places: &ClientPlaces) -> ClientState {
         client: client.word(),
         kind: client,
         entered: false,
-        native_tools: NativeTools::On,
+        native_tools: NativeTools::Unknown,
+        native_tools_by: None,
         files: Vec::new(),
         problem: None,
     };
@@ -64,11 +70,21 @@ fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Re
         state.files.push(file.path.clone());
         state.entered = edits::get(&value(client, file, places)?, &beside.entry).is_some();
     }
+    let mut native_tools = NativeTools::On;
     if has_all(client, places, InstallMode::Replace, EditPurpose::NativeOff)? {
-        state.native_tools = if client.keeps_tools_in_editor() { NativeTools::PartlyOff } else { NativeTools::Off };
+        let source = overrides::turned_on_by(client, places)?;
+        state.native_tools_by = source.map(|source| source.shown(&places.project));
+        native_tools = match state.native_tools_by {
+            Some(_) => NativeTools::On,
+            None if client.keeps_tools_in_editor() => NativeTools::PartlyOff,
+            None => NativeTools::Off,
+        };
     } else if has_all(client, places, InstallMode::Hooks, EditPurpose::Hook)? {
-        state.native_tools = NativeTools::Hooked;
+        let source = overrides::hooks_turned_off_by(client, places)?;
+        state.native_tools_by = source.map(|source| source.shown(&places.project));
+        native_tools = if state.native_tools_by.is_some() { NativeTools::On } else { NativeTools::Hooked };
     }
+    state.native_tools = native_tools;
     Ok(())
 }
 
@@ -83,7 +99,10 @@ fn has_all(client: McpClient, places: &ClientPlaces, mode: InstallMode, purpose:
             continue;
         }
         any = true;
-        let said = value(client, file, places)?;
+        let said = match (client, purpose) {
+            (McpClient::Claude, EditPurpose::NativeOff) => overrides::claude_denials(places)?,
+            _ => value(client, file, places)?,
+        };
         if !wanted.iter().all(|edit| edit.is_in(&said)) {
             return Ok(false);
         }

@@ -36,7 +36,7 @@ const GEMINI_NATIVE: [&str; 10] = [
     "google_web_search",
 ];
 /// opencode's permissions; `edit` is also that of `write` and `apply_patch`.
-const OPENCODE_NATIVE: [&str; 10] =
+pub(in crate::commands::mcp::install) const OPENCODE_NATIVE: [&str; 10] =
     ["bash", "read", "edit", "glob", "grep", "list", "webfetch", "websearch", "codesearch", "lsp"];
 /// goose's extensions whose tools act on files and commands, or turn such extensions on again: key and name.
 const GOOSE_NATIVE: [(&str, &str); 3] =
@@ -168,7 +168,14 @@ pub(super) fn gemini_cli(mode: InstallMode, home: &Path) -> InstallPlan {
             settings = settings.with(Hook, event.edit(hook));
         }
     }
-    InstallPlan::new(mode, vec![settings, policy], &["mcpServers", NAME])
+    let plan = InstallPlan::new(mode, vec![settings, policy], &["mcpServers", NAME]);
+    match mode {
+        InstallMode::Replace => plan.note(
+            "a project that Gemini CLI trusts can turn tools on again, with `policyPaths` in its .gemini/settings.json; \
+             `haft doctor` in the project says whether it does",
+        ),
+        _ => plan,
+    }
 }
 
 /// opencode reads everything from `opencode.json`, or `opencode.jsonc`.
@@ -186,7 +193,8 @@ pub(super) fn opencode(mode: InstallMode, home: &Path) -> InstallPlan {
     let plan = InstallPlan::new(mode, vec![config], &["mcp", NAME]);
     match mode {
         InstallMode::Replace => plan.note(
-            "a project's own opencode.json, or permissions of one agent in it, override these and can turn tools on again",
+            "a project's own opencode.json, or permissions of one agent in it, override these and can turn tools on again; \
+             `haft doctor` in the project says whether one does",
         ),
         _ => plan,
     }

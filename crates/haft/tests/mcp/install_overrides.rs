@@ -1,0 +1,204 @@
+//! `haft doctor` about configuration that counts more than what `haft mcp install --replace` wrote. That the real clients
+//! read it in this way is tested in `tests/agent_clients/overrides.rs`.
+
+use crate::Env;
+use crate::install::{install, place};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// What `haft doctor` finds about a client, run by `command`.
+fn finding(command: &mut Command, client: &str) -> Value {
+    let output = command.args(["doctor", "--json"]).output().unwrap();
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"));
+    let mut all = findings.as_array().unwrap().iter();
+    let own = all.find(|finding| finding["client"]["client"] == client);
+    own.unwrap_or_else(|| panic!("{client} is not in {findings:#}")).clone()
+}
+
+/// Asserts what `haft doctor` says of a client's own tools, and what it names as the reason.
+fn assert_native_tools(found: &Value, native: &str, by: Option<&str>) {
+    let client = &found["client"];
+    let said = (&client["native_tools"], client["native_tools_by"].as_str());
+    assert_eq!(said, (&json!(native), by), "{found:#}");
+    let health = if native == "off" { "good" } else { "care" };
+    assert_eq!(found["health"], health, "{found:#}");
+    let text = found["found"].as_str().unwrap();
+    assert!(by.is_none_or(|by| text.ends_with(&format!("are on, by {by}"))), "{text}");
+    assert!(native != "unknown" || text.contains("is unknown: "), "{text}");
+}
+
+/// An environment with a client whose own tools haft has turned off.
+fn replaced(client: &str) -> Env {
+    let env = Env::new();
+    install(&env, client, &["--replace"]);
+    assert_native_tools(&finding(&mut env.command(&[]), client), "off", None);
+    env
+}
+
+#[test]
+fn file_of_a_project_that_turns_native_tools_on_is_named() {
+    let agent = "---\ndescription: x\npermission:\n  edit: allow\n---\nBuild.\n";
+    let cases = [
+        ("opencode", "opencode.json", "{\"permission\": {\"bash\": \"allow\"}}"),
+        ("opencode", "opencode.jsonc", "{\"permission\": \"ask\"} // as I like it\n"),
+        ("opencode", ".opencode/opencode.json", "{\"agent\": {\"plan\": {\"tools\": {\"bash\": true}}}}"),
+        ("opencode", ".opencode/agent/build.md", agent),
+        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"policies\"]}"),
+        ("gemini", ".gemini/settings.json", "{\"adminPolicyPaths\": [\"policies\"]}"),
+    ];
+    for (client, path, text) in cases {
+        let env = replaced(client);
+        env.file(path, text);
+        assert_native_tools(&finding(&mut env.command(&[]), client), "on", Some(&format!("./{path}")));
+    }
+}
+
+#[test]
+fn codex_reads_files_of_trusted_projects_only() {
+    let env = replaced("codex");
+    env.file(".codex/config.toml", "[features]\nshell_tool = true\n");
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "off", None);
+    let user = env.home().join(".codex/config.toml");
+    let own = std::fs::read_to_string(&user).unwrap();
+    let trust = |level: &str| format!("{own}\n[projects.\"{}\"]\ntrust_level = \"{level}\"\n", env.root().display());
+    std::fs::write(&user, trust("untrusted")).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "off", None);
+    std::fs::write(&user, trust("trusted")).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "on", Some("./.codex/config.toml"));
+    env.file(".codex/config.toml", "default_permissions = \":workspace\"\n");
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "on", Some("./.codex/config.toml"));
+    env.file(".codex/config.toml", "model = \"gpt-5.5\"\n");
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "off", None);
+}
+
+#[test]
+fn file_that_cannot_turn_native_tools_on_is_not_blamed() {
+    let cases = [
+        ("claude", ".claude/settings.json", "{\"permissions\": {\"allow\": [\"Bash\"], \"deny\": []}}"),
+        ("gemini", ".gemini/settings.json", "{\"tools\": {\"allowed\": [\"run_shell_command\"]}}"),
+        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"~/.gemini/policies\", \"more\"]}"),
+        ("opencode", "opencode.json", "{\"permission\": {\"task\": \"allow\"}, \"model\": \"a/b\"}"),
+        ("opencode", ".opencode/agent/build.md", "Build.\n"),
+        ("goose", ".config/goose/config.yaml", "extensions: {developer: {enabled: true}}\n"),
+    ];
+    for (client, path, text) in cases {
+        let env = replaced(client);
+        env.file(path, text);
+        assert_native_tools(&finding(&mut env.command(&[]), client), "off", None);
+    }
+}
+
+#[test]
+fn file_of_a_project_that_turns_hooks_off_is_named() {
+    let off = "{\"disableAllHooks\": true}";
+    let cases = [
+        ("claude", ".claude/settings.json", off),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}"),
+    ];
+    for (client, path, text) in cases {
+        let env = Env::new();
+        install(&env, client, &["--hooks"]);
+        assert_eq!(finding(&mut env.command(&[]), client)["client"]["native_tools"], "hooked");
+        env.file(path, text);
+        assert_native_tools(&finding(&mut env.command(&[]), client), "on", Some(&format!("./{path}")));
+    }
+    // The user's local settings count more than those of the project, and these more than the user's general ones.
+    let env = Env::new();
+    env.file(".claude/settings.json", off);
+    env.file(".claude/settings.local.json", "{\"disableAllHooks\": false}");
+    install(&env, "claude", &["--hooks"]);
+    assert_eq!(finding(&mut env.command(&[]), "claude")["client"]["native_tools"], "hooked");
+}
+
+/// Of two rules with the highest priority, Gemini CLI takes the one that it reads first.
+#[test]
+fn rival_policy_of_gemini_cli_is_named() {
+    let rule = |priority: u32| format!("[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = {priority}\n");
+    let env = replaced("gemini");
+    let policy = place(&env, "home/.gemini/policies/a.toml", &rule(998));
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "off", None);
+    std::fs::write(&policy, rule(999)).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", policy.to_str());
+    std::fs::remove_file(&policy).unwrap();
+    env.file("more/a.toml", &rule(999));
+    env.file(".gemini/settings.json", "{\"policyPaths\": [\"more\", \"~/.gemini/policies\"]}");
+    assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", Some("./.gemini/settings.json"));
+}
+
+/// The team's settings deny what the user's do not have to deny then.
+#[test]
+fn denials_of_claude_code_add_up() {
+    let env = replaced("claude");
+    let local = env.root().join(".claude/settings.local.json");
+    let settings: Value = serde_json::from_slice(&std::fs::read(&local).unwrap()).unwrap();
+    let deny = settings["permissions"]["deny"].as_array().unwrap();
+    let (team, user) = deny.split_at(5);
+    env.file(".claude/settings.json", &json!({"permissions": {"deny": team}}).to_string());
+    std::fs::write(&local, json!({"permissions": {"deny": &user[1..]}}).to_string()).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "claude"), "on", None);
+    place(&env, "home/.claude/settings.json", &json!({"permissions": {"deny": &user[..1]}}).to_string());
+    assert_native_tools(&finding(&mut env.command(&[]), "claude"), "off", None);
+}
+
+#[test]
+fn unreadable_file_of_a_project_makes_native_tools_unknown() {
+    let cases = [
+        ("claude", ".claude/settings.json", "{\"permissions\": "),
+        ("codex", ".codex/config.toml", "[features\n"),
+        ("gemini", ".gemini/settings.json", "{\"tools\": "),
+        ("opencode", "opencode.json", "{\"permission\": "),
+        ("opencode", "opencode.json", "{\"permission\": {\"{file:name}\": \"allow\"}}"),
+        ("opencode", ".opencode/agents/mine.md", "---\ntools: [\n---\n"),
+    ];
+    for (client, path, text) in cases {
+        let env = replaced(client);
+        env.file(path, text);
+        if client == "codex" {
+            let user = env.home().join(".codex/config.toml");
+            let own = std::fs::read_to_string(&user).unwrap();
+            std::fs::write(
+                &user,
+                format!("{own}\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", env.root().display()),
+            )
+            .unwrap();
+        }
+        let found = finding(&mut env.command(&[]), client);
+        assert_native_tools(&found, "unknown", None);
+        assert!(found["found"].as_str().unwrap().contains(path), "{found:#}");
+    }
+    let env = replaced("opencode");
+    std::fs::create_dir(env.root().join("opencode.json")).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "opencode"), "unknown", None);
+}
+
+#[test]
+fn variable_that_turns_native_tools_on_is_named() {
+    let developer = "{\"developer\": {\"enabled\": true, \"type\": \"platform\", \"name\": \"developer\"}}";
+    let cases = [
+        ("goose", "EXTENSIONS", developer, Some("$EXTENSIONS")),
+        ("opencode", "OPENCODE_PERMISSION", "{\"bash\": \"allow\"}", Some("$OPENCODE_PERMISSION")),
+        ("opencode", "OPENCODE_CONFIG_CONTENT", "{\"permission\": \"allow\"}", Some("$OPENCODE_CONFIG_CONTENT")),
+        ("opencode", "OPENCODE_CONFIG_CONTENT", "{\"model\": \"a/b\"}", None),
+    ];
+    for (client, name, value, by) in cases {
+        let found = finding(replaced(client).command(&[]).env(name, value), client);
+        assert_native_tools(&found, if by.is_some() { "on" } else { "off" }, by);
+    }
+    for (client, name) in [("codex", "CODEX_HOME"), ("gemini", "GEMINI_CLI_HOME"), ("goose", "XDG_CONFIG_HOME")] {
+        let env = replaced(client);
+        let found = finding(env.command(&[]).env(name, env.dir.path()), client);
+        assert_native_tools(&found, "unknown", None);
+        assert!(found["found"].as_str().unwrap().contains(name), "{found:#}");
+    }
+}
+
+/// A client that is started below the root of a project also reads the files on the way.
+#[test]
+fn files_between_the_root_and_the_directory_count() {
+    let env = replaced("opencode");
+    env.file("part/opencode.json", "{\"permission\": {\"bash\": \"allow\"}}");
+    assert_native_tools(&finding(&mut env.command(&[]), "opencode"), "off", None);
+    let found = finding(env.command(&[]).current_dir(env.root().join("part")), "opencode");
+    assert_native_tools(&found, "on", Some("./part/opencode.json"));
+}
