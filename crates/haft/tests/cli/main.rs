@@ -9,7 +9,6 @@ mod api;
 mod approvals;
 mod bad_input;
 mod client_control;
-mod client_control;
 mod confine;
 mod contracts;
 mod copies;
