@@ -101,8 +101,8 @@ fn change_of_a_client_control_file_by_a_command_is_not_kept() {
         "chmod 000 .claude/settings.json",
         "chmod 000 .claude",
     ] {
-        // What stands before it keeps it from being read, so that only what it did counts.
-        let (outcome, code) = exec(&env, &format!("eval \"$(cat)\" <<'END'\n{command}\nEND\n"));
+        // The person says yes to the command, so only what it did counts.
+        let (outcome, code) = exec(&env, command);
         assert_eq!(code, 3, "{command}: {outcome:#}");
         assert_eq!(outcome["error"]["kind"], "denied", "{command}: {outcome:#}");
         assert_eq!(snapshot(&env.root()), before, "{command}: {outcome:#}");
@@ -118,7 +118,7 @@ fn command_that_writes_straight_into_the_project_cannot_change_a_client_control_
     env.file(".claude/settings.json", "{}");
     env.file(".mcp.json", "{}");
     for path in [".claude/settings.json", ".claude/settings.local.json", ".mcp.json"] {
-        let (outcome, _) = exec(&env, &format!("eval \"$(cat)\" <<'END'\necho x > {path}\nEND\n"));
+        let (outcome, _) = exec(&env, &format!("echo x > {path}"));
         assert_eq!(outcome["success"], false, "{path}: {outcome:#}");
     }
     assert_eq!((env.read(".claude/settings.json").as_str(), env.read(".mcp.json").as_str()), ("{}", "{}"));
