@@ -106,9 +106,8 @@ fn file_of_a_project_that_turns_hooks_off_is_named() {
         let file = env.root().join(path);
         let installed = std::fs::read_to_string(&file).ok();
         // The hooks stay where they are in the same file.
-        let text = installed.map_or(text.to_owned(), |own| {
-            own.replace("\"disableAllHooks\": false", "\"disableAllHooks\": true")
-        });
+        let text = installed
+            .map_or(text.to_owned(), |own| own.replace("\"disableAllHooks\": false", "\"disableAllHooks\": true"));
         env.file(path, &text);
         assert_native_tools(&finding(&mut env.command(&[]), client), "on", Some(&format!("./{path}")));
         // An installation says so as well.
@@ -149,7 +148,7 @@ fn hooks_of_claude_code_name_the_program_with_its_directory() {
     assert!(local.contains(&format!("\"{} hook claude\"", env!("CARGO_BIN_EXE_haft"))), "{local}");
     assert!(!local.contains("\"haft hook claude\""), "{local}");
     // What an earlier version wrote is known all the same.
-    env.file(".claude/settings.local.json", &local.replace(env!("CARGO_BIN_EXE_haft"), "haft"));
+    env.file(".claude/settings.local.json", local.replace(env!("CARGO_BIN_EXE_haft"), "haft"));
     assert_eq!(finding(&mut env.command(&[]), "claude")["client"]["native_tools"], "hooked");
 }
 
@@ -184,7 +183,7 @@ fn rival_policy_of_gemini_cli_is_named() {
     std::fs::write(&policy, rule(999)).unwrap();
     assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", policy.to_str());
     std::fs::remove_file(&policy).unwrap();
-    env.file("more/a.toml", &rule(999));
+    env.file("more/a.toml", rule(999));
     env.file(".gemini/settings.json", "{\"policyPaths\": [\"more\", \"~/.gemini/policies\"], \"tools\": 1}");
     assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", Some("./.gemini/settings.json"));
 }
@@ -197,7 +196,7 @@ fn denials_of_claude_code_add_up() {
     let settings: Value = serde_json::from_slice(&std::fs::read(&local).unwrap()).unwrap();
     let deny = settings["permissions"]["deny"].as_array().unwrap();
     let (team, user) = deny.split_at(5);
-    env.file(".claude/settings.json", &json!({"permissions": {"deny": team}}).to_string());
+    env.file(".claude/settings.json", json!({"permissions": {"deny": team}}).to_string());
     std::fs::write(&local, json!({"permissions": {"deny": &user[1..]}}).to_string()).unwrap();
     assert_native_tools(&finding(&mut env.command(&[]), "claude"), "on", None);
     place(&env, "home/.claude/settings.json", &json!({"permissions": {"deny": &user[..1]}}).to_string());
