@@ -1,5 +1,9 @@
 //! Places in the file system as decisions see them: already resolved, judged before and after links.
 
+mod client_control;
+
+pub use client_control::{client_control_places, is_client_control};
+
 use serde::Serialize;
 use std::path::{Component, Path, PathBuf};
 
@@ -23,6 +27,8 @@ pub enum Sensitive {
     VersionControl,
     /// haft's own state: its log, grants and configuration.
     OwnState,
+    /// Which tools, hooks, servers and permissions an agent's client has. Only a change deserves care.
+    ClientControl,
 }
 
 impl Sensitive {
@@ -32,6 +38,7 @@ impl Sensitive {
             Self::Credentials => "credentials",
             Self::VersionControl => "version control internals",
             Self::OwnState => "haft's own state",
+            Self::ClientControl => "an agent client's tools, hooks or permissions",
         }
     }
 }
@@ -117,6 +124,10 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
             return Some("git runs what stands there");
         }
     }
+    // What is in a directory is judged by itself.
+    if !is_dir && is_client_control(inside) {
+        return Some(CLIENT_CONTROL_WHY);
+    }
     let first = names.first().copied().unwrap_or_default();
     // In a home nearly every hidden file is read, believed or run by something that starts there later.
     if root_is_home && (first == "bin" || (first.starts_with('.') && !matches!(first, ".cache" | ".git"))) {
@@ -124,6 +135,9 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
     }
     None
 }
+
+/// Why client control files are guarded.
+pub const CLIENT_CONTROL_WHY: &str = "it decides which tools, hooks or permissions an agent's client has";
 
 /// Whether a path inside `.git` says what git runs: hooks and configuration, also those of submodules and
 /// work trees.
@@ -186,15 +200,25 @@ mod tests {
             "a/b/.haft/tools/x/tool.yml",
             ".GIT/hooks/x",
             "sub/.git",
+            ".claude/settings.local.json",
+            "sub/.vscode",
         ]) {
             assert!(judged(path, false), "{path}");
         }
-        for path in
-            [".git/index", ".git/objects/aa/bb", ".git/refs/heads/x", ".github/workflows/x.yml", "hooks/x", ".bashrc"]
-        {
+        for path in [
+            ".git/index",
+            ".git/objects/aa/bb",
+            ".git/refs/heads/x",
+            ".github/workflows/x.yml",
+            "hooks/x",
+            ".bashrc",
+            "AGENTS.md",
+        ] {
             assert!(!judged(path, false), "{path}");
         }
-        assert!(guarded(Path::new("sub/.git"), true, false).is_none(), "its content is judged one by one");
+        for dir in ["sub/.git", ".claude", ".vscode"] {
+            assert!(guarded(Path::new(dir), true, false).is_none(), "its content is judged one by one");
+        }
         assert!(judged(".bashrc", true) && judged(".config/autostart/x", true) && !judged("src/.bashrc", true));
     }
 

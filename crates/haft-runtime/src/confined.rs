@@ -125,8 +125,10 @@ impl Ran {
         let Some(diffed) = &mut self.diffed else { return Ok(Vec::new()) };
         if let Some((path, why)) = guard.first(&diffed.changes) {
             let message = format!("it wrote {}, which is protected: {why}; nothing was kept", shown(&path));
-            return Err(CallError::new(ErrorKind::Denied, message)
-                .hint("name that very place as writable if it is meant to be changed"));
+            return Err(CallError::new(ErrorKind::Denied, message).hint(
+                "name that very place as writable if it is meant to be changed; an agent client's settings are \
+                     changed by file.write and file.edit, which ask",
+            ));
         }
         if !diffed.conflicts.is_empty() {
             let list: Vec<String> = diffed.conflicts.iter().map(|path| shown(path)).collect();

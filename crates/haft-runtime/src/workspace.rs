@@ -1,7 +1,7 @@
 //! The project and its surroundings: where relative paths start, which roots may be used unasked, and how
 //! a path that a caller says becomes the one place that is decided upon and opened.
 
-use haft_core::place::{Access, Place, Sensitive, sensitive};
+use haft_core::place::{Access, Place, Sensitive, client_control_places, is_client_control, sensitive};
 use haft_core::{CallError, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -148,13 +148,17 @@ impl Workspace {
             Unresolved::Io(error) => crate::files::explain(spoken, &error),
         })?;
         let roots = if access == Access::Read { &self.readable } else { &self.writable };
+        let judge = |path: &Path| match access {
+            Access::Read => self.judge(path),
+            Access::Write => self.judge_change(path),
+        };
         Ok(Place {
             param,
             spoken: spoken.to_owned(),
             shown: self.shown(&real),
             access,
             inside: roots.iter().any(|root| real.starts_with(root)),
-            sensitive: self.judge(&absolute).or_else(|| self.judge(&real)),
+            sensitive: judge(&absolute).or_else(|| judge(&real)),
             real,
         })
     }
@@ -166,6 +170,24 @@ impl Workspace {
             return Some(Sensitive::OwnState);
         }
         sensitive(path.strip_prefix(&self.root).unwrap_or(path))
+    }
+
+    /// Judges a path that is to be changed: a client control file may be read like any other, but not changed unasked.
+    pub fn judge_change(&self, path: &Path) -> Option<Sensitive> {
+        self.judge(path).or_else(|| self.is_client_control(path).then_some(Sensitive::ClientControl))
+    }
+
+    fn is_client_control(&self, path: &Path) -> bool {
+        // The user's own files count also where a project lies among them.
+        let real_home = self.home.as_ref().and_then(|home| home.canonicalize().ok());
+        let homes: Vec<&Path> = self.home.iter().chain(&real_home).map(PathBuf::as_path).collect();
+        let below = |dir: &Path| path.strip_prefix(dir).is_ok_and(is_client_control);
+        let linked = |dir: &Path| linked_client_controls(dir).iter().any(|place| path.starts_with(place));
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        is_client_control(inside)
+            || homes.iter().any(|home| below(home))
+            || linked(&self.root)
+            || real_home.as_deref().is_some_and(linked)
     }
 
     /// Whether a path is part of haft's own state.
@@ -184,6 +206,23 @@ impl Workspace {
 
 fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Where the client control files right below a directory really are, as far as links lead elsewhere: a `.claude` that is
+/// a link into a directory of settings, or a link in it. A link's target need not exist yet.
+pub(crate) fn linked_client_controls(dir: &Path) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = client_control_places(dir).collect();
+    let entries: Vec<PathBuf> = places
+        .iter()
+        .filter_map(|place| std::fs::read_dir(place).ok())
+        .flatten()
+        .flatten()
+        .map(|one| one.path())
+        .collect();
+    places.extend(entries);
+    let is_control = |place: &Path| place.strip_prefix(dir).is_ok_and(is_client_control);
+    let elsewhere = |place: PathBuf| resolve(&place, MAX_LINKS).ok().filter(|real| *real != place);
+    places.into_iter().filter(|place| is_control(place)).filter_map(elsewhere).collect()
 }
 
 /// A name for people and JSON: bytes that are not UTF-8, and control characters (a line break would let one
@@ -277,6 +316,13 @@ mod tests {
         assert!(!place("dangling").unwrap().inside);
         assert!(!place("../x").unwrap().inside);
         assert_eq!(place("innocent/config").unwrap().sensitive, Some(Sensitive::VersionControl));
+        symlink("settings", workspace.root().join(".claude")).unwrap();
+        symlink("claude.json", workspace.root().join(".mcp.json")).unwrap();
+        for path in ["settings/settings.json", "claude.json", ".claude/settings.local.json", "src/../.mcp.json"] {
+            assert_eq!(place(path).unwrap().sensitive, Some(Sensitive::ClientControl), "{path}");
+        }
+        assert_eq!(place("src/lib.rs").unwrap().sensitive, None);
+        assert_eq!(workspace.place("path", Access::Read, ".claude/settings.json").unwrap().sensitive, None);
         assert!(place("loop").unwrap_err().message.contains("loop"));
         assert!(place("a\0b").unwrap_err().message.contains("NUL"));
     }

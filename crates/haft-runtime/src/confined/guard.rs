@@ -2,8 +2,10 @@
 //! in it later. The kernel protects such places where they exist; this stops them from being made, or
 //! slipped in with a directory, wherever they are.
 
-use haft_core::change::Change;
-use haft_core::place::{GUARDED, guarded};
+use crate::workspace::linked_client_controls;
+use haft_core::change::{Change, State};
+use haft_core::place::{CLIENT_CONTROL_WHY, GUARDED, client_control_places, guarded, is_client_control};
+use haft_sandbox::Writes;
 use haft_sandbox::layer::tree;
 use haft_sandbox::roots::followed;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,11 @@ pub struct Guard {
 impl Guard {
     /// The first guarded place that these changes would touch, and why it is guarded.
     pub fn first(&self, changes: &[Change]) -> Option<(PathBuf, &'static str)> {
+        let control = self.client_control(changes);
+        control.map(|path| (path, CLIENT_CONTROL_WHY)).or_else(|| self.first_by_name(changes))
+    }
+
+    fn first_by_name(&self, changes: &[Change]) -> Option<(PathBuf, &'static str)> {
         changes.iter().find_map(|change| match change {
             Change::Place { path, staged, before, .. } => {
                 self.of_staged(path, staged).or_else(|| if before.is_tree() { lost_rules(path) } else { None })
@@ -37,10 +44,37 @@ impl Guard {
         })
     }
 
-    /// Places that the kernel is to protect, as far as they exist in a root.
-    pub fn for_kernel(&self) -> Vec<PathBuf> {
+    /// The first client control file that these changes would touch by a link, by its mode, by taking its directory away,
+    /// or in the user's home.
+    fn client_control(&self, changes: &[Change]) -> Option<PathBuf> {
+        let dirs = || self.roots.iter().chain(&self.home);
+        let linked: Vec<PathBuf> = dirs().flat_map(|dir| linked_client_controls(dir)).collect();
+        let is_linked = |path: &Path| linked.iter().any(|place| path.starts_with(place) || place.starts_with(path));
+        let is_named = |path: &Path| dirs().any(|dir| path.strip_prefix(dir).is_ok_and(is_client_control));
+        let touched = changes.iter().flat_map(|change| {
+            // A new directory is harmless by itself; what is in it is looked at one by one.
+            let is_new_dir = matches!(
+                change,
+                Change::Place { before: State::Absent, after: State::Tree { .. } | State::Dir { .. }, .. }
+            );
+            let to = if let Change::Move { to, .. } = change { Some(to) } else { None };
+            [Some(change.path()), to].into_iter().flatten().map(move |path| (path, is_new_dir))
+        });
+        let mut touched = touched.filter(|(path, _)| !self.is_granted(path));
+        touched
+            .find(|(path, is_new_dir)| is_linked(path) || (!is_new_dir && is_named(path)))
+            .map(|(path, _)| path.clone())
+    }
+
+    /// Places that the kernel is to protect, as far as they exist in a root. Client control files are among them where
+    /// programs write straight into the root. On a layer, keeping refuses them, so that a program which changes one
+    /// beside a hundred other files, as `git checkout` does, is not stopped half-way.
+    pub fn for_kernel(&self, writes: &Writes) -> Vec<PathBuf> {
         // A root may itself be a `.git`: then its places are right in it.
         let natural = self.roots.iter().flat_map(|root| GUARDED.iter().map(move |place| named_from(root).join(place)));
+        let controls =
+            self.roots.iter().filter(|_| *writes == Writes::Direct).flat_map(|root| client_control_places(root));
+        let natural = natural.chain(controls);
         let natural = natural.filter(|place| self.roots.iter().any(|root| place.starts_with(root)));
         // What a link leads to is protected where it is, if it is in reach.
         let real = natural.filter(|place| !self.is_granted(place)).filter_map(|place| followed(&place).ok());
@@ -141,7 +175,6 @@ pub fn split(roots: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haft_core::change::State;
     use haft_core::record::Digest;
 
     #[test]
@@ -164,5 +197,37 @@ mod tests {
         assert!(guard.first(&[link]).is_some(), "a repository must not be swapped for another");
         let elsewhere = Change::Remove { path: "/q/x".into(), before: State::Absent };
         assert!(guard.first(&[elsewhere]).is_some(), "what is in no root is nobody's to write");
+    }
+    #[test]
+    fn client_control_files_are_guarded_by_name_by_link_and_as_a_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let (root, home) = (base.join("project"), base.join("home"));
+        std::fs::create_dir_all(root.join("dotfiles/claude")).unwrap();
+        std::fs::create_dir_all(home.join(".codex")).unwrap();
+        std::os::unix::fs::symlink("dotfiles/claude", root.join(".claude")).unwrap();
+        std::os::unix::fs::symlink("../../project/codex.toml", home.join(".codex/config.toml")).unwrap();
+        let guard = Guard { roots: vec![root.clone()], home: Some(home), ..Guard::default() };
+        let remove = |path: &str| Change::Remove { path: root.join(path), before: State::Absent };
+        let mode = |path: &str| Change::Mode { path: root.join(path), before: State::Dir { mode: 0o755 }, mode: 0 };
+        let moved =
+            |to: &str| Change::Move { from: root.join("x"), to: root.join(to), before: State::Dir { mode: 0o755 } };
+        for change in [
+            remove(".mcp.json"),
+            remove("sub/.gemini/settings.json"),
+            remove("dotfiles/claude/settings.json"),
+            remove("dotfiles"),
+            remove("codex.toml"),
+            mode(".gemini"),
+            moved(".vscode"),
+        ] {
+            assert!(guard.first(std::slice::from_ref(&change)).is_some(), "{change:?}");
+        }
+        assert!(guard.first(&[remove("CLAUDE.md"), remove(".vscode/extensions.json"), moved("y")]).is_none());
+        let named = Guard { granted: vec![root.join(".mcp.json")], ..guard.clone() };
+        assert!(named.first(&[remove(".mcp.json")]).is_none(), "a file that is named itself is granted");
+        let staging = Writes::Layered(base.join("staging"));
+        assert!(guard.for_kernel(&staging).is_empty());
+        assert_eq!(guard.for_kernel(&Writes::Direct), [root.join("dotfiles/claude")]);
     }
 }

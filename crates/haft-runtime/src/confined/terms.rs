@@ -124,17 +124,18 @@ impl Terms {
             own: workspace.own_places().to_vec(),
             home: environment::real_home(),
         };
+        let writes = if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct };
         let wanted = Confinement {
             read: workspace.readable_roots().iter().cloned().chain(environment::toolchains()).collect(),
             write,
-            protect: guard.for_kernel(),
+            protect: guard.for_kernel(&writes),
             hide: hidden(workspace),
             seal: Vec::new(),
             stand_in: Vec::new(),
             passing: Vec::new(),
             lent: Vec::new(),
             network: self.network.clone(),
-            writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
+            writes,
             bounds: self.bounds,
         };
         let wanted = match guest {
@@ -153,7 +154,10 @@ impl Terms {
             Ok(plan) => Ok(Settled { plan, backend, guard, gap }),
             // Not wider, but nothing can be taken back: the record says so, and it is asked.
             Err(SandboxError::Unenforceable(why)) if layered && machine.level == Level::Full => {
-                let direct = Confinement { writes: Writes::Direct, ..wanted };
+                let mut protect = [wanted.protect.clone(), guard.for_kernel(&Writes::Direct)].concat();
+                protect.sort();
+                protect.dedup();
+                let direct = Confinement { writes: Writes::Direct, protect, ..wanted };
                 backend.plan(direct).map(|plan| Settled { plan, backend, guard, gap: Some(why) })
             }
             Err(SandboxError::Unenforceable(_)) if self.require == Require::Nothing && guest.is_none() => {
@@ -186,6 +190,7 @@ impl Terms {
         let protected =
             kept.iter().flat_map(|dir| ["tools", "config.yml", "audit"].map(|part| dir.join(part))).collect();
         let guard = Guard { roots: write.clone(), granted, protected, own, home };
+        let writes = if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct };
         let within = |place: &PathBuf| place.exists() && write.iter().any(|root| place.starts_with(root));
         // What is named itself is meant to be read, except for haft's own state.
         let meant = |place: &PathBuf| named.contains(place) && !workspace.own_places().contains(place);
@@ -193,7 +198,7 @@ impl Terms {
         let outside = environment::outside(workspace.project());
         let wanted = Confinement {
             read: named.iter().chain(made_of).chain(&outside.programs).cloned().collect(),
-            protect: guard.for_kernel().into_iter().filter(within).collect(),
+            protect: guard.for_kernel(&writes).into_iter().filter(within).collect(),
             hide,
             // What it writes where nothing is declared fails, and does not vanish.
             seal: vec![workspace.root().to_owned()],
@@ -201,7 +206,7 @@ impl Terms {
             passing: Vec::new(),
             lent: Vec::new(),
             network: reached(permissions, rules),
-            writes: if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct },
+            writes,
             bounds: self.bounds,
             write,
         };
@@ -232,7 +237,7 @@ impl Terms {
         let wanted = Confinement {
             read: readable.collect(),
             write,
-            protect: guard.for_kernel(),
+            protect: guard.for_kernel(&Writes::Direct),
             hide: hidden(workspace),
             seal: Vec::new(),
             stand_in: Vec::new(),

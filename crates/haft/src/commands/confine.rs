@@ -197,7 +197,7 @@ fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Conf
         own: own_state(),
         home: environment::real_home(),
     };
-    confinement.protect = guard.for_kernel();
+    confinement.protect = guard.for_kernel(&confinement.writes);
     Ok((confinement, guard))
 }
 

@@ -17,7 +17,7 @@ use haft_sandbox::{Level, Machine};
 use haft_store::{Kind, Store};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How one thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -93,6 +93,7 @@ fn show(finding: &Finding) {
 /// What is found, and whether the configuration requires full confinement.
 fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     let mut findings = vec![good("project", ground.workspace.root().display().to_string())];
+    findings.extend(program_of_project(ground.workspace.root()));
     let store = match ground.store() {
         Ok(store) => store,
         Err(failure) => {
@@ -119,6 +120,29 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
     findings.push(configuration(loaded));
     (findings, required)
+}
+
+/// A `haft` of the project's that the PATH finds before the user's, as with a virtual environment: a client that starts
+/// `haft` by its name would run it.
+fn program_of_project(root: &Path) -> Option<Finding> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    let found = std::env::split_paths(&path).map(|dir| dir.join("haft")).find(is_program)?;
+    // An empty or relative directory of the PATH is wherever the client is.
+    let absolute = std::path::absolute(&found).ok()?;
+    let is_inside = |path: &Path| path.starts_with(root);
+    let decided_by_project =
+        found.is_relative() || is_inside(&absolute) || absolute.canonicalize().is_ok_and(|real| is_inside(&real));
+    decided_by_project.then(|| {
+        finding(
+            "program",
+            Health::Care,
+            format!("the PATH finds `haft` at {}, which the project decides", absolute.display()),
+            "remove it, or take that directory from the PATH; name haft with its whole path where a client starts it",
+        )
+    })
 }
 
 /// Whether haft is configured in an agent that is installed here, and whether the agent's own tools are on.

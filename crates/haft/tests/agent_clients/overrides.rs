@@ -1,15 +1,25 @@
 //! Files of a project that count more than what `haft mcp install --replace` wrote, or less: what `haft doctor` says of a
 //! client's own tools is what the real client offers its model.
 
+use crate::HAFT;
 use crate::client::{AgentClient, HaftEntry, scripted_model};
 use crate::project::Project;
 use crate::replace::install;
-use crate::trials::for_every_client;
+use crate::trials::{for_clients, for_every_client};
+use haft_stub::{Reply, Stub};
 use libtest_mimic::Trial;
+use serde_json::json;
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    for_every_client("doctor_knows_which_files_of_a_project_turn_native_tools_on", doctor_agrees_with_the_client)
+    let mut trials =
+        for_every_client("doctor_knows_which_files_of_a_project_turn_native_tools_on", doctor_agrees_with_the_client);
+    let clients = [AgentClient::ClaudeCode, AgentClient::GeminiCli];
+    let name = "doctor_knows_whether_hooks_run_in_a_project_that_turns_them_off";
+    trials.extend(for_clients(&clients, name, doctor_knows_whether_hooks_run));
+    trials
 }
 
 /// A file of a project, and whether the client's own tools are on because of it.
@@ -57,7 +67,10 @@ fn project_files(client: AgentClient) -> &'static [ProjectFile] {
         AgentClient::GeminiCli => {
             const {
                 &[
-                    turning_on(".gemini/settings.json", "{\"policyPaths\": [\"none\"]}"),
+                    // Either wall is enough: the policy of the user, or the user's list of excluded tools.
+                    without_effect(".gemini/settings.json", "{\"policyPaths\": [\"none\"]}"),
+                    without_effect(".gemini/settings.json", "{\"tools\": \"replaced\"}"),
+                    turning_on(".gemini/settings.json", "{\"policyPaths\": [\"none\"], \"tools\": \"replaced\"}"),
                     without_effect(".gemini/settings.json", "{\"tools\": {\"allowed\": [\"run_shell_command\"]}}"),
                 ]
             }
@@ -116,4 +129,52 @@ fn doctor_agrees_with_the_client(client: AgentClient) {
         let said = (found["native_tools"].as_str().unwrap(), found["native_tools_by"].as_str().map(str::to_owned));
         assert_eq!(said, expected, "{client:?} with {}: {found:#}", file.path);
     }
+}
+
+/// The hooks of Claude Code run all the same, because the user's local settings count more. Gemini CLI's do not, and `haft
+/// doctor` says so.
+fn doctor_knows_whether_hooks_run(client: AgentClient) {
+    let (files, still_run): (&[(&str, &str)], bool) = match client {
+        AgentClient::ClaudeCode => (&[(".claude/settings.json", "{\"disableAllHooks\": true}")], true),
+        _ => (
+            &[
+                (".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+                (".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}"),
+            ],
+            false,
+        ),
+    };
+    for (path, text) in files {
+        let project = Project::new(1);
+        let model = model_that_runs_a_command(native_tool(client));
+        client.configure(&project, &model, HaftEntry::Installed);
+        install(client, &project, &["install", "--hooks"]);
+        trust_project(client, &project);
+        project.write(&format!("project/{path}"), text);
+        let transcript = client.run_configured(&project, &model, &[]);
+
+        let log = project.command(Path::new(HAFT)).args(["log", "-n", "1000", "--json"]).output().unwrap();
+        let observed = String::from_utf8(log.stdout).unwrap().contains("\"observed\"");
+        assert_eq!(observed, still_run, "{client:?} with {text}:\n{}", transcript.printed);
+        let findings = project.haft(&["doctor", "--json"]);
+        let mut clients = findings.as_array().unwrap().iter().map(|finding| &finding["client"]);
+        let found = clients.find(|found| found["client"] == command_name(client)).unwrap();
+        let by = if still_run { None } else { Some(format!("./{path}")) };
+        let expected = (if still_run { "hooked" } else { "on" }, by);
+        let said = (found["native_tools"].as_str().unwrap(), found["native_tools_by"].as_str().map(str::to_owned));
+        assert_eq!(said, expected, "{client:?} with {text}: {found:#}");
+    }
+}
+
+/// A model that calls a native tool for commands once, then ends the conversation.
+fn model_that_runs_a_command(tool: &'static str) -> Stub {
+    let has_called = AtomicBool::new(false);
+    Stub::with(move |asked| {
+        let is_offered = asked.tools().iter().any(|offered| offered == tool);
+        if is_offered && !has_called.swap(true, Ordering::SeqCst) {
+            Reply::call(tool, json!({"command": "cat hello.txt", "description": "x"}))
+        } else {
+            Reply::say("Done.")
+        }
+    })
 }

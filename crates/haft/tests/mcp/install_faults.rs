@@ -17,7 +17,11 @@ const LARGE: usize = 64 << 10;
 
 /// A configuration of exactly this many bytes.
 fn large_text(path: &str, bytes: usize) -> String {
-    let (head, tail) = if path.ends_with(".toml") { ("note = \"", "\"\n") } else { ("{\"note\": \"", "\"}\n") };
+    let (head, tail) = if Path::new(path).extension().is_some_and(|extension| extension == "toml") {
+        ("note = \"", "\"\n")
+    } else {
+        ("{\"note\": \"", "\"}\n")
+    };
     format!("{head}{}{tail}", "x".repeat(bytes - head.len() - tail.len()))
 }
 

@@ -2,8 +2,9 @@
 //! read it in this way is tested in `tests/agent_clients/overrides.rs`.
 
 use crate::Env;
-use crate::install::{install, place};
+use crate::install::{install, place, uninstall};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 /// What `haft doctor` finds about a client, run by `command`.
@@ -43,8 +44,8 @@ fn file_of_a_project_that_turns_native_tools_on_is_named() {
         ("opencode", "opencode.jsonc", "{\"permission\": \"ask\"} // as I like it\n"),
         ("opencode", ".opencode/opencode.json", "{\"agent\": {\"plan\": {\"tools\": {\"bash\": true}}}}"),
         ("opencode", ".opencode/agent/build.md", agent),
-        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"policies\"]}"),
-        ("gemini", ".gemini/settings.json", "{\"adminPolicyPaths\": [\"policies\"]}"),
+        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"policies\"], \"tools\": 1}"),
+        ("gemini", ".gemini/settings.json", "{\"adminPolicyPaths\": [\"policies\"], \"tools\": null}"),
     ];
     for (client, path, text) in cases {
         let env = replaced(client);
@@ -76,7 +77,9 @@ fn file_that_cannot_turn_native_tools_on_is_not_blamed() {
     let cases = [
         ("claude", ".claude/settings.json", "{\"permissions\": {\"allow\": [\"Bash\"], \"deny\": []}}"),
         ("gemini", ".gemini/settings.json", "{\"tools\": {\"allowed\": [\"run_shell_command\"]}}"),
-        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"~/.gemini/policies\", \"more\"]}"),
+        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"~/.gemini/policies\", \"more\"], \"tools\": 1}"),
+        ("gemini", ".gemini/settings.json", "{\"policyPaths\": [\"more\"], \"tools\": {\"exclude\": []}}"),
+        ("gemini", ".gemini/settings.json", "{\"adminPolicyPaths\": [\"more\"]}"),
         ("opencode", "opencode.json", "{\"permission\": {\"task\": \"allow\"}, \"model\": \"a/b\"}"),
         ("opencode", ".opencode/agent/build.md", "Build.\n"),
         ("goose", ".config/goose/config.yaml", "extensions: {developer: {enabled: true}}\n"),
@@ -92,7 +95,7 @@ fn file_that_cannot_turn_native_tools_on_is_not_blamed() {
 fn file_of_a_project_that_turns_hooks_off_is_named() {
     let off = "{\"disableAllHooks\": true}";
     let cases = [
-        ("claude", ".claude/settings.json", off),
+        ("claude", ".claude/settings.local.json", off),
         ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
         ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}"),
     ];
@@ -100,15 +103,73 @@ fn file_of_a_project_that_turns_hooks_off_is_named() {
         let env = Env::new();
         install(&env, client, &["--hooks"]);
         assert_eq!(finding(&mut env.command(&[]), client)["client"]["native_tools"], "hooked");
-        env.file(path, text);
+        let file = env.root().join(path);
+        let installed = std::fs::read_to_string(&file).ok();
+        // The hooks stay where they are in the same file.
+        let text = installed
+            .map_or(text.to_owned(), |own| own.replace("\"disableAllHooks\": false", "\"disableAllHooks\": true"));
+        env.file(path, &text);
         assert_native_tools(&finding(&mut env.command(&[]), client), "on", Some(&format!("./{path}")));
+        // An installation says so as well.
+        if client == "gemini" {
+            let said = install(&env, client, &["--hooks"]);
+            assert_eq!(said["native_tools"], "on", "{said:#}");
+            assert_eq!(said["native_tools_by"], format!("./{path}"), "{said:#}");
+        }
     }
-    // The user's local settings count more than those of the project, and these more than the user's general ones.
+}
+
+/// The user's local settings, which haft edits, count more than those of the project.
+#[test]
+fn project_does_not_turn_hooks_of_claude_code_off() {
+    let off = "{\"disableAllHooks\": true}";
+    for own in [None, Some("{\"disableAllHooks\": true}\n"), Some("{\"model\": \"x\"}")] {
+        let env = Env::new();
+        env.file(".claude/settings.json", off);
+        let local = env.root().join(".claude/settings.local.json");
+        if let Some(own) = own {
+            env.file(".claude/settings.local.json", own);
+        }
+        install(&env, "claude", &["--hooks"]);
+        assert_eq!(finding(&mut env.command(&[]), "claude")["client"]["native_tools"], "hooked");
+        let settings: Value = serde_json::from_slice(&std::fs::read(&local).unwrap()).unwrap();
+        assert_eq!(settings["disableAllHooks"], false, "{settings:#}");
+        uninstall(&env, "claude");
+        assert_eq!(std::fs::read_to_string(&local).ok().as_deref(), own);
+    }
+}
+
+/// A `PATH` that begins in the project, as in a virtual environment, does not choose the program of the user's own hooks.
+#[test]
+fn hooks_of_claude_code_name_the_program_with_its_directory() {
     let env = Env::new();
-    env.file(".claude/settings.json", off);
-    env.file(".claude/settings.local.json", "{\"disableAllHooks\": false}");
     install(&env, "claude", &["--hooks"]);
+    let local = std::fs::read_to_string(env.root().join(".claude/settings.local.json")).unwrap();
+    assert!(local.contains(&format!("\"{} hook claude\"", env!("CARGO_BIN_EXE_haft"))), "{local}");
+    assert!(!local.contains("\"haft hook claude\""), "{local}");
+    // What an earlier version wrote is known all the same.
+    env.file(".claude/settings.local.json", local.replace(env!("CARGO_BIN_EXE_haft"), "haft"));
     assert_eq!(finding(&mut env.command(&[]), "claude")["client"]["native_tools"], "hooked");
+}
+
+#[test]
+fn program_by_haft_s_name_in_the_project_is_named() {
+    let env = Env::new();
+    let path = std::env::var("PATH").unwrap();
+    let planted = |env: &Env| {
+        let bin = env.root().join(".venv/bin");
+        let output = env.command(&["doctor", "--json"]).env("PATH", format!("{}:{path}", bin.display())).output();
+        let findings: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        findings.as_array().unwrap().iter().find(|finding| finding["name"] == "program").cloned()
+    };
+    assert_eq!(planted(&env), None);
+    env.file(".venv/bin/haft", "#!/bin/sh\n");
+    assert_eq!(planted(&env), None, "it cannot be run");
+    let file = env.root().join(".venv/bin/haft");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let finding = planted(&env).unwrap();
+    assert_eq!(finding["health"], "care");
+    assert!(finding["found"].as_str().unwrap().contains(".venv/bin/haft, which the project decides"), "{finding:#}");
 }
 
 /// Of two rules with the highest priority, Gemini CLI takes the one that it reads first.
@@ -116,13 +177,14 @@ fn file_of_a_project_that_turns_hooks_off_is_named() {
 fn rival_policy_of_gemini_cli_is_named() {
     let rule = |priority: u32| format!("[[rule]]\ntoolName = \"*\"\ndecision = \"allow\"\npriority = {priority}\n");
     let env = replaced("gemini");
+    env.file(".gemini/settings.json", "{\"tools\": 1}");
     let policy = place(&env, "home/.gemini/policies/a.toml", &rule(998));
     assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "off", None);
     std::fs::write(&policy, rule(999)).unwrap();
     assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", policy.to_str());
     std::fs::remove_file(&policy).unwrap();
-    env.file("more/a.toml", &rule(999));
-    env.file(".gemini/settings.json", "{\"policyPaths\": [\"more\", \"~/.gemini/policies\"]}");
+    env.file("more/a.toml", rule(999));
+    env.file(".gemini/settings.json", "{\"policyPaths\": [\"more\", \"~/.gemini/policies\"], \"tools\": 1}");
     assert_native_tools(&finding(&mut env.command(&[]), "gemini"), "on", Some("./.gemini/settings.json"));
 }
 
@@ -134,7 +196,7 @@ fn denials_of_claude_code_add_up() {
     let settings: Value = serde_json::from_slice(&std::fs::read(&local).unwrap()).unwrap();
     let deny = settings["permissions"]["deny"].as_array().unwrap();
     let (team, user) = deny.split_at(5);
-    env.file(".claude/settings.json", &json!({"permissions": {"deny": team}}).to_string());
+    env.file(".claude/settings.json", json!({"permissions": {"deny": team}}).to_string());
     std::fs::write(&local, json!({"permissions": {"deny": &user[1..]}}).to_string()).unwrap();
     assert_native_tools(&finding(&mut env.command(&[]), "claude"), "on", None);
     place(&env, "home/.claude/settings.json", &json!({"permissions": {"deny": &user[..1]}}).to_string());

@@ -33,6 +33,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("tool_of_another_server_by_haft_s_name_is_asked_about", another_server),
         plain("patch_with_blanks_around_a_path_is_denied", patch_with_blanks),
         plain("command_that_shows_the_environment_is_asked_about", environment),
+        plain("edit_of_a_client_control_file_is_asked_about_whatever_is_allowed", client_control_files),
         plain("unknown_event_that_may_be_a_call_blocks", unknown_event),
         plain("call_of_a_client_that_ended_is_interrupted_once", client_ended),
     ]
@@ -429,4 +430,27 @@ fn client_ended() {
     let interrupted = project.records_of("interrupted");
     assert_eq!((interrupted.len(), interrupted[0]["observed"].clone()), (1, json!(true)));
     assert!(project.haft(&["changes", "--json"]).as_array().unwrap().is_empty(), "it had changed nothing");
+}
+
+fn client_control_files() {
+    let project = Project::new("approval: {auto_approve: [file.write, file.edit]}\nrules: [{allow: \"*\"}]\n");
+    let why = "an agent client's tools, hooks or permissions";
+    for path in [
+        ".claude/settings.local.json",
+        ".claude/settings.json",
+        ".mcp.json",
+        ".gemini/settings.json",
+        ".codex/config.toml",
+        ".cursor/hooks.json",
+        ".vscode/tasks.json",
+        "opencode.json",
+    ] {
+        let file = project.file(path);
+        let edit = json!({"file_path": file, "old_string": "a", "new_string": "b"});
+        let command = json!({"command": format!("echo '{{}}' > {path}")});
+        let calls = [("Write", json!({"file_path": file, "content": "{}"})), ("Edit", edit), ("Bash", command)];
+        assert_asked(&project, &calls, why);
+    }
+    let agents = json!({"file_path": project.file("AGENTS.md"), "content": "x"});
+    assert_eq!(ask(&project, "Write", &agents)["permissionDecision"], "allow");
 }

@@ -127,7 +127,7 @@ fn find(scene: &Scene, pattern: &str) -> Result<(Vec<Match>, Vec<String>), CallE
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        if scene.workspace().judge(entry.path()).is_some() {
+        if scene.workspace().judge_change(entry.path()).is_some() {
             sensitive += 1;
         } else {
             matches.push(Match { path: entry.into_path(), captures });
@@ -183,7 +183,7 @@ fn moves(scene: &Scene, pairs: Vec<(PathBuf, PathBuf)>) -> Result<Vec<Change>, C
         if to.symlink_metadata().is_ok() {
             return Err(CallError::conflict(format!("{} already exists", scene.shown(&to))));
         }
-        if scene.workspace().judge(&to).is_some() {
+        if scene.workspace().judge_change(&to).is_some() {
             return Err(CallError::conflict(format!("{} is a sensitive place", scene.shown(&to))));
         }
         let before = files::state(&from).map_err(|error| files::explain(&scene.shown(&from), &error))?;
@@ -253,6 +253,19 @@ mod tests {
         assert_eq!(stage.act(&tool(), args).unwrap_err().message, "two files would become all/a.txt");
         let args = json!({"pattern": "a.txt", "operation": "rename", "rename_to": "b.txt"});
         assert_eq!(stage.act(&tool(), args).unwrap_err().message, "b.txt already exists");
+    }
+
+    #[test]
+    fn client_control_files_are_neither_made_nor_changed() {
+        let stage = stage();
+        stage.file(".vscode/tasks.json", "two");
+        stage.file(".vscode/notes.txt", "two");
+        let args = json!({"pattern": "a.txt", "operation": "rename", "rename_to": ".mcp.json"});
+        assert_eq!(stage.act(&tool(), args).unwrap_err().message, ".mcp.json is a sensitive place");
+        let args = json!({"pattern": "*", "path": ".vscode", "operation": "transform", "find": "two", "replace": "2"});
+        let reply = stage.act(&tool(), args).unwrap();
+        assert_eq!(reply.text, "1 of 1 matching files changed\n.vscode/notes.txt");
+        assert_eq!(reply.warnings, ["1 sensitive files were left alone"]);
     }
 
     #[test]

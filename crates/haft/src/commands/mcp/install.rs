@@ -94,7 +94,7 @@ pub(super) fn install(
         return Ok(0);
     }
     if !changes.iter().any(FileChange::is_change) {
-        report.tell(common, "already there");
+        report.tell(common, "already there", &state::override_of(client, mode, &places));
         return Ok(0);
     }
     check_writable(&changes)?;
@@ -114,7 +114,7 @@ pub(super) fn install(
         }
         return Err(error.into());
     }
-    report.tell(common, "written");
+    report.tell(common, "written", &state::override_of(client, mode, &places));
     Ok(0)
 }
 

@@ -44,6 +44,8 @@ pub(crate) enum EditPurpose {
     PreApproval,
     /// The client runs `haft hook`.
     Hook,
+    /// No settings of the project turn hooks off.
+    HooksOn,
 }
 
 /// The edits of one file.
@@ -242,7 +244,7 @@ pub(super) fn plan(client: McpClient, mode: InstallMode, places: &ClientPlaces) 
             .hint(format!("`haft mcp install {} --replace` turns its own tools off instead", client.word())));
     }
     match client {
-        McpClient::Claude => Ok(terminal::claude_code(mode, &places.project)),
+        McpClient::Claude => Ok(terminal::claude_code(mode, &places.project, &own_program())),
         McpClient::Codex => Ok(terminal::codex(mode, &places.home)),
         McpClient::Gemini => Ok(terminal::gemini_cli(mode, &places.home)),
         McpClient::Opencode => Ok(terminal::opencode(mode, &places.home)),
@@ -250,6 +252,11 @@ pub(super) fn plan(client: McpClient, mode: InstallMode, places: &ClientPlaces) 
         McpClient::Cursor => Ok(editor::cursor(mode, &places.home)),
         McpClient::Vscode => editor::vscode(mode, &places.project),
     }
+}
+
+/// What an earlier version wrote for a client, which named the program in a hook without its directory.
+pub(super) fn plan_by_bare_name(client: McpClient, mode: InstallMode, places: &ClientPlaces) -> Option<InstallPlan> {
+    (client == McpClient::Claude).then(|| terminal::claude_code(mode, &places.project, NAME))
 }
 
 fn has_hooks(client: McpClient) -> bool {

@@ -252,11 +252,21 @@ fn gemini_settings(places: &ClientPlaces) -> Vec<PathBuf> {
     files
 }
 
-/// Gemini CLI reads the user's policies only if no settings name others (`policyPaths`), and policies of an administrator
-/// (`adminPolicyPaths`) count more than the user's. Settings of a project that Gemini CLI trusts can do both. Whether it
-/// trusts this one is not looked at: an editor or a variable may say so, too.
+/// Gemini CLI joins the lists of excluded tools of all settings, so a project takes none out of the user's; but settings
+/// whose `tools` is no object replace the whole of them. Then only the user's policies are left, which Gemini CLI reads
+/// only if no settings name others (`policyPaths`), and policies of an administrator (`adminPolicyPaths`) count more.
+/// Settings of a project that Gemini CLI trusts can do all of that. Whether it trusts this one is not looked at: an editor
+/// or a variable may say so, too.
 fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
     let own = places.home.join(".gemini/policies");
+    let mut is_list_replaced = false;
+    for file in gemini_settings(places) {
+        let said = read(&file, FileFormat::Json)?.unwrap_or_default();
+        is_list_replaced |= said.get("tools").is_some_and(|tools| !tools.is_object());
+    }
+    if !is_list_replaced {
+        return Ok(None);
+    }
     // The lists of all files are joined.
     let mut named = Vec::new();
     for file in gemini_settings(places) {

@@ -4,6 +4,7 @@ use super::FileChange;
 use super::clients::{InstallMode, InstallPlan};
 use super::edits::{self, FileFormat};
 use super::record::RestoreKind;
+use super::state::Override;
 use crate::cli::{Common, McpClient};
 use crate::style::{self, CARE, GOOD, paint};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ impl InstallReport<'_> {
     /// Shows what would be written, on stdout.
     pub(super) fn print(&self, common: &Common) {
         if common.json() {
-            style::json(&self.value("planned"));
+            style::json(&self.value("planned", &Override::None));
             return;
         }
         for change in self.changes.iter().filter(|change| change.is_change()) {
@@ -38,9 +39,9 @@ impl InstallReport<'_> {
     }
 
     /// Says what was done.
-    pub(super) fn tell(&self, common: &Common, state: &str) {
+    pub(super) fn tell(&self, common: &Common, state: &str, overridden: &Override) {
         if common.json() {
-            style::json(&self.value(state));
+            style::json(&self.value(state, overridden));
             return;
         }
         for change in self.changes {
@@ -48,7 +49,14 @@ impl InstallReport<'_> {
             style::out(&format!("{}: {}", paint(GOOD, state), shown(change)));
         }
         warn_of_left_edits(self.changes);
-        self.explain();
+        match overridden {
+            Override::None => self.explain(),
+            Override::By(source) => style::warn(&self.overridden_by(source)),
+            Override::Unknown(why) => style::warn(&format!(
+                "whether {}'s own tools are on is unknown: {why}. Correct it, then look with `haft doctor`",
+                self.client.title()
+            )),
+        }
         if state == "written" {
             style::note(self.client.next_step());
             style::note(&format!("`haft mcp uninstall {}` restores what was there", self.client.word()));
@@ -86,17 +94,35 @@ impl InstallReport<'_> {
         }
     }
 
-    fn value(&self, state: &str) -> Value {
+    /// Why the client's own tools are on although they were to be off, or watched.
+    fn overridden_by(&self, source: &str) -> String {
+        let (title, native) = (self.client.title(), self.client.native_tools());
+        let what = if self.plan.mode == InstallMode::Hooks {
+            format!("{title} does not run its hooks, so haft does not see its own tools ({native})")
+        } else {
+            format!("{title}'s own tools ({native}) are still on")
+        };
+        format!("{what}, by {source}: it counts more than what haft has written; remove from it what overrides that")
+    }
+
+    fn value(&self, state: &str, overridden: &Override) -> Value {
+        let by = if let Override::By(source) = overridden { Some(source) } else { None };
         let native = match self.plan.mode {
+            _ if by.is_some() => "on",
+            _ if matches!(overridden, Override::Unknown(_)) => "unknown",
             InstallMode::Beside => "on",
             InstallMode::Replace if self.client.keeps_tools_in_editor() => "partly_off",
             InstallMode::Replace => "off",
             InstallMode::Hooks => "hooked",
         };
-        json!({
+        let mut value = json!({
             "client": self.client.word(), "state": state, "native_tools": native, "entry": self.plan.entry_value(),
             "files": file_values(self.changes), "notes": self.plan.notes,
-        })
+        });
+        if let Some(by) = by {
+            value["native_tools_by"] = by.as_str().into();
+        }
+        value
     }
 }
 

@@ -1,6 +1,6 @@
 //! How haft stands in each client on this machine, for `haft doctor`.
 
-use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode};
+use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode, InstallPlan};
 use super::config_file::ConfigFile;
 use super::{edits, overrides};
 use crate::cli::{Common, McpClient};
@@ -48,6 +48,29 @@ pub(crate) fn client_states(common: &Common) -> Vec<ClientState> {
     McpClient::ALL.into_iter().filter(|client| client.is_found(&places)).map(|client| state(client, &places)).collect()
 }
 
+/// What keeps an installation from having the effect that it is made for.
+pub(super) enum Override {
+    None,
+    /// A file or a variable turns the client's own tools on, or its hooks off.
+    By(String),
+    /// Why that is not known.
+    Unknown(String),
+}
+
+/// What overrides the edits of an installation, once they are written.
+pub(super) fn override_of(client: McpClient, mode: InstallMode, places: &ClientPlaces) -> Override {
+    let source = match mode {
+        InstallMode::Beside => return Override::None,
+        InstallMode::Replace => overrides::turned_on_by(client, places),
+        InstallMode::Hooks => overrides::hooks_turned_off_by(client, places),
+    };
+    match source {
+        Ok(None) => Override::None,
+        Ok(Some(source)) => Override::By(source.shown(&places.project)),
+        Err(why) => Override::Unknown(why),
+    }
+}
+
 fn state(client: McpClient, places: &ClientPlaces) -> ClientState {
     let mut state = ClientState {
         client: client.word(),
@@ -92,6 +115,18 @@ fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Re
 fn has_all(client: McpClient, places: &ClientPlaces, mode: InstallMode, purpose: EditPurpose) -> Result<bool, String> {
     // Not every client can be installed in every way.
     let Ok(plan) = clients::plan(client, mode, places) else { return Ok(false) };
+    if holds_all(client, places, &plan, purpose)? {
+        return Ok(true);
+    }
+    clients::plan_by_bare_name(client, mode, places).map_or(Ok(false), |plan| holds_all(client, places, &plan, purpose))
+}
+
+fn holds_all(
+    client: McpClient,
+    places: &ClientPlaces,
+    plan: &InstallPlan,
+    purpose: EditPurpose,
+) -> Result<bool, String> {
     let mut any = false;
     for file in &plan.files {
         let wanted: Vec<_> = file.edits.iter().filter(|(of, _)| *of == purpose).map(|(_, edit)| edit).collect();

@@ -1,6 +1,6 @@
 //! The clients of the terminal: Claude Code, Codex, Gemini CLI, opencode and goose.
 
-use super::EditPurpose::{Entry, Hook, NativeOff, PreApproval};
+use super::EditPurpose::{Entry, Hook, HooksOn, NativeOff, PreApproval};
 use super::{FilePlan, HookEvent, InstallMode, InstallPlan, NAME, existing, hook_command, own_program};
 use crate::cli::McpClient;
 use crate::commands::mcp::install::edits::{self, ConfigEdit, FileFormat};
@@ -48,7 +48,10 @@ fn texts(names: &[&str]) -> Vec<Value> {
 }
 
 /// Claude Code reads the servers of `.mcp.json`, and what this user wants in this project of `settings.local.json`.
-pub(super) fn claude_code(mode: InstallMode, project: &Path) -> InstallPlan {
+///
+/// The hooks name `program` with its directory, although the file belongs to the project: it is this user's own, and a `PATH`
+/// that begins in the project, as in a virtual environment, would let the project choose who answers.
+pub(super) fn claude_code(mode: InstallMode, project: &Path, program: &str) -> InstallPlan {
     let mut entry = json!({"type": "stdio", "command": NAME, "args": ["mcp"]});
     let mut settings = FilePlan::new(project.join(".claude/settings.local.json"), FileFormat::Json);
     if mode == InstallMode::Replace {
@@ -69,10 +72,12 @@ pub(super) fn claude_code(mode: InstallMode, project: &Path) -> InstallPlan {
             HookEvent::new("SessionEnd", false, 60),
         ];
         for event in &EVENTS {
-            let command = hook_command(NAME, McpClient::Claude);
+            let command = hook_command(program, McpClient::Claude);
             let hook = json!({"type": "command", "command": command, "timeout": event.timeout_sec});
             settings = settings.with(Hook, event.edit(hook));
         }
+        // These settings count more than those of the project, which could otherwise turn all hooks off.
+        settings = settings.with(HooksOn, ConfigEdit::set(&["disableAllHooks"], false.into()));
     }
     let servers = FilePlan::new(project.join(".mcp.json"), FileFormat::Json)
         .with(Entry, ConfigEdit::set(&["mcpServers", NAME], entry));
@@ -153,6 +158,10 @@ pub(super) fn gemini_cli(mode: InstallMode, home: &Path) -> InstallPlan {
     }
     let mut settings = FilePlan::new(home.join(".gemini/settings.json"), FileFormat::Json)
         .with(Entry, ConfigEdit::set(&["mcpServers", NAME], entry));
+    if mode == InstallMode::Replace {
+        // A project can make Gemini CLI read other policies than the user's, but it can take nothing from this list.
+        settings = settings.with(NativeOff, ConfigEdit::include(&["tools", "exclude"], texts(&GEMINI_NATIVE)));
+    }
     if mode == InstallMode::Hooks {
         const EVENTS: [HookEvent; 4] = [
             HookEvent::new("BeforeTool", true, 300),
