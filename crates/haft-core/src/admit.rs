@@ -218,12 +218,19 @@ impl Facts {
     /// runtime to make, or the kernel holds the program that it runs.
     pub fn confined(&self, spec: &ToolSpec) -> bool {
         match spec.effects.effect {
-            Effect::Reads => true,
+            Effect::Reads => !self.bypasses_guards(spec),
             // The agent makes the change itself, and may make another one.
             Effect::Changes => self.observed.is_none(),
             Effect::Runs => self.hold.as_ref().is_some_and(|hold| hold.enforced),
             Effect::Acts => spec.reach.own_tasks,
         }
+    }
+
+    /// Whether an agent does by a tool of its own what haft's tool of that name does only under guard: it runs a command
+    /// outside the sandbox, or opens an address that haft's client has not checked.
+    pub fn bypasses_guards(&self, spec: &ToolSpec) -> bool {
+        let stands_for_own = self.observed.as_ref().is_some_and(|observed| observed.stands_for_own);
+        stands_for_own && (spec.effects.effect == Effect::Runs || spec.effects.open_world)
     }
 
     /// Whether the call only looks: because its tool does, because of what it asks for, or because the command

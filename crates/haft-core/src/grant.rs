@@ -12,6 +12,40 @@ use serde::{Deserialize, Serialize};
 /// How often a grant may be used unless its giver says otherwise.
 pub const DEFAULT_USES: u32 = 10;
 
+/// For which calls a grant was given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantScope {
+    /// Those that haft guards: the kernel confines the program, haft's own client checks the address. It does not cover
+    /// an agent that does the same with a tool of its own.
+    #[default]
+    Guarded,
+    /// Those that nothing guards, and so any.
+    Unguarded,
+}
+
+impl GrantScope {
+    /// That of a grant for a call like this one.
+    pub fn of(checked: &Checked, facts: &Facts) -> Self {
+        let spec = checked.spec();
+        let confined = spec.effects.effect != Effect::Runs || facts.confined(spec);
+        if facts.observed.is_none() && confined { Self::Guarded } else { Self::Unguarded }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Guarded => "guarded",
+            Self::Unguarded => "unguarded",
+        }
+    }
+
+    /// The scope of this name. One that is not known is the narrower.
+    pub fn named(name: &str) -> Self {
+        if name == Self::Unguarded.name() { Self::Unguarded } else { Self::Guarded }
+    }
+}
+
 /// Permission given once for many calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
@@ -27,6 +61,9 @@ pub struct Grant {
     pub uses_left: Option<u32>,
     /// When it ends, in milliseconds of the Unix epoch.
     pub expires_ms: Option<i64>,
+    /// For which calls.
+    #[serde(default)]
+    pub scope: GrantScope,
 }
 
 /// Why a pattern is not remembered.
@@ -130,9 +167,13 @@ impl Grant {
             && matches(&self.pattern, subject)
     }
 
-    /// Whether a pattern that leaves something open really is about what a shell command does. Its text alone
+    /// Whether it was given for calls of this kind, and whether a pattern that leaves something open really is about what a
+    /// shell command does. Its text alone
     /// says too little: `git log *` would cover `git log; rm -rf x` and `git log --output=x`.
     pub fn fits(&self, checked: &Checked, facts: &Facts) -> bool {
+        if self.scope == GrantScope::Guarded && facts.bypasses_guards(checked.spec()) {
+            return false;
+        }
         let runs = checked.spec().effects.effect == Effect::Runs && checked.args().get("command").is_some();
         if !runs || !is_wild(&self.pattern) {
             return true;
@@ -227,6 +268,43 @@ mod tests {
             refused("shell.exec", "rm *").as_deref(),
             Some("`rm *` is too broad: it would also allow `rm -rf ~`")
         );
+    }
+
+    /// A call of Claude Code's own shell, and what is known of it.
+    fn observed(command: &str) -> (Checked, Facts) {
+        use crate::observed::{HookClient, Observation, ObservedTool};
+        let tool = ObservedTool::new(HookClient::ClaudeCode, "Bash");
+        let spec = std::sync::Arc::new(tool.spec().unwrap());
+        let schema = crate::Schema::compile(&spec.shapes.input).unwrap();
+        let args = tool.arguments(&serde_json::json!({"command": command}), "/p").unwrap();
+        let call = crate::Call::new(crate::CallId::new(0, 0), tool.stored_name(), args.clone());
+        let meant = crate::dialect::Translated { args, note: None };
+        let observation =
+            Observation { client: HookClient::ClaudeCode, doubt: None, unplaced: None, stands_for_own: true };
+        let facts = Facts { observed: Some(observation), ..Facts::default() };
+        (Checked::new(call, spec, &schema, meant).unwrap(), facts)
+    }
+
+    #[test]
+    fn grant_given_under_guard_covers_no_command_that_an_agent_runs_itself() {
+        let (checked, mut facts) = observed("make x");
+        assert_eq!(GrantScope::of(&checked, &facts), GrantScope::Unguarded);
+        let grant = |scope| Grant {
+            id: "g".to_owned(),
+            tool: ToolName::new("shell.exec").unwrap(),
+            pattern: "make x".to_owned(),
+            session: None,
+            uses_left: None,
+            expires_ms: None,
+            scope,
+        };
+        facts.grants = vec![grant(GrantScope::Guarded)];
+        assert_eq!(facts.grant_for(&checked), None);
+        facts.grants = vec![grant(GrantScope::Unguarded)];
+        assert!(facts.grant_for(&checked).is_some());
+        // haft's own call of the same command is covered by either.
+        facts = Facts { grants: vec![grant(GrantScope::Guarded)], ..Facts::default() };
+        assert!(facts.grant_for(&checked).is_some());
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub const UNLISTED: &str = "unlisted";
 pub const NOTE: &str = "note";
 /// The parameter that holds a patch.
 pub const PATCH: &str = "patch";
+/// The name under which haft installs itself in a client.
+const OWN_SERVER: &str = "haft";
 /// The family of tools that haft has no word for.
 const NATIVE: &str = "native";
 
@@ -72,6 +74,18 @@ impl HookClient {
             Self::Cursor => "cursor",
         }
     }
+}
+
+/// Which files below a directory an agent's own search opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentSearch<'a> {
+    /// Those that `rg --hidden` opens, with this as `--glob`.
+    Ripgrep {
+        /// The glob, if there is one.
+        glob: Option<&'a str>,
+    },
+    /// Perhaps all.
+    Everything,
 }
 
 /// A tool of an agent's own, as it is observed.
@@ -154,6 +168,10 @@ impl<'n> ObservedTool<'n> {
                     let why = doubts::pattern_base(pattern).err()?;
                     Some(doubts::sentence(native.name, "pattern", pattern, why))
                 }
+                (ParamRole::Addresses, _) => Some(format!(
+                    "{} opens the addresses that stand in its text, and haft cannot tell which",
+                    native.name
+                )),
                 (ParamRole::Pattern, None) => Some(format!("the pattern of {} is not a text", native.name)),
                 _ => None,
             }
@@ -172,6 +190,15 @@ impl<'n> ObservedTool<'n> {
         let patterns = native.params.iter().filter(|param| param.role == ParamRole::Pattern);
         let bases = patterns.filter_map(|param| doubts::pattern_base(args.get(param.canonical)?.as_str()?).ok());
         bases.filter(|base| !base.is_empty()).map(|base| absolute(&base, dir)).collect()
+    }
+
+    /// Which files it searches the contents of, below the place that it is given; none if it opens no file below one.
+    pub fn content_search<'a>(self, args: &'a Value) -> Option<ContentSearch<'a>> {
+        self.native.filter(|native| native.searches_contents())?;
+        Some(match self.client {
+            HookClient::ClaudeCode => ContentSearch::Ripgrep { glob: args.get("glob").and_then(Value::as_str) },
+            HookClient::Codex | HookClient::GeminiCli | HookClient::Cursor => ContentSearch::Everything,
+        })
     }
 
     /// Why it is not known in which directory a command runs: its agent does not say.
@@ -205,7 +232,7 @@ impl<'n> ObservedTool<'n> {
                 ParamRole::Body => spec.body(param.canonical),
                 ParamRole::Command => spec.command(param.canonical, None),
                 ParamRole::Url => spec.web(Outward::Url(param.canonical, None)),
-                ParamRole::Plain | ParamRole::Pattern | ParamRole::Note => spec,
+                ParamRole::Plain | ParamRole::Pattern | ParamRole::Note | ParamRole::Addresses => spec,
             };
         }
         if native.starts_in_directory() && !native.params.iter().any(|param| param.canonical == "cwd") {
@@ -247,6 +274,17 @@ pub struct Observation {
     /// Why it is not known in which directory it runs. Then it is asked about, unless a rule or a grant names commands
     /// whose programs do not depend on the directory.
     pub unplaced: Option<&'static str>,
+    /// Whether policies know it by the name of a tool of haft's, whose calls haft guards.
+    pub stands_for_own: bool,
+}
+
+/// The MCP server that a call goes to, and its name for the tool, as far as the client says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpTarget {
+    /// The client's name for the server.
+    pub server: String,
+    /// The server's name for the tool.
+    pub tool: String,
 }
 
 /// What a tool of a client's own means to haft.
@@ -258,15 +296,23 @@ pub fn meaning(client: HookClient, tool: &str, input: &Value) -> Option<Meaning>
     all.then_some(found)
 }
 
-/// What haft would call a tool that it serves to the client itself, if the client's name for it is of that form. Another
-/// server of that name, or of a name that begins like it, has tools of that form as well.
-pub fn own_tool_name(client: HookClient, tool: &str) -> Option<&str> {
-    let prefix = match client {
-        HookClient::ClaudeCode | HookClient::Codex => "mcp__haft__",
-        HookClient::GeminiCli => "mcp_haft_",
-        HookClient::Cursor => "MCP:haft:",
+/// What haft would call a tool that it serves to the client itself, if no other server's tool can have the client's name
+/// for it. Which server a person gives the name `haft` is not known.
+pub fn own_tool_name<'t>(client: HookClient, tool: &'t str, target: Option<&'t McpTarget>) -> Option<&'t str> {
+    let name = match client {
+        // Server and tool are joined by two underscores: a tool's name with two more may be half a server's.
+        HookClient::ClaudeCode | HookClient::Codex => {
+            tool.strip_prefix("mcp__haft__").filter(|name| !name.contains("__"))?
+        }
+        // They are joined by one, which either may contain; but the event names them apart.
+        HookClient::GeminiCli => {
+            let target = target.filter(|target| target.server == OWN_SERVER)?;
+            tool.starts_with("mcp_").then_some(target.tool.as_str())?
+        }
+        // Its names say nothing about the server.
+        HookClient::Cursor => return None,
     };
-    tool.strip_prefix(prefix).filter(|name| !name.is_empty())
+    Some(name).filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]
@@ -364,8 +410,25 @@ mod tests {
         let agent = |input: Value| meaning(HookClient::ClaudeCode, "Agent", &input);
         assert!(matches!(agent(json!({"description": "d", "prompt": "p"})), Some(Meaning::Internal { .. })));
         assert!(agent(json!({"description": "d", "prompt": "p", "isolation": "remote"})).is_none());
-        assert_eq!(own_tool_name(HookClient::ClaudeCode, "mcp__haft__file_read"), Some("file_read"));
-        assert_eq!(own_tool_name(HookClient::ClaudeCode, "mcp__haftish__file_read"), None);
-        assert_eq!(own_tool_name(HookClient::GeminiCli, "mcp_haft_x_file_read"), Some("x_file_read"));
+    }
+
+    #[test]
+    fn name_that_another_server_s_tool_may_have_is_not_own() {
+        let claude = |tool| own_tool_name(HookClient::ClaudeCode, tool, None);
+        assert_eq!(claude("mcp__haft__file_read"), Some("file_read"));
+        for other in ["mcp__haftish__file_read", "mcp__haft__", "mcp__haft__mcp__github__read", "haft__file_read"] {
+            assert_eq!(claude(other), None, "{other}");
+        }
+        let target = |server: &str, tool: &str| McpTarget { server: server.to_owned(), tool: tool.to_owned() };
+        let gemini = |target: Option<&McpTarget>| {
+            own_tool_name(HookClient::GeminiCli, "mcp_haft_file_read", target).map(str::to_owned)
+        };
+        let (own, other) = (target("haft", "file_read"), target("haft_file", "read"));
+        assert_eq!(gemini(Some(&own)).as_deref(), Some("file_read"));
+        assert_eq!(gemini(Some(&other)), None);
+        assert_eq!(gemini(None), None);
+        for name in ["MCP:haft:file_read", "MCP:file_read"] {
+            assert_eq!(own_tool_name(HookClient::Cursor, name, Some(&own)), None, "{name}");
+        }
     }
 }

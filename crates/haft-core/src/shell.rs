@@ -22,8 +22,11 @@ mod variables;
 mod walk;
 mod word;
 
-pub use entry::{BadEntry, Prints, Wraps, Written, WrittenWhen};
-pub use judged::{Cause, Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Target, Unreadable, Used};
+pub use entry::{BadEntry, Directories, Prints, Tracked, Wraps, Written, WrittenWhen};
+pub use judged::{
+    Cause, Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Subtree, Target, TrackedFiles, Unreadable,
+    Used,
+};
 pub use repository::unsettled;
 pub use special::is_portable;
 pub use table::Table;
@@ -68,7 +71,9 @@ pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
 }
 
 fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
-    let Walk { commands, reads, writes, mut doubts, catastrophe, repositories, interactive, follows, .. } = walk;
+    let Walk { commands, reads, subtrees, tracked, writes, mut doubts, catastrophe, repositories, interactive, .. } =
+        walk;
+    let follows = walk.follows;
     let mut class = commands.iter().fold(Class::Neutral, |class, command| class.and(command.class));
     for doubt in commands.iter().flat_map(|command| &command.doubts) {
         if !doubts.contains(doubt) {
@@ -93,7 +98,20 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     if catastrophe.is_some() {
         class = class.max(Class::General);
     }
-    Judged { class, commands, reads, writes, doubts, catastrophe, repositories, error, follows, interactive }
+    Judged {
+        class,
+        commands,
+        reads,
+        writes,
+        doubts,
+        catastrophe,
+        repositories,
+        error,
+        subtrees,
+        tracked,
+        follows,
+        interactive,
+    }
 }
 
 /// Whether an example holds: it only reads, or with a leading `!`, it is not known to.

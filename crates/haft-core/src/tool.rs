@@ -357,20 +357,24 @@ impl ToolSpec {
             return Severity::Critical;
         }
         let outside = places.iter().any(|place| !place.inside);
+        let guarded = !facts.bypasses_guards(self);
         if !outside && facts.web.as_ref().is_some_and(|errand| !errand.writes) {
-            return if facts.web.as_ref().is_some_and(|errand| errand.doubts.is_empty()) {
+            return if guarded && facts.web.as_ref().is_some_and(|errand| errand.doubts.is_empty()) {
                 Severity::Low
             } else {
                 Severity::High
             };
         }
+        // Where links lead, only the kernel knows.
+        let reads_here = |shell: &Shell| shell.only_reads() && (guarded || !shell.judged.follows);
         match self.effects.effect {
             // What is kept is used later, by whoever.
             Effect::Changes if self.reach.proposes => Severity::High,
+            Effect::Reads if !guarded => Severity::High,
             Effect::Reads if outside => Severity::Medium,
             Effect::Reads => Severity::Low,
             Effect::Changes if !outside && !self.effects.destructive => Severity::Medium,
-            Effect::Runs if !outside && facts.shell.as_ref().is_some_and(Shell::only_reads) => Severity::Low,
+            Effect::Runs if !outside && facts.shell.as_ref().is_some_and(reads_here) => Severity::Low,
             // The kernel keeps it inside the project, and what it does there can be taken back.
             Effect::Runs if !outside && facts.hold.as_ref().is_some_and(Hold::harmless) => Severity::Medium,
             // What it ends was started by the same caller, was decided about then, and can be started again.

@@ -20,7 +20,7 @@ use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decision, Verdict};
 use haft_core::change::digest;
-use haft_core::grant::{Grant, literal, subject};
+use haft_core::grant::{Grant, GrantScope, literal, subject};
 use haft_core::place::Place;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind};
@@ -513,6 +513,7 @@ impl Haft {
             uses_left: lasting.then_some(self.settings.grant_uses),
             // A session has no end that haft could see, so what is granted for one ends by itself.
             expires_ms: (!lasting).then(|| now_ms().saturating_add(SESSION_GRANT_MS)),
+            scope: GrantScope::of(checked, pending.facts()),
         };
         let stored = self.store.grant(self.workspace.root(), grant).await;
         stored.map_err(|error| stop(store_error(error)))

@@ -5,16 +5,18 @@ use crate::confined::environment;
 use crate::pipeline::Haft;
 use crate::workspace::Workspace;
 use haft_core::observed::environment::shows_environment;
-use haft_core::place::{Access, Place};
+use haft_core::place::{Access, Place, Sensitive};
 use haft_core::shell::rule::{Found, Rulebook};
-use haft_core::shell::{self, Ground, Judged, Table, Target};
+use haft_core::shell::{self, Ground, Judged, Subtree, Table, Target, Tracked, TrackedFiles};
 use haft_core::{Checked, Origin, Shell};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use subtree::{Coverage, SearchedTree, Unclear, careful_places};
 
 mod glob;
 mod index;
+pub(crate) mod subtree;
 
 /// The parameter under which the places that a command names are known.
 pub(crate) const PARAM: &str = "command";
@@ -76,6 +78,10 @@ impl Haft {
             }
         }
         let observed = checked.call().origin == Origin::Hook;
+        if observed {
+            look.subtrees(&judged);
+            look.tracked(&judged.tracked);
+        }
         if observed && !environment::user_shell_reads(&text) {
             look.unsettled.push("the user's shell may not read this as bash does".to_owned());
         }
@@ -161,6 +167,59 @@ impl Look<'_> {
         }
     }
 
+    /// What a program reads below the directories that it is given, where nothing confines it.
+    fn subtrees(&mut self, judged: &Judged) {
+        let mut unclear = None;
+        let mut names_left = subtree::NAMES_MAX;
+        for Subtree { top, visible_only } in &judged.subtrees {
+            let coverage = if *visible_only { Coverage::Visible } else { Coverage::Everything };
+            for top in tops(top) {
+                let tree = SearchedTree { top: Path::new(&top), coverage };
+                match careful_places(self.workspace, PARAM, tree, &mut names_left) {
+                    Ok(places) => self.add(places),
+                    Err(why) => unclear = Some(why),
+                }
+            }
+        }
+        // What is not known to only read anyway needs no second reason.
+        if let Some(Unclear(why)) = unclear.filter(|_| judged.only_reads()) {
+            self.unsettled.push(format!("what lies below the directories that it reads {why}"));
+        }
+    }
+
+    fn add(&mut self, places: Vec<Place>) {
+        for place in places {
+            if !self.places.contains(&place) {
+                self.places.push(place);
+            }
+        }
+    }
+
+    /// The tracked files of a repository that deserve care, as far as they would be printed.
+    fn tracked(&mut self, tracked: &[TrackedFiles]) {
+        if tracked.len() > PATHS_MAX {
+            self.unsettled.push(format!("it looks into more than {PATHS_MAX} repositories"));
+        }
+        for TrackedFiles { dir, which } in tracked.iter().take(PATHS_MAX) {
+            let dir = Path::new(dir).canonicalize().unwrap_or_else(|_| PathBuf::from(dir));
+            let Some((git, tree)) = repository_of(&dir) else { continue };
+            let Some(files) = index::files(&git.join("index")) else {
+                self.unsettled.push(format!("{}: its index is not understood", self.workspace.shown(&git)));
+                continue;
+            };
+            for file in files {
+                let path = tree.join(&file.path);
+                if self.workspace.judge(&path) != Some(Sensitive::Credentials) {
+                    continue;
+                }
+                if *which == Tracked::Contents || file.has_changed_in(&tree) {
+                    let place = path.to_str().and_then(|path| self.workspace.place(PARAM, Access::Read, path).ok());
+                    self.add(place.into_iter().collect());
+                }
+            }
+        }
+    }
+
     /// A program is what its name says only if nobody could have put another one before it.
     fn programs(&mut self, judged: &Judged) {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -216,6 +275,16 @@ impl Look<'_> {
             }
             Some(nested) if nested.is_empty() => {}
             _ => self.unsettled.push(format!("{}: its index is not understood", self.workspace.shown(&git))),
+        }
+    }
+}
+
+/// The paths that a target names. A pattern that matches too much is doubted where it is looked up as a path.
+fn tops(target: &Target) -> Vec<String> {
+    match target {
+        Target::Path(path) => vec![path.clone()],
+        Target::Glob(pattern) => {
+            glob::alternatives(pattern).iter().filter_map(|pattern| glob::matches(pattern)).flatten().collect()
         }
     }
 }

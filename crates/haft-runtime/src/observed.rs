@@ -19,12 +19,15 @@ use crate::admit::Effects;
 use crate::halt::Halt;
 use crate::inbox::{refused, rejection, required};
 use crate::journal;
+use crate::judge::subtree::{Coverage, NAMES_MAX, SearchedTree, Unclear, careful_places};
 use crate::pipeline::{Haft, Stop};
 use crate::recall::Resolution;
 use crate::{Question, new_call_id, now_ms, store_error};
 use haft_core::admit::Answer;
 use haft_core::approval::{Decision, Verdict};
-use haft_core::observed::{HookClient, Meaning, Observation, ObservedTool, meaning, own_tool_name};
+use haft_core::observed::{
+    ContentSearch, HookClient, McpTarget, Meaning, Observation, ObservedTool, meaning, own_tool_name,
+};
 use haft_core::place::{Access, Place};
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, redact_unchecked, sealed};
@@ -58,6 +61,8 @@ pub struct NativeToolCall {
     pub cwd: String,
     /// What the agent calls the tool.
     pub tool: String,
+    /// The MCP server's words for it, if the agent says so.
+    pub target: Option<McpTarget>,
     /// The arguments in the agent's words.
     pub input: Value,
     /// Who policies know the agent as.
@@ -115,7 +120,7 @@ pub enum HookRuling {
 impl Haft {
     /// Decides about a call that an agent is about to make by itself, and records it.
     pub async fn observe(&self, native: &NativeToolCall, via: AskVia<'_>, halt: &Halt) -> HookRuling {
-        if self.serves(native.client, &native.tool) {
+        if self.serves(native.client, &native.tool, native.target.as_ref()) {
             return HookRuling::NoOpinion("haft decides about its own tools where it serves them");
         }
         if let Some(Meaning::Internal { reason, .. }) = meaning(native.client, &native.tool, &native.input) {
@@ -138,8 +143,8 @@ impl Haft {
 
     /// Whether a client's tool is by its name one of those that haft lists. The name says nothing about who serves it:
     /// the client knows servers by names that people give them.
-    pub fn serves(&self, client: HookClient, tool: &str) -> bool {
-        let Some(name) = own_tool_name(client, tool) else { return false };
+    pub fn serves(&self, client: HookClient, tool: &str, target: Option<&McpTarget>) -> bool {
+        let Some(name) = own_tool_name(client, tool, target) else { return false };
         self.registry.list().iter().any(|entry| entry.spec().name.api_name() == name)
     }
 
@@ -184,7 +189,27 @@ impl Haft {
                 Err(error) => doubt = doubt.or(Some(error.message)),
             }
         }
-        Ok(Some((Observation { client: observed.client, doubt, unplaced: observed.unplaced() }, places)))
+        if let Some(search) = observed.content_search(checked.args())
+            && let Some(top) = self.workspace.places(checked.spec(), checked.args())?.first()
+        {
+            let coverage = match search {
+                ContentSearch::Ripgrep { glob } => Coverage::VisibleOrHidden(glob),
+                ContentSearch::Everything => Coverage::Everything,
+            };
+            let tree = SearchedTree { top: &top.real, coverage };
+            let mut names_left = NAMES_MAX;
+            match careful_places(&self.workspace, "path", tree, &mut names_left) {
+                Ok(below) => places.extend(below),
+                Err(Unclear(why)) => doubt = doubt.or(Some(format!("what lies below {} {why}", top.shown))),
+            }
+        }
+        let observation = Observation {
+            client: observed.client,
+            doubt,
+            unplaced: observed.unplaced(),
+            stands_for_own: observed.native.is_some(),
+        };
+        Ok(Some((observation, places)))
     }
 
     async fn rule_observed(

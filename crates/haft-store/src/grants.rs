@@ -5,7 +5,7 @@ use crate::cells;
 use crate::db::{DbError, DbResult, Row};
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
-use haft_core::grant::Grant;
+use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Kind;
 use haft_core::{CallId, SessionId, ToolName};
 use std::path::Path;
@@ -19,6 +19,7 @@ fn read(row: &Row<'_>) -> DbResult<Grant> {
         session: session.and_then(|text| SessionId::new(&text)),
         uses_left: row.get(4)?,
         expires_ms: row.get(5)?,
+        scope: GrantScope::named(&row.get::<String>(6)?),
     })
 }
 
@@ -27,15 +28,16 @@ impl Store {
     pub async fn grant(&self, root: &Path, grant: Grant) -> Result<(), StoreError> {
         let root = root.to_string_lossy().into_owned();
         self.insist(Mode::Durable, move |db| {
-            db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", cells![
+            db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", cells![
                     grant.id, root, grant.tool.as_str(), grant.pattern, grant.session.as_ref().map(SessionId::as_str),
-                    grant.uses_left, grant.expires_ms
+                    grant.uses_left, grant.expires_ms, grant.scope.name()
                 ])?;
             let entry = Entry::new(Kind::Grant)
                 .with("grant", grant.id.as_str())
                 .with("said", "given")
                 .with("tool", grant.tool.as_str())
-                .with("pattern", grant.pattern.as_str());
+                .with("pattern", grant.pattern.as_str())
+                .with("scope", grant.scope.name());
             append(db, &entry).map(drop)
         })
         .await
@@ -46,7 +48,7 @@ impl Store {
         let (root, tool) = (root.to_string_lossy().into_owned(), tool.map(ToString::to_string));
         self.insist(Mode::Read, move |db| {
             db.all(
-                "SELECT id, tool, pattern, session, uses_left, expires_ms FROM grants
+                "SELECT id, tool, pattern, session, uses_left, expires_ms, scope FROM grants
                      WHERE root = ?1 AND (CAST(?2 AS TEXT) IS NULL OR tool = ?2) ORDER BY id",
                 cells![root, tool],
                 read,

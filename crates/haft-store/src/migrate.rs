@@ -115,10 +115,12 @@ const STEPS: &[Step] = &[
     talks::FAMILY,
     // 15: calls of agents' own tools, until the agents say what came of them.
     observed::TABLES,
+    // 16: whether a grant was given for calls that haft guards. Nobody was told that one might cover others.
+    Step::alike("ALTER TABLE grants ADD COLUMN scope TEXT NOT NULL DEFAULT 'guarded';"),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 15;
+pub(crate) const KNOWN: i64 = 16;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

@@ -163,6 +163,7 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
     let known = question.shell.as_ref().map(command::rows).unwrap_or_default();
     rows.extend(known.into_iter().map(|row| std::iter::once(plain("  ".to_owned())).chain(row).collect()));
     rows.extend(question.hold.as_ref().map(held));
+    rows.extend(grant_scope(question));
     rows.extend(sent_rows(question, lines).unwrap_or_default());
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
         rows.push(vec![faint("it was tried, and printed:")]);
@@ -225,6 +226,18 @@ fn held(hold: &Hold) -> Row {
     let level = (if hold.enforced { Style::new() } else { BAD }, hold.level.clone());
     let plain = |text: String| (Style::new(), text);
     vec![(FAINT, "confinement".to_owned()), plain(" ".to_owned()), level, plain(format!("; {network}; ")), gap]
+}
+
+/// What a yes for more than once covers, where that is about a program.
+fn grant_scope(question: &Question) -> Option<Row> {
+    let covers = match &question.hold {
+        Some(hold) if hold.enforced => "haft's sandbox only, not an agent's own shell",
+        None if question.shell.is_none() => return None,
+        _ => "it without a sandbox too, also in an agent's own shell",
+    };
+    question
+        .can_last()
+        .then(|| vec![(FAINT, "session and always cover".to_owned()), (Style::new(), format!(" {covers}"))])
 }
 
 /// The answers that there are to a question: the key, and the rest of the word.

@@ -131,10 +131,10 @@ impl Resolver for Listed {
         // A list approves a tool where it is at home. Elsewhere on the machine it has no opinion, so that
         // a grant for just that place still counts.
         let home = question.facts.places.iter().all(|place| place.inside);
-        // Whoever lists a tool that runs programs means one that haft confines. A rule says which commands an agent may
-        // run by itself.
-        let unconfined = question.facts.observed.is_some() && question.checked.spec().effects.effect == Effect::Runs;
-        Ok(match self.list.approves(tool).filter(|_| home && !unconfined) {
+        // Whoever lists a tool that runs programs or opens addresses means one that haft guards. A rule says which commands
+        // an agent may run by itself, and a grant which hosts it may ask.
+        let unguarded = question.facts.bypasses_guards(question.checked.spec());
+        Ok(match self.list.approves(tool).filter(|_| home && !unguarded) {
             Some(pattern) => Some((Decision::Allow, format!("auto_approve holds `{pattern}`"))),
             None if self.document => Some((Decision::Ask, "the document's list does not hold it here".to_owned())),
             None => None,

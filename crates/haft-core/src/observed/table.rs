@@ -74,6 +74,8 @@ pub enum ParamRole {
     Command,
     /// An address on the web.
     Url,
+    /// Text with addresses somewhere in it. Only the client knows which it opens.
+    Addresses,
     /// A pattern of paths below the place that is searched.
     Pattern,
     /// Nothing that a decision depends on.
@@ -93,13 +95,18 @@ impl NativeTool {
         self.effect == Effect::Reads && !self.open_world && self.tool != "file.read"
     }
 
+    /// Whether it opens the files below the directory that it looks through.
+    pub fn searches_contents(&self) -> bool {
+        self.tool == "file.grep"
+    }
+
     /// The schema of its canonical arguments: what a decision depends on has to be there as text.
     pub(super) fn schema(&self) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
         for param in self.params {
             let decides =
-                !matches!(param.role, ParamRole::Plain | ParamRole::Pattern | ParamRole::Note | ParamRole::Body);
+                matches!(param.role, ParamRole::Reads | ParamRole::Writes | ParamRole::Command | ParamRole::Url);
             let text = decides || (self.edit == Some(EditKind::Patch) && param.canonical == PATCH);
             properties.insert(param.canonical.to_owned(), if text { json!({"type": "string"}) } else { json!({}) });
             // A search without a place starts in the working directory.
@@ -286,8 +293,7 @@ const GEMINI_CLI: &[NativeTool] = &[
         LOOKS,
         &[path("dir_path", ParamRole::Reads), plain("ignore"), plain("file_filtering_options"), WAIT],
     ),
-    // The addresses stand somewhere in the text, so that haft cannot judge them.
-    web("web_fetch", "web.fetch", &[plain("prompt"), WAIT]),
+    web("web_fetch", "web.fetch", &[param("prompt", "prompt", ParamRole::Addresses), WAIT]),
     web("google_web_search", "web.search", &[plain("query"), WAIT]),
 ];
 

@@ -1,8 +1,8 @@
 //! What one command does, by the table: its options and operands become paths that are read and written,
 //! commands that are run in turn, and doubts.
 
-use super::entry::{Does, Entry, Prints, Role, Times, Wraps};
-use super::judged::{Cause, Class, Command, Doubt, Harm, Redirect, Standing, Used};
+use super::entry::{Depth, Does, Entry, Prints, Role, Times, Wraps};
+use super::judged::{Cause, Class, Command, Doubt, Harm, Redirect, Standing, TrackedFiles, Used};
 use super::options::{Sorted, sort};
 use super::ruin;
 use super::special;
@@ -304,7 +304,16 @@ impl Walk<'_> {
         if named.is_empty()
             && let Some(default) = default
         {
-            self.reads(&Word::known(default), state, &mut deed.doubts);
+            self.reads(&Word::known(default), depth(entry, &sorted), state, &mut deed.doubts);
+        }
+        self.follows |= entry.written.opens;
+        if let Some(which) = entry.written.tracked {
+            for dir in state.places() {
+                let tracked = TrackedFiles { dir: dir.clone(), which };
+                if !self.tracked.contains(&tracked) {
+                    self.tracked.push(tracked);
+                }
+            }
         }
         ruin::check(self, task.name, &sorted, state);
         deed.prints = stream(prints, task.stdin, &named, default.is_some());
@@ -327,7 +336,7 @@ impl Walk<'_> {
             match (option.does, &option.value) {
                 (Does::Nothing, _) | (Does::Reads | Does::Shell, None) => {}
                 (Does::Follows, _) => self.follows = true,
-                (Does::Reads, Some(value)) => self.reads(value, state, &mut doubts),
+                (Does::Reads, Some(value)) => self.reads(value, depth(task.entry, sorted), state, &mut doubts),
                 (Does::Writes, Some(value)) => self.writes(value, state, &mut doubts, &name),
                 (Does::Writes, None) => plain(Harm::Writes, "writes files"),
                 (Does::Alters, _) => plain(Harm::Writes, "changes things"),
@@ -371,16 +380,17 @@ impl Walk<'_> {
         let mut named = Vec::new();
         // A word that may be several shifts those after it, unless it is one of any number.
         let mut shifted = false;
+        let depth = depth(task.entry, sorted);
         for (number, (role, times)) in assigned.into_iter().enumerate() {
             let word = &sorted.operands[number];
             shifted |= word.splits() && times != Times::Any;
             match role {
                 Role::Text if shifted && roles.iter().any(|(role, _)| *role == Role::Read) => {
-                    self.reads(word, state, &mut deed.doubts);
+                    self.reads(word, depth, state, &mut deed.doubts);
                 }
                 Role::Text => {}
                 Role::Read => {
-                    self.reads(word, state, &mut deed.doubts);
+                    self.reads(word, depth, state, &mut deed.doubts);
                     named.push(word.clone());
                 }
                 Role::Write | Role::Alter | Role::Run | Role::Send => self.works_on(task, role, word, deed, state),
@@ -442,6 +452,11 @@ impl Walk<'_> {
             deed.doubt_by(Cause::Elsewhere, Harm::Runs, why);
         }
     }
+}
+
+/// What is read below the directories that a program is given.
+fn depth(entry: &Entry, sorted: &Sorted) -> Depth {
+    entry.depth(|option| sorted.has(option))
 }
 
 /// A program that is none of the system's.

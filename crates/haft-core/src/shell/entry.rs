@@ -40,6 +40,21 @@ pub struct Written {
     /// Options that follow links out of what is named.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub follows: String,
+    /// It opens further files that the ones it is given name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub opens: bool,
+    /// What it does with a directory that it is told to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directories: Option<Directories>,
+    /// Options with which it reads the files below a directory all the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub descends: String,
+    /// It leaves out hidden and ignored files as ripgrep does, unless one of these options is given.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unhides: String,
+    /// What it prints of the files that a repository tracks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracked: Option<Tracked>,
     /// `-5` is an option.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub numbers: bool,
@@ -124,6 +139,28 @@ pub enum Prints {
     Other,
 }
 
+/// What a program does with a directory that it is told to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Directories {
+    /// It says names, sizes and dates of what is there, and opens no file.
+    Names,
+    /// It refuses it, and reads files alone.
+    Refuses,
+    /// It may read every file below.
+    Contents,
+}
+
+/// What a program prints of the files that a repository tracks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tracked {
+    /// Those that differ from the index.
+    Changes,
+    /// Any of them.
+    Contents,
+}
+
 /// How a program runs the command among its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -166,6 +203,19 @@ pub(super) enum Role {
     Send,
     Command,
     Shell,
+}
+
+/// What is read of a path that may be a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// That it is there, and what lies below by name.
+    Names,
+    /// The file; a directory is refused.
+    Files,
+    /// The files below that ripgrep searches by itself.
+    Visible,
+    /// All files below.
+    Everything,
 }
 
 /// How often an operand occurs.
@@ -257,6 +307,21 @@ impl Entry {
         Ok(Self { class, options, operands: operands(&written.operands)?, when, subcommands, written })
     }
 
+    /// What is read below the directories that it is told to read, with these options.
+    pub(super) fn depth(&self, given: impl Fn(&str) -> bool) -> Depth {
+        let written = &self.written;
+        let has = |list: &str| list.split_whitespace().any(&given);
+        if has(&written.descends) {
+            return Depth::Everything;
+        }
+        match written.directories {
+            Some(Directories::Names) => Depth::Names,
+            Some(Directories::Refuses) => Depth::Files,
+            _ if written.unhides.is_empty() || has(&written.unhides) => Depth::Everything,
+            _ => Depth::Visible,
+        }
+    }
+
     /// Whether no option, listed or not, can do harm.
     pub(super) fn harmless(&self) -> bool {
         self.written.harmless
@@ -324,6 +389,11 @@ impl Written {
             shell: text(self.shell, base.shell),
             sends: text(self.sends, base.sends),
             follows: text(self.follows, base.follows),
+            opens: self.opens || base.opens,
+            directories: self.directories.or(base.directories),
+            descends: text(self.descends, base.descends),
+            unhides: text(self.unhides, base.unhides),
+            tracked: self.tracked.or(base.tracked),
             numbers: self.numbers || base.numbers,
             plus: self.plus || base.plus,
             single_dash: self.single_dash || base.single_dash,

@@ -1,5 +1,6 @@
 //! What is known of a command before it runs.
 
+use super::entry::Tracked;
 use super::word::Word;
 use crate::shape::Keep;
 use serde::{Deserialize, Serialize};
@@ -159,6 +160,24 @@ impl Target {
     }
 }
 
+/// Directories that a command reads the files of, however deep they lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subtree {
+    /// Where it begins. It need not be a directory.
+    pub top: Target,
+    /// Whether hidden and ignored files are left out, as ripgrep does by itself.
+    pub visible_only: bool,
+}
+
+/// The tracked files of a repository, as far as a command prints them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrackedFiles {
+    /// A directory in the repository.
+    pub dir: String,
+    /// Which of them.
+    pub which: Tracked,
+}
+
 /// What a redirection does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -305,6 +324,12 @@ pub struct Judged {
     /// Why it could not be parsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Unreadable>,
+    /// Directories of which the files below may be read as well, as far as the targets are directories.
+    #[serde(skip)]
+    pub subtrees: Vec<Subtree>,
+    /// Repositories of which tracked files may be printed.
+    #[serde(skip)]
+    pub tracked: Vec<TrackedFiles>,
     /// Whether it follows links out of what it names.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub follows: bool,

@@ -1,6 +1,7 @@
 //! The paths that commands read and write.
 
-use super::judged::{Doubt, Harm, Target};
+use super::entry::Depth;
+use super::judged::{Doubt, Harm, Subtree, Target};
 use super::state::{State, join};
 use super::walk::Walk;
 use super::word::{Value, Word};
@@ -32,11 +33,20 @@ fn is_sink(path: &str) -> bool {
 }
 
 impl Walk<'_> {
-    /// A path is read.
-    pub(super) fn reads(&mut self, word: &Word, state: &State, doubts: &mut Vec<Doubt>) {
+    /// A path is read, and if it is a directory, what lies below it this deep.
+    pub(super) fn reads(&mut self, word: &Word, depth: Depth, state: &State, doubts: &mut Vec<Doubt>) {
         // A name with a blank in it is taken apart: where the pieces lead, only the kernel knows.
         self.follows |= matches!(word.value, Value::Below { safe: false, .. });
+        // What was found below a directory may be any file there.
+        let below = matches!(word.value, Value::Below { .. }) && depth != Depth::Names;
+        let depth = if below { Depth::Everything } else { depth };
         for target in targets(word, state, doubts) {
+            if matches!(depth, Depth::Visible | Depth::Everything) {
+                let subtree = Subtree { top: target.clone(), visible_only: depth == Depth::Visible };
+                if !self.subtrees.contains(&subtree) {
+                    self.subtrees.push(subtree);
+                }
+            }
             if !self.reads.contains(&target) {
                 self.reads.push(target);
             }

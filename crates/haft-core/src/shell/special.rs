@@ -10,7 +10,7 @@ mod sed;
 mod shells;
 
 use super::deed::{Call, Deed, Task};
-use super::entry::Wraps;
+use super::entry::{Depth, Wraps};
 use super::judged::{Class, Doubt, Harm};
 use super::options::{Sorted, sort};
 use super::state::State;
@@ -36,6 +36,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> O
         "tar" => tar(walk, task, state),
         "fd" => fd(walk, task, state),
         "jq" => jq(walk, task, state),
+        "yq" => yq(walk, task, state),
         "atfile" => atfile(walk, task, state),
         name => return builtin::read(name, walk, task, state),
     })
@@ -240,9 +241,16 @@ fn jq(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
     };
     let modules = |word: &Word| word.literal().is_none_or(|text| loads(text, "import") || loads(text, "include"));
     if task.args.iter().any(modules) {
-        deed.doubt(Harm::Unknown, "jq may read a module, which is not known");
+        deed.doubt(Harm::Unknown, format!("{} may read a module, which is not known", task.name));
     }
     deed
+}
+
+/// `yq`: one of the programs of this name has words that open files, and one that makes words.
+fn yq(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
+    let opens = |word: &Word| word.literal().is_none_or(|text| text.contains("load") || text.contains("eval"));
+    walk.follows |= task.args.iter().any(opens);
+    jq(walk, task, state)
 }
 
 /// Programs for which `@file` stands for the words in a file.
@@ -308,7 +316,7 @@ fn dd(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Deed {
             Some(Word { text: word.text.clone(), value })
         };
         if let Some(path) = value("if=") {
-            walk.reads(&path, state, &mut deed.doubts);
+            walk.reads(&path, Depth::Files, state, &mut deed.doubts);
         } else if let Some(path) = value("of=") {
             walk.writes(&path, state, &mut deed.doubts, "`dd`");
         } else if !["bs=", "ibs=", "obs=", "cbs=", "count=", "skip=", "seek=", "conv=", "iflag=", "oflag=", "status="]

@@ -5,7 +5,8 @@
 //! tree, and by the second look, so that none can hide where the tree does not lead.
 
 use super::arithmetic;
-use super::judged::{Cause, Command, Doubt, Flow, Harm, Redirect, Standing, Target, Unreadable};
+use super::entry::Depth;
+use super::judged::{Cause, Command, Doubt, Flow, Harm, Redirect, Standing, Subtree, Target, TrackedFiles, Unreadable};
 use super::second;
 use super::state::State;
 use super::table::Table;
@@ -81,6 +82,8 @@ pub(super) struct Walk<'g> {
     pub(super) table: &'g Table,
     pub(super) commands: Vec<Command>,
     pub(super) reads: Vec<Target>,
+    pub(super) subtrees: Vec<Subtree>,
+    pub(super) tracked: Vec<TrackedFiles>,
     pub(super) writes: Vec<Target>,
     /// Doubts that belong to no single command.
     pub(super) doubts: Vec<Doubt>,
@@ -152,6 +155,8 @@ impl<'g> Walk<'g> {
             table,
             commands: Vec::new(),
             reads: Vec::new(),
+            subtrees: Vec::new(),
+            tracked: Vec::new(),
             writes: Vec::new(),
             doubts: Vec::new(),
             catastrophe: None,
@@ -463,7 +468,7 @@ impl<'g> Walk<'g> {
         for redirect in redirects {
             let Some(word) = &redirect.target else { continue };
             if matches!(redirect.flow, Flow::Reads | Flow::Both) {
-                self.reads(word, state, doubts);
+                self.reads(word, Depth::Files, state, doubts);
             }
             if matches!(redirect.flow, Flow::Writes | Flow::Both) {
                 self.writes(word, state, doubts, "a redirection");

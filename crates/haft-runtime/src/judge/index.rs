@@ -1,4 +1,4 @@
-//! The part of a git index that matters here: which of its entries are repositories of their own.
+//! The part of a git index that matters here: which files it tracks, and which of its entries are repositories of their own.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,38 @@ const SIZE_MAX: u64 = 64 << 20;
 /// The mode of an entry that is a repository.
 const REPOSITORY: u32 = 0o160_000;
 
+/// An entry of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct IndexEntry {
+    /// Where it is in the work tree.
+    pub(super) path: PathBuf,
+    /// What it is.
+    mode: u32,
+    /// When the file had been changed when git last looked: seconds and nanoseconds, cut as git cuts them.
+    changed: (u32, u32),
+    /// How long it was then, cut the same way.
+    length: u32,
+}
+
+impl IndexEntry {
+    /// Whether the file may hold something else than the index knows, going by time and length as git does.
+    pub(super) fn has_changed_in(&self, tree: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(meta) = std::fs::symlink_metadata(tree.join(&self.path)) else { return false };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
+        let now = ((meta.mtime() as u32, meta.mtime_nsec() as u32), meta.size() as u32);
+        now != (self.changed, self.length)
+    }
+}
+
 /// The entries that are repositories; none if the index is not understood. No index has no entries.
 pub(super) fn nested(index: &Path) -> Option<Vec<PathBuf>> {
+    let repositories = files(index)?.into_iter().filter(|entry| entry.mode == REPOSITORY);
+    Some(repositories.map(|entry| entry.path).collect())
+}
+
+/// All entries; none if the index is not understood. No index has no entries.
+pub(super) fn files(index: &Path) -> Option<Vec<IndexEntry>> {
     match std::fs::metadata(index) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
         Ok(meta) if meta.len() <= SIZE_MAX => {}
@@ -19,7 +49,7 @@ pub(super) fn nested(index: &Path) -> Option<Vec<PathBuf>> {
     entries(&bytes, 20).or_else(|| entries(&bytes, 32))
 }
 
-fn entries(bytes: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
+fn entries(bytes: &[u8], hash: usize) -> Option<Vec<IndexEntry>> {
     use std::os::unix::ffi::OsStrExt;
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
@@ -37,9 +67,9 @@ fn entries(bytes: &[u8], hash: usize) -> Option<Vec<PathBuf>> {
         let extended = bytes.get(flags)? & 0x40 != 0;
         let name = flags + if extended { 4 } else { 2 };
         let length = bytes.get(name..)?.iter().position(|byte| *byte == 0)?;
-        if mode == REPOSITORY {
-            found.push(PathBuf::from(std::ffi::OsStr::from_bytes(bytes.get(name..name + length)?)));
-        }
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(bytes.get(name..name + length)?));
+        let changed = (number(at + 8)?, number(at + 12)?);
+        found.push(IndexEntry { path, mode, changed, length: number(at + 36)? });
         // Entries are filled up to a multiple of eight, with at least one NUL.
         at += (name - at + length + 8) & !7;
     }

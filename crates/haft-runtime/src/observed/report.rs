@@ -3,7 +3,7 @@
 use super::print_of;
 use crate::pipeline::Haft;
 use crate::{now_ms, store_error};
-use haft_core::observed::{HookClient, Meaning, meaning};
+use haft_core::observed::{HookClient, McpTarget, Meaning, meaning};
 use haft_core::outcome::Undo;
 use haft_core::preview::cut;
 use haft_core::record::{Digest, Kind};
@@ -23,6 +23,8 @@ pub struct NativeToolReport {
     pub use_id: Option<String>,
     /// What the agent calls the tool.
     pub tool: String,
+    /// The MCP server's words for it, if the agent says so.
+    pub target: Option<McpTarget>,
     /// The arguments in the agent's words.
     pub input: Value,
     /// What came of it.
@@ -58,7 +60,7 @@ impl Haft {
     /// Records what came of a call that an agent made by itself.
     pub async fn report(&self, report: &NativeToolReport) -> Result<(), CallError> {
         let internal = matches!(meaning(report.client, &report.tool, &report.input), Some(Meaning::Internal { .. }));
-        if internal || self.serves(report.client, &report.tool) {
+        if internal || self.serves(report.client, &report.tool, report.target.as_ref()) {
             return Ok(());
         }
         let calls = self.store.observed_calls(&report.session).await.map_err(store_error)?;

@@ -2,7 +2,7 @@
 
 use crate::{Scene, wait};
 use haft_core::approval::{Decision, Verdict};
-use haft_core::grant::Grant;
+use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Digest;
 use haft_core::{Call, CallId, Outcome, SessionId, ToolName};
 use haft_store::{Approval, ApprovalState, Pin, Sighting, Store};
@@ -96,7 +96,8 @@ fn a_question_survives_a_restart() {
 
 fn grant(uses_left: Option<u32>, expires_ms: Option<i64>) -> Grant {
     let tool = ToolName::new("file.write").unwrap();
-    Grant { id: "g-1".into(), tool, pattern: "a".into(), session: None, uses_left, expires_ms }
+    let scope = GrantScope::Guarded;
+    Grant { id: "g-1".into(), tool, pattern: "a".into(), session: None, uses_left, expires_ms, scope }
 }
 
 #[test]

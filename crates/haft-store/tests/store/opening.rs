@@ -1,9 +1,12 @@
 //! Opening: private, patient, and honest about what it cannot read.
 
 use crate::{Scene, wait};
+use haft_core::ToolName;
+use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Kind;
 use haft_store::{Entry, Mode, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Instant;
 
 #[test]
@@ -77,4 +80,26 @@ fn many_may_make_the_store_at_once() {
         });
         assert_eq!(wait(Store::open(&path).unwrap().head()).unwrap().seq, 12);
     }
+}
+
+#[test]
+fn grant_of_the_previous_format_is_for_guarded_calls() {
+    let scene = Scene::new();
+    let previous = "ALTER TABLE grants DROP COLUMN scope; PRAGMA user_version = 15;
+        INSERT INTO grants (id, root, tool, pattern) VALUES ('g-old', '/p', 'shell.exec', 'make x');";
+    scene.raw().execute_batch(previous).unwrap();
+    let scene = scene.restarted();
+    let new = Grant {
+        id: "g-new".into(),
+        tool: ToolName::new("shell.exec").unwrap(),
+        pattern: "make x".into(),
+        session: None,
+        uses_left: None,
+        expires_ms: None,
+        scope: GrantScope::Unguarded,
+    };
+    wait(scene.store.grant(Path::new("/p"), new)).unwrap();
+    let grants = wait(scene.store.grants(Path::new("/p"), None)).unwrap();
+    let scopes: Vec<_> = grants.iter().map(|grant| (grant.id.as_str(), grant.scope)).collect();
+    assert_eq!(scopes, [("g-new", GrantScope::Unguarded), ("g-old", GrantScope::Guarded)]);
 }

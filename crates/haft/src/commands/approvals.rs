@@ -8,7 +8,7 @@ use crate::commands::call;
 use crate::input::duration_ms;
 use crate::style::{self, BOLD, FAINT, GOOD, NAME, paint};
 use crate::terminal;
-use haft_core::grant::Grant;
+use haft_core::grant::{Grant, GrantScope};
 use haft_core::suggest::did_you_mean;
 use haft_core::{CallError, ErrorKind, ToolName};
 use haft_runtime::work::drawn;
@@ -204,6 +204,7 @@ fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Op
         session: None,
         uses_left: Some(uses.unwrap_or(app.haft.settings().grant_uses)),
         expires_ms: lasts.map(|ms| now_ms().saturating_add(ms)),
+        scope: GrantScope::Guarded,
     };
     app.block_on(app.store().grant(app.haft.workspace().root(), grant.clone())).map_err(Failure::store)?;
     if app.json {
@@ -227,8 +228,12 @@ fn grants(app: &App) -> Result<u8, Failure> {
         let uses = grant.uses_left.map_or_else(|| "any number of times".to_owned(), |uses| format!("{uses} times"));
         let session = grant.session.as_ref().map(|session| format!(", in session {session}")).unwrap_or_default();
         let until = grant.expires_ms.map(|end| format!(", until {}", crate::time::shown(end))).unwrap_or_default();
+        let scope = match grant.scope {
+            GrantScope::Guarded => "",
+            GrantScope::Unguarded => ", also without haft's sandbox",
+        };
         style::out(&format!(
-            "{}  {} {}  {uses}{session}{until}",
+            "{}  {} {}  {uses}{session}{until}{scope}",
             paint(NAME, &grant.id),
             paint(BOLD, &grant.tool),
             style::inert(&grant.pattern)

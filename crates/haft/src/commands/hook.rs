@@ -138,11 +138,14 @@ fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEven
     }
     let mut app = App::open_for_event(common)?;
     let tool = match event {
-        HookEvent::Before(call) => Some(&call.tool),
-        HookEvent::After { report, .. } => Some(&report.tool),
+        HookEvent::Before(call) => Some((&call.tool, call.target.as_ref())),
+        HookEvent::After { report, .. } => Some((&report.tool, report.target.as_ref())),
         HookEvent::End { .. } | HookEvent::Other => None,
     };
-    if tool.is_some_and(|tool| own_tool_name(client, tool).is_some() && !app.haft.serves(client, tool)) {
+    let may_be_own = |(tool, target): (&String, _)| {
+        own_tool_name(client, tool, target).is_some() && !app.haft.serves(client, tool, target)
+    };
+    if tool.is_some_and(may_be_own) {
         // It may be bridged, or a file.
         app.know_served_tools();
     }
@@ -170,6 +173,7 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
         use_id: call.use_id.clone(),
         cwd: call.cwd.clone(),
         tool: call.tool.clone(),
+        target: call.target.clone(),
         input: call.input.clone(),
         caller,
         agent,

@@ -5,7 +5,7 @@ use super::read::Layer;
 use super::*;
 use haft_core::admit::judge;
 use haft_core::approval::{Decision, Verdict};
-use haft_core::grant::Grant;
+use haft_core::grant::{Grant, GrantScope};
 use haft_core::place::{Access, Place, Sensitive};
 use haft_core::record::Digest;
 use haft_core::shell::rule::Stance;
@@ -102,7 +102,15 @@ fn hold(enforced: bool) -> Hold {
 
 fn grant(tool: &str) -> Grant {
     let tool = ToolName::new(tool).unwrap();
-    Grant { id: "g".into(), tool, pattern: "**".into(), session: None, uses_left: None, expires_ms: None }
+    Grant {
+        id: "g".into(),
+        tool,
+        pattern: "**".into(),
+        session: None,
+        uses_left: None,
+        expires_ms: None,
+        scope: GrantScope::Guarded,
+    }
 }
 
 fn patterns() -> impl Strategy<Value = Vec<Text>> {

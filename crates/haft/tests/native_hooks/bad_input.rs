@@ -40,14 +40,14 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// An event of Claude Code's.
-fn event(project: &Project, name: &str, tool: &str, input: &Value) -> Value {
+pub(crate) fn event(project: &Project, name: &str, tool: &str, input: &Value) -> Value {
     json!({
         "session_id": "s1", "cwd": project.root(), "hook_event_name": name, "permission_mode": "default",
         "tool_name": tool, "tool_input": input, "tool_use_id": "toolu_1",
     })
 }
 
-fn said(output: &Output) -> Value {
+pub(crate) fn said(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     if output.stdout.trim_ascii().is_empty() {
         return Value::Null;
@@ -56,7 +56,7 @@ fn said(output: &Output) -> Value {
     answer["hookSpecificOutput"].clone()
 }
 
-fn ask(project: &Project, tool: &str, input: &Value) -> Value {
+pub(crate) fn ask(project: &Project, tool: &str, input: &Value) -> Value {
     said(&project.hook(&["claude", "--wait-ms", "0"], &event(project, "PreToolUse", tool, input).to_string()))
 }
 
@@ -188,7 +188,7 @@ fn codex_directory() {
 }
 
 /// Asserts that each call is asked about, and that the question says why.
-fn assert_asked(project: &Project, calls: &[(&str, Value)], why: &str) {
+pub(crate) fn assert_asked(project: &Project, calls: &[(&str, Value)], why: &str) {
     for (tool, input) in calls {
         let answer = ask(project, tool, input);
         assert_eq!(answer["permissionDecision"], "deny", "{tool} {input}: {answer}");

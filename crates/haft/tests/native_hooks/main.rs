@@ -17,6 +17,7 @@ mod edits;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod project;
+mod unconfined;
 
 use client::NativeClient;
 use libtest_mimic::{Arguments, Trial};
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     trials.extend(attended::trials());
     trials.extend(decisions::trials());
     trials.extend(edits::trials());
+    trials.extend(unconfined::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 

@@ -1,6 +1,7 @@
 //! `awk`: its programs can write files, and run and talk to others.
 
 use crate::shell::deed::{Deed, Task};
+use crate::shell::entry::Depth;
 use crate::shell::judged::Harm;
 use crate::shell::options::{Sorted, sort};
 use crate::shell::state::State;
@@ -24,7 +25,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let files = std::mem::take(&mut sorted.operands);
     let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
     for file in &files {
-        walk.reads(file, state, &mut deed.doubts);
+        walk.reads(file, Depth::Files, state, &mut deed.doubts);
     }
     deed.operands = files;
     if from_file {

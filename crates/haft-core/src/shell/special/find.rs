@@ -1,7 +1,7 @@
 //! `find`: starting points, then an expression of tests and actions.
 
 use crate::shell::deed::{Call, Deed, Task};
-use crate::shell::entry::{Arity, Does};
+use crate::shell::entry::{Arity, Depth, Does};
 use crate::shell::judged::{Doubt, Harm, Standing};
 use crate::shell::options::Sorted;
 use crate::shell::ruin;
@@ -102,7 +102,7 @@ impl Expression<'_> {
     ) {
         let mut doubts = Vec::new();
         match (does, value) {
-            (Does::Reads, Some(value)) => walk.reads(value, state, &mut doubts),
+            (Does::Reads, Some(value)) => walk.reads(value, Depth::Names, state, &mut doubts),
             (Does::Writes, Some(value)) => walk.writes(value, state, &mut doubts, &format!("`{name}`")),
             (Does::Follows, _) => walk.follows = true,
             (Does::Nothing | Does::Reads | Does::Shell, _) => {

@@ -1,6 +1,7 @@
 //! `sed`: its scripts can read and write files and run commands.
 
 use crate::shell::deed::{Deed, Task};
+use crate::shell::entry::Depth;
 use crate::shell::judged::{Doubt, Harm};
 use crate::shell::options::{Sorted, sort};
 use crate::shell::state::State;
@@ -27,7 +28,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
     let files = std::mem::take(&mut sorted.operands);
     let mut deed = walk.by_words(task, Sorted { at: Vec::new(), ..sorted }, state);
     for file in &files {
-        walk.reads(file, state, &mut deed.doubts);
+        walk.reads(file, Depth::Files, state, &mut deed.doubts);
         if in_place {
             let mut doubts = Vec::new();
             walk.writes(file, state, &mut doubts, "`sed -i`");
@@ -52,7 +53,7 @@ pub(super) fn read(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> D
 
 fn does(walk: &mut Walk<'_>, act: Act, deed: &mut Deed, state: &State) {
     match act {
-        Act::Reads(path) => walk.reads(&Word::known(path), state, &mut deed.doubts),
+        Act::Reads(path) => walk.reads(&Word::known(path), Depth::Files, state, &mut deed.doubts),
         Act::Writes(path) => walk.writes(&Word::known(path), state, &mut deed.doubts, "sed's `w`"),
         Act::Runs => deed.doubt(Harm::Runs, "sed's `e` runs a command"),
     }

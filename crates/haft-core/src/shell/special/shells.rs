@@ -1,6 +1,7 @@
 //! Whatever runs a text, or a command in this very shell.
 
 use crate::shell::deed::{Call, Deed, Task};
+use crate::shell::entry::Depth;
 use crate::shell::judged::{Cause, Class, Harm};
 use crate::shell::options::{Sorted, sort};
 use crate::shell::state::State;
@@ -30,7 +31,7 @@ pub(super) fn sh(walk: &mut Walk<'_>, task: &Task<'_>, state: &mut State) -> Dee
         (Some(text), ..) => text_of(walk, task, &text, &mut deed, state),
         (None, Some(file), _) => {
             deed.class = Class::General;
-            walk.reads(file, state, &mut deed.doubts);
+            walk.reads(file, Depth::Files, state, &mut deed.doubts);
             deed.doubt_by(Cause::Nature, Harm::Runs, format!("it runs what is in {}", crate::shell::cut(&file.text)));
         }
         (None, None, Stream::Text(text)) => {

@@ -1,6 +1,6 @@
 //! One event of an agent's hooks, read as the agent writes it. Fields that are not named here mean nothing to haft.
 
-use haft_core::observed::HookClient;
+use haft_core::observed::{HookClient, McpTarget};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, SessionId};
 use haft_runtime::{NativeToolReport, Reported};
@@ -43,6 +43,7 @@ pub(super) struct CallEvent {
     pub(super) session: SessionId,
     pub(super) use_id: Option<String>,
     pub(super) tool: String,
+    pub(super) target: Option<McpTarget>,
     pub(super) input: Value,
     /// Claude Code's word for what it asks its user about.
     permission_mode: Option<String>,
@@ -64,9 +65,24 @@ struct HookPayload {
     error: Option<Value>,
     permission_mode: Option<String>,
     tool_calls: Option<Vec<BatchedCall>>,
+    /// Gemini CLI's word for the server that a tool belongs to.
+    mcp_context: Option<McpContext>,
     workspace_roots: Option<Vec<String>>,
     command: Option<Value>,
     file_path: Option<Value>,
+}
+
+/// Which server a tool belongs to, and what that calls it.
+#[derive(Debug, Deserialize)]
+struct McpContext {
+    server_name: Option<String>,
+    tool_name: Option<String>,
+}
+
+impl McpContext {
+    fn target(self) -> Option<McpTarget> {
+        Some(McpTarget { server: self.server_name?, tool: self.tool_name? })
+    }
 }
 
 /// A call among those of a batch that has ended.
@@ -147,10 +163,20 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let tool = wire.tool_name.filter(|name| !name.is_empty());
     let tool = tool.ok_or_else(|| CallError::invalid(format!("{title}'s hook event has no `tool_name`")))?;
     let input = wire.tool_input.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    let target = wire.mcp_context.and_then(McpContext::target);
     let use_id = wire.tool_use_id.filter(|id| !id.is_empty());
     if *phase == HookPhase::Before {
         let permission_mode = wire.permission_mode;
-        return Ok(HookEvent::Before(CallEvent { project, cwd, session, use_id, tool, input, permission_mode }));
+        return Ok(HookEvent::Before(CallEvent {
+            project,
+            cwd,
+            session,
+            use_id,
+            tool,
+            target,
+            input,
+            permission_mode,
+        }));
     }
     let response = wire.tool_response.unwrap_or(Value::Null);
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -159,7 +185,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         _ => response.get("error").map(|error| error.get("message").map_or_else(|| text(error), text)),
     };
     let result = failure.map_or(Reported::Success(response), Reported::Failure);
-    Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, input, result } })
+    Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, target, input, result } })
 }
 
 /// Whether an event that haft does not act upon may be a call that waits for an answer, in the words of another version.

@@ -161,12 +161,12 @@ fn a_shell_command_shows_what_it_is_and_how_it_is_held() {
 
 
 
-
     ── may it? ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
     haft: shell.exec: $ touch x  (severity high)
     asked because it changes files, and no rule allows that unasked
     as a command it changes files
     confinement landlock and namespaces; no network; what it changes can be shown first and undone
+    session and always cover haft's sandbox only, not an agent's own shell
     [o]nce [t]ry [s]ession [a]lways [r]eject [e]dit [d]iff
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     >
@@ -192,7 +192,7 @@ fn a_shell_command_is_shown_as_it_was_read() {
 
 
 
-    ── may it? ────────────────────────────────────────────────────── ↑ 0 ↓ 6 lines
+    ── may it? ────────────────────────────────────────────────────── ↑ 0 ↓ 7 lines
     haft: shell.exec: $ cat *.txt | sort -u > all.txt …  (severity high)
     asked because it changes files, and no rule allows that unasked
     asked by main/helper, in /copies/1/tree
