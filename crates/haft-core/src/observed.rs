@@ -193,7 +193,7 @@ impl<'n> ObservedTool<'n> {
     }
 
     /// Which files it searches the contents of, below the place that it is given; none if it opens no file below one.
-    pub fn content_search<'a>(self, args: &'a Value) -> Option<ContentSearch<'a>> {
+    pub fn content_search(self, args: &Value) -> Option<ContentSearch<'_>> {
         self.native.filter(|native| native.searches_contents())?;
         Some(match self.client {
             HookClient::ClaudeCode => ContentSearch::Ripgrep { glob: args.get("glob").and_then(Value::as_str) },
