@@ -223,12 +223,14 @@ fn searches() {
     assert_asked(&project, &[("Glob", json!({"pattern": "out/*"}))], "/etc lies outside the readable roots");
     assert_eq!(ask(&project, "Glob", &json!({"pattern": "**/*.{rs,txt}"}))["permissionDecision"], "allow");
     // Without a place it looks where the client is.
+    project.write("outside/plain.txt", "");
+    let outside = project.root().parent().unwrap().join("outside");
     for tool in ["Grep", "Glob"] {
         let mut elsewhere = event(&project, "PreToolUse", tool, &json!({"pattern": "x"}));
-        elsewhere["cwd"] = "/etc".into();
+        elsewhere["cwd"] = outside.to_str().into();
         let answer = said(&project.hook(&["claude", "--wait-ms", "0"], &elsewhere.to_string()));
         let reason = answer["permissionDecisionReason"].as_str().unwrap();
-        assert!(reason.contains("/etc lies outside the readable roots"), "{tool}: {reason}");
+        assert!(reason.contains("outside lies outside the readable roots"), "{tool}: {reason}");
     }
 }
 
