@@ -58,7 +58,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn talk(haft: &Arc<Haft>, url: &str, scenario: &str, data: &Path) -> Result<(), Box<dyn Error>> {
     let mut server = Server::new("there", Reach::Url { url: url.to_owned(), headers: BTreeMap::new(), who: who() })?;
     server.timeout = Duration::from_secs(15);
-    let bridge = Bridge::open(haft, &[server], Learn::OnDemand).await?;
+    // No model is offered these tools, so nobody needs the warnings about model providers.
+    let bridge = Bridge::open(haft, &[server], Learn::OnDemand, |_| ()).await?;
     let mut left = SIGN_INS;
     let mut met = bridge.start("there").await;
     while let Some(challenge) = met.as_ref().err().and_then(challenge).filter(|_| left > 0) {
