@@ -137,8 +137,7 @@ pub(crate) fn reading_a_bridged_resource_waits_for_approval_and_can_be_denied() 
     assert!(denied["code"].is_number() && denied.get("contents").is_none(), "{denied:#}");
 }
 
-#[test]
-fn bridged_data_is_structured_content_only_if_nothing_has_to_be_said_about_it() {
+pub(crate) fn bridged_data_is_structured_content_only_if_nothing_has_to_be_said_about_it() {
     let env = Env::new().hostile("odd", "");
     let config = env.config();
     std::fs::write(env.config_file(), format!("{config}approval: {{auto_approve: [\"mcp:odd:*\"]}}\n")).unwrap();

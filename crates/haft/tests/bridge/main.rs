@@ -39,7 +39,8 @@ fn main() -> ExitCode {
         front["HAFT_TEST_WITHOUT_MCP"]:
             a_fronted_server_keeps_its_names_and_sends_its_content_unchanged,
             a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address,
-            reading_a_bridged_resource_waits_for_approval_and_can_be_denied;
+            reading_a_bridged_resource_waits_for_approval_and_can_be_denied,
+            bridged_data_is_structured_content_only_if_nothing_has_to_be_said_about_it;
         hostile[]:
             what_is_no_mcp_is_left_out_and_reported,
             a_server_that_hangs_holds_up_nobody_else,
@@ -55,6 +56,9 @@ fn main() -> ExitCode {
         pinned[]:
             a_changed_description_asks_again_whatever_rules_say,
             a_yes_accepts_what_has_changed;
+        providers[]:
+            server_that_is_added_or_tested_is_held_against_the_rules_of_providers,
+            server_that_serves_says_what_providers_cannot_take_when_the_list_arrives;
         real["HAFT_TEST_WITHOUT_MCP"]:
             server_everything_serves_what_it_has,
             server_filesystem_reads_the_project_and_writes_where_it_may,

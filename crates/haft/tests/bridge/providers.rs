@@ -12,8 +12,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Gemini takes no parameter of the name `$top`, and the tool requires it.
 const WARNING: &str = "`mcp:picky:page` is not offered to gemini: ";
 
-#[test]
-fn server_that_is_added_or_tested_is_held_against_the_rules_of_providers() {
+pub(crate) fn server_that_is_added_or_tested_is_held_against_the_rules_of_providers() {
     let env = Env::new();
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bridge/hostile");
     let (program, base) = (python("python3", "executable"), python("python3", "base_prefix"));
@@ -34,8 +33,7 @@ fn server_that_is_added_or_tested_is_held_against_the_rules_of_providers() {
     assert!(line.starts_with("care  provider "), "{}", doctor.stdout);
 }
 
-#[test]
-fn server_that_serves_says_what_providers_cannot_take_when_the_list_arrives() {
+pub(crate) fn server_that_serves_says_what_providers_cannot_take_when_the_list_arrives() {
     let env = Env::new().hostile("picky", "");
     let mut command = env.command(&["mcp"]);
     let mut haft = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
