@@ -413,7 +413,8 @@ pub(super) async fn complete(
     // It changes nothing, and who types does not wait for the calls before it.
     call.independent = true;
     let halt = Halt::new();
-    let outcome = heeding(door, context, &halt, shared.haft.call(call, &RefusingApprover, &halt)).await;
+    let calling = Box::pin(shared.haft.call(call, &RefusingApprover, &halt));
+    let outcome = heeding(door, context, &halt, calling).await;
     Some(proposals(outcome))
 }
 

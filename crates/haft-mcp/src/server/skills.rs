@@ -95,17 +95,15 @@ async fn contents(
     if let Some(error) = outcome.error {
         return Err(missing(error.message));
     }
-    let found = match outcome.data.as_ref().and_then(|data| data.get(FILE_DIGEST)).and_then(Value::as_str) {
-        Some(digest) => {
-            let bytes = binary(door, (name, file), digest).await.map_err(|error| missing(error.message))?;
-            let blob = base64::prelude::BASE64_STANDARD.encode(bytes);
-            ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
-        }
-        None => {
-            let is_markdown = Path::new(file).extension().is_some_and(|ending| ending == "md");
-            let mime = if is_markdown { MARKDOWN } else { "text/plain" };
-            ResourceContents::text(text(outcome).await.map_err(missing)?, uri).with_mime_type(mime)
-        }
+    let digest = outcome.data.as_ref().and_then(|data| data.get(FILE_DIGEST)).and_then(Value::as_str);
+    let found = if let Some(digest) = digest {
+        let bytes = binary(door, (name, file), digest).await.map_err(|error| missing(error.message))?;
+        let blob = base64::prelude::BASE64_STANDARD.encode(bytes);
+        ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
+    } else {
+        let is_markdown = Path::new(file).extension().is_some_and(|ending| ending == "md");
+        let mime = if is_markdown { MARKDOWN } else { "text/plain" };
+        ResourceContents::text(text(outcome).await.map_err(missing)?, uri).with_mime_type(mime)
     };
     Ok(vec![found])
 }
