@@ -14,6 +14,7 @@ mod courier;
 mod declared;
 mod follow;
 mod link;
+pub(crate) mod log_message;
 pub mod oauth;
 mod observed;
 mod remote_task;

@@ -269,6 +269,11 @@ impl Haft {
         if let Some(error) = self.lacking(pending.checked()) {
             return Err(pending.defer(error).into());
         }
+        if !approver.takes_questions() {
+            let why =
+                format!("a person would have to decide about it, and nobody is asked: {}", pending.verdict().reason);
+            return Err(pending.defer(CallError::new(ErrorKind::Denied, why)).into());
+        }
         if pending.checked().spec().reach.proposes {
             self.propose(&pending, halt).await?;
         }

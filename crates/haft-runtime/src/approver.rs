@@ -120,6 +120,12 @@ pub trait Approver: Send + Sync {
         Duration::ZERO
     }
 
+    /// Whether questions are put at all. If not, a call that a person would have to decide about is refused: nothing is
+    /// stored, and nobody hears of a question.
+    fn takes_questions(&self) -> bool {
+        true
+    }
+
     /// Lets the person fill in a form that a tool asks for.
     fn elicit<'a>(&'a self, _: &'a Form) -> BoxFuture<'a, Written> {
         Box::pin(std::future::ready(Written::Nobody))
@@ -178,5 +184,23 @@ impl Approver for Nobody {
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Nobody))
+    }
+}
+
+/// Refuses everything that a person would have to decide about: for calls that come too often to ask about each.
+pub struct RefusingApprover;
+
+impl Approver for RefusingApprover {
+    fn name(&self) -> &'static str {
+        "nobody"
+    }
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Reject(question.why())))
+    }
+    fn takes_questions(&self) -> bool {
+        false
+    }
+    fn has_model(&self) -> bool {
+        false
     }
 }

@@ -54,7 +54,7 @@ pub mod work;
 pub mod workspace;
 
 pub use admit::Explained;
-pub use approver::{Approver, Nobody, Question, Said, Yes};
+pub use approver::{Approver, Nobody, Question, RefusingApprover, Said, Yes};
 pub use back::{Back, CallerOffer, Form, SamplingConsent, Written};
 pub use events::{Event, Events};
 pub use halt::Halt;

@@ -31,6 +31,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+/// The member of `skill.read`'s data that names a file that is not text, by the digest of its bytes: the result only
+/// describes such a file, and whoever hands out the file itself hands out these bytes.
+pub const FILE_DIGEST: &str = "sha256";
 /// The largest file beside a `SKILL.md` that is handed out.
 const FILE_MAX: u64 = 8 << 20;
 

@@ -4,7 +4,9 @@
 
 #![expect(deprecated, reason = "servers of the versions before 2026-07-28 sample and ask for roots")]
 
+use super::log_message::ServerLog;
 use super::tamed;
+use crate::content::remove_own_meta_within;
 use haft_core::preview::inert;
 use haft_core::{CallId, Caller, SessionId};
 use haft_runtime::events::{LogLevel, Share};
@@ -34,8 +36,6 @@ const MESSAGE_MAX: usize = 4096;
 const EARLY_MAX: usize = 64;
 /// How many log messages of one call are passed on.
 const LOGS_MAX: usize = 1000;
-/// How large one may be.
-const LOG_MAX: usize = 64 << 10;
 /// How many updates of resources a slow listener may miss.
 const UPDATES_MAX: usize = 256;
 
@@ -241,11 +241,9 @@ impl Desk {
         if !is_heard {
             return;
         }
-        let length = said.data.to_string().len();
-        let data =
-            if length > LOG_MAX { format!("[a message of {length} bytes is left out]").into() } else { said.data };
         let level = serde_json::to_value(said.level).ok().and_then(|level| serde_json::from_value(level).ok());
-        scene.log(level.unwrap_or(LogLevel::Info), said.logger, data);
+        let ServerLog { logger, data } = ServerLog::new(&self.server, said.logger.as_deref(), said.data);
+        scene.log(level.unwrap_or(LogLevel::Info), Some(logger), data);
     }
 
     /// Hears that a resource has changed.
@@ -311,7 +309,8 @@ impl Desk {
         let Some(_open) = self.open_question(&scene) else {
             return Err(refused("too many questions are open".to_owned()));
         };
-        let request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
+        let mut request = serde_json::to_value(request).map_err(|error| refused(error.to_string()))?;
+        remove_own_meta_within(&mut request);
         if request.to_string().len() > REQUEST_MAX {
             return Err(refused(format!("a request for a model has at most {} KiB", REQUEST_MAX >> 10)));
         }

@@ -1,6 +1,5 @@
 //! All bridged servers of one haft.
 
-use super::call::Broken;
 use super::catalogue::{Catalogue, OfferedTool, Reading, ServerNews};
 use super::connect::Site;
 use super::declared::{Declared, names};
@@ -14,7 +13,6 @@ use haft_core::{CallError, Caller, ErrorKind};
 use haft_runtime::Haft;
 use haft_runtime::confined::Terms;
 use haft_store::{Store, StoreError};
-use rmcp::model::{CompleteRequestParams, CompleteResult};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -170,21 +168,6 @@ impl Bridge {
     /// Hears of changes in the resources and prompts of all servers.
     pub(crate) fn news(&self) -> broadcast::Receiver<ServerNews> {
         self.news.subscribe()
-    }
-
-    /// Asks a server what an argument may be.
-    pub(crate) async fn complete(
-        &self,
-        server: &str,
-        params: CompleteRequestParams,
-    ) -> Result<CompleteResult, CallError> {
-        let link = self.link(server)?;
-        let connection = link.connection().await?;
-        match connection.complete(params).await {
-            Ok(found) => Ok(found),
-            Err(Broken::Because(error)) => Err(error),
-            Err(Broken::Gone) => Err(link.why_gone(&connection).await),
-        }
     }
 
     /// Whether the policy keeps a caller from the resources of a server. One that has not been started has none yet.

@@ -1,19 +1,25 @@
-//! What a server offers besides tools: resources, templates of resources, and prompts. They are listed as the server
-//! lists them. Reading one is a call of a tool that is not listed (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`), so
-//! that policy, approval and the log see it like every other call.
+//! What a server offers besides tools: resources, templates of resources, prompts, and completions of their arguments.
+//! They are listed as the server lists them. Reading one is a call of a tool that is not listed
+//! (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`, `mcp:SERVER:completion:complete`), so that policy, approval and
+//! the log see it like every other call.
 
 use super::call::{Broken, Connection};
 use super::link::Link;
 use super::reply::{BlockCollector, TEXT_MAX};
+use super::tamed;
 use crate::content::{from_wire, resource_from_wire};
 use haft_core::content::ContentBody;
+use haft_core::outcome::Label;
 use haft_core::preview::{cut, inert};
+use haft_core::secret::mask;
 use haft_core::shape::{Keep, Limits};
 use haft_core::{CallError, ToolName, ToolSpec};
 use haft_runtime::tool::ResultSource;
 use haft_runtime::{BoxFuture, Reply, Scene, Tool};
 use rmcp::ServiceError;
-use rmcp::model::{PaginatedRequestParams, Prompt, Resource, ResourceTemplate};
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, CompletionInfo, PaginatedRequestParams, Prompt, Resource, ResourceTemplate,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -25,6 +31,8 @@ const PAGES_MAX: usize = 50;
 const LISTED_MAX: usize = 2000;
 /// How large a list may be, as text.
 const LIST_BYTES_MAX: usize = 4 << 20;
+/// The longest value of a completion that is passed on.
+const COMPLETION_VALUE_MAX: usize = 1 << 10;
 /// How much longer than its server's timeout a reading may last: a person may be asked something in between.
 const PATIENCE: Duration = Duration::from_mins(10);
 /// The attribute of a prompt's message that says whose words they are.
@@ -165,6 +173,8 @@ fn kept<T: serde::Serialize>(what: &str, list: Result<Vec<T>, ServiceError>, ref
 pub(crate) enum Reading {
     Resource,
     Prompt,
+    /// What an argument of a prompt or a template may be. The server is told what the caller has typed so far.
+    Completion,
 }
 
 impl Reading {
@@ -173,6 +183,7 @@ impl Reading {
         let what = match self {
             Self::Resource => "resources:read",
             Self::Prompt => "prompts:get",
+            Self::Completion => "completion:complete",
         };
         format!("mcp:{server}:{what}")
     }
@@ -192,10 +203,19 @@ impl Reading {
                     "arguments": {"type": "object", "description": "Its arguments"}
                 }}),
             ),
+            Self::Completion => (
+                "Ask the server what an argument of a prompt or a resource template may be",
+                json!({"type": "object", "required": ["ref", "argument"], "properties": {
+                    "ref": {"type": "object", "description": "The prompt or the template"},
+                    "argument": {"type": "object", "description": "The argument's name, and its value so far"},
+                    "context": {"type": "object", "description": "The other arguments"}
+                }}),
+            ),
         };
         let bad = |error: haft_core::name::BadName| CallError::internal(error.to_string());
         let mut spec = ToolSpec::new(&self.tool_name(server), format!("[MCP:{server}] {what}")).map_err(bad)?;
-        spec = spec.input(input).timeout(timeout + PATIENCE);
+        let patience = if self == Self::Completion { Duration::ZERO } else { PATIENCE };
+        spec = spec.input(input).timeout(timeout + patience);
         // It only looks, but a server that nobody here vouches for hears of it: it is asked about unless rules allow it.
         spec.effects.open_world = true;
         spec.reach.network = true;
@@ -209,7 +229,11 @@ impl Reading {
 /// Makes the registry hold the reading tools that a server's lists call for.
 pub(super) fn offer_reading(link: &Arc<Link>, catalogue: &Catalogue, refused: &mut Vec<String>) {
     let Some(haft) = link.haft.upgrade() else { return };
-    let wanted = [(Reading::Resource, catalogue.has_resources), (Reading::Prompt, catalogue.has_prompts)];
+    let wanted = [
+        (Reading::Resource, catalogue.has_resources),
+        (Reading::Prompt, catalogue.has_prompts),
+        (Reading::Completion, catalogue.completes),
+    ];
     for (reading, is_wanted) in wanted {
         let name = reading.tool_name(&link.server.name);
         let is_there = haft.registry().has(&name);
@@ -251,6 +275,7 @@ impl ReadingTool {
         let read = match self.reading {
             Reading::Resource => read_resource(&connection, scene).await?,
             Reading::Prompt => get_prompt(&connection, scene).await?,
+            Reading::Completion => complete(&connection, scene).await?,
         };
         match read {
             Ok(reply) => Ok(reply),
@@ -287,6 +312,27 @@ async fn get_prompt(connection: &Connection, scene: &Scene) -> Result<Result<Rep
     }))
 }
 
+async fn complete(connection: &Connection, scene: &Scene) -> Result<Result<Reply, Broken>, CallError> {
+    let params: CompleteRequestParams = scene.parse()?;
+    Ok(connection.complete(params).await.map(|found| {
+        let completion = tamed_completion(found);
+        let mut reply = Reply::text(completion.values.join("\n")).data(json!(completion));
+        reply.labels = vec![Label::Untrusted];
+        reply
+    }))
+}
+
+/// What a server proposes, as text that cannot act. A value that is too long to be one is left out: cut, it would be another.
+fn tamed_completion(found: CompleteResult) -> CompletionInfo {
+    let mut completion = found.completion;
+    completion.values.retain(|value| value.len() <= COMPLETION_VALUE_MAX);
+    completion.values.truncate(CompletionInfo::MAX_VALUES);
+    for value in &mut completion.values {
+        *value = tamed(&mask(value), usize::MAX);
+    }
+    completion
+}
+
 impl Tool for ReadingTool {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
@@ -308,6 +354,17 @@ impl Tool for ReadingTool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn proposed_values_are_bounded_and_cannot_act() {
+        let values = vec!["x".repeat(COMPLETION_VALUE_MAX + 1), "a\u{1b}[2J\u{202e}b".to_owned(), "plain".to_owned()];
+        let token = format!("ghp_{}", "a1B2".repeat(10));
+        let values = [values, vec![token]].concat();
+        let found = CompleteResult::new(CompletionInfo::new(values).unwrap());
+        let told = tamed_completion(found).values;
+        assert_eq!(told[1..], ["plain", "[secret]"]);
+        assert!(!told[0].contains('\u{1b}') && !told[0].contains('\u{202e}'), "{told:?}");
+    }
 
     #[test]
     fn an_address_fits_the_template_that_it_was_made_from() {

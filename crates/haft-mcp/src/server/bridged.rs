@@ -1,10 +1,11 @@
 //! What bridged servers offer besides tools, as a client of haft sees it: their resources, templates, prompts and
-//! completions. A client that reads a resource or fills in a prompt makes a call, which policy decides and the log keeps.
+//! completions. A client that reads a resource, fills in a prompt or has an argument completed makes a call, which policy
+//! decides and the log keeps.
 //!
 //! haft names what several servers offer after the server: `haft://mcp/SERVER/ADDRESS`, `mcp__SERVER__PROMPT`. A server's
 //! own names are understood where they mean one thing. In front of one server alone, haft keeps the server's names.
 
-use super::call::{Carried, RoundInput, carry, crashed, lacking, new_call};
+use super::call::{Carried, RoundInput, carry, crashed, heeding, lacking, new_call};
 use super::door::Door;
 use super::reply::text;
 use super::rounds::LongCall;
@@ -15,9 +16,8 @@ use crate::content::{resource_to_wire, to_wire};
 use haft_core::content::{ContentBlock, ContentBody};
 use haft_core::outcome::Label;
 use haft_core::scan::{closing, mark_of};
-use haft_core::secret::mask;
-use haft_core::{Caller, Outcome};
-use haft_runtime::Haft;
+use haft_core::{Caller, ErrorKind, Outcome};
+use haft_runtime::{Haft, Halt, RefusingApprover};
 use rmcp::RoleServer;
 use rmcp::model::{
     CompleteRequestParams, CompleteResult, CompletionInfo, ErrorCode, ErrorData, GetPromptRequestParams,
@@ -41,8 +41,6 @@ const DESCRIPTION_MAX: usize = 4096;
 const ARGUMENT_MAX: usize = 4 << 10;
 /// How long the arguments may be together that a completion goes by.
 const CONTEXT_MAX: usize = 16 << 10;
-/// The longest value that is passed on of a completion.
-const VALUE_MAX: usize = 1 << 10;
 /// Members of a declaration that are addresses: cut, they would lead elsewhere.
 const ADDRESSES: &[&str] = &["uri", "uriTemplate", "src"];
 /// The code for a call that was not carried out, for reasons of haft's own.
@@ -81,6 +79,11 @@ impl BridgedServers {
         if let Some(front) = &self.front {
             self.bridge.learn_catalogue(front).await;
         }
+    }
+
+    /// The one server that haft stands in front of.
+    pub(super) fn front_server(&self) -> Option<&str> {
+        self.front.as_deref()
     }
 
     /// Whether haft stands in front of one server.
@@ -203,14 +206,10 @@ impl BridgedServers {
         Some(own.map_or_else(|| format!("mcp:{server}:{spoken}"), |tool| tool.name))
     }
 
-    /// What an argument of a prompt or a template may be. None if it is not among what these servers offer.
-    pub(super) async fn complete(
-        &self,
-        haft: &Haft,
-        caller: &Caller,
-        mut request: CompleteRequestParams,
-    ) -> Option<Result<CompleteResult, ErrorData>> {
-        let (remote, reading) = match &mut request.r#ref {
+    /// At which server the argument of a prompt or a template is completed, with the names that the server uses. None if it
+    /// is not among what these servers list for this caller.
+    fn find_completion(&self, haft: &Haft, caller: &Caller, of: &mut Reference) -> Option<(String, Catalogue)> {
+        let (remote, reading) = match of {
             Reference::Prompt(prompt) => {
                 let remote = self.find_prompt(&prompt.name)?;
                 prompt.name.clone_from(&remote.name);
@@ -223,21 +222,8 @@ impl BridgedServers {
             }
             _ => return None,
         };
-        let catalogues = self.catalogues(haft, caller, reading);
-        let (_, catalogue) = catalogues.iter().find(|(server, _)| *server == remote.server)?;
-        if !lists(catalogue, &request.r#ref) {
-            return None;
-        }
-        if let Some(flaw) = completion_flaw(&request) {
-            return Some(Err(ErrorData::invalid_params(flaw, None)));
-        }
-        if !catalogue.completes {
-            return Some(Ok(CompleteResult::default()));
-        }
-        // What the client says about itself is not for the server.
-        request.meta = None;
-        let found = self.bridge.complete(&remote.server, request).await;
-        Some(found.map(tamed_completion).map_err(|error| wire_error(&error)))
+        let mut catalogues = self.catalogues(haft, caller, reading).into_iter();
+        catalogues.find(|(server, catalogue)| *server == remote.server && lists(catalogue, of))
     }
 
     /// Watches a resource for a client, unless the policy keeps it from reading there. The server hears of it once it lists
@@ -314,17 +300,6 @@ fn completion_flaw(request: &CompleteRequestParams) -> Option<String> {
     let length: usize = others.map(|(name, value)| name.len() + value.len()).sum();
     let is_long = length > CONTEXT_MAX;
     is_long.then(|| format!("the arguments in the context are longer than {CONTEXT_MAX} bytes; leave some out"))
-}
-
-/// What a server proposes, as text that cannot act. A value that is too long to be one is left out: cut, it would be another.
-fn tamed_completion(found: CompleteResult) -> CompleteResult {
-    let mut completion = found.completion;
-    completion.values.retain(|value| value.len() <= VALUE_MAX);
-    completion.values.truncate(CompletionInfo::MAX_VALUES);
-    for value in &mut completion.values {
-        *value = tamed(&mask(value), usize::MAX);
-    }
-    CompleteResult::new(completion)
 }
 
 /// A tool as its server declares it, with texts that cannot act on whoever shows it. In a schema these are the texts for
@@ -408,6 +383,50 @@ pub(super) async fn get_prompt(
         Ok(Read::Ended(outcome)) => messages(door, &outcome).map(GetPromptResponse::Complete),
         Err(error) => Err(error),
     })
+}
+
+/// What an argument of a prompt or a template of a bridged server may be. None if no server has it.
+///
+/// The server hears what was typed, so this is a call like others: policy decides, and the log keeps it. Nobody can be
+/// asked at each keystroke: where a person would have to decide, the server is not asked and there is no proposal.
+pub(super) async fn complete(
+    door: &Door,
+    mut request: CompleteRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Option<Result<CompleteResult, ErrorData>> {
+    let shared = door.shared();
+    let (bridged, caller) = (shared.bridged.as_ref()?, door.caller(context));
+    let (server, catalogue) = bridged.find_completion(&shared.haft, &caller, &mut request.r#ref)?;
+    if let Some(flaw) = completion_flaw(&request) {
+        return Some(Err(ErrorData::invalid_params(flaw, None)));
+    }
+    if !catalogue.completes {
+        return Some(Ok(CompleteResult::default()));
+    }
+    // What the client says about itself is not for the server.
+    request.meta = None;
+    let args = match serde_json::to_value(request) {
+        Ok(args) => args,
+        Err(error) => return Some(Err(ErrorData::internal_error(error.to_string(), None))),
+    };
+    let mut call = new_call(door, Reading::Completion.tool_name(&server), args, caller);
+    // It changes nothing, and who types does not wait for the calls before it.
+    call.independent = true;
+    let halt = Halt::new();
+    let calling = Box::pin(shared.haft.call(call, &RefusingApprover, &halt));
+    let outcome = heeding(door, context, &halt, calling).await;
+    Some(proposals(outcome))
+}
+
+/// The values that a server proposed, as far as they came through.
+fn proposals(outcome: Outcome) -> Result<CompleteResult, ErrorData> {
+    if let Some(error) = outcome.error.filter(|_| !outcome.success) {
+        let is_refused = matches!(error.kind, ErrorKind::Denied | ErrorKind::Rejected | ErrorKind::ApprovalRequired);
+        return if is_refused { Ok(CompleteResult::default()) } else { Err(wire_error(&error)) };
+    }
+    let data = outcome.data.filter(|_| !outcome.labels.contains(&Label::Flagged));
+    let completion: Option<CompletionInfo> = data.and_then(|data| serde_json::from_value(data).ok());
+    Ok(completion.map(CompleteResult::new).unwrap_or_default())
 }
 
 /// How far a reading got.
@@ -533,6 +552,8 @@ pub(super) fn protocol_error(error: &haft_core::CallError) -> Option<ErrorData> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haft_core::CallError;
+    use haft_core::approval::{Decision, Verdict};
     use rmcp::model::{ArgumentInfo, CompletionContext};
 
     fn request(what: Reference, value: &str) -> CompleteRequestParams {
@@ -597,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_is_bounded_both_ways() {
+    fn long_argument_is_not_completed() {
         assert_eq!(completion_flaw(&request(Reference::for_prompt("p"), "short")), None);
         assert!(completion_flaw(&request(Reference::for_prompt("p"), &"x".repeat(ARGUMENT_MAX))).is_some());
         let mut long = request(Reference::for_prompt("p"), "short");
@@ -605,10 +626,27 @@ mod tests {
         context.arguments = Some([("other".to_owned(), "x".repeat(CONTEXT_MAX))].into());
         long.context = Some(context);
         assert!(completion_flaw(&long).is_some());
-        let values = vec!["a\u{202e}b".to_owned(), "x".repeat(VALUE_MAX + 1), format!("ghp_{}", "a1B2".repeat(10))];
-        let found = CompleteResult::new(CompletionInfo::new(values).unwrap());
-        let told = tamed_completion(found).completion.values;
-        assert_eq!((told.len(), told[0].as_str()), (2, "a\\u{202e}b"));
-        assert!(!told[1].contains("a1B2"), "{told:?}");
+    }
+
+    fn completed(labels: &[Label], error: Option<CallError>) -> Result<CompleteResult, ErrorData> {
+        let verdict = Verdict::new(Decision::Allow, "test", "it is a test");
+        let tool = haft_core::ToolName::new("mcp:s:completion:complete").unwrap();
+        let mut outcome = Outcome::success(haft_core::CallId::new(1, 1), &tool, "a", verdict);
+        outcome.data = Some(json!({"values": ["a"], "total": 1, "hasMore": false}));
+        outcome.labels = labels.to_vec();
+        (outcome.success, outcome.error) = (error.is_none(), error);
+        proposals(outcome)
+    }
+
+    #[test]
+    fn completion_that_is_refused_or_looks_like_an_attack_proposes_nothing() {
+        let found = completed(&[Label::Untrusted], None).unwrap();
+        assert_eq!((found.completion.values, found.completion.total), (vec!["a".to_owned()], Some(1)));
+        let flagged = completed(&[Label::Untrusted, Label::Flagged], None).unwrap();
+        assert_eq!(flagged, CompleteResult::default());
+        let denied = CallError::new(ErrorKind::Denied, "a rule denies it");
+        assert_eq!(completed(&[], Some(denied)).unwrap(), CompleteResult::default());
+        let gone = CallError::new(ErrorKind::Upstream, "the server is gone");
+        assert_eq!(completed(&[], Some(gone)).unwrap_err().message, "the server is gone");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Shared;
 use super::approver::{Client, Era, Lack, Way};
-use super::bridged;
+use super::bridged::{self, BridgedServers};
 use super::call_task::{CallTasks, TaskOwner, TaskSeed};
 use super::client_mode::ClientMode;
 use super::door::Door;
@@ -324,8 +324,11 @@ impl Telling {
             None => (long_call == LongCall::Task || log_from.is_some()).then_some(Told::OnRequest),
         };
         let events = || door.shared().haft.events().listen();
-        let reporter =
-            |told| Reporter::new(context.peer.clone(), told, call.id.clone(), events()).logging_from(log_from);
+        let front = door.shared().bridged.as_ref().and_then(BridgedServers::front_server);
+        let reporter = |told| {
+            let reporter = Reporter::new(context.peer.clone(), told, call.id.clone(), events());
+            reporter.logging_from(log_from).in_front_of(front)
+        };
         Self(told.map(reporter))
     }
 
@@ -349,7 +352,7 @@ impl Telling {
 }
 
 /// Cancels the work when the client does, or has gone.
-async fn heeding<T>(
+pub(super) async fn heeding<T>(
     door: &Door,
     context: &RequestContext<RoleServer>,
     halt: &Halt,

@@ -545,9 +545,7 @@ impl ServerHandler for Door {
             let found = CompletionInfo::with_all_values(values);
             return found.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None));
         }
-        if let Some(bridged) = &self.shared.bridged
-            && let Some(found) = bridged.complete(&self.shared.haft, &self.caller(&context), request).await
-        {
+        if let Some(found) = Box::pin(bridged::complete(self, request, &context)).await {
             return found;
         }
         Err(ErrorData::invalid_params("there is no such prompt or resource template", None))

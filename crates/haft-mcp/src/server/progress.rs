@@ -2,6 +2,7 @@
 
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
+use crate::client::log_message::name_in_front;
 use futures_util::future::BoxFuture;
 use haft_core::CallId;
 use haft_runtime::Event;
@@ -47,6 +48,8 @@ pub(super) struct Reporter {
     asked: Option<String>,
     /// The lowest level of what the call logs that the client hears; none if it hears nothing of it.
     log_from: Option<LogLevel>,
+    /// The one server that haft stands in front of: its loggers have the names that it gave them.
+    front: Option<String>,
     /// The message that is being sent. It outlives [`Reporter::run`], which is dropped when the call ends: a result that
     /// overtook it would close the stream on which it is sent.
     in_flight: Option<BoxFuture<'static, ()>>,
@@ -54,14 +57,31 @@ pub(super) struct Reporter {
 
 impl Reporter {
     pub(super) fn new(peer: Peer<RoleServer>, told: Told, call: CallId, events: Receiver<Event>) -> Self {
-        let last = f64::NEG_INFINITY;
-        Self { peer, told, call, events, last, activity: None, asked: None, log_from: None, in_flight: None }
+        Self {
+            peer,
+            told,
+            call,
+            events,
+            last: f64::NEG_INFINITY,
+            activity: None,
+            asked: None,
+            log_from: None,
+            front: None,
+            in_flight: None,
+        }
     }
 
     /// Also passes on what the call logs, from this level on.
     #[must_use]
     pub(super) fn logging_from(mut self, level: Option<LogLevel>) -> Self {
         self.log_from = level;
+        self
+    }
+
+    /// Names loggers as the one server does that haft stands in front of.
+    #[must_use]
+    pub(super) fn in_front_of(mut self, server: Option<&str>) -> Self {
+        self.front = server.map(str::to_owned);
         self
     }
 
@@ -153,10 +173,13 @@ impl Reporter {
         self.activity = Some(Activity { description: format!("running: {preview}"), since: Instant::now() });
     }
 
-    /// Passes on a log message as it was written.
+    /// Passes on a log message.
     async fn send_log(&mut self, level: LogLevel, logger: Option<String>, data: Value) {
         let mut message = LoggingMessageNotificationParam::new(logging_level(level), data);
-        message.logger = logger;
+        message.logger = match &self.front {
+            Some(server) => name_in_front(logger, server),
+            None => logger,
+        };
         let peer = self.peer.clone();
         self.deliver(async move {
             // A client that has gone need not be told.

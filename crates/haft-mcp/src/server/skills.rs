@@ -6,12 +6,12 @@
 
 use super::door::Door;
 use base64::Engine as _;
-use haft_core::preview::{cut, inert};
-use haft_core::scan::{scan, wrapped};
-use haft_core::skill::{FILE, Skill, is_flagged};
-use haft_core::{Call, Caller, Origin, Outcome};
-use haft_runtime::skills::ListedSkill;
-use haft_runtime::{Halt, Nobody, new_call_id, new_mark};
+use haft_core::preview::inert;
+use haft_core::record::Digest;
+use haft_core::skill::{FILE, Skill};
+use haft_core::{Call, CallError, Caller, Origin, Outcome};
+use haft_runtime::skills::{FILE_DIGEST, ListedSkill};
+use haft_runtime::{Halt, Nobody, new_call_id};
 use rmcp::RoleServer;
 use rmcp::model::{
     CompletionInfo, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument,
@@ -19,7 +19,8 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 /// How a skill's files are called.
 const SCHEME: &str = "skill://";
@@ -70,7 +71,7 @@ pub(super) async fn templates(door: &Door, context: &Context) -> Vec<ResourceTem
     ]
 }
 
-/// A file of a skill, as it is; none if the name is no skill's.
+/// A file of a skill as a call of `skill.read` gives it; none if the name is no skill's.
 pub(super) async fn read(
     door: &Door,
     context: &Context,
@@ -94,19 +95,41 @@ async fn contents(
     if let Some(error) = outcome.error {
         return Err(missing(error.message));
     }
-    let bytes = door.shared().haft.skills().file(name, file).await.map_err(|error| missing(error.message))?;
-    let is_markdown = Path::new(file).extension().is_some_and(|ending| ending == "md");
-    let contents = match String::from_utf8(bytes) {
-        Ok(text) => {
-            let mime = if is_markdown { MARKDOWN } else { "text/plain" };
-            ResourceContents::text(marked_off(text, uri), uri).with_mime_type(mime)
-        }
-        Err(error) => {
-            let blob = base64::prelude::BASE64_STANDARD.encode(error.as_bytes());
-            ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
-        }
+    let digest = outcome.data.as_ref().and_then(|data| data.get(FILE_DIGEST)).and_then(Value::as_str);
+    let found = if let Some(digest) = digest {
+        let bytes = binary(door, (name, file), digest).await.map_err(|error| missing(error.message))?;
+        let blob = base64::prelude::BASE64_STANDARD.encode(bytes);
+        ResourceContents::blob(blob, uri).with_mime_type("application/octet-stream")
+    } else {
+        let is_markdown = Path::new(file).extension().is_some_and(|ending| ending == "md");
+        let mime = if is_markdown { MARKDOWN } else { "text/plain" };
+        ResourceContents::text(text(outcome).await.map_err(missing)?, uri).with_mime_type(mime)
     };
-    Ok(vec![contents])
+    Ok(vec![found])
+}
+
+/// The text of a file as it came out of its call: what a hook took out of it or put in its place stays so.
+async fn text(outcome: Outcome) -> Result<String, String> {
+    let Some(path) = outcome.full_output.map(PathBuf::from).filter(|_| outcome.truncated) else {
+        // A hook's own text was never cut.
+        return Ok(outcome.output);
+    };
+    let unread = |error: std::io::Error| format!("the whole file cannot be read: {error}");
+    let read = tokio::task::spawn_blocking(move || {
+        let mut text = String::new();
+        haft_runtime::files::open(&path)?.read_to_string(&mut text)?;
+        Ok(text)
+    });
+    read.await.unwrap_or_else(|crash| Err(std::io::Error::other(crash))).map_err(unread)
+}
+
+/// The bytes of a file that is not text, which no result holds: those that the call was about, and no others.
+async fn binary(door: &Door, (name, file): (&str, &str), digest: &str) -> Result<Vec<u8>, CallError> {
+    let bytes = door.shared().haft.skills().file(name, file).await?;
+    if Digest::of(&bytes).to_string() != digest {
+        return Err(CallError::conflict("the file has changed while it was read").hint("read it again"));
+    }
+    Ok(bytes)
 }
 
 /// A prompt for each skill that people may use.
@@ -177,11 +200,6 @@ async fn call(door: &Door, context: &Context, args: Value) -> Outcome {
     };
     shared.recent.add(&call);
     shared.haft.call(call, &Nobody, &Halt::new()).await
-}
-
-/// What looks like prompt injection is marked off as text from outside.
-fn marked_off(text: String, uri: &str) -> String {
-    if is_flagged(&text) { wrapped(&text, &cut(uri, 200), &new_mark(), &scan(&text)) } else { text }
 }
 
 /// The text with what a person added: where it says so, otherwise at its end.

@@ -1,11 +1,12 @@
 //! skill.read: a skill in full, or a file beside it.
 
 use crate::scene::Scene;
-use crate::skills::{ListedSkill, OpenSkill};
+use crate::skills::{FILE_DIGEST, ListedSkill, OpenSkill};
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::outcome::Label;
 use haft_core::preview::{cut, inert, size};
+use haft_core::record::Digest;
 use haft_core::shape::{Keep, Limits};
 use haft_core::skill::is_flagged;
 use haft_core::{CallError, ToolSpec};
@@ -85,13 +86,15 @@ fn whole(scene: &Scene, skill: &OpenSkill) -> Reply {
 
 fn beside(file: &str, bytes: Vec<u8>) -> Reply {
     let bytes_long = bytes.len();
+    let digest = Digest::of(&bytes);
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => handed_out(Reply::text(text).data(json!({"bytes": bytes_long}))),
         _ => {
             let shown = cut(&inert(file), 120);
             let text =
                 format!("{shown} is not text ({}). Use it by its path, from the skill's directory.", size(bytes_long));
-            Reply::text(text).data(json!({"bytes": bytes_long}))
+            // Who hands out the file itself hands out what this call was about, and nothing that came later.
+            Reply::text(text).data(json!({"bytes": bytes_long, FILE_DIGEST: digest.to_string()}))
         }
     }
 }

@@ -115,7 +115,7 @@ fn doctor_agrees_with_the_client(client: AgentClient) {
         trust_project(client, &project);
         project.write(&format!("project/{}", file.path), file.text);
         // Codex knows which tools a model takes by its name.
-        let options: &[&str] = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { &[] };
+        let options = if client == AgentClient::Codex { &["-m", "gpt-5.5"] } else { client.permissive_options() };
         let transcript = client.run_configured(&project, &model, options);
         let offered: BTreeSet<String> = model.asked().iter().flat_map(haft_stub::Asked::tools).collect();
         assert!(!offered.is_empty(), "{client:?} offers nothing with {}:\n{}", file.path, transcript.printed);
@@ -151,7 +151,7 @@ fn doctor_knows_whether_hooks_run(client: AgentClient) {
         install(client, &project, &["install", "--hooks"]);
         trust_project(client, &project);
         project.write(&format!("project/{path}"), text);
-        let transcript = client.run_configured(&project, &model, &[]);
+        let transcript = client.run_configured(&project, &model, client.permissive_options());
 
         let log = project.command(Path::new(HAFT)).args(["log", "-n", "1000", "--json"]).output().unwrap();
         let observed = String::from_utf8(log.stdout).unwrap().contains("\"observed\"");

@@ -5,19 +5,21 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
-/// A client of `haft mcp --front` on its pipes.
-struct Client {
+/// A client of `haft mcp` on its pipes.
+pub(super) struct Client {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
     next: u64,
+    /// What the log said so far.
+    pub(super) logged: Vec<Value>,
 }
 
 impl Client {
-    fn start(env: &Env, args: &[&str]) -> Self {
+    pub(super) fn start(env: &Env, args: &[&str]) -> Self {
         let mut command = env.command(&[&["mcp"], args].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut client = Self { child, output, next: 0 };
+        let mut client = Self { child, output, next: 0, logged: Vec::new() };
         client.ask(
             "initialize",
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}),
@@ -31,7 +33,7 @@ impl Client {
     }
 
     /// The answer to a request: its result, or its error.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -40,10 +42,21 @@ impl Client {
             line.clear();
             assert!(self.output.read_line(&mut line).unwrap() > 0, "haft ended before it answered {method}");
             let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == "notifications/message" {
+                self.logged.push(message["params"].clone());
+            }
             if message["id"] == id && message.get("method").is_none() {
                 return message.get("result").or_else(|| message.get("error")).unwrap().clone();
             }
         }
+    }
+}
+
+impl Client {
+    /// Closes stdin, and waits until haft has written everything down.
+    pub(super) fn leave(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
     }
 }
 

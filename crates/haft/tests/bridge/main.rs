@@ -8,6 +8,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "a scene reads better with its JSON in place")]
 
 mod entries;
+mod forged;
 mod front;
 mod hostile;
 mod made;
@@ -36,6 +37,12 @@ fn main() -> ExitCode {
             a_program_that_is_not_there_says_so,
             a_project_cannot_have_another_file_written,
             a_servers_tools_become_manifests_to_review;
+        forged[]:
+            metadata_in_the_name_of_haft_does_not_pass,
+            loggers_of_bridged_servers_are_named_after_their_server,
+            fronted_server_keeps_its_loggers_but_for_those_of_haft,
+            completion_is_decided_and_recorded_like_a_call,
+            completion_that_policy_denies_or_would_ask_about_is_not_sent;
         front["HAFT_TEST_WITHOUT_MCP"]:
             a_fronted_server_keeps_its_names_and_sends_its_content_unchanged,
             a_bridged_resource_is_named_after_its_server_and_found_by_its_own_address,

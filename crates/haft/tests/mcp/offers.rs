@@ -1,6 +1,6 @@
 //! Resources, prompts and completion.
 
-use crate::{Env, text};
+use crate::{Client, Env, text};
 use serde_json::{Value, json};
 
 #[test]
@@ -101,4 +101,46 @@ fn the_calls_of_a_session_can_be_watched() {
     assert_eq!(client.ask("resources/unsubscribe", all)["result"], json!({}));
     client.call("calc_eval", json!({"expression": "1"}));
     assert!(client.heard.is_empty(), "{:#?}", client.heard);
+}
+
+#[test]
+fn resource_of_a_skill_is_what_the_hooks_left_of_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = Env::new();
+    let home_file = |path: &str, content: &[u8]| {
+        let path = env.home().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    };
+    home_file(
+        ".claude/skills/review/SKILL.md",
+        b"---\nname: review\ndescription: Reviews\n---\nThe word is hunter2.\n",
+    );
+    home_file(".claude/skills/review/long.md", format!("{}hunter2 at the end\n", "line\n".repeat(40_000)).as_bytes());
+    home_file(".claude/skills/review/dot.bin", &[0, 159, 146, 150]);
+    let mut client = env.connect();
+    let read = |client: &mut Client, file: &str| {
+        let answer = client.ask("resources/read", json!({"uri": format!("skill://review/{file}")}));
+        answer["result"]["contents"][0].clone()
+    };
+    let whole = read(&mut client, "SKILL.md")["text"].as_str().unwrap().to_owned();
+    assert!(whole.starts_with("---\nname: review") && whole.ends_with("The word is hunter2.\n"), "{whole}");
+    let long = read(&mut client, "long.md")["text"].as_str().unwrap().to_owned();
+    assert!(long.len() > 200_000 && long.ends_with("hunter2 at the end\n"), "{}", long.len());
+    assert_eq!(read(&mut client, "dot.bin")["blob"], "AJ+Slg==");
+    drop(client);
+    let replacing = "#!/bin/sh\ncat > /dev/null\necho '{\"output\": \"[replaced]\"}'\n";
+    for (script, told) in [(replacing, "[replaced]"), ("#!/bin/sh\nexit 1\n", "[withheld: ")] {
+        let hook = home_file("hook", script.as_bytes());
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let config = format!("hooks: {{after: [{{tools: [skill.read], command: [{}]}}]}}\n", hook.display());
+        home_file(".config/haft/config.yml", config.as_bytes());
+        let mut client = env.connect();
+        for file in ["SKILL.md", "long.md", "dot.bin"] {
+            let found = read(&mut client, file);
+            assert!(found["text"].as_str().is_some_and(|text| text.starts_with(told)), "{file}: {found:#}");
+            assert!(found.get("blob").is_none(), "{file}: {found:#}");
+        }
+    }
 }

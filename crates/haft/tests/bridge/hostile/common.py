@@ -16,8 +16,8 @@ def text(said, **more):
     return {"content": [{"type": "text", "text": said}], **more}
 
 
-def serve(tools, call, others=lambda message: None):
-    """Answers until the input ends. `tools` and `call` are asked for each list and call."""
+def serve(tools, call, others=lambda message: None, more=None):
+    """Answers until the input ends. `tools` and `call` are asked for each list and call, `more` for all other requests."""
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
@@ -26,6 +26,8 @@ def serve(tools, call, others=lambda message: None):
         elif method == "initialize":
             version = message["params"]["protocolVersion"]
             capabilities = {"tools": {"listChanged": True}}
+            if more:
+                capabilities.update(resources={}, prompts={}, completions={}, logging={})
             info = {"name": "hostile", "version": "1"}
             result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
             send({"jsonrpc": "2.0", "id": number, "result": result})
@@ -35,5 +37,9 @@ def serve(tools, call, others=lambda message: None):
             result = call(message["params"]["name"], message["params"].get("arguments") or {}, number)
             if result is not None:
                 send({"jsonrpc": "2.0", "id": number, "result": result})
+        elif more and (result := more(method, message.get("params", {}))) is not None:
+            send({"jsonrpc": "2.0", "id": number, "result": result})
+        elif method in ("ping", "logging/setLevel"):
+            send({"jsonrpc": "2.0", "id": number, "result": {}})
         else:
             send({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "what?"}})
