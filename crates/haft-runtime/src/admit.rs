@@ -206,6 +206,7 @@ impl Haft {
         let observed = self.observation(checked).map_err(undecided)?;
         let (observed, patched) = observed.unzip();
         places.extend(patched.into_iter().flatten());
+        places.extend(self.workspace.own_places_named(checked.args(), &checked.spec().reach.bodies));
         // An agent runs its own tools itself: nothing of haft's holds them.
         let confinement = if observed.is_some() { Ok(None) } else { self.hold(checked) };
         let hold = confinement.map_err(|error| Stop {

@@ -28,6 +28,7 @@ pub mod memory;
 mod observed;
 mod orchestrate;
 pub mod output;
+mod own_state;
 pub mod page_address;
 pub mod pipeline;
 pub mod promised;
