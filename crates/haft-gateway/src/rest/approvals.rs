@@ -100,9 +100,9 @@ pub(crate) async fn decide(
     request: Request,
 ) -> Result<Response, Problem> {
     let seen = seen(request.headers())?;
-    let mut decided: Decided = body::json(&gateway, request).await?;
-    decided.basis = seen.or(decided.basis);
-    let resolved = gateway.resolve(&id, &decider, decided).await?;
+    let mut answer: Decided = body::json(&gateway, request).await?;
+    answer.basis = seen.or(answer.basis);
+    let resolved = gateway.resolve(&id, &decider, answer).await?;
     if visitor.holder == Holder::Link {
         gateway.links.end(&id);
     }

@@ -27,6 +27,9 @@ enum Era {
     Tasks,
 }
 
+/// The path and body of a request that answers the question of this id.
+type AnswerRequest<'r> = &'r dyn Fn(&str) -> (String, Value);
+
 /// What came of a call over MCP.
 #[derive(Debug)]
 struct Called {
@@ -299,7 +302,7 @@ fn form_of_an_agents_call_is_filled_in_by_the_owner_in_the_inbox() {
 fn every_door_of_the_gateway_refuses_the_agents_token_and_takes_the_owners() {
     let rpc = |id: &str| json!({"id": 7, "method": "approvals.resolve", "params": {"id": id, "decision": "once"}});
     let amended = |id: &str| json!({"id": 7, "method": "approvals.resolve", "params": {"id": id, "args": {"path": "b.txt", "content": "y"}}});
-    let doors: [(&str, &dyn Fn(&str) -> (String, Value)); 7] = [
+    let doors: [(&str, AnswerRequest<'_>); 7] = [
         ("REST, once", &|id| (format!("/v1/approvals/{id}"), json!({"decision": "once"}))),
         ("REST, session", &|id| (format!("/v1/approvals/{id}"), json!({"decision": "session"}))),
         ("REST, always", &|id| (format!("/v1/approvals/{id}"), json!({"decision": "always", "pattern": "a.txt"}))),
