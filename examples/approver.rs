@@ -2,15 +2,15 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use haft::{Approver, BoxFuture, Call, Haft, Halt, Question, Said, Settings, Store, Workspace, new_call_id};
+use haft::{Approver, BoxFuture, Call, Decider, Haft, Halt, Question, Said, Settings, Store, Workspace, new_call_id};
 use serde_json::json;
 
 /// Approves additions, and asks for smaller changes when a call removes lines.
 struct OnlyAdditions;
 
 impl Approver for OnlyAdditions {
-    fn name(&self) -> &'static str {
-        "only-additions"
+    fn decider(&self) -> Decider {
+        Decider::embedder("only-additions")
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {

@@ -7,6 +7,7 @@
 
 use haft::{Call, Haft, Halt, SessionId, Settings, Store, Workspace, new_call_id};
 use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth};
+use haft_runtime::Decider;
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::http::{self, Carrier, Leads};
 use haft_runtime::tool::BoxFuture;
@@ -25,8 +26,8 @@ const SIGN_INS: usize = 3;
 struct Agreeable;
 
 impl Approver for Agreeable {
-    fn name(&self) -> &'static str {
-        "agreeable"
+    fn decider(&self) -> Decider {
+        Decider::embedder("agreeable")
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Once))

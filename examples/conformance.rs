@@ -17,7 +17,7 @@ use haft_mcp::server::model::{
     self as wire, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult, Prompt,
     PromptArgument, PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
 };
-use haft_mcp::server::{ApprovalForms, DecisionPlace, Offer, Options, Server};
+use haft_mcp::server::{ClientHolder, DecisionPlace, Offer, Options, Server};
 use haft_runtime::events::Share;
 use haft_runtime::{Form, Written};
 use serde_json::{Map, Value, json};
@@ -460,7 +460,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         budget_tokens: 0,
         patience: Duration::ZERO,
         elicitation: true,
-        approvals: ApprovalForms::InClient,
+        holder: ClientHolder::User,
         finish_when_gone: false,
         task_after: TASK_AFTER,
         decision_place: DecisionPlace::Elsewhere("Nobody decides here.".to_owned()),

@@ -18,7 +18,7 @@
 //! }
 //! ```
 
-use crate::approval::{Cast, Chain, Decision, Question, Verdict, settle};
+use crate::approval::{Cast, Chain, Decider, Decision, DecisionScope, Question, Verdict, settle};
 use crate::call::Call;
 use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
@@ -326,9 +326,17 @@ pub struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Yes, this once (or: as part of something remembered). Who said it.
-    Yes(String),
+    Yes(Decider),
     /// No, with a message for the model. Who said it.
-    No(String, String),
+    No(Decider, String),
+}
+
+impl Answer {
+    /// Who gave it.
+    pub const fn decider(&self) -> &Decider {
+        let (Self::Yes(decider) | Self::No(decider, _)) = self;
+        decider
+    }
 }
 
 impl Pending {
@@ -348,18 +356,22 @@ impl Pending {
     }
 
     /// Turns the answer into an admission or a refusal. `shown` is the digest of the changes that were
-    /// shown with the question.
+    /// shown with the question. An answer of an identity without the right to decide admits nothing.
     pub fn answer(self, answer: Answer, shown: Option<Digest>) -> Result<Admitted, Box<Refused>> {
+        if let Err(refused) = answer.decider().check(self.checked.call().id.as_str(), DecisionScope::Once) {
+            let verdict = Verdict::new(Decision::Deny, "decider", refused.to_string());
+            return Err(Box::new(Refused { checked: self.checked, verdict, error: refused.into_error() }));
+        }
         match answer {
             Answer::Yes(by) => {
                 let reason = format!("approved; asked because {}", self.verdict.reason);
-                let verdict = Verdict::new(Decision::Allow, by, reason);
+                let verdict = Verdict::new(Decision::Allow, by.to_string(), reason);
                 Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown, asked: true })
             }
             Answer::No(by, message) => {
                 let said =
                     if message.is_empty() { "This tool has been rejected by the user.".to_owned() } else { message };
-                let verdict = Verdict::new(Decision::Deny, by, "rejected by a person");
+                let verdict = Verdict::new(Decision::Deny, by.to_string(), "rejected by a person");
                 Err(Box::new(Refused {
                     checked: self.checked,
                     verdict,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+mod decider;
 mod lists;
 mod manifest;
 mod outward;
@@ -17,6 +18,7 @@ mod resolvers;
 mod ruled;
 mod skill;
 
+pub use decider::{Decider, DeciderIdentity, DecisionRefused, DecisionRight, DecisionScope};
 pub use lists::{BadList, List, Preset, shipped_presets};
 pub use manifest::{Accepted, Manifested, Parted, Proposed};
 pub use outward::{Provenance, SecretUse, WebCare, WebReading};

@@ -25,10 +25,12 @@ pub enum Sensitive {
     Credentials,
     /// The insides of a version control directory.
     VersionControl,
-    /// haft's own state: its log, grants and configuration.
+    /// haft's own state: its tokens, store, vault, keys, log and the user's configuration. No tool touches it.
     OwnState,
     /// Which tools, hooks, servers and permissions an agent's client has. Only a change deserves care.
     ClientControl,
+    /// haft's own files that tools may read: a project's `.haft`, outputs of earlier calls, the user's skills and tools.
+    OwnFiles,
 }
 
 impl Sensitive {
@@ -39,6 +41,7 @@ impl Sensitive {
             Self::VersionControl => "version control internals",
             Self::OwnState => "haft's own state",
             Self::ClientControl => "an agent client's tools, hooks or permissions",
+            Self::OwnFiles => "haft's own files",
         }
     }
 }
@@ -169,7 +172,7 @@ fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
     } else if matches!(name, ".git" | ".hg" | ".svn") {
         Some(Sensitive::VersionControl)
     } else if matches!(name, ".haft" | ".glee") {
-        Some(Sensitive::OwnState)
+        Some(Sensitive::OwnFiles)
     } else {
         None
     }
@@ -239,7 +242,7 @@ mod tests {
             assert_eq!(judged(path), Some(Sensitive::Credentials), "{path}");
         }
         assert_eq!(judged("repo/.git/hooks/pre-commit"), Some(Sensitive::VersionControl));
-        assert_eq!(judged("repo/.haft/config.yml"), Some(Sensitive::OwnState));
+        assert_eq!(judged("repo/.haft/config.yml"), Some(Sensitive::OwnFiles));
         for path in
             ["src/main.rs", ".env.example", "id_rsa.pub", ".github/workflows/ci.yml", ".gitignore", "environment"]
         {

@@ -8,6 +8,7 @@ use crate::guard::Visitor;
 use crate::rpc::{BAD_PARAMS, BUSY, Fault, NO_AGENT};
 use crate::run::{Inbox, PATIENCE_MAX};
 use haft_core::agent::Block;
+use haft_core::approval::{Decider, DeciderIdentity};
 use haft_core::{CallError, SessionId};
 use haft_runtime::agent::told::on_the_bus;
 use haft_runtime::agent::{Chat, Door, Ended, ModelRef, Told, Who, tend};
@@ -156,8 +157,8 @@ impl Gateway {
 struct Later;
 
 impl Approver for Later {
-    fn name(&self) -> &'static str {
-        "gateway"
+    fn decider(&self) -> Decider {
+        DeciderIdentity::Unattended { door: "gateway" }.into()
     }
 
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {

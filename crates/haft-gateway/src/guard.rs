@@ -8,7 +8,8 @@ use crate::problem::Problem;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use haft_core::{Origin, SessionId};
+use haft_core::approval::{Decider, DeciderIdentity, DecisionScope};
+use haft_core::{CallId, Origin, SessionId};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -61,7 +62,7 @@ pub(crate) enum Holder {
 pub const AGENT_SESSIONS: &str = "agent:";
 
 impl Visitor {
-    /// The name under which decisions are recorded: the token that was shown, because a header could say anything.
+    /// The name under which what is done here is recorded: the token that was shown, because a header could say anything.
     pub(crate) fn name(self) -> &'static str {
         match self.holder {
             Holder::Nobody => "nobody",
@@ -69,6 +70,16 @@ impl Visitor {
             Holder::Agent => "agent token",
             Holder::Link => "link",
         }
+    }
+
+    /// Who it is where something is decided. A link is for the one approval that its token says.
+    pub(crate) fn decider(self) -> Decider {
+        match self.holder {
+            Holder::Owner => DeciderIdentity::OwnerToken,
+            Holder::Agent => DeciderIdentity::AgentToken,
+            Holder::Link | Holder::Nobody => DeciderIdentity::Unattended { door: "gateway" },
+        }
+        .into()
     }
 
     /// The session that this visitor means by a name.
@@ -126,17 +137,37 @@ pub(crate) async fn owner(State(gateway): State<Shared>, request: Request, next:
 async fn admit(gateway: &Shared, agents: bool, mut request: Request, next: Next) -> Response {
     match authenticated(gateway, agents, &request) {
         Ok(access) => {
-            if let Some(visitor) = request.extensions_mut().get_mut::<Visitor>() {
-                *visitor = match access {
-                    Access::Full => Visitor { holder: Holder::Owner, ..*visitor },
+            if let Some(visitor) = request.extensions().get::<Visitor>().copied() {
+                let visitor = match access {
+                    Access::Full => Visitor { holder: Holder::Owner, ..visitor },
                     Access::Calls => Visitor { holder: Holder::Agent, origin: Origin::Gateway },
-                    Access::Only(_) => Visitor { holder: Holder::Link, ..*visitor },
+                    Access::Only(_) => Visitor { holder: Holder::Link, ..visitor },
                 };
+                let decider = match access {
+                    Access::Only(approval) => DeciderIdentity::Link { approval }.into(),
+                    Access::Full | Access::Calls => visitor.decider(),
+                };
+                request.extensions_mut().insert(visitor);
+                request.extensions_mut().insert::<Decider>(decider);
             }
             next.run(request).await
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            if let Some(approval) = agents_decision(gateway, &request) {
+                // It is refused either way; the log keeps that it was tried.
+                let agent = DeciderIdentity::AgentToken.into();
+                let _ = gateway.haft.store().authorize(approval.as_str(), &agent, DecisionScope::Once).await;
+            }
+            problem.into_response()
+        }
     }
+}
+
+/// The approval that an agent tries to decide.
+fn agents_decision(gateway: &Shared, request: &Request) -> Option<CallId> {
+    let is_agent = said(request).is_ok_and(|token| gateway.access(&token) == Some(Access::Calls));
+    let rest = request.uri().path().strip_prefix("/v1/approvals/").filter(|_| request.method() == Method::POST);
+    rest.filter(|_| is_agent).and_then(|rest| rest.split('/').next()).and_then(CallId::parse)
 }
 
 fn checked(gateway: &Shared, request: &Request) -> Result<Origin, Problem> {

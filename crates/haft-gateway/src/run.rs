@@ -3,7 +3,7 @@
 use crate::gateway::{Gateway, Shared};
 use crate::options::WhenGone;
 use crate::waiting::{Place, Waiting};
-use haft_core::approval::{Decision, Verdict};
+use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::{Call, CallError, CallId, Outcome, SessionId};
 use haft_runtime::{Approver, BoxFuture, Halt, Question, Said};
 use std::collections::HashMap;
@@ -29,8 +29,8 @@ impl<'w> Inbox<'w> {
 }
 
 impl Approver for Inbox<'_> {
-    fn name(&self) -> &'static str {
-        "gateway"
+    fn decider(&self) -> Decider {
+        DeciderIdentity::Unattended { door: "gateway" }.into()
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Nobody))

@@ -2,6 +2,7 @@
 
 use crate::gateway::Shared;
 use crate::lines;
+use haft_core::approval::DeciderIdentity;
 use haft_core::{CallId, SessionId};
 use haft_runtime::Resolution;
 use haft_store::{Approval, ApprovalState, Kind, Record, Topic};
@@ -130,6 +131,10 @@ fn ended(call: &CallId, body: &Value) -> Value {
 
 async fn question(gateway: &Shared, call: &CallId, body: &Value) {
     let said = body["said"].as_str().unwrap_or_default();
+    // Nothing was decided by an answer that did not count.
+    if said == "refused" {
+        return;
+    }
     if said != "asked" {
         let data = json!({ "call_id": call, "state": said, "by": body["by"].as_str().unwrap_or_default() });
         gateway.hub.publish("decided", None, &data.to_string());
@@ -151,7 +156,9 @@ async fn carry_out(gateway: &Shared, call: &CallId, by: &str) {
     if !open || !here || std::path::Path::new(&asked.root) != gateway.haft.workspace().root() {
         return;
     }
-    let (haft, end, by) = (gateway.haft.clone(), gateway.work.halt.narrowed(), by.to_owned());
+    let (haft, end) = (gateway.haft.clone(), gateway.work.halt.narrowed());
+    // Whoever said it was allowed to: otherwise the store would not have kept it.
+    let by = DeciderIdentity::Stored { by: by.to_owned() }.into();
     gateway.work.tasks.spawn(async move { haft.decide(&asked.id, &by, Resolution::Once, &end).await });
 }
 

@@ -41,6 +41,7 @@ use bridged::BridgedServers;
 use call_task::CallTasks;
 use door::Door;
 use flow::Flow;
+use haft_core::approval::{Decider, DeciderIdentity};
 use haft_core::{Caller, Dialect, SessionId};
 use haft_runtime::{Approver, Haft};
 use listing::Listings;
@@ -73,8 +74,8 @@ pub struct Options {
     pub patience: Duration,
     /// Whether questions are put to the person behind a client that can do so.
     pub elicitation: bool,
-    /// Where an approval can be given besides the inbox.
-    pub approvals: ApprovalForms,
+    /// Whose clients these are, from which it follows whether they are asked for a person's decision.
+    pub holder: ClientHolder,
     /// Whether calls are carried to their end when the client has gone; otherwise they are cancelled.
     pub finish_when_gone: bool,
     /// After how long a running call becomes a task, for clients that know tasks. One that asks becomes a task at once.
@@ -83,13 +84,40 @@ pub struct Options {
     pub decision_place: DecisionPlace,
 }
 
-/// Where an approval can be given besides the inbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApprovalForms {
-    /// In a form of the client: the person who started it is behind it.
-    InClient,
-    /// Nowhere: the client is an agent that holds a token of its own. It would answer the form for its own call.
-    Nowhere,
+/// Whose a client is: the identity behind what it answers to a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientHolder {
+    /// The user's, who started the client. Over stdin and stdout the client is the user's own door.
+    User,
+    /// The owner's, over HTTP with the owner token.
+    Owner,
+    /// An agent's, over HTTP with the agents' token. It would answer a form for its own call.
+    Agent,
+    /// An agent's that started this very server, known by this sign.
+    AgentProgram(String),
+}
+
+impl ClientHolder {
+    /// Who answers behind a client of this name.
+    fn decider(&self, client: Option<&str>) -> Decider {
+        let client = client.map(str::to_owned);
+        match self {
+            Self::User => DeciderIdentity::LocalClient { client },
+            Self::Owner => DeciderIdentity::OwnerClient { client },
+            Self::Agent => DeciderIdentity::AgentClient { client },
+            Self::AgentProgram(sign) => DeciderIdentity::AgentProgram { sign: sign.clone() },
+        }
+        .into()
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn only_the_users_clients_decide() {
+    let sign = "process 1 above it is haft".to_owned();
+    let holders = [ClientHolder::User, ClientHolder::Owner, ClientHolder::Agent, ClientHolder::AgentProgram(sign)];
+    let may = |holder: &ClientHolder| holder.decider(Some("owner token")).may_decide();
+    assert_eq!(holders.each_ref().map(may), [true, true, false, false]);
 }
 
 /// Why serving ended early.

@@ -1,6 +1,6 @@
 //! Admission: gathering the facts that the pure decision needs, and asking whoever has to be asked.
 
-use crate::approver::{Approver, Question, Said, Yes, asker};
+use crate::approver::{Approver, Question, Said, asker};
 use crate::events::Event;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
@@ -18,7 +18,7 @@ use crate::tools::api;
 use crate::web::texts;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
-use haft_core::approval::{Cast, Decision, Verdict};
+use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, DecisionScope, Verdict};
 use haft_core::change::digest;
 use haft_core::grant::{Grant, GrantScope, literal, subject};
 use haft_core::place::Place;
@@ -108,6 +108,24 @@ pub(crate) struct Effects {
     pub(crate) diff: Option<String>,
     pub(crate) problem: Option<String>,
     pub(crate) shown: Option<Digest>,
+}
+
+/// For how long a yes is remembered, and for what.
+pub(crate) enum Lasting {
+    /// Until the session ends: for a pattern, or for exactly this.
+    Session(Option<String>),
+    /// From now on, a number of times.
+    Always(String),
+}
+
+/// Whether an identity says yes without having looked.
+fn is_blind(by: &Decider) -> bool {
+    *by.identity() == DeciderIdentity::YesFlag
+}
+
+/// Whether something may be remembered of this identity's yes.
+fn may_last(pending: &Pending, by: &Decider) -> bool {
+    by.check(pending.checked().call().id.as_str(), DecisionScope::Lasting).is_ok()
 }
 
 /// What consulting a person led to.
@@ -206,6 +224,7 @@ impl Haft {
         let observed = self.observation(checked).map_err(undecided)?;
         let (observed, patched) = observed.unzip();
         places.extend(patched.into_iter().flatten());
+        places.extend(self.workspace.own_places_named(checked.args(), &checked.spec().reach.bodies));
         // An agent runs its own tools itself: nothing of haft's holds them.
         let confinement = if observed.is_some() { Ok(None) } else { self.hold(checked) };
         let hold = confinement.map_err(|error| Stop {
@@ -280,7 +299,7 @@ impl Haft {
         let mut question = self.question(&pending, halt).await;
         // What was approved earlier has its answer: nobody is asked again.
         let answered = pending.checked().call().origin == Origin::Approval;
-        let said = loop {
+        let (said, decider) = loop {
             if !answered {
                 self.tell_asked(&pending, &question);
             }
@@ -294,35 +313,32 @@ impl Haft {
             match heard {
                 Heard::Elsewhere(outcome) => return Ok(Consulted::Elsewhere(outcome)),
                 Heard::Nobody => return Err(required(pending, &question)),
-                // What answers everything has not looked at this, and what is proposed is for a person to look at.
-                Heard::Said(Said::Once) if approver.name() == Yes::NAME && pending.checked().spec().reach.proposes => {
+                // What is proposed is for a person to look at.
+                Heard::Said(Said::Once, by) if is_blind(&by) && pending.checked().spec().reach.proposes => {
                     self.store_question(&pending, &question).await?;
                     let mut stop = required(pending, &question);
                     stop.error.message.push_str("; --yes approves no proposal");
                     return Err(stop);
                 }
-                Heard::Said(Said::Try) if question.can_try() => self.try_out(&pending, &mut question, halt).await,
+                Heard::Said(Said::Try, _) if question.can_try() => self.try_out(&pending, &mut question, halt).await,
                 // Whoever cannot be shown more has not said yes.
-                Heard::Said(Said::Try | Said::Nobody) => {
+                Heard::Said(Said::Try | Said::Nobody, _) => {
                     self.store_question(&pending, &question).await?;
                     return Err(required(pending, &question));
                 }
-                Heard::Said(said) => break said,
+                Heard::Said(said, by) => break (said, by),
             }
         };
-        let yes = || Answer::Yes(approver.name().to_owned());
         let answer = match said {
-            // What answers everything has not looked at this host.
-            Said::Once if approver.name() == Yes::NAME => yes(),
-            Said::Session | Said::Always(_) if pending.checked().spec().reach.proposes => yes(),
-            Said::Once => self.remember_host(&pending).await.map(|()| yes())?,
-            Said::Session => self.remember(&pending, None, false).await.map(|()| yes())?,
-            Said::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map(|()| yes())?,
+            Said::Once | Said::Session | Said::Always(_) => {
+                self.remember_yes(&pending, &decider, said).await?;
+                Answer::Yes(decider)
+            }
             Said::Reject(message) => {
                 if pending.checked().spec().reach.proposes {
-                    self.note_rejected(&pending, approver.name()).await?;
+                    self.note_rejected(&pending, &decider).await?;
                 }
-                Answer::No(approver.name().to_owned(), message)
+                Answer::No(decider, message)
             }
             Said::Edit(args) => {
                 // What was tried was something else, and so is what others were asked.
@@ -342,10 +358,22 @@ impl Haft {
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
         };
-        if matches!(answer, Answer::Yes(_)) && approver.name() != Yes::NAME {
-            self.remember_secrets(&pending).await?;
-        }
         Ok(Consulted::Admitted(Box::new(pending.answer(answer, question.shown)?)))
+    }
+
+    /// Remembers what a yes is for besides this call. One that answers everything has looked at nothing.
+    async fn remember_yes(&self, pending: &Pending, by: &Decider, said: Said) -> Result<(), Stop> {
+        if is_blind(by) {
+            return Ok(());
+        }
+        match said {
+            // What is proposed is looked at each time.
+            Said::Session | Said::Always(_) if pending.checked().spec().reach.proposes => {}
+            Said::Session => self.remember(pending, by, Lasting::Session(None)).await?,
+            Said::Always(pattern) => self.remember(pending, by, Lasting::Always(pattern)).await?,
+            _ => self.remember_host(pending, by).await?,
+        }
+        self.remember_secrets(pending, by).await
     }
 
     /// A secret that a tool cannot do without and that nobody has, or that it must not have.
@@ -468,20 +496,24 @@ impl Haft {
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 
-    /// Remembers, for the session, the host that a first write goes to.
-    async fn remember_host(&self, pending: &Pending) -> Result<(), Stop> {
+    /// Remembers, for the session, the host that a first write goes to. A yes that is for one call alone leaves nothing.
+    async fn remember_host(&self, pending: &Pending, by: &Decider) -> Result<(), Stop> {
+        if !may_last(pending, by) {
+            return Ok(());
+        }
         let errand = pending.facts().web.as_ref().filter(|errand| errand.lasts());
         match errand.and_then(|errand| Target::read(&errand.url).ok()) {
-            Some(target) => self.remember(pending, Some(Errand::host_pattern(&target)), false).await,
+            Some(target) => self.remember(pending, by, Lasting::Session(Some(Errand::host_pattern(&target)))).await,
             None => Ok(()),
         }
     }
 
     /// Remembers, for the session, which secrets go to that host.
-    async fn remember_secrets(&self, pending: &Pending) -> Result<(), Stop> {
-        let Some(errand) = &pending.facts().web else { return Ok(()) };
+    async fn remember_secrets(&self, pending: &Pending, by: &Decider) -> Result<(), Stop> {
+        let Some(errand) = pending.facts().web.as_ref().filter(|_| may_last(pending, by)) else { return Ok(()) };
         for name in &errand.secrets {
-            self.remember(pending, Some(literal(&errand.secret_subject(name))), false).await?;
+            let subject = literal(&errand.secret_subject(name));
+            self.remember(pending, by, Lasting::Session(Some(subject))).await?;
         }
         Ok(())
     }
@@ -503,11 +535,17 @@ impl Haft {
         errand
     }
 
-    /// Remembers a yes: for a pattern or exactly this, and for a number of uses or the session.
-    pub(crate) async fn remember(&self, pending: &Pending, pattern: Option<String>, lasting: bool) -> Result<(), Stop> {
+    /// Remembers a yes.
+    pub(crate) async fn remember(&self, pending: &Pending, by: &Decider, lasting: Lasting) -> Result<(), Stop> {
         let checked = pending.checked();
         let name = &checked.spec().name;
         let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };
+        let allowed = self.store.authorize(checked.call().id.as_str(), by, DecisionScope::Lasting).await;
+        allowed.map_err(|error| stop(store_error(error)))?;
+        let (pattern, lasting) = match lasting {
+            Lasting::Session(pattern) => (pattern, false),
+            Lasting::Always(pattern) => (Some(pattern), true),
+        };
         let pattern = pattern.unwrap_or_else(|| literal(&subject(checked, pending.facts())));
         Grant::check_pattern(name, &pattern).map_err(|error| stop(CallError::invalid(error.to_string())))?;
         let grant = Grant {

@@ -4,7 +4,7 @@ use crate::back::{Form, Written};
 use crate::judge::ShellShown;
 use crate::tool::BoxFuture;
 use crate::workspace::Workspace;
-use haft_core::approval::Verdict;
+use haft_core::approval::{Decider, DeciderIdentity, Verdict};
 use haft_core::record::Digest;
 use haft_core::shell::Class;
 use haft_core::tool::Severity;
@@ -109,8 +109,17 @@ pub enum Said {
 
 /// Somebody who can be asked.
 pub trait Approver: Send + Sync {
-    /// The name under which answers are recorded.
-    fn name(&self) -> &str;
+    /// Whose answers these are, and whether they count. Where the identity has no right to decide, nothing is asked, and
+    /// the question waits in the inbox.
+    fn decider(&self) -> Decider;
+    /// Whose the answers to forms are, where those go to somebody else than questions.
+    fn form_decider(&self) -> Decider {
+        self.decider()
+    }
+
+    /// Hears of a question that is not put here, because whoever answers here has no right to decide.
+    fn note_unasked(&self, _: &Question) {}
+
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said>;
 
@@ -158,17 +167,26 @@ pub trait Approver: Send + Sync {
     }
 }
 
+/// Asks for a decision at this door. Nothing is put to an identity that may not decide.
+pub(crate) async fn request_decision(approver: &dyn Approver, question: &Question) -> Said {
+    if approver.decider().may_decide() {
+        return approver.ask(question).await;
+    }
+    approver.note_unasked(question);
+    Said::Nobody
+}
+
+/// Lets whoever decides at this door fill in a form. What is asked of a person is not put to an agent.
+pub(crate) async fn request_form(approver: &dyn Approver, form: &Form) -> Written {
+    if approver.form_decider().may_decide() { approver.elicit(form).await } else { Written::Nobody }
+}
+
 /// Says yes to everything that is not denied: `--yes`.
 pub struct Yes;
 
-impl Yes {
-    /// The name of this approver.
-    pub const NAME: &'static str = "--yes";
-}
-
 impl Approver for Yes {
-    fn name(&self) -> &'static str {
-        Self::NAME
+    fn decider(&self) -> Decider {
+        DeciderIdentity::YesFlag.into()
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Once))
@@ -179,8 +197,8 @@ impl Approver for Yes {
 pub struct Nobody;
 
 impl Approver for Nobody {
-    fn name(&self) -> &'static str {
-        "nobody"
+    fn decider(&self) -> Decider {
+        DeciderIdentity::Unattended { door: "nobody" }.into()
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Nobody))
@@ -191,8 +209,8 @@ impl Approver for Nobody {
 pub struct RefusingApprover;
 
 impl Approver for RefusingApprover {
-    fn name(&self) -> &'static str {
-        "nobody"
+    fn decider(&self) -> Decider {
+        DeciderIdentity::Unattended { door: "nobody" }.into()
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Reject(question.why())))

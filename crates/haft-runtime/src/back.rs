@@ -2,7 +2,7 @@
 //! to the path of the call, which shows it to the approver of that call, counts it and records it.
 
 use crate::agent::spawn::{Order, Report};
-use crate::approver::{Approver, Question, Said, asker};
+use crate::approver::{Approver, Question, Said, asker, request_decision};
 use crate::halt::Halt;
 use crate::journal::Opened;
 use crate::orchestrate::Asked;
@@ -350,7 +350,7 @@ impl Haft {
         if consent == SamplingConsent::Given || !approver.has_model() {
             return approver.sample(request).await;
         }
-        let said = approver.ask(&self.sampling_question(opened, from, request)).await;
+        let said = request_decision(approver, &self.sampling_question(opened, from, request)).await;
         match said {
             Said::Once | Said::Session | Said::Always(_) => approver.sample(request).await,
             Said::Reject(message) => Err(CallError::new(ErrorKind::Rejected, message)),

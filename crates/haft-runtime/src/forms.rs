@@ -1,14 +1,14 @@
 //! Forms that a person fills in: at the door of the call, or, where its approver is patient, in whatever inbox
 //! somebody looks into first. Whoever asked gets one answer.
 
-use crate::approver::Approver;
+use crate::approver::{Approver, request_form};
 use crate::back::{Form, Written};
 use crate::events::Event;
 use crate::halt::Halt;
 use crate::journal::Opened;
 use crate::pipeline::Haft;
 use crate::{new_call_id, store_error};
-use haft_core::approval::{Decision, Verdict};
+use haft_core::approval::{Decider, Decision, DecisionScope, Verdict};
 use haft_core::preview::{cut, inert};
 use haft_core::record::Digest;
 use haft_core::schema::Schema;
@@ -36,7 +36,7 @@ impl Haft {
         let stored = if patience.is_zero() { None } else { self.store_form(opened, form).await };
         let Some(id) = stored else {
             return tokio::select! {
-                written = approver.elicit(form) => written,
+                written = request_form(approver, form) => written,
                 written = stopped => written,
             };
         };
@@ -63,7 +63,7 @@ impl Haft {
         let elsewhere = self.filled(id);
         tokio::pin!(elsewhere);
         let here = tokio::select! {
-            written = approver.elicit(form) => written,
+            written = request_form(approver, form) => written,
             () = &mut elsewhere => return None,
         };
         if here != Written::Nobody {
@@ -139,17 +139,18 @@ impl Haft {
     async fn take_form_back(&self, id: &CallId) {
         if self
             .store
-            .reject(id.as_str(), "caller", "it was answered at its own door, or is not asked any more")
+            .withdraw(id.as_str(), "it was answered at its own door, or is not asked any more")
             .await
             .unwrap_or(false)
         {
-            self.tell_decided(id, "withdrawn", "caller");
+            self.tell_withdrawn(id);
         }
     }
 
     /// Fills in a form that waits in the inbox, for whatever process asked. What does not fit is refused, and the form
     /// waits on.
-    pub async fn answer_form(&self, id: &str, by: &str, answer: Value) -> Result<(), CallError> {
+    pub async fn answer_form(&self, id: &str, by: &Decider, answer: Value) -> Result<(), CallError> {
+        self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
         let found = self.store.approval(id).await.map_err(store_error)?;
         let unknown = || {
             CallError::not_found(format!("there is no question `{}`", inert(id)))

@@ -3,11 +3,11 @@
 //! The decider runs the call. A door whose call waits gets the outcome of that run; the store hands a call to one
 //! decider only, so it runs once.
 
-use crate::approver::{Approver, Question, Said};
+use crate::approver::{Approver, Question, Said, request_decision};
 use crate::events::Event;
 use crate::pipeline::{Haft, Stop};
 use crate::store_error;
-use haft_core::approval::{Decision, Verdict};
+use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::outcome::{Label, Source};
 use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
 use haft_store::{Approval, ApprovalState, Topic};
@@ -48,8 +48,9 @@ impl Conversation {
 
 /// What came of waiting for an answer.
 pub(crate) enum Heard {
-    /// An answer at this door; if the question was stored, it is decided by it.
-    Said(Said),
+    /// An answer, and whose it is: of whoever is asked at this door, or one that was kept for it. If the question was
+    /// stored, it is decided by it.
+    Said(Said, Decider),
     /// Somebody else decided, and this came of it.
     Elsewhere(Box<Outcome>),
     /// Nobody has decided yet. The question stays stored.
@@ -66,9 +67,9 @@ impl Haft {
     ) -> Result<Heard, Stop> {
         let patience = approver.patience();
         if patience.is_zero() {
-            return match approver.ask(question).await {
+            return match request_decision(approver, question).await {
                 Said::Nobody => self.store_question(pending, question).await.map(|()| Heard::Nobody),
-                said => Ok(Heard::Said(said)),
+                said => Ok(Heard::Said(said, approver.decider())),
             };
         }
         self.store_question(pending, question).await?;
@@ -77,16 +78,16 @@ impl Haft {
         let elsewhere = self.decided(pending, question);
         tokio::pin!(elsewhere);
         let asked = tokio::select! {
-            said = approver.ask(question) => said,
+            said = request_decision(approver, question) => said,
             decided = &mut elsewhere => return decided,
         };
         if matches!(asked, Said::Try | Said::Edit(_)) {
-            return Ok(Heard::Said(asked));
+            return Ok(Heard::Said(asked, approver.decider()));
         }
         let answered = asked != Said::Nobody
-            && self.claim(question, approver.name(), &asked).await.map_err(|error| stopped(pending, error))?;
+            && self.claim(question, &approver.decider(), &asked).await.map_err(|error| stopped(pending, error))?;
         if answered {
-            return Ok(Heard::Said(asked));
+            return Ok(Heard::Said(asked, approver.decider()));
         }
         // Nobody answers here; or somebody was faster, or has made another question of it since it was shown here.
         tokio::select! {
@@ -102,7 +103,7 @@ impl Haft {
 
     /// Decides a stored question by an answer at this door: only if it still is what was shown here, and if nobody was
     /// faster.
-    async fn claim(&self, question: &Question, by: &str, said: &Said) -> Result<bool, CallError> {
+    async fn claim(&self, question: &Question, by: &Decider, said: &Said) -> Result<bool, CallError> {
         let id = &question.call_id;
         if let Said::Reject(message) = said {
             let won = self.store.reject(id.as_str(), by, message).await.map_err(store_error)?;
@@ -112,7 +113,7 @@ impl Haft {
             return Ok(won);
         }
         // Noted before it is true: whoever is dropped half-way still settles it, and what is not theirs is not settled.
-        self.claims().insert(id.clone(), by.to_owned());
+        self.claims().insert(id.clone(), by.clone());
         let won = self.store.approve(id.as_str(), by, &question.basis.to_string()).await.map_err(store_error)?;
         if won.is_some() {
             self.tell_decided(id, "approved", by);
@@ -123,7 +124,7 @@ impl Haft {
     }
 
     /// The questions that this process has decided and whose calls have not come to their end.
-    pub(crate) fn claims(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, String>> {
+    pub(crate) fn claims(&self) -> std::sync::MutexGuard<'_, HashMap<CallId, Decider>> {
         self.claimed.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -168,10 +169,10 @@ impl Haft {
             match found.state {
                 // Said where the files are not: it is for this door to run it.
                 ApprovalState::Pending if found.consent.is_some() => {
-                    let by = found.consent.unwrap_or_default();
+                    let by = Decider::from(DeciderIdentity::Stored { by: found.consent.unwrap_or_default() });
                     let won = self.claim(question, &by, &Said::Once).await;
                     if won.map_err(|error| stopped(pending, error))? {
-                        return Ok(Heard::Said(Said::Once));
+                        return Ok(Heard::Said(Said::Once, by));
                     }
                 }
                 ApprovalState::Pending => {}
@@ -195,17 +196,23 @@ impl Haft {
 
     /// Takes a question back that nobody has decided: its caller is gone.
     pub(crate) async fn withdraw(&self, id: &CallId) {
-        let taken = self.store.reject(id.as_str(), "caller", "withdrawn by the caller").await;
+        let taken = self.store.withdraw(id.as_str(), "withdrawn by the caller").await;
         if taken.unwrap_or(false) {
-            self.tell_decided(id, "withdrawn", "caller");
+            self.tell_withdrawn(id);
         } else {
             // It may have been approved here, and run.
             self.cancel(id);
         }
     }
 
-    pub(crate) fn tell_decided(&self, id: &CallId, state: &'static str, by: &str) {
-        self.events.send_with(|| Event::Decided { call_id: id.clone(), state, by: by.to_owned() });
+    pub(crate) fn tell_decided(&self, id: &CallId, state: &'static str, by: &Decider) {
+        self.events.send_with(|| Event::Decided { call_id: id.clone(), state, by: by.to_string() });
+    }
+
+    /// Says that a question is not asked any more: its caller has taken it back.
+    pub(crate) fn tell_withdrawn(&self, id: &CallId) {
+        let by = "caller".to_owned();
+        self.events.send_with(|| Event::Decided { call_id: id.clone(), state: "withdrawn", by });
     }
 
     /// Stores a question that nobody could answer now.

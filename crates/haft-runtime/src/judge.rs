@@ -94,6 +94,7 @@ impl Haft {
         if !observed && !self.terms.shell.reads(&text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());
         }
+        look.places.extend(self.workspace.own_place_in_command(&text, &judged));
         let Look { unsettled, places, .. } = look;
         Some((Shell { judged, unsettled }, places))
     }
@@ -119,6 +120,18 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// `/proc/self` and `/dev/stdin` are the command's own where the command names them, and not haft's.
+fn own_process_as_commands(named: &str, place: &mut Place) {
+    if place.sensitive != Some(Sensitive::OwnState) || !place.real.starts_with("/proc") {
+        return;
+    }
+    if named.starts_with("/dev/") {
+        place.sensitive = None;
+    } else if ["/proc/self/", "/proc/thread-self/"].iter().any(|own| named.starts_with(own)) {
+        place.sensitive = Some(Sensitive::Credentials);
+    }
+}
+
 struct Look<'l> {
     workspace: &'l Workspace,
     unsettled: Vec<String>,
@@ -140,7 +153,8 @@ impl Look<'_> {
 
     fn path(&mut self, path: &str, access: Access) {
         match self.workspace.place(PARAM, access, path) {
-            Ok(place) => {
+            Ok(mut place) => {
+                own_process_as_commands(path, &mut place);
                 if !self.places.contains(&place) {
                     self.places.push(place);
                 }

@@ -28,6 +28,7 @@ pub mod memory;
 mod observed;
 mod orchestrate;
 pub mod output;
+mod own_state;
 pub mod page_address;
 pub mod pipeline;
 pub mod promised;
@@ -57,6 +58,7 @@ pub use admit::Explained;
 pub use approver::{Approver, Nobody, Question, RefusingApprover, Said, Yes};
 pub use back::{Back, CallerOffer, Form, SamplingConsent, Written};
 pub use events::{Event, Events};
+pub use haft_core::approval::{Decider, DeciderIdentity};
 pub use halt::Halt;
 pub use hygiene::Looked;
 pub use kept::KeptLimits;
@@ -105,8 +107,10 @@ pub fn diff(changes: &[haft_core::change::Change], shown: &dyn Fn(&std::path::Pa
 }
 
 /// A store's failure as the caller hears it.
-#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-pub(crate) fn store_error(error: haft_store::StoreError) -> CallError {
+pub fn store_error(error: haft_store::StoreError) -> CallError {
+    if let haft_store::StoreError::MayNotDecide(refused) = error {
+        return refused.into_error();
+    }
     let hint = error.hint();
     CallError::internal(error.to_string()).hint(hint)
 }

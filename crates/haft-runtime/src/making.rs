@@ -7,6 +7,7 @@ use crate::halt::Halt;
 use crate::pipeline::{Haft, Stop};
 use crate::scene::Basis;
 use crate::store_error;
+use haft_core::approval::Decider;
 use haft_core::manifest::ceiling::Ceiling;
 use haft_core::manifest::{Fs, Permissions};
 use haft_core::preview::{cut, inert};
@@ -137,8 +138,8 @@ impl Haft {
     }
 
     /// Notes that whoever was asked rejected what a call proposed.
-    pub(crate) async fn note_rejected(&self, pending: &Pending, by: &str) -> Result<(), Stop> {
-        let noted = self.store.reject_proposal(&pending.checked().call().id, by).await;
+    pub(crate) async fn note_rejected(&self, pending: &Pending, by: &Decider) -> Result<(), Stop> {
+        let noted = self.store.reject_proposal(&pending.checked().call().id, &by.to_string()).await;
         noted.map_err(|error| pending.clone().defer(store_error(error)).into())
     }
 

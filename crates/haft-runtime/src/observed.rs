@@ -15,7 +15,7 @@ mod report;
 
 pub use report::{NativeToolReport, Reported};
 
-use crate::admit::Effects;
+use crate::admit::{Effects, Lasting};
 use crate::halt::Halt;
 use crate::inbox::{refused, rejection, required};
 use crate::journal;
@@ -24,7 +24,7 @@ use crate::pipeline::{Haft, Stop};
 use crate::recall::Resolution;
 use crate::{Question, new_call_id, now_ms, store_error};
 use haft_core::admit::Answer;
-use haft_core::approval::{Decision, Verdict};
+use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::observed::{
     ContentSearch, HookClient, McpTarget, Meaning, Observation, ObservedTool, meaning, own_tool_name,
 };
@@ -276,11 +276,13 @@ impl Haft {
                 }
                 Some(ApprovalState::Approved) => {
                     let by = found.and_then(|found| found.decided_by).unwrap_or_default();
+                    let by = DeciderIdentity::Stored { by }.into();
                     return self.run_approved(native, pending, &question, by).await;
                 }
                 // Approved on another machine, without the files; apply it here.
                 Some(ApprovalState::Pending) if found.as_ref().is_some_and(|found| found.consent.is_some()) => {
                     let by = found.and_then(|found| found.consent).unwrap_or_default();
+                    let by = DeciderIdentity::Stored { by }.into();
                     let approved =
                         self.store.approve(question.call_id.as_str(), &by, &question.basis.to_string()).await;
                     approved.map_err(|error| stop(&pending, store_error(error)))?;
@@ -304,7 +306,7 @@ impl Haft {
         native: &NativeToolCall,
         pending: Pending,
         question: &Question,
-        by: String,
+        by: Decider,
     ) -> Result<HookRuling, Stop> {
         let (name, verdict) = (pending.checked().spec().name.clone(), pending.verdict().clone());
         let text = format!("{} runs it as call {}", native.client.title(), pending.checked().call().id);
@@ -392,7 +394,7 @@ impl Haft {
     pub(crate) async fn approve_observed(
         &self,
         asked: &Approval,
-        by: &str,
+        by: &Decider,
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
@@ -409,8 +411,10 @@ impl Haft {
         let stopped = |stop: Stop| stop.error;
         match resolution {
             Resolution::Once => {}
-            Resolution::Session => self.remember(&pending, None, false).await.map_err(stopped)?,
-            Resolution::Always(pattern) => self.remember(&pending, Some(pattern), true).await.map_err(stopped)?,
+            Resolution::Session => self.remember(&pending, by, Lasting::Session(None)).await.map_err(stopped)?,
+            Resolution::Always(pattern) => {
+                self.remember(&pending, by, Lasting::Always(pattern)).await.map_err(stopped)?;
+            }
         }
         let client = pending.facts().observed.as_ref().map_or("its agent", |observed| observed.client.title());
         let minutes = approval_holds(pending.checked()).as_secs() / 60;
@@ -419,8 +423,11 @@ impl Haft {
             "Approved. If the call still waits, {client} runs it now. Otherwise the approval covers the next identical call, once, \
              within {holds}."
         );
-        let verdict =
-            Verdict::new(Decision::Allow, by, format!("approved; asked because {}", pending.verdict().reason));
+        let verdict = Verdict::new(
+            Decision::Allow,
+            by.to_string(),
+            format!("approved; asked because {}", pending.verdict().reason),
+        );
         Ok(Outcome::success(call.id, &pending.checked().spec().name, text, verdict))
     }
 }

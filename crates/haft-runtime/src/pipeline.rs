@@ -28,7 +28,7 @@ use crate::undo::{UndoLimits, Vault};
 use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
 use crate::{journal, observed, run, tools};
-use haft_core::approval::{Chain, Verdict};
+use haft_core::approval::{Chain, Decider, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
@@ -146,7 +146,7 @@ pub struct Haft {
     /// The calls under way, to be cancelled by their ids.
     pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
     /// Stored questions that were decided at the door of their own call, and by whom.
-    pub(crate) claimed: Mutex<HashMap<CallId, String>>,
+    pub(crate) claimed: Mutex<HashMap<CallId, Decider>>,
     /// What each conversation has heard from elsewhere, and when.
     pub(crate) heard: Mutex<BTreeMap<SessionId, Conversation>>,
     pub(crate) web: Arc<Web>,

@@ -6,6 +6,7 @@ use crate::pipeline::Haft;
 use crate::tool::{BoxFuture, Staging};
 use crate::{Approver, Question, Said, new_call_id, store_error, undo};
 use haft_core::admit::decide;
+use haft_core::approval::{Decider, DecisionScope};
 use haft_core::change::Change;
 use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
@@ -46,7 +47,7 @@ pub struct Changed {
 /// The person who approved a stored call. They said yes to exactly what was asked: if it has become
 /// something else, that is a no. A deny still stands.
 struct Earlier {
-    name: String,
+    decider: Decider,
     basis: String,
     said: Said,
 }
@@ -62,6 +63,16 @@ pub enum Resolution {
     Always(String),
 }
 
+impl Resolution {
+    /// For how long it holds.
+    const fn scope(&self) -> DecisionScope {
+        match self {
+            Self::Once => DecisionScope::Once,
+            Self::Session | Self::Always(_) => DecisionScope::Lasting,
+        }
+    }
+}
+
 impl From<Resolution> for Said {
     fn from(resolution: Resolution) -> Self {
         match resolution {
@@ -73,8 +84,8 @@ impl From<Resolution> for Said {
 }
 
 impl Approver for Earlier {
-    fn name(&self) -> &str {
-        &self.name
+    fn decider(&self) -> Decider {
+        self.decider.clone()
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         let same = question.basis.to_string() == self.basis;
@@ -87,12 +98,18 @@ impl Approver for Earlier {
 impl Haft {
     /// Approves a stored call and runs it: once, whoever else tries at the same time, and only if it is
     /// still what was asked about.
-    pub async fn approve(&self, id: &str, by: &str, halt: &Halt) -> Result<Outcome, CallError> {
+    pub async fn approve(&self, id: &str, by: &Decider, halt: &Halt) -> Result<Outcome, CallError> {
         self.decide(id, by, Resolution::Once, halt).await
     }
 
     /// The same, and perhaps for more than this once.
-    pub async fn decide(&self, id: &str, by: &str, resolution: Resolution, halt: &Halt) -> Result<Outcome, CallError> {
+    pub async fn decide(
+        &self,
+        id: &str,
+        by: &Decider,
+        resolution: Resolution,
+        halt: &Halt,
+    ) -> Result<Outcome, CallError> {
         self.decide_as_seen(id, by, None, resolution, halt).await
     }
 
@@ -101,11 +118,12 @@ impl Haft {
     pub async fn decide_as_seen(
         &self,
         id: &str,
-        by: &str,
+        by: &Decider,
         seen: Option<&str>,
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
+        self.store.authorize(id, by, resolution.scope()).await.map_err(store_error)?;
         if id.starts_with(haft_store::FORM_PREFIX) {
             return Err(CallError::invalid(format!("{id} asks for an answer, not for a yes"))
                 .hint(format!("`haft approvals answer {id}` gives one, `haft approvals reject {id}` declines")));
@@ -125,7 +143,7 @@ impl Haft {
     async fn decide_here(
         &self,
         asked: Approval,
-        (by, seen): (&str, Option<&str>),
+        (by, seen): (&Decider, Option<&str>),
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
@@ -151,9 +169,9 @@ impl Haft {
         self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
         crate::crash_point("approved");
-        let approver = Earlier { name: by.to_owned(), basis: asked.basis.clone(), said: resolution.into() };
+        let approver = Earlier { decider: by.clone(), basis: asked.basis.clone(), said: resolution.into() };
         // Settled before its end is told, so that whoever hears of the end finds the question done.
-        self.claims().insert(call.id.clone(), by.to_owned());
+        self.claims().insert(call.id.clone(), by.clone());
         Ok(self.call(call, &approver, halt).await)
     }
 
@@ -173,7 +191,8 @@ impl Haft {
 
     /// Puts other arguments in the place of those that wait, and shows what is asked now. Nobody has said yes to
     /// it yet.
-    pub async fn amend(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
+    pub async fn amend(&self, id: &str, by: &Decider, args: serde_json::Value) -> Result<Question, CallError> {
+        self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
         let asked = self.belongs_here(id).await?;
         if asked.state != ApprovalState::Pending {
             return Err(CallError::conflict(format!("{id} has been decided already")));
@@ -182,7 +201,7 @@ impl Haft {
         layer.as_deref().unwrap_or(self).amend_here(id, by, args).await
     }
 
-    async fn amend_here(&self, id: &str, by: &str, args: serde_json::Value) -> Result<Question, CallError> {
+    async fn amend_here(&self, id: &str, by: &Decider, args: serde_json::Value) -> Result<Question, CallError> {
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         let mut call = self.store.waiting_call(id).await.map_err(store_error)?.ok_or_else(decided)?;
         if call.origin == Origin::Hook {
@@ -305,7 +324,8 @@ impl Haft {
     }
 
     /// Rejects a stored call.
-    pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<(), CallError> {
+    pub async fn reject(&self, id: &str, by: &Decider, message: &str) -> Result<(), CallError> {
+        self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
         // Nothing runs, so it does not matter where.
         if self.belongs_elsewhere(id).await?.is_none() {
             self.belongs_here(id).await?;
@@ -331,7 +351,7 @@ impl Haft {
     async fn consent(
         &self,
         asked: Approval,
-        by: &str,
+        by: &Decider,
         resolution: &Resolution,
         host: &str,
     ) -> Result<Outcome, CallError> {

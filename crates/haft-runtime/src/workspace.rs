@@ -1,6 +1,7 @@
 //! The project and its surroundings: where relative paths start, which roots may be used unasked, and how
 //! a path that a caller says becomes the one place that is decided upon and opened.
 
+use crate::own_state::{is_for_tools, judge_process};
 use haft_core::place::{Access, Place, Sensitive, client_control_places, is_client_control, sensitive};
 use haft_core::{CallError, ToolSpec};
 use serde::{Deserialize, Serialize};
@@ -148,17 +149,13 @@ impl Workspace {
             Unresolved::Io(error) => crate::files::explain(spoken, &error),
         })?;
         let roots = if access == Access::Read { &self.readable } else { &self.writable };
-        let judge = |path: &Path| match access {
-            Access::Read => self.judge(path),
-            Access::Write => self.judge_change(path),
-        };
         Ok(Place {
             param,
             spoken: spoken.to_owned(),
             shown: self.shown(&real),
             access,
             inside: roots.iter().any(|root| real.starts_with(root)),
-            sensitive: judge(&absolute).or_else(|| judge(&real)),
+            sensitive: self.judge_named(&absolute, &real, access),
             real,
         })
     }
@@ -166,8 +163,12 @@ impl Workspace {
     /// Judges a path: by its names inside the project (whose own location says nothing), and by whether
     /// it is part of haft's state.
     pub fn judge(&self, path: &Path) -> Option<Sensitive> {
-        if self.is_own(path) {
-            return Some(Sensitive::OwnState);
+        if let Some(dir) = self.own.iter().find(|dir| path.starts_with(dir)) {
+            let inside = path.strip_prefix(dir).unwrap_or(path);
+            return Some(if is_for_tools(inside) { Sensitive::OwnFiles } else { Sensitive::OwnState });
+        }
+        if let Some(why) = judge_process(path) {
+            return Some(why);
         }
         sensitive(path.strip_prefix(&self.root).unwrap_or(path))
     }
@@ -188,6 +189,25 @@ impl Workspace {
             || homes.iter().any(|home| below(home))
             || linked(&self.root)
             || real_home.as_deref().is_some_and(linked)
+    }
+
+    /// Judges a place by the path that names it and by where that leads: a link may hide either. haft's own state is that
+    /// whatever else the names say.
+    fn judge_named(&self, named: &Path, real: &Path, access: Access) -> Option<Sensitive> {
+        let judge = |path: &Path| match access {
+            Access::Read => self.judge(path),
+            Access::Write => self.judge_change(path),
+        };
+        let (by_name, by_place) = (judge(named), judge(real));
+        if by_place == Some(Sensitive::OwnState) || self.is_own_by_link(real) {
+            return Some(Sensitive::OwnState);
+        }
+        by_name.or(by_place)
+    }
+
+    /// The user's home.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Whether a path is part of haft's own state.

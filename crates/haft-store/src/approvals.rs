@@ -5,6 +5,7 @@ use crate::db::{Cell, Db, DbError, DbResult, Kind as Database, Row};
 use crate::host::machine;
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
+use haft_core::approval::{Decider, DeciderIdentity, DecisionRefused, DecisionScope};
 use haft_core::record::Kind;
 use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
@@ -131,10 +132,29 @@ pub(crate) fn first_where(db: &Db<'_>, condition: &str, values: &[Cell<'_>]) -> 
     db.first(&format!("SELECT {COLUMNS} FROM approvals WHERE {condition}"), values, read)
 }
 
-pub(crate) fn record(db: &Db<'_>, id: &str, said: &str, by: Option<&str>) -> DbResult<()> {
+/// On whose account a question changes.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'b> {
+    /// Nobody's: it is asked, or is another question now.
+    None,
+    /// The caller's, who does not want it any more.
+    Caller,
+    /// An identity's that answers it.
+    Decider(&'b Decider),
+}
+
+/// The name of whoever takes back what they asked.
+pub(crate) const CALLER: &str = "caller";
+
+pub(crate) fn record(db: &Db<'_>, id: &str, said: &str, by: By<'_>) -> DbResult<()> {
     let mut entry = Entry::new(Kind::Approval).with("call", id).with("said", said);
-    if let Some(by) = by {
-        entry = entry.with("by", by);
+    match by {
+        By::None => {}
+        By::Caller => entry = entry.with("by", CALLER),
+        By::Decider(decider) => {
+            let identity = serde_json::to_value(decider).unwrap_or_default();
+            entry = entry.with("by", decider.to_string()).with("decider", identity);
+        }
     }
     db.notify(Topic::Approvals);
     append(db, &entry).map(drop)
@@ -174,7 +194,7 @@ impl Store {
             let sql = "UPDATE approvals SET outcome = NULL WHERE decided_ms < ?1 AND outcome IS NOT NULL";
             db.execute(sql, cells![old])?;
             if asked > 0 {
-                record(db, &approval.id, "asked", None)?;
+                record(db, &approval.id, "asked", By::None)?;
             }
             Ok(asked > 0)
         })
@@ -214,15 +234,16 @@ impl Store {
             let sql =
                 "UPDATE approvals SET basis = ?2, reason = ?3, consent = NULL WHERE id = ?1 AND state = 'pending'";
             db.execute(sql, cells![id, basis, reason])?;
-            record(db, &id, "changed", None)
+            record(db, &id, "changed", By::None)
         })
         .await
     }
 
     /// Puts other arguments in the place of those that wait. Returns whether it was still undecided.
-    pub async fn amend(&self, approval: Approval, call: &Call, by: &str) -> Result<bool, StoreError> {
+    pub async fn amend(&self, approval: Approval, call: &Call, by: &Decider) -> Result<bool, StoreError> {
+        self.authorize(&approval.id, by, DecisionScope::Once).await?;
         self.note_erased();
-        let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.to_owned());
+        let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.clone());
         self.run(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6, consent = NULL
                        WHERE id = ?1 AND state = 'pending'";
@@ -230,24 +251,28 @@ impl Store {
             if db.execute(sql, cells![id, call, preview, reason, basis, tool])? == 0 {
                 return Ok(false);
             }
-            record(db, &id, "amended", Some(&by)).map(|()| true)
+            record(db, &id, "amended", By::Decider(&by)).map(|()| true)
         })
         .await
     }
 
     /// Says yes to a question on this basis, if nobody has decided before. Returns the call to run: exactly one caller
     /// ever gets it, and from here on its arguments are no longer kept.
-    pub async fn approve(&self, id: &str, by: &str, basis: &str) -> Result<Option<Call>, StoreError> {
+    pub async fn approve(&self, id: &str, by: &Decider, basis: &str) -> Result<Option<Call>, StoreError> {
+        self.authorize(id, by, DecisionScope::Once).await?;
         self.note_erased();
-        let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
+        let (id, by, basis) = (id.to_owned(), by.clone(), basis.to_owned());
         self.insist(Mode::Durable, move |db| {
             let same = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND basis = ?2)";
             if !db.one(same, cells![id, basis], |row| row.get::<bool>(0))? {
                 return Ok(None);
             }
+            if !is_kept_yes(db, &id, &by)? {
+                return Ok(None);
+            }
             let Some(call) = waiting(db, &id)? else { return Ok(None) };
-            decide(db, &id, ApprovalState::Approved, &by)?;
-            record(db, &id, "approved", Some(&by))?;
+            decide(db, &id, ApprovalState::Approved, &by.to_string())?;
+            record(db, &id, "approved", By::Decider(&by))?;
             Ok(Some(call))
         })
         .await
@@ -255,14 +280,15 @@ impl Store {
 
     /// Says yes to a question on this basis from another machine than the one it is about: whoever is there runs it. Returns
     /// whether it was still undecided.
-    pub async fn consent(&self, id: &str, by: &str, basis: &str) -> Result<bool, StoreError> {
-        let (id, by, basis) = (id.to_owned(), by.to_owned(), basis.to_owned());
+    pub async fn consent(&self, id: &str, by: &Decider, basis: &str) -> Result<bool, StoreError> {
+        self.authorize(id, by, DecisionScope::Once).await?;
+        let (id, by, basis) = (id.to_owned(), by.clone(), basis.to_owned());
         self.insist(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET consent = ?2 WHERE id = ?1 AND state = 'pending' AND basis = ?3";
-            if db.execute(sql, cells![id, by, basis])? == 0 {
+            if db.execute(sql, cells![id, by.to_string(), basis])? == 0 {
                 return Ok(false);
             }
-            record(db, &id, "allowed", Some(&by)).map(|()| true)
+            record(db, &id, "allowed", By::Decider(&by)).map(|()| true)
         })
         .await
     }
@@ -275,43 +301,61 @@ impl Store {
             if db.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'pending'", cells![&id])? == 0 {
                 return Ok(false);
             }
-            record(db, &id, "taken back", None).map(|()| true)
+            record(db, &id, "taken back", By::None).map(|()| true)
         })
         .await
     }
 
     /// Says no, if nobody has decided before. Returns whether it counted.
-    pub async fn reject(&self, id: &str, by: &str, message: &str) -> Result<bool, StoreError> {
+    pub async fn reject(&self, id: &str, by: &Decider, message: &str) -> Result<bool, StoreError> {
+        self.authorize(id, by, DecisionScope::Once).await?;
         self.note_erased();
-        let (id, by, message) = (id.to_owned(), by.to_owned(), message.to_owned());
-        self.insist(Mode::Durable, move |db| {
-            if decide(db, &id, ApprovalState::Rejected, &by)? == 0 {
-                return Ok(false);
-            }
-            let outcome = serde_json::json!({ "rejected": message }).to_string();
-            db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
-            record(db, &id, "rejected", Some(&by))?;
-            Ok(true)
-        })
-        .await
+        let (id, by, message) = (id.to_owned(), by.clone(), message.to_owned());
+        self.insist(Mode::Durable, move |db| close(db, &id, By::Decider(&by), &message)).await
+    }
+
+    /// Takes a question back that its caller does not want answered any more, if nobody has decided before. Returns whether
+    /// it counted.
+    pub async fn withdraw(&self, id: &str, why: &str) -> Result<bool, StoreError> {
+        self.note_erased();
+        let (id, why) = (id.to_owned(), why.to_owned());
+        self.insist(Mode::Durable, move |db| close(db, &id, By::Caller, &why)).await
+    }
+
+    /// Lets an identity through that may answer this question, for so long. Of any other the log keeps that it tried.
+    /// Whatever changes what a question becomes goes through here.
+    pub async fn authorize(&self, id: &str, decider: &Decider, scope: DecisionScope) -> Result<(), StoreError> {
+        let refused = match decider.check(id, scope) {
+            Ok(()) if self.is_accepted(id, decider).await? => return Ok(()),
+            Ok(()) => DecisionRefused { decider: decider.clone() },
+            Err(refused) => refused,
+        };
+        let (id, decider) = (id.to_owned(), decider.clone());
+        let noted = self.insist(Mode::Durable, move |db| record(db, &id, "refused", By::Decider(&decider))).await;
+        noted.and(Err(StoreError::MayNotDecide(refused)))
+    }
+
+    /// Whether an identity that repeats a yes repeats one that was accepted. Any other speaks for itself.
+    async fn is_accepted(&self, id: &str, decider: &Decider) -> Result<bool, StoreError> {
+        if !matches!(decider.identity(), DeciderIdentity::Stored { .. }) {
+            return Ok(true);
+        }
+        let (id, decider) = (id.to_owned(), decider.clone());
+        self.insist(Mode::Read, move |db| is_kept_yes(db, &id, &decider)).await
     }
 
     /// Takes back the questions of steps that are not wanted any more, in the transaction that ends them.
     pub(crate) fn withdraw_all(db: &Db<'_>, ids: &[String], why: &str) -> DbResult<()> {
         for id in ids {
-            if decide(db, id, ApprovalState::Rejected, "caller")? > 0 {
-                let outcome = serde_json::json!({ "rejected": why }).to_string();
-                db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
-                record(db, id, "rejected", Some("caller"))?;
-            }
+            close(db, id, By::Caller, why)?;
         }
         Ok(())
     }
 
     /// Keeps what came of a call that `by` approved.
-    pub async fn finish_approval(&self, id: &str, by: &str, outcome: &Outcome) -> Result<(), StoreError> {
+    pub async fn finish_approval(&self, id: &str, by: &Decider, outcome: &Outcome) -> Result<(), StoreError> {
         let outcome = serde_json::to_string(&kept(outcome)).unwrap_or_default();
-        let (id, by) = (id.to_owned(), by.to_owned());
+        let (id, by) = (id.to_owned(), by.to_string());
         self.insist(Mode::Durable, move |db| {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
@@ -320,6 +364,27 @@ impl Store {
         })
         .await
     }
+}
+
+/// Ends an undecided question with a no. Returns whether it was undecided.
+fn close(db: &Db<'_>, id: &str, by: By<'_>, message: &str) -> DbResult<bool> {
+    let name = match by {
+        By::Decider(decider) => decider.to_string(),
+        By::Caller | By::None => CALLER.to_owned(),
+    };
+    if decide(db, id, ApprovalState::Rejected, &name)? == 0 {
+        return Ok(false);
+    }
+    let outcome = serde_json::json!({ "rejected": message }).to_string();
+    db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
+    record(db, id, "rejected", by).map(|()| true)
+}
+
+/// Whether a yes that is said to have been kept is the one that this question has. Any other identity has said its own.
+fn is_kept_yes(db: &Db<'_>, id: &str, by: &Decider) -> DbResult<bool> {
+    let DeciderIdentity::Stored { by } = by.identity() else { return Ok(true) };
+    let kept = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND consent = ?2)";
+    db.one(kept, cells![id, by], |row| row.get::<bool>(0))
 }
 
 /// What is kept of an outcome: bounded, and without secrets.

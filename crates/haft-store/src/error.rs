@@ -1,6 +1,7 @@
 //! Why the store could not do what it was asked.
 
 use crate::db::DbError;
+use haft_core::approval::DecisionRefused;
 use std::path::PathBuf;
 
 /// A failure of the store. Each says which file it is about, and has a hint.
@@ -58,6 +59,9 @@ pub enum StoreError {
         /// Why it cannot be found out.
         why: String,
     },
+    /// The identity that answers a question has no right to. The log keeps that it tried.
+    #[error(transparent)]
+    MayNotDecide(#[from] DecisionRefused),
     /// Anything else.
     #[error("the store {path} failed: {why}")]
     Failed {
@@ -85,6 +89,7 @@ impl StoreError {
             Self::Full { .. } => "free some space; a call that cannot be recorded is not run",
             Self::Lost { .. } => "nothing was written; call again",
             Self::Uncertain { .. } => "look at `haft log` before calling again",
+            Self::MayNotDecide(_) => "a person decides, on the page or with `haft approvals`",
             Self::Failed { .. } => "`haft doctor` checks the store",
         }
     }

@@ -3,8 +3,9 @@
 //!
 //! What a person wrote is for the one who asked: it is taken out as it is read.
 
-use crate::approvals::{decide, record};
+use crate::approvals::{By, decide, record};
 use crate::{Approval, ApprovalState, Mode, Store, StoreError, Topic, cells, now_ms};
+use haft_core::approval::{Decider, DecisionScope};
 use serde_json::{Value, json};
 
 /// How the id of a form begins.
@@ -48,21 +49,22 @@ impl Store {
                     approval.caller,
                 ],
             )?;
-            record(db, &approval.id, "asked", None)
+            record(db, &approval.id, "asked", By::None)
         })
         .await
     }
 
     /// Fills a form in, if nobody has before. Returns whether it counted.
-    pub async fn fill_form(&self, id: &str, by: &str, answer: &Value) -> Result<bool, StoreError> {
+    pub async fn fill_form(&self, id: &str, by: &Decider, answer: &Value) -> Result<bool, StoreError> {
+        self.authorize(id, by, DecisionScope::Once).await?;
         self.note_erased();
-        let (id, by, answer) = (id.to_owned(), by.to_owned(), json!({ "answer": answer }).to_string());
+        let (id, by, answer) = (id.to_owned(), by.clone(), json!({ "answer": answer }).to_string());
         self.insist(Mode::Durable, move |db| {
-            if decide(db, &id, ApprovalState::Done, &by)? == 0 {
+            if decide(db, &id, ApprovalState::Done, &by.to_string())? == 0 {
                 return Ok(false);
             }
             db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, answer])?;
-            record(db, &id, "answered", Some(&by))?;
+            record(db, &id, "answered", By::Decider(&by))?;
             Ok(true)
         })
         .await

@@ -3,7 +3,7 @@
 //! The process that decided about such a call (a hook) ends at once, so the call is open as long as the agent lives. What an
 //! agent never reported stays known for a while: its report may come late.
 
-use crate::approvals::record as record_decision;
+use crate::approvals::{By, record as record_decision};
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::host;
@@ -191,7 +191,7 @@ impl Store {
             if db.execute(sql, cells![id, outcome])? == 0 {
                 return Ok(false);
             }
-            record_decision(db, &id, "used", None).map(|()| true)
+            record_decision(db, &id, "used", By::None).map(|()| true)
         })
         .await
     }

@@ -545,7 +545,9 @@ fn build(ground: &Ground, store: Store, loaded: Loaded) -> Haft {
         ..
     } = loaded.settings;
     let vault = ground.vault();
-    let mut workspace = ground.workspace.clone().own(ground.paths.config_dir()).own(vault.file());
+    // The usual directory is haft's own also where this store is another: its tokens are the same user's.
+    let mut workspace = ground.workspace.clone().own(ground.paths.config_dir());
+    workspace = workspace.own(ground.paths.data_dir()).own(vault.file());
     let suffixes: &[&str] = if store.kind() == Kind::Lite { &["", "-wal", "-shm"] } else { &[] };
     for suffix in suffixes {
         let mut file = store.path().as_os_str().to_owned();

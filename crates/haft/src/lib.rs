@@ -26,6 +26,7 @@ mod input;
 mod live;
 mod openapi;
 mod size;
+mod started_by;
 mod style;
 mod talks;
 mod telemetry;
@@ -41,8 +42,8 @@ pub use haft_core::{
 pub use haft_runtime::confined::{Require, Shell, Terms};
 pub use haft_runtime::output::Order;
 pub use haft_runtime::{
-    Approver, Blocking, BoxFuture, Event, Events, Explained, Haft, Halt, Keeper, Nobody, Question, Registry, Reply,
-    Said, Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
+    Approver, Blocking, BoxFuture, Decider, DeciderIdentity, Event, Events, Explained, Haft, Halt, Keeper, Nobody,
+    Question, Registry, Reply, Said, Scene, Scope, Settings, Source, Tool, UndoLimits, Workspace, Yes, new_call_id,
 };
 pub use haft_sandbox as sandbox;
 pub use haft_store::{Record, Store, StoreError};

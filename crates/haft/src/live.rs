@@ -1,6 +1,7 @@
 //! One line at the end of stderr that is kept up to date, where somebody looks. What is printed beside it takes its place
 //! first, so that nothing is ever written into it.
 
+use haft_core::approval::Decider;
 use haft_core::preview::cut;
 use haft_core::{CallError, CallId, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
@@ -115,8 +116,12 @@ impl Aside {
 }
 
 impl Approver for Aside {
-    fn name(&self) -> &str {
-        self.approver.name()
+    fn decider(&self) -> Decider {
+        self.approver.decider()
+    }
+
+    fn note_unasked(&self, question: &Question) {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).insert(question.call_id.clone());
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
@@ -124,7 +129,7 @@ impl Approver for Aside {
             let _away = self.line.hush();
             let said = self.approver.ask(question).await;
             if said == Said::Nobody {
-                self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).insert(question.call_id.clone());
+                self.note_unasked(question);
             }
             said
         })

@@ -3,9 +3,11 @@
 pub(crate) mod command;
 mod form;
 
+use crate::started_by::unless_agent;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, Row, paint, painted};
 use anstyle::Style;
 use haft_core::Hold;
+use haft_core::approval::{Decider, DeciderIdentity};
 use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
 use haft_core::tool::Severity;
@@ -21,6 +23,7 @@ const DIFF_LINES: usize = 60;
 /// together must not take each other's answers.
 pub(crate) struct Terminal {
     conversation: tokio::sync::Mutex<()>,
+    decider: Decider,
     /// The file in which rules are written, as people write it.
     config: String,
 }
@@ -28,7 +31,8 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// The terminal, for somebody whose rules are in that file.
     pub(crate) fn new(config: &str) -> Self {
-        Self { conversation: tokio::sync::Mutex::default(), config: config.to_owned() }
+        let decider = unless_agent(DeciderIdentity::Terminal);
+        Self { conversation: tokio::sync::Mutex::default(), decider, config: config.to_owned() }
     }
 
     /// Whether somebody seems to be there.
@@ -38,8 +42,8 @@ impl Terminal {
 }
 
 impl Approver for Terminal {
-    fn name(&self) -> &'static str {
-        "terminal"
+    fn decider(&self) -> Decider {
+        self.decider.clone()
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {

@@ -33,12 +33,20 @@ impl Resolver for Floor {
                 return Ok(Some((Decision::Deny, rule.reason.clone())));
             }
         }
-        let care = question.facts.places.iter().find_map(|place| place.sensitive.map(|why| (place, why)));
-        Ok(care.map(|(place, why)| {
-            let own = why == Sensitive::OwnState && place.access == Access::Write;
-            let decision = if own { Decision::Deny } else { Decision::Ask };
-            (decision, format!("{} holds {}", place.shown, why.noun()))
-        }))
+        // Of several the strictest counts, wherever it stands.
+        let careful = question.facts.places.iter().filter_map(|place| place.sensitive.map(|why| (place, why)));
+        let careful = careful.map(|(place, why)| (care(why, place.access), place, why)).rev();
+        let strictest = careful.max_by_key(|(decision, ..)| *decision);
+        Ok(strictest.map(|(decision, place, why)| (decision, format!("{} holds {}", place.shown, why.noun()))))
+    }
+}
+
+/// What access to such a place takes. haft's own state is nobody's to read or to change by a tool, whoever says yes.
+const fn care(why: Sensitive, access: Access) -> Decision {
+    match (why, access) {
+        (Sensitive::OwnState, _) | (Sensitive::OwnFiles, Access::Write) => Decision::Deny,
+        (Sensitive::OwnFiles, Access::Read)
+        | (Sensitive::Credentials | Sensitive::VersionControl | Sensitive::ClientControl, _) => Decision::Ask,
     }
 }
 

@@ -9,8 +9,9 @@ use crate::tail;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use haft_core::approval::{Decider, DecisionScope};
 use haft_core::{CallError, Outcome};
-use haft_runtime::{Question, Resolution};
+use haft_runtime::{Question, Resolution, store_error};
 use haft_store::{Approval, ApprovalState};
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -52,6 +53,15 @@ pub(crate) enum Answer {
     Form,
 }
 
+impl Answer {
+    const fn scope(self) -> DecisionScope {
+        match self {
+            Self::Session | Self::Always => DecisionScope::Lasting,
+            Self::Once | Self::Reject | Self::Form => DecisionScope::Once,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edited {
@@ -85,17 +95,14 @@ pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -
 pub(crate) async fn decide(
     State(gateway): State<Shared>,
     Extension(visitor): Extension<Visitor>,
+    Extension(decider): Extension<Decider>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
     let seen = seen(request.headers())?;
-    let mut decided: Decided = body::json(&gateway, request).await?;
-    decided.basis = seen.or(decided.basis);
-    let lasting = matches!(decided.decision, Answer::Session | Answer::Always);
-    if lasting && visitor.holder == Holder::Link {
-        return Err(Problem::denied("a link is for one approval: it says `once` or `reject`"));
-    }
-    let resolved = gateway.resolve(&id, visitor.name(), decided).await?;
+    let mut answer: Decided = body::json(&gateway, request).await?;
+    answer.basis = seen.or(answer.basis);
+    let resolved = gateway.resolve(&id, &decider, answer).await?;
     if visitor.holder == Holder::Link {
         gateway.links.end(&id);
     }
@@ -109,12 +116,12 @@ pub(crate) async fn decide(
 /// `POST /v1/approvals/ID/edit`.
 pub(crate) async fn edit(
     State(gateway): State<Shared>,
-    Extension(visitor): Extension<Visitor>,
+    Extension(decider): Extension<Decider>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<Value>, Problem> {
     let edited: Edited = body::json(&gateway, request).await?;
-    let question = gateway.haft.amend(&id, visitor.name(), edited.args).await?;
+    let question = gateway.haft.amend(&id, &decider, edited.args).await?;
     let approval = gateway.approval(&id).await?;
     tail::asked_again(&gateway, &approval);
     Ok(Json(shown(&approval, Some(&question))))
@@ -176,7 +183,8 @@ impl Gateway {
     }
 
     /// Decides about a stored call, and runs it if the answer is yes. Whoever decided may go: it runs to its end.
-    pub(crate) async fn resolve(&self, id: &str, by: &'static str, decided: Decided) -> Result<Resolved, CallError> {
+    pub(crate) async fn resolve(&self, id: &str, by: &Decider, decided: Decided) -> Result<Resolved, CallError> {
+        self.haft.store().authorize(id, by, decided.decision.scope()).await.map_err(store_error)?;
         let Decided { decision, pattern, message, answer, basis } = decided;
         let resolution = match (decision, pattern) {
             (Answer::Once, _) => Resolution::Once,
@@ -199,8 +207,8 @@ impl Gateway {
                 return self.haft.reject(id, by, &message).await.map(|()| Resolved::Rejected);
             }
         };
-        let (haft, end, id) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned());
-        let run = async move { haft.decide_as_seen(&id, by, basis.as_deref(), resolution, &end).await };
+        let (haft, end, id, by) = (self.haft.clone(), self.work.halt.narrowed(), id.to_owned(), by.clone());
+        let run = async move { haft.decide_as_seen(&id, &by, basis.as_deref(), resolution, &end).await };
         self.to_its_end(run).await.map(|outcome| Resolved::Ran(Box::new(outcome)))
     }
 }

@@ -62,13 +62,12 @@ pub(crate) fn given<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::new(BAD_PARAMS, format!("the params do not fit: {error}")))
 }
 
-/// What agents may not ask for.
-const FOR_THE_OWNER: [&str; 5] =
-    ["agent.send", "sessions.list", "sessions.delete", "approvals.list", "approvals.resolve"];
+/// What is the owner's alone, besides decisions: who may make those is for the store to say, which also keeps who tried.
+const FOR_THE_OWNER: [&str; 4] = ["agent.send", "sessions.list", "sessions.delete", "approvals.list"];
 
 /// Answers every method but `tools.invoke`, which may take long and is watched while it does.
 pub(crate) async fn answer(gateway: &Shared, visitor: Visitor, method: &str, params: Value) -> Result<Value, Fault> {
-    if visitor.holder == Holder::Agent && FOR_THE_OWNER.contains(&method) {
+    if visitor.holder != Holder::Owner && FOR_THE_OWNER.contains(&method) {
         return Err(CallError::new(ErrorKind::Denied, "the agents' token makes calls and decides nothing").into());
     }
     match method {
@@ -164,11 +163,14 @@ async fn approvals_resolve(gateway: &Shared, visitor: Visitor, params: Value) ->
     let decision = decision.or(answer.as_ref().map(|_| Answer::Form));
     match (decision, args) {
         (None, Some(args)) => {
-            let question = gateway.haft.amend(&id, visitor.name(), args).await?;
+            let question = gateway.haft.amend(&id, &visitor.decider(), args).await?;
             Ok(json!({ "id": id, "state": "pending", "question": approvals::asked(&question) }))
         }
         (Some(decision), None) => {
-            match gateway.resolve(&id, visitor.name(), Decided { decision, pattern, message, answer, basis }).await? {
+            match gateway
+                .resolve(&id, &visitor.decider(), Decided { decision, pattern, message, answer, basis })
+                .await?
+            {
                 Resolved::Ran(outcome) => Ok(serde_json::to_value(outcome).unwrap_or_default()),
                 Resolved::Rejected => Ok(json!({ "id": id, "state": "rejected" })),
                 Resolved::Answered => Ok(json!({ "id": id, "state": "answered" })),

@@ -2,11 +2,12 @@
 
 #![expect(deprecated, reason = "sampling and logging go, but clients of all but the newest version have them")]
 
+use super::Shared;
 use super::approval_form::{ApprovalForm, form_params, inert_lines};
 use super::bridged::BridgedServers;
 use super::client_mode::ClientMode;
 use super::rounds::{ClientAnswer, LongCall, TASK_WAIT, Turns};
-use super::{ApprovalForms, Shared};
+use haft_core::approval::Decider;
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
@@ -87,7 +88,8 @@ pub(super) enum Lack {
 pub(super) struct Client {
     shared: Arc<Shared>,
     way: Way,
-    name: String,
+    /// Who answers behind it.
+    decider: Decider,
     able: Able,
     gone: CancellationToken,
     lacks: Mutex<Option<Lack>>,
@@ -105,8 +107,8 @@ impl Client {
         agent: Option<&str>,
         gone: CancellationToken,
     ) -> Self {
-        let name = format!("elicitation by {}", agent.unwrap_or("an MCP client"));
-        Self { shared, way, name, able: Able::of(declared), gone, lacks: Mutex::default(), mode, lasts: false }
+        let decider = shared.options.holder.decider(agent);
+        Self { shared, way, decider, able: Able::of(declared), gone, lacks: Mutex::default(), mode, lasts: false }
     }
 
     /// Of a conversation that is its own, or not.
@@ -130,8 +132,12 @@ impl Client {
         *self.lacks.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
 
+    /// Whether a person can be asked in the client. An agent would answer for its own calls.
     fn asks_person(&self) -> bool {
-        self.able.elicits && self.mode == ClientMode::Attended && self.shared.options.elicitation
+        self.decider.may_decide()
+            && self.able.elicits
+            && self.mode == ClientMode::Attended
+            && self.shared.options.elicitation
     }
 
     /// Asks at the door. What nobody answers there is waited for as long as a task waits, if the call is one: the answer
@@ -151,11 +157,6 @@ impl Client {
             }
             _ => asking.await,
         }
-    }
-
-    /// Whether an approval may be asked for in the client. An agent with a token of its own would approve its own calls.
-    fn asks_approval(&self) -> bool {
-        self.asks_person() && self.shared.options.approvals == ApprovalForms::InClient
     }
 
     /// Shows a form. A key that its tool chose is told from those that are chosen here.
@@ -193,7 +194,7 @@ impl Client {
     /// Asks the person behind the client. What is answered before it can have been read is asked once more: a person is
     /// slower the second time.
     async fn ask_person(&self, question: &Question) -> Said {
-        if !self.asks_approval() {
+        if !self.asks_person() {
             return Said::Nobody;
         }
         let lasts = self.lasts && question.can_last();
@@ -211,7 +212,7 @@ impl Client {
     }
 
     async fn fill_in(&self, form: &Form) -> Written {
-        if !self.able.elicits {
+        if !self.able.elicits && self.decider.may_decide() {
             self.misses(Lack::Elicitation);
         }
         self.or_elsewhere(self.fill_in_here(form), Written::Nobody).await
@@ -305,8 +306,12 @@ impl Able {
 }
 
 impl Approver for Client {
-    fn name(&self) -> &str {
-        self.shared.approver.as_ref().map_or(&self.name, |approver| approver.name())
+    fn decider(&self) -> Decider {
+        self.shared.approver.as_ref().map_or_else(|| self.decider.clone(), |approver| approver.decider())
+    }
+
+    fn form_decider(&self) -> Decider {
+        self.decider.clone()
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
@@ -317,8 +322,12 @@ impl Approver for Client {
         let patience = self.shared.options.patience;
         match (&self.shared.approver, &self.way) {
             (Some(approver), _) => approver.patience(),
+            // A task of an agent's waits for a person elsewhere, because nothing is asked of the agent.
+            (None, Way::Rounds(turns)) if turns.long_call == LongCall::Task && !self.decider.may_decide() => {
+                patience.max(TASK_WAIT)
+            }
             // Whoever is patient at all is asked in the inbox, too, while the question is out for a long time.
-            (None, Way::Rounds(turns)) if self.asks_approval() || turns.long_call == LongCall::Task => {
+            (None, Way::Rounds(turns)) if self.asks_person() || turns.long_call == LongCall::Task => {
                 patience.max(Duration::from_millis(1))
             }
             (None, _) => patience,

@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "sampling goes, but clients of all but the newest version have it")]
 
-use super::{ApprovalForms, DecisionPlace, Door, Options, Server, TASK_AFTER};
+use super::{ClientHolder, DecisionPlace, Door, Options, Server, TASK_AFTER};
 use haft_core::{CallError, Caller, Dialect, SessionId, ToolSpec};
 use haft_runtime::{BoxFuture, Form, Haft, Reply, Scene, Settings, Tool, Workspace, Written, Yes};
 use haft_store::Store;
@@ -115,7 +115,7 @@ impl Stage {
             budget_tokens: 0,
             patience: Duration::ZERO,
             elicitation: true,
-            approvals: ApprovalForms::InClient,
+            holder: ClientHolder::User,
             finish_when_gone: false,
             task_after: TASK_AFTER,
             decision_place: DecisionPlace::Elsewhere(String::new()),

@@ -371,6 +371,7 @@ fn can_hold_layers(dir: &Path) -> bool {
 /// by many files.
 fn hidden(workspace: &Workspace) -> Vec<PathBuf> {
     let mut found = workspace.own_places().to_vec();
+    found.extend(crate::own_state::hard_links(workspace.own_places(), workspace.readable_roots()));
     for dir in credentials_in(workspace, workspace.root(), &mut found) {
         credentials_in(workspace, &dir, &mut found);
     }

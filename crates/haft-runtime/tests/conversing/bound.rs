@@ -3,6 +3,7 @@
 use crate::worktrees::{child, git, repository};
 use crate::{Stage, results, say, who};
 use haft_core::agent::turns::End;
+use haft_runtime::Decider;
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::{BoxFuture, Halt};
 use haft_stub::Reply;
@@ -17,8 +18,8 @@ const OWN: &str = "only in the project";
 struct Inside;
 
 impl Approver for Inside {
-    fn name(&self) -> &'static str {
-        "inside"
+    fn decider(&self) -> Decider {
+        Decider::embedder("inside")
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {

@@ -2,6 +2,7 @@
 
 use crate::worktrees::{call, child, copy, git, report, repository, stage};
 use crate::{Stage, results, say, who};
+use haft_core::approval::Decider;
 use haft_runtime::{Halt, Nobody};
 use haft_stub::{Reply, Stub};
 use serde_json::{Value, json};
@@ -221,7 +222,7 @@ async fn a_copy_stays_while_calls_wait_to_happen_in_it() {
     let refused = discard().await;
     assert!(refused.error.is_some_and(|error| error.message.contains("wait for somebody to decide")));
     assert_eq!(copies(&stage), 1);
-    assert!(stage.haft.store().reject(&asked.id, "me", "no").await.unwrap());
+    assert!(stage.haft.store().reject(&asked.id, &Decider::embedder("me"), "no").await.unwrap());
     let gone = discard().await;
     assert!(gone.success && copies(&stage) == 0, "{gone:?}");
 }

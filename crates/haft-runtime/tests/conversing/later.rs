@@ -3,6 +3,7 @@
 
 use crate::{Stage, results, say, who};
 use haft_core::agent::turns::End;
+use haft_core::approval::Decider;
 use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Hooks, Policy};
 use haft_core::{Call, ErrorKind, Outcome, SessionId};
@@ -79,7 +80,7 @@ async fn a_later_yes_keeps_to_the_memory_of_who_asked() {
     }
     assert_eq!(asked.len(), 2, "{asked:?}");
     assert_ne!(asked[0].basis, asked[1].basis, "another room is another question");
-    let done = there.approve(&own.unwrap().id, "me", &Halt::new()).await.unwrap();
+    let done = there.approve(&own.unwrap().id, &Decider::embedder("me"), &Halt::new()).await.unwrap();
     assert!(done.success, "{done:?}");
     let kept = call(&there, "memory.read", json!({"namespace": "user"})).await;
     assert!(kept.output.contains("tea") && !kept.output.contains("coffee"), "{kept:?}");
@@ -96,7 +97,7 @@ async fn a_later_yes_is_behind_the_gates_of_who_asked() {
         assert_eq!(asked.len(), 1, "{:?}", results(&stage.last()));
         let there = asking(&stage, |_| {});
         assert!(there.look_at(&asked[0].id).await.unwrap().is_some());
-        let done = there.approve(&asked[0].id, "me", &Halt::new()).await.unwrap();
+        let done = there.approve(&asked[0].id, &Decider::embedder("me"), &Halt::new()).await.unwrap();
         let found = format!("{} {:?}", done.output, done.data);
         assert!(done.success && found.contains("file.list") && !found.contains("file.write"), "{done:?}");
     }
@@ -112,13 +113,13 @@ async fn what_is_allowed_later_goes_by_the_role_as_it_is_then() {
     let asked = waiting(&asking(&stage, |settings| settings.roles = with(&["file.*"]))).await;
     let id = asked[0].id.as_str();
     let none = asking(&stage, |_| {});
-    let refused = none.approve(id, "me", &Halt::new()).await.unwrap_err();
+    let refused = none.approve(id, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
     assert!(refused.message.contains("there is no role `scribe`"), "{refused:?}");
     assert_eq!(none.store().approval(id).await.unwrap().unwrap().state, ApprovalState::Pending);
     assert!(none.look_at(id).await.is_err() && none.try_waiting(id, &Halt::new()).await.is_err());
-    assert!(none.amend(id, "me", json!({"path": "new.txt", "content": "other\n"})).await.is_err());
+    assert!(none.amend(id, &Decider::embedder("me"), json!({"path": "new.txt", "content": "other\n"})).await.is_err());
     let less = asking(&stage, |settings| settings.roles = with(&["file.read"]));
-    let denied = less.approve(id, "me", &Halt::new()).await;
+    let denied = less.approve(id, &Decider::embedder("me"), &Halt::new()).await;
     assert!(!denied.is_ok_and(|outcome| outcome.success));
     assert_eq!(stage.read("new.txt"), None);
 }
@@ -131,7 +132,7 @@ async fn a_call_of_a_forgotten_agent_is_not_made() {
     let forgotten = call(&here, "session.delete", json!({"session": asked.session})).await;
     assert!(forgotten.success, "{forgotten:?}");
     assert_eq!(here.store().approvals(true).await.unwrap(), []);
-    let refused = here.approve(&asked.id, "me", &Halt::new()).await.unwrap_err();
+    let refused = here.approve(&asked.id, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
     assert!(refused.message.contains("its session was deleted"), "{refused:?}");
     assert!(here.look_at(&asked.id).await.unwrap().is_none(), "it can still be looked up");
     assert_eq!(stage.read("new.txt"), None);
@@ -168,9 +169,9 @@ async fn an_agent_of_which_nobody_knows_enough_is_not_the_project() {
         let id = asked.id.clone();
         let outcome = here.call(asked, &Nobody, &Halt::new()).await;
         assert_eq!(outcome.error.unwrap().kind, ErrorKind::ApprovalRequired);
-        let refused = here.approve(id.as_str(), "me", &Halt::new()).await.unwrap_err();
+        let refused = here.approve(id.as_str(), &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
         assert!(refused.message.contains("not enough is known"), "{refused:?}");
         assert_eq!(stage.read("new.txt"), None);
-        here.reject(id.as_str(), "me", "no").await.unwrap();
+        here.reject(id.as_str(), &Decider::embedder("me"), "no").await.unwrap();
     }
 }

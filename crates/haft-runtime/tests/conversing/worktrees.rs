@@ -3,6 +3,7 @@
 use crate::{Stage, results};
 use haft_core::agent::turns::End;
 use haft_core::{Call, Outcome};
+use haft_runtime::Decider;
 use haft_runtime::agent::worktrees::Holds;
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::{BoxFuture, Halt, Nobody, Yes, new_call_id};
@@ -315,8 +316,8 @@ async fn a_copy_is_its_own_conversations() {
 struct Later;
 
 impl Approver for Later {
-    fn name(&self) -> &'static str {
-        "later"
+    fn decider(&self) -> Decider {
+        Decider::embedder("later")
     }
 
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
@@ -362,8 +363,8 @@ async fn a_copy_goes_with_its_conversation_unless_something_in_it_is_not_in_the_
 struct Noting(std::sync::Mutex<Vec<Option<String>>>);
 
 impl haft_runtime::approver::Approver for Noting {
-    fn name(&self) -> &'static str {
-        "noting"
+    fn decider(&self) -> Decider {
+        Decider::embedder("noting")
     }
 
     fn ask<'a>(&'a self, question: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
@@ -390,11 +391,11 @@ async fn what_a_child_asks_on_its_copy_waits_with_the_project() {
             };
             assert_eq!(PathBuf::from(&asked.root), there.workspace().root(), "{asked:?}");
             if n == 0 {
-                there.answer_form(&asked.id, "me", json!({"answer": "blue"})).await.unwrap();
+                there.answer_form(&asked.id, &Decider::embedder("me"), json!({"answer": "blue"})).await.unwrap();
             } else {
                 let shown = there.look_at(&asked.id).await.unwrap().unwrap();
                 assert!(shown.diff.unwrap().contains("+blue"), "what it would do there");
-                let outcome = there.approve(&asked.id, "me", &halt).await.unwrap();
+                let outcome = there.approve(&asked.id, &Decider::embedder("me"), &halt).await.unwrap();
                 assert!(outcome.success, "{outcome:?}");
             }
         }

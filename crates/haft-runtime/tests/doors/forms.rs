@@ -1,7 +1,7 @@
 //! Forms: filled in at the door, in the inbox by another process, by nobody; and what does not fit.
 
 use super::{LONG, Person, Stage, call, free, kind, run};
-use haft_runtime::{Approver, BoxFuture, Form, Halt, Nobody, Question, Said, Written};
+use haft_runtime::{Approver, BoxFuture, Decider, Form, Halt, Nobody, Question, Said, Written};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,8 +14,8 @@ fn which() -> Value {
 struct Writer(Mutex<Vec<Written>>, Mutex<Vec<Form>>);
 
 impl Approver for Writer {
-    fn name(&self) -> &'static str {
-        "writer"
+    fn decider(&self) -> Decider {
+        Decider::embedder("writer")
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Nobody))
@@ -37,18 +37,27 @@ fn another_process_answers_and_the_answer_is_kept_nowhere() {
                 let found = stage.waiting().await;
                 assert_eq!((found.tool.as_str(), found.preview.as_str()), ("user.ask", "Which database?"));
                 assert_eq!(found.form.as_ref().unwrap()["schema"]["properties"]["answer"]["enum"][1], "postgres");
-                let wrong = stage.there.answer_form(&found.id, "me", json!({"answer": "oracle"})).await.unwrap_err();
+                let wrong = stage
+                    .there
+                    .answer_form(&found.id, &Decider::embedder("me"), json!({"answer": "oracle"}))
+                    .await
+                    .unwrap_err();
                 assert!(wrong.message.contains("does not fit"), "{wrong:?}");
-                let yes = stage.there.approve(&found.id, "me", &free()).await.unwrap_err();
+                let yes = stage.there.approve(&found.id, &Decider::embedder("me"), &free()).await.unwrap_err();
                 assert!(yes.message.contains("asks for an answer"), "{yes:?}");
-                stage.there.answer_form(&found.id, "me", json!({"answer": "postgres"})).await.unwrap();
+                stage
+                    .there
+                    .answer_form(&found.id, &Decider::embedder("me"), json!({"answer": "postgres"}))
+                    .await
+                    .unwrap();
                 found.id
             });
         assert_eq!((outcome.output.as_str(), kind(&outcome)), ("postgres", ""), "{outcome:?}");
         assert_eq!(outcome.data.unwrap()["answers"][0], json!({"question": "Which database?", "answer": "postgres"}));
         let row = stage.there.store().approval(&id).await.unwrap().unwrap();
         assert_eq!((row.state.as_str(), row.outcome, row.form), ("done", Some(json!({"answered": true})), None));
-        let late = stage.there.answer_form(&id, "me", json!({"answer": "sqlite"})).await.unwrap_err();
+        let late =
+            stage.there.answer_form(&id, &Decider::embedder("me"), json!({"answer": "sqlite"})).await.unwrap_err();
         assert_eq!(late.kind.as_str(), "conflict");
     });
 }
@@ -61,7 +70,7 @@ fn another_process_declines_and_a_call_that_is_cancelled_takes_its_form_back() {
         let (outcome, ()) =
             tokio::join!(async { stage.here.call(call("user.ask", which()), &person, &free()).await }, async {
                 let found = stage.waiting().await;
-                stage.there.reject(&found.id, "me", "").await.unwrap();
+                stage.there.reject(&found.id, &Decider::embedder("me"), "").await.unwrap();
             });
         assert!(outcome.success && outcome.output.contains("declined"), "{outcome:?}");
         assert_eq!(outcome.data, Some(json!({"answered": false})));

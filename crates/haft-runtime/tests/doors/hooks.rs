@@ -1,6 +1,7 @@
 //! Hooks: they tighten and rewrite, fail closed, are told what came of a call, and see every call.
 
 use super::{LONG, Person, call, free, kind, run};
+use haft_core::approval::Decider;
 use haft_core::pattern::ToolPattern;
 use haft_core::record::Digest;
 use haft_core::web::Target;
@@ -83,7 +84,7 @@ fn a_hook_tightens_and_cannot_loosen() {
         assert_eq!(kind(&still), "approval_required", "an allow is no opinion: {still:?}");
         let later = stage.haft.store().approvals(true).await.unwrap();
         let first = later.iter().find(|found| found.tool == "calc.eval").unwrap();
-        let run = stage.haft.approve(&first.id, "me", &free()).await.unwrap();
+        let run = stage.haft.approve(&first.id, &Decider::embedder("me"), &free()).await.unwrap();
         assert_eq!(run.output, "2", "what a hook asks about is approved like everything else");
     });
 }

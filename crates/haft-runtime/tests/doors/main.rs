@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod asking;
+mod deciders;
 mod forms;
 mod hooks;
 mod inbox;
 mod tools;
 
 use haft_core::{Call, Outcome};
-use haft_runtime::{Approver, BoxFuture, Form, Haft, Halt, Question, Said, Settings, Workspace, Written, new_call_id};
+use haft_runtime::{
+    Approver, BoxFuture, Decider, Form, Haft, Halt, Question, Said, Settings, Workspace, Written, new_call_id,
+};
 use haft_store::{Approval, Store};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -90,8 +93,8 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn name(&self) -> &'static str {
-        "person"
+    fn decider(&self) -> Decider {
+        Decider::embedder("person")
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         self.asked.fetch_add(1, Ordering::Relaxed);

@@ -7,6 +7,7 @@ mod registry;
 mod staged;
 mod tokens;
 
+use haft_core::approval::Decider;
 use haft_core::{Call, ErrorKind};
 use haft_runtime::{Haft, Halt, Nobody, Settings, Workspace, Yes, new_call_id};
 use haft_store::Store;
@@ -203,8 +204,8 @@ fn a_halted_call_stops_at_every_stage() {
 struct Never;
 
 impl haft_runtime::Approver for Never {
-    fn name(&self) -> &'static str {
-        "never"
+    fn decider(&self) -> Decider {
+        Decider::embedder("never")
     }
     fn ask<'a>(&'a self, _: &'a haft_runtime::Question) -> haft_runtime::BoxFuture<'a, haft_runtime::Said> {
         Box::pin(std::future::pending())

@@ -14,7 +14,7 @@ use haft_core::host::HostRules;
 use haft_core::{Call, Outcome, SessionId};
 use haft_runtime::secrets::Secrets;
 use haft_runtime::tools::web::search::SearchSettings;
-use haft_runtime::{Approver, BoxFuture, Haft, Halt, Question, Said, Settings, Workspace, new_call_id};
+use haft_runtime::{Approver, BoxFuture, Decider, Haft, Halt, Question, Said, Settings, Workspace, new_call_id};
 use haft_store::Store;
 use serde_json::Value;
 use server::Server;
@@ -99,8 +99,8 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn name(&self) -> &'static str {
-        "person"
+    fn decider(&self) -> Decider {
+        Decider::embedder("person")
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         self.asked.lock().unwrap().push(question.preview.clone());

@@ -2,6 +2,7 @@
 
 use super::server::{Server, ok};
 use super::{Stage, kind, run};
+use haft_core::approval::Decider;
 use haft_runtime::Halt;
 use haft_runtime::tools::web::search::SearchSettings;
 use serde_json::{Value, json};
@@ -127,9 +128,9 @@ fn a_key_is_in_no_question_and_survives_an_edit() {
         assert!(!shown.contains("hunter2") && shown.contains("[secret]"), "{shown}");
         let mut edited = question.args.clone();
         edited["profile"]["name"] = json!("Acme Inc.");
-        let question = stage.haft.amend(&id, "a test", edited).await.unwrap();
+        let question = stage.haft.amend(&id, &Decider::embedder("a test"), edited).await.unwrap();
         assert!(!serde_json::to_string(&question).unwrap().contains("hunter2"));
-        assert!(stage.haft.approve(&id, "a test", &Halt::new()).await.unwrap().success);
+        assert!(stage.haft.approve(&id, &Decider::embedder("a test"), &Halt::new()).await.unwrap().success);
         let kept = std::fs::read_to_string(stage.haft.settings().data_dir.join("apis/acme.json")).unwrap();
         assert!(kept.contains(KEY) && kept.contains("Acme Inc."), "{kept}");
     });

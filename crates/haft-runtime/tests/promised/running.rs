@@ -2,6 +2,7 @@
 
 use crate::{Ground, at};
 use haft_core::Caller;
+use haft_core::approval::Decider;
 use haft_core::outcome::Label;
 use haft_runtime::promised::{Edit, Scheduler, Starter, Wanted, Who, edit, make};
 use haft_runtime::work::Until;
@@ -122,7 +123,7 @@ async fn what_needs_a_person_waits_in_the_inbox_and_goes_on_from_there() {
     // For as long as it takes.
     assert_eq!(stage.scheduler.tick(at("2027-11-16T05:00")).await.unwrap(), 0);
     assert_eq!(stage.task(&task).await.status, TaskStatus::Waiting);
-    assert!(stage.haft.approve(&question, "somebody", &Halt::new()).await.unwrap().success);
+    assert!(stage.haft.approve(&question, &Decider::embedder("somebody"), &Halt::new()).await.unwrap().success);
     let done = stage.work(&task, &Nobody).await;
     assert_eq!((done.status, done.standing.waits_for.as_deref()), (TaskStatus::Done, None));
     assert_eq!(stage.read("a.txt").as_deref(), Some("{{words}}"), "what a task is given means itself");
@@ -133,7 +134,7 @@ async fn what_a_person_refuses_is_not_asked_again() {
     let stage = Stage::new();
     let task = stage.call("file.write", json!({"path": "a.txt", "content": "x"})).await;
     let waiting = stage.work(&task, &Nobody).await;
-    stage.haft.reject(&waiting.standing.waits_for.unwrap(), "somebody", "not today").await.unwrap();
+    stage.haft.reject(&waiting.standing.waits_for.unwrap(), &Decider::embedder("somebody"), "not today").await.unwrap();
     let failed = stage.work(&task, &Nobody).await;
     assert_eq!((failed.status, failed.standing.next_ms), (TaskStatus::Failed, None));
     assert_eq!(stage.read("a.txt"), None);
@@ -234,7 +235,7 @@ fn what_a_task_asked_is_no_question_once_it_is_closed_put_off_or_removed() {
             stage.put(&task, status).await;
             assert_eq!(stage.asked().await, [""; 0], "{status}: the question is gone");
             assert_eq!(stage.store().run_seen(&run).await.unwrap().unwrap().state, "cancelled", "{status}");
-            let late = stage.haft.approve(&question, "somebody", &Halt::new()).await;
+            let late = stage.haft.approve(&question, &Decider::embedder("somebody"), &Halt::new()).await;
             assert!(!late.is_ok_and(|outcome| outcome.success), "{status}: a late yes runs nothing");
             stage.scheduler.tick(at("2027-11-16T05:00")).await.unwrap();
             assert_eq!(stage.read("a.txt"), None, "{status}");

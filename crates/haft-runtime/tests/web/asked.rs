@@ -4,7 +4,7 @@ use super::manifests::{asks, call, pipeline, with, with_secrets};
 use super::server::{Server, ok};
 use super::{fault, part, run};
 use haft_core::Call;
-use haft_runtime::{Approver, BoxFuture, Halt, Question, Said, new_call_id};
+use haft_runtime::{Approver, BoxFuture, Decider, Halt, Question, Said, new_call_id};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ fn what_a_call_sets_off_is_counted_as_a_whole() {
 struct Asked(std::sync::Mutex<Vec<String>>);
 
 impl Approver for Asked {
-    fn name(&self) -> &'static str {
-        "asked"
+    fn decider(&self) -> Decider {
+        Decider::embedder("asked")
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {

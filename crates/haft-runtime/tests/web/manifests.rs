@@ -7,7 +7,7 @@ use super::{Stage, alone, data, fault, part, passes, roomy, run};
 use haft_core::outcome::Label;
 use haft_core::{Call, Outcome};
 use haft_runtime::shelf::{Folder, Whose};
-use haft_runtime::{Approver, BoxFuture, Haft, Halt, Question, Said, Settings, Workspace, Yes, new_call_id};
+use haft_runtime::{Approver, BoxFuture, Decider, Haft, Halt, Question, Said, Settings, Workspace, Yes, new_call_id};
 use haft_store::Store;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
@@ -408,8 +408,8 @@ struct Late {
 }
 
 impl Approver for Late {
-    fn name(&self) -> &'static str {
-        "late"
+    fn decider(&self) -> Decider {
+        Decider::embedder("late")
     }
 
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {

@@ -2,6 +2,7 @@
 
 use crate::{Stage, block, data, states};
 use haft_core::Call;
+use haft_core::approval::Decider;
 use haft_core::policy::Autonomy;
 use haft_runtime::approver::Nobody;
 use haft_runtime::work::{Over, Terms, Until, Wanted, drawn};
@@ -34,7 +35,7 @@ fn what_needs_a_person_waits_and_goes_on_when_they_have_decided() {
         for step in ["write", "ship"] {
             let waiting = other.store().approvals(true).await.unwrap();
             assert_eq!(waiting.len(), 1, "{step}");
-            let decided = other.approve(&waiting[0].id, "me", &Halt::new()).await;
+            let decided = other.approve(&waiting[0].id, &Decider::embedder("me"), &Halt::new()).await;
             assert!(decided.unwrap().success, "{step}");
             let worker = other.worker(4);
             other.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
@@ -54,7 +55,7 @@ fn a_no_fails_the_step() {
             .await;
         let run = data(&outcome)["run"].as_str().unwrap().to_owned();
         let waiting = stage.haft.store().approvals(true).await.unwrap();
-        stage.haft.store().reject(&waiting[0].id, "me", "not today").await.unwrap();
+        stage.haft.store().reject(&waiting[0].id, &Decider::embedder("me"), "not today").await.unwrap();
         let worker = stage.haft.worker(1);
         let over = stage.haft.work(&worker, &Until::Over(run), &Nobody, &Halt::new()).await.unwrap();
         let Over::Ended(seen) = over else { panic!("{over:?}") };
@@ -184,7 +185,7 @@ fn a_cancelled_runs_questions_are_taken_back_and_a_no_at_a_gate_stops_whatever_i
         let outcome = stage.call("pipeline.run", args, &Nobody).await;
         let run = data(&outcome)["run"].as_str().unwrap().to_owned();
         let waiting = stage.haft.store().approvals(true).await.unwrap();
-        stage.haft.store().reject(&waiting[0].id, "me", "no").await.unwrap();
+        stage.haft.store().reject(&waiting[0].id, &Decider::embedder("me"), "no").await.unwrap();
         let worker = stage.haft.worker(1);
         stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
         let steps = stage.haft.store().steps(&run).await.unwrap();
@@ -276,13 +277,13 @@ fn a_write_that_is_out_of_date_is_made_anew_by_a_retry() {
         let run = data(&outcome)["run"].as_str().unwrap().to_owned();
         stage.file("a.txt", "two\n");
         let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
-        let refused = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap_err();
+        let refused = stage.haft.approve(&asked, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
         assert!(refused.message.contains("the files it names have changed"), "{}", refused.message);
         assert!(refused.hint.as_deref().unwrap().contains(&format!("`haft pipeline retry {run}`")), "{refused:?}");
         // Whoever looks again and says yes hears why it cannot be done.
         let looked = stage.haft.look_at(&asked).await.unwrap().unwrap();
         assert!(looked.problem.unwrap().contains("has changed since it was read"));
-        let failed = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap();
+        let failed = stage.haft.approve(&asked, &Decider::embedder("me"), &Halt::new()).await.unwrap();
         assert_eq!(failed.error.unwrap().kind.as_str(), "conflict");
         let worker = stage.haft.worker(1);
         stage.haft.work(&worker, &Until::Over(run.clone()), &Nobody, &Halt::new()).await.unwrap();
@@ -306,7 +307,7 @@ fn whoever_looks_sees_what_was_decided_and_hears_why_nothing_is_taken_up() {
         assert!(refused.message.contains("its step `gate` waits for a person"), "{}", refused.message);
         let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
         assert!(refused.hint.unwrap().contains(&format!("haft approvals reject {asked}")));
-        stage.haft.store().reject(&asked, "me", "no").await.unwrap();
+        stage.haft.store().reject(&asked, &Decider::embedder("me"), "no").await.unwrap();
         let stands = async || stage.haft.store().run_seen(&run).await.unwrap().unwrap().state;
         assert_eq!(stands().await, "running", "nobody has looked yet");
         stage.haft.tend().await.unwrap();
@@ -316,7 +317,7 @@ fn whoever_looks_sees_what_was_decided_and_hears_why_nothing_is_taken_up() {
         let run = data(&outcome)["run"].as_str().unwrap();
         let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
         stage.haft.store().cancel_run(run, "me").await.unwrap();
-        let late = stage.haft.approve(&asked, "me", &Halt::new()).await.unwrap_err();
+        let late = stage.haft.approve(&asked, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
         assert!(late.message.contains("is not asked any more: cancelled by me"), "{}", late.message);
     });
 }

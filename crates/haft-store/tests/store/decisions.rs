@@ -1,6 +1,7 @@
 //! What people decide is kept, and counts once.
 
 use crate::{Scene, wait};
+use haft_core::approval::Decider;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Digest;
@@ -46,14 +47,17 @@ fn an_approval_is_given_exactly_once_however_many_try() {
         let tries: Vec<_> = (0..10)
             .map(|number| {
                 let (path, id) = (&path, &id);
-                scope.spawn(move || wait(Store::open(path).unwrap().approve(id, &format!("p{number}"), "b")).unwrap())
+                scope.spawn(move || {
+                    let by = Decider::embedder(format!("p{number}"));
+                    wait(Store::open(path).unwrap().approve(id, &by, "b")).unwrap()
+                })
             })
             .collect();
         tries.into_iter().filter_map(|attempt| attempt.join().unwrap()).collect()
     });
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].args["path"], "a");
-    assert!(!wait(scene.store.reject(&id, "late", "")).unwrap());
+    assert!(!wait(scene.store.reject(&id, &Decider::embedder("late"), "")).unwrap());
     // Once decided, the arguments are no longer kept.
     let look = |db: &haft_store::Db<'_>| db.one("SELECT call FROM approvals", &[], |row| row.get::<Option<String>>(0));
     let kept = wait(scene.store.run(haft_store::Mode::Read, look)).unwrap();
@@ -78,7 +82,7 @@ fn approval_of_an_observed_call_is_found_only_as_long_as_it_holds() {
     wait(scene.store.ask(approval, &call)).unwrap();
     let found = |holds| wait(scene.store.observed_question(&session, "b", holds)).unwrap().is_some();
     assert!(found(Duration::ZERO), "what waits does not end");
-    wait(scene.store.approve(call.id.as_str(), "a person", "b")).unwrap().unwrap();
+    wait(scene.store.approve(call.id.as_str(), &Decider::embedder("a person"), "b")).unwrap().unwrap();
     assert!(found(Duration::from_mins(10)));
     std::thread::sleep(Duration::from_millis(5));
     assert!(!found(Duration::from_millis(1)));
@@ -161,14 +165,14 @@ fn what_is_kept_of_an_outcome_is_bounded_and_has_no_secrets() {
     let finish = |outcome: &Outcome| {
         let scene = Scene::new();
         let id = ask(&scene);
-        wait(scene.store.approve(&id, "person", "b")).unwrap().unwrap();
-        wait(scene.store.finish_approval(&id, "somebody else", outcome)).unwrap();
+        wait(scene.store.approve(&id, &Decider::embedder("person"), "b")).unwrap().unwrap();
+        wait(scene.store.finish_approval(&id, &Decider::embedder("somebody else"), outcome)).unwrap();
         assert_eq!(
             wait(scene.store.approval(&id)).unwrap().unwrap().outcome,
             None,
             "only who approved it has an outcome"
         );
-        wait(scene.store.finish_approval(&id, "person", outcome)).unwrap();
+        wait(scene.store.finish_approval(&id, &Decider::embedder("person"), outcome)).unwrap();
         wait(scene.store.approval(&id)).unwrap().unwrap().outcome.unwrap()
     };
     let kept = finish(&outcome);

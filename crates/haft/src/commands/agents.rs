@@ -1,6 +1,6 @@
 //! `haft agents`: the roles that there are, and the worktrees that are kept.
 
-use super::call::watched;
+use super::call::{consenting, watched};
 use crate::app::{App, Failure};
 use crate::cli::{AgentsAction, WorktreesAction, WorktreesRemove};
 use crate::input::duration_ms;
@@ -12,7 +12,7 @@ use haft_core::preview::inert;
 use haft_runtime::agent::roles::{self, Filed};
 use haft_runtime::agent::worktrees::{Holds, Worktree};
 use haft_runtime::shelf::Standing;
-use haft_runtime::{Halt, Yes, now_ms};
+use haft_runtime::{Halt, now_ms};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -198,7 +198,7 @@ fn discard(app: &App, id: &str) -> Result<(), CallError> {
     let call = app.call("agent.control", json!({"action": "discard", "id": id}), Some("haft"))?;
     let halt = Halt::new();
     let outcome = app.block_on(async {
-        let outcome = Box::pin(watched(app, app.haft.call(call, &Yes, &halt), &halt)).await;
+        let outcome = Box::pin(watched(app, app.haft.call(call, &*consenting(), &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
     outcome.error.map_or(Ok(()), Err)

@@ -6,6 +6,7 @@ use crate::app::{App, Failure};
 use crate::cli::ApprovalsAction;
 use crate::commands::call;
 use crate::input::duration_ms;
+use crate::started_by::{command_line, require_user};
 use crate::style::{self, BOLD, FAINT, GOOD, NAME, paint};
 use crate::terminal;
 use haft_core::grant::{Grant, GrantScope};
@@ -35,14 +36,6 @@ pub(super) fn run(app: &App, action: Option<ApprovalsAction>) -> Result<u8, Fail
         ApprovalsAction::Grants => grants(app),
         ApprovalsAction::Revoke { id } => revoke(app, &id),
     }
-}
-
-/// Who decides at this door.
-pub(super) fn person() -> String {
-    std::env::var("USER")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .map_or_else(|| "cli".to_owned(), |name| format!("cli ({name})"))
 }
 
 fn list(app: &App, all: bool) -> Result<u8, Failure> {
@@ -111,7 +104,10 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
         return Ok(0);
     }
     line(app, &approval);
-    if let Some(question) = if here { app.block_on(app.haft.look_at(id))? } else { None } {
+    // What its user has seen is what an approval is for from here on. An agent that looks changes nothing of that.
+    let look =
+        async { if command_line().may_decide() { app.haft.look_at(id).await } else { app.haft.glance_at(id).await } };
+    if let Some(question) = if here { app.block_on(look)? } else { None } {
         style::out(&format!("    {}", style::inert(&question.why())));
         for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {
             style::out(&format!("      {}", style::painted(&row)));
@@ -156,7 +152,7 @@ fn approve(app: &App, id: &str, yes: bool) -> Result<u8, Failure> {
     }
     let rules = app.block_on(app.haft.suggested(id));
     let outcome = app.block_on(async {
-        let outcome = app.haft.approve(id, &person(), &Halt::new()).await?;
+        let outcome = app.haft.approve(id, &command_line(), &Halt::new()).await?;
         app.haft.flush().await.map(|()| outcome)
     })?;
     if !app.json && outcome.error.as_ref().is_none_or(|error| error.kind == ErrorKind::Failed) {
@@ -166,7 +162,7 @@ fn approve(app: &App, id: &str, yes: bool) -> Result<u8, Failure> {
 }
 
 fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
-    app.block_on(app.haft.reject(id, &person(), message))?;
+    app.block_on(app.haft.reject(id, &command_line(), message))?;
     if app.json {
         style::json(&json!({"id": id, "state": "rejected"}));
     } else {
@@ -176,6 +172,7 @@ fn reject(app: &App, id: &str, message: &str) -> Result<u8, Failure> {
 }
 
 fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Option<&str>) -> Result<u8, Failure> {
+    require_user()?;
     let name = ToolName::new(tool).map_err(|error| CallError::invalid(error.to_string()))?;
     if !app.haft.registry().has(tool) {
         app.load_tools();
@@ -243,6 +240,7 @@ fn grants(app: &App) -> Result<u8, Failure> {
 }
 
 fn revoke(app: &App, id: &str) -> Result<u8, Failure> {
+    require_user()?;
     if !app.block_on(app.store().revoke(id)).map_err(Failure::store)? {
         return Err(CallError::not_found(format!("there is no grant `{id}`")).into());
     }

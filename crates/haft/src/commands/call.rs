@@ -4,10 +4,12 @@ use crate::app::{App, Failure, unrun};
 use crate::cli::{Asking, CallArgs};
 use crate::input;
 use crate::live::Aside;
+use crate::started_by::agent_sign;
 use crate::style::{self, FAINT, paint};
 use crate::terminal::Terminal;
 use haft_core::Outcome;
-use haft_runtime::{Approver, Event, Halt, Nobody, Yes, new_call_id};
+use haft_core::approval::{Decider, DeciderIdentity};
+use haft_runtime::{Approver, BoxFuture, Event, Halt, Nobody, Question, Said, Yes, new_call_id};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +17,36 @@ use std::time::{Duration, Instant};
 /// From when on a person is told how far a call is.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Says yes for the user who runs this command. An agent that runs it is not its user.
+pub(super) fn consenting() -> Box<dyn Approver> {
+    match agent_sign() {
+        None => Box::new(Yes),
+        Some(sign) => {
+            style::warn(&format!("an agent runs this command ({}), and approves nothing", style::inert(&sign)));
+            Box::new(AgentProgram { sign })
+        }
+    }
+}
+
+/// An agent's program where its user would be asked.
+struct AgentProgram {
+    sign: String,
+}
+
+impl Approver for AgentProgram {
+    fn decider(&self) -> Decider {
+        DeciderIdentity::AgentProgram { sign: self.sign.clone() }.into()
+    }
+
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
+        Box::pin(std::future::ready(Said::Nobody))
+    }
+}
+
 /// Who answers questions.
 pub(super) fn approver(app: &App, asking: &Asking) -> Box<dyn Approver> {
     if asking.yes {
-        Box::new(Yes)
+        consenting()
     } else if asking.no_input || !Terminal::present() {
         Box::new(Nobody)
     } else {

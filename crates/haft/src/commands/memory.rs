@@ -1,15 +1,15 @@
 //! `haft memory`: what agents know, for people. What is done is done by calls, so that it is recorded and can be taken
 //! back; whoever types it has said yes.
 
-use super::call::{report, show, watched};
+use super::call::{consenting, report, show, watched};
 use crate::app::{App, Failure};
 use crate::cli::{MemoryAction, MemorySearch};
 use crate::style::{self, FAINT, GOOD, NAME, paint};
 use crate::time;
 use haft_core::memory::DOCUMENT_MAX;
 use haft_core::{CallError, Outcome};
+use haft_runtime::Halt;
 use haft_runtime::memory::{setup, table_file};
-use haft_runtime::{Halt, Yes};
 use serde_json::{Map, Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn called(app: &App, tool: &str, args: Value) -> Result<Outcome, Failure> {
     let call = app.call(tool, args, Some("haft"))?;
     let halt = Halt::new();
     let outcome = app.block_on(async {
-        let outcome = Box::pin(watched(app, app.haft.call(call, &Yes, &halt), &halt)).await;
+        let outcome = Box::pin(watched(app, app.haft.call(call, &*consenting(), &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
     Ok(outcome)

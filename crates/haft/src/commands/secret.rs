@@ -2,6 +2,7 @@
 
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, SecretAction};
+use crate::started_by::require_user;
 use crate::style::{self, FAINT, GOOD, NAME, paint};
 use crate::time;
 use haft_core::CallError;
@@ -15,7 +16,11 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 /// Does one thing with secrets.
 pub(super) fn run(common: &Common, action: Option<SecretAction>) -> Result<u8, Failure> {
     let ground = Ground::find(common)?;
-    match action.unwrap_or(SecretAction::List) {
+    let action = action.unwrap_or(SecretAction::List);
+    if !matches!(action, SecretAction::List | SecretAction::Show { reveal: false, .. }) {
+        require_user()?;
+    }
+    match action {
         SecretAction::List => list(common, &ground),
         SecretAction::Set { name, host, stdin } => set(common, &ground, &name, (&host, stdin)),
         SecretAction::Remove { name } => remove(common, &ground, &name),

@@ -9,7 +9,7 @@ use crate::config::{self, OnDisconnect};
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::{CallError, SessionId, preview};
 use haft_gateway::{AGENT_SESSIONS, McpServers, Options, ServeError, Tls, Token, WhenGone};
-use haft_mcp::server::{self as mcp, ApprovalForms, DecisionPlace, TASK_AFTER};
+use haft_mcp::server::{self as mcp, ClientHolder, DecisionPlace, TASK_AFTER};
 use haft_runtime::work::Until;
 use haft_runtime::{Halt, Nobody, page_address};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -62,7 +62,7 @@ fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) 
         budget_tokens: doors.budget_tokens,
         patience: doors.mcp.patience,
         elicitation: doors.elicitation,
-        approvals: ApprovalForms::InClient,
+        holder: ClientHolder::Owner,
         finish_when_gone: doors.mcp.on_disconnect == OnDisconnect::Finish,
         task_after: TASK_AFTER,
         // With its own address as soon as it listens.
@@ -71,7 +71,7 @@ fn mcp(app: &App, options: &Options, args: &ServeArgs, halt: CancellationToken) 
     let of_agents = mcp::Options {
         session: mcp::session_with_prefix(AGENT_SESSIONS),
         session_prefix: AGENT_SESSIONS,
-        approvals: ApprovalForms::Nowhere,
+        holder: ClientHolder::Agent,
         ..of_owner.clone()
     };
     let router = |own: mcp::Options| mcp_router(app, mcp::Server::new(Arc::clone(&app.haft), own), &hosts, &halt);

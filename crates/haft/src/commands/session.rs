@@ -1,6 +1,6 @@
 //! `haft session`: the conversations that haft remembers, for people.
 
-use super::call::{report, watched};
+use super::call::{consenting, report, watched};
 use crate::app::{App, Failure};
 use crate::cli::SessionAction;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
@@ -9,7 +9,7 @@ use crate::time;
 use haft_core::agent::{Block, Message, Role};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, SessionId};
-use haft_runtime::{Halt, Yes};
+use haft_runtime::Halt;
 use haft_store::talks::Talk;
 use haft_store::{Session, Traced};
 use serde_json::{Value, json};
@@ -166,7 +166,7 @@ fn delete(app: &App, id: &str) -> Result<u8, Failure> {
     let call = app.call("session.delete", json!({ "session": id }), Some("haft"))?;
     let halt = Halt::new();
     let outcome = app.block_on(async {
-        let outcome = Box::pin(watched(app, app.haft.call(call, &Yes, &halt), &halt)).await;
+        let outcome = Box::pin(watched(app, app.haft.call(call, &*consenting(), &halt), &halt)).await;
         app.haft.flush().await.map(|()| outcome)
     })?;
     Ok(report(app, &outcome))

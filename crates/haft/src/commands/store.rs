@@ -2,8 +2,8 @@
 
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, StoreAction};
-use crate::commands::approvals::person;
 use crate::input::duration_ms;
+use crate::started_by::command_line;
 use crate::style::{self, BAD, FAINT, GOOD, paint};
 use haft_core::CallError;
 use haft_runtime::now_ms;
@@ -144,7 +144,7 @@ fn prune(common: &Common, ground: &Ground, older_than: &str, dry_run: bool) -> R
     let found = if dry_run {
         runtime.block_on(store.prunable(before))?
     } else {
-        runtime.block_on(store.prune(before, &person()))?
+        runtime.block_on(store.prune(before, &command_line().to_string()))?
     };
     if common.json() {
         let mut value = serde_json::to_value(found).unwrap_or_default();

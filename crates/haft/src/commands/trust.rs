@@ -5,6 +5,7 @@ mod show;
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, TrustArgs};
 use crate::config::Trust;
+use crate::started_by::require_user;
 use crate::style;
 use haft_core::record::Digest;
 use haft_core::{CallError, ErrorKind};
@@ -54,6 +55,7 @@ struct Means<'m> {
 
 /// Accepts the project's configuration, tools, workflows, agents and skills as they stand, or takes that back.
 pub(super) fn run(common: &Common, args: &TrustArgs) -> Result<u8, Failure> {
+    require_user()?;
     let ground = Ground::find(common)?;
     let store = ground.store()?;
     let (shelf, skills) = (ground.shelf(&store), ground.skills(&store));

@@ -2,6 +2,8 @@
 
 use super::ask::Ticket;
 use super::screen::Input;
+use crate::started_by::unless_agent;
+use haft_core::approval::{Decider, DeciderIdentity};
 use haft_runtime::{Approver, BoxFuture, Form, Question, Said, Written};
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
@@ -67,8 +69,8 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn name(&self) -> &'static str {
-        "terminal"
+    fn decider(&self) -> Decider {
+        unless_agent(DeciderIdentity::Terminal)
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {

@@ -4,6 +4,7 @@ use axum::extract::{Json, State};
 use axum::routing::post;
 use haft::{Call, Haft, Halt, SessionId, Settings, Store, Workspace, new_call_id};
 use haft_mcp::client::{Bridge, Learn, Reach, Server, oauth::Who};
+use haft_runtime::Decider;
 use haft_runtime::approver::{Approver, Question, Said};
 use haft_runtime::{BoxFuture, Form, Written};
 use serde_json::{Value, json};
@@ -16,8 +17,8 @@ use tokio::task::JoinSet;
 struct Named(&'static str);
 
 impl Approver for Named {
-    fn name(&self) -> &'static str {
-        self.0
+    fn decider(&self) -> Decider {
+        Decider::embedder(self.0)
     }
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Said> {
         Box::pin(std::future::ready(Said::Once))

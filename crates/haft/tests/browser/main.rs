@@ -16,7 +16,9 @@ mod site;
 mod using;
 mod whose;
 
-use haft::{Approver, BoxFuture, Call, Haft, Halt, Outcome, Question, Said, SessionId, Settings, Store, Workspace};
+use haft::{
+    Approver, BoxFuture, Call, Decider, Haft, Halt, Outcome, Question, Said, SessionId, Settings, Store, Workspace,
+};
 use haft_core::host::HostRules;
 use haft_core::outcome::Label;
 use haft_runtime::browser::BrowserSettings;
@@ -38,8 +40,8 @@ struct Scene {
 struct Person(Mutex<Vec<String>>);
 
 impl Approver for Person {
-    fn name(&self) -> &'static str {
-        "a person"
+    fn decider(&self) -> Decider {
+        Decider::embedder("a person")
     }
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said> {
         self.0.lock().unwrap().push(question.subject.clone());

@@ -28,6 +28,7 @@ mod memory;
 mod models;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod own_state;
 mod pipeline;
 mod policy;
 mod process;

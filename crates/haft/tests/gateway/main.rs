@@ -9,6 +9,7 @@ mod approvals;
 mod auth;
 mod calls;
 mod client;
+mod deciders;
 mod events;
 mod hostile;
 mod life;

@@ -1,7 +1,7 @@
 //! `haft approvals answer`: fills in a form that waits in the inbox, for whatever process asked.
 
-use super::person;
 use crate::app::{App, Failure};
+use crate::started_by::command_line;
 use crate::style::{self, FAINT, NAME, paint};
 use crate::terminal::{self, Terminal};
 use haft_core::CallError;
@@ -17,7 +17,7 @@ pub(super) fn run(app: &App, id: &str, given: &[String]) -> Result<u8, Failure> 
         _ => typed(app, id, given)?,
     };
     app.block_on(async {
-        app.haft.answer_form(id, &person(), answer).await?;
+        app.haft.answer_form(id, &command_line(), answer).await?;
         app.haft.flush().await
     })?;
     if app.json {

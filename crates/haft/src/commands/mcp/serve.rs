@@ -3,8 +3,9 @@
 use crate::app::{App, Failure, Threads};
 use crate::cli::Common;
 use crate::config::OnDisconnect;
+use crate::started_by::call_sign;
 use haft_core::{CallError, ErrorKind, SessionId, preview};
-use haft_mcp::server::{ApprovalForms, DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
+use haft_mcp::server::{ClientHolder, DecisionPlace, Options, Server, TASK_AFTER, fresh_session};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ pub(super) fn run(common: &Common, dialect: Option<&str>, front: Option<&str>) -
         budget_tokens: app.doors.budget_tokens,
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
-        approvals: ApprovalForms::InClient,
+        holder: call_sign().map_or(ClientHolder::User, ClientHolder::AgentProgram),
         finish_when_gone: app.doors.mcp.on_disconnect == OnDisconnect::Finish,
         task_after: TASK_AFTER,
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),

@@ -1,8 +1,10 @@
 //! Passing over sensitive files without slowing a walk down: nearly all files are harmless, and files of
 //! one directory come one after another.
 
+use crate::own_state::{FileIdentity, is_one_of, linked_files};
 use crate::workspace::Workspace;
 use haft_core::place::{Sensitive, sensitive};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::path::{Path, PathBuf};
 /// One thread's memory of the directory it judged last.
 pub(super) struct Guard<'w> {
     workspace: &'w Workspace,
+    /// The files of haft's that have another name somewhere: usually none.
+    linked: HashSet<FileIdentity>,
     dir: PathBuf,
     dir_held_back: bool,
     dir_is_root: bool,
@@ -17,7 +21,8 @@ pub(super) struct Guard<'w> {
 
 impl<'w> Guard<'w> {
     pub(super) fn new(workspace: &'w Workspace) -> Self {
-        Self { workspace, dir: PathBuf::new(), dir_held_back: false, dir_is_root: false }
+        let linked = linked_files(workspace.own_places());
+        Self { workspace, linked, dir: PathBuf::new(), dir_held_back: false, dir_is_root: false }
     }
 
     /// Whether a file holds credentials or haft's own state.
@@ -34,7 +39,10 @@ impl<'w> Guard<'w> {
         // sensitive only together with its directory's. The project's own directory says nothing.
         let tail = if self.dir_is_root { end_of_dir } else { memchr::memrchr(b'/', dir).unwrap_or(0) };
         let names = Path::new(OsStr::from_bytes(&bytes[(tail + 1).min(bytes.len())..]));
-        self.dir_held_back || sensitive(names).is_some_and(is_kept) || self.workspace.is_own(path)
+        self.dir_held_back
+            || sensitive(names).is_some_and(is_kept)
+            || self.workspace.is_own(path)
+            || is_one_of(&self.linked, path)
     }
 
     fn judge(&self, path: &Path) -> bool {
@@ -44,7 +52,7 @@ impl<'w> Guard<'w> {
 
 /// Version control is left out by the walk itself.
 fn is_kept(why: Sensitive) -> bool {
-    matches!(why, Sensitive::Credentials | Sensitive::OwnState)
+    matches!(why, Sensitive::Credentials | Sensitive::OwnState | Sensitive::OwnFiles)
 }
 
 #[cfg(test)]
