@@ -1,5 +1,5 @@
 //! What a server offers besides tools: resources, templates of resources, and prompts. They are listed as the server
-//! lists them. Reading one is a call of a tool that is not listed (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`), so
+//! lists them. ReadKind one is a call of a tool that is not listed (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`), so
 //! that policy, approval and the log see it like every other call.
 
 use super::call::{Broken, Connection};
@@ -162,12 +162,12 @@ fn kept<T: serde::Serialize>(what: &str, list: Result<Vec<T>, ServiceError>, ref
 
 /// What a reading tool reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadKind {
     Resource,
     Prompt,
 }
 
-impl Reading {
+impl ReadKind {
     /// The name under which a server is read.
     pub(crate) fn tool_name(self, server: &str) -> String {
         let what = match self {
@@ -209,7 +209,7 @@ impl Reading {
 /// Makes the registry hold the reading tools that a server's lists call for.
 pub(super) fn offer_reading(link: &Arc<Link>, catalogue: &Catalogue, refused: &mut Vec<String>) {
     let Some(haft) = link.haft.upgrade() else { return };
-    let wanted = [(Reading::Resource, catalogue.has_resources), (Reading::Prompt, catalogue.has_prompts)];
+    let wanted = [(ReadKind::Resource, catalogue.has_resources), (ReadKind::Prompt, catalogue.has_prompts)];
     for (reading, is_wanted) in wanted {
         let name = reading.tool_name(&link.server.name);
         let is_there = haft.registry().has(&name);
@@ -231,7 +231,7 @@ pub(super) fn offer_reading(link: &Arc<Link>, catalogue: &Catalogue, refused: &m
 struct ReadingTool {
     link: Arc<Link>,
     spec: Arc<ToolSpec>,
-    reading: Reading,
+    reading: ReadKind,
 }
 
 #[derive(Deserialize)]
@@ -249,8 +249,8 @@ impl ReadingTool {
     async fn run(&self, scene: &Scene) -> Result<Reply, CallError> {
         let connection = self.link.connection().await?;
         let read = match self.reading {
-            Reading::Resource => read_resource(&connection, scene).await?,
-            Reading::Prompt => get_prompt(&connection, scene).await?,
+            ReadKind::Resource => read_resource(&connection, scene).await?,
+            ReadKind::Prompt => get_prompt(&connection, scene).await?,
         };
         match read {
             Ok(reply) => Ok(reply),
