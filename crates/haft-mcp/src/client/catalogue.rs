@@ -1,5 +1,5 @@
 //! What a server offers besides tools: resources, templates of resources, and prompts. They are listed as the server
-//! lists them. ReadKind one is a call of a tool that is not listed (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`), so
+//! lists them. Reading one is a call of a tool that is not listed (`mcp:SERVER:resources:read`, `mcp:SERVER:prompts:get`), so
 //! that policy, approval and the log see it like every other call.
 
 use super::call::{Broken, Connection};
