@@ -236,7 +236,7 @@ impl Facts {
     /// Whether the call only looks: because its tool does, because of what it asks for, or because the command
     /// that it runs provably does.
     pub fn only_reads(&self, checked: &Checked) -> bool {
-        let placed = self.observed.as_ref().is_none_or(|observed| observed.unplaced.is_none());
+        let placed = self.observed.as_ref().is_none_or(|observed| observed.unknown_directory.is_none());
         checked.only_reads()
             || (placed && self.shell.as_ref().is_some_and(Shell::only_reads))
             || self.only_looks()
@@ -250,15 +250,15 @@ impl Facts {
 
     /// Whether the call can carry something away from this machine.
     pub fn reaches_out(&self, spec: &ToolSpec) -> bool {
-        let reads = self.observed.as_ref().is_some_and(|observed| observed.unplaced.is_none())
+        let reads = self.observed.as_ref().is_some_and(|observed| observed.unknown_directory.is_none())
             && self.shell.as_ref().is_some_and(Shell::only_reads);
         (spec.effects.open_world || spec.reach.network || self.hold.as_ref().is_some_and(|hold| hold.network)) && !reads
     }
 
     /// Whether it is an agent's own command of which the directory is not known, and what it runs may depend on that.
     pub fn runs_by_unknown_directory(&self) -> bool {
-        let unplaced = self.observed.as_ref().is_some_and(|observed| observed.unplaced.is_some());
-        unplaced && self.shell.as_ref().is_none_or(Shell::runs_by_directory)
+        let unknown_directory = self.observed.as_ref().is_some_and(|observed| observed.unknown_directory.is_some());
+        unknown_directory && self.shell.as_ref().is_none_or(Shell::runs_by_directory)
     }
 
     /// The grant that covers the call.

@@ -280,7 +280,7 @@ mod tests {
         let call = crate::Call::new(crate::CallId::new(0, 0), tool.stored_name(), args.clone());
         let meant = crate::dialect::Translated { args, note: None };
         let observation =
-            Observation { client: HookClient::ClaudeCode, doubt: None, unplaced: None, stands_for_own: true };
+            Observation { client: HookClient::ClaudeCode, doubt: None, unknown_directory: None, stands_for_own: true };
         let facts = Facts { observed: Some(observation), ..Facts::default() };
         (Checked::new(call, spec, &schema, meant).unwrap(), facts)
     }

@@ -15,7 +15,7 @@ use crate::preview::{cut, inert};
 use crate::tool::{Effect, Outward, ToolSpec};
 use serde_json::{Map, Value, json};
 
-pub use table::{EditKind, Meaning, NativeTool, ParamRole};
+pub use table::{EditKind, NativeTool, NativeToolKind, ParamRole};
 
 /// The parameter under which arguments are kept that the table does not name.
 pub const UNLISTED: &str = "unlisted";
@@ -25,7 +25,7 @@ pub const NOTE: &str = "note";
 pub const PATCH: &str = "patch";
 /// The name under which haft installs itself in a client.
 const OWN_SERVER: &str = "haft";
-/// The family of tools that haft has no word for.
+/// The name prefix of native tools that are not in the table.
 const NATIVE: &str = "native";
 
 /// A coding agent whose own tools haft can observe.
@@ -103,8 +103,8 @@ impl<'n> ObservedTool<'n> {
     /// The tool of a client by its own name.
     pub fn new(client: HookClient, name: &'n str) -> Self {
         let native = match table::meaning(client, name) {
-            Some(Meaning::Tool(native)) => Some(native),
-            Some(Meaning::Internal { .. }) | None => None,
+            Some(NativeToolKind::Tool(native)) => Some(native),
+            Some(NativeToolKind::Internal { .. }) | None => None,
         };
         Self { client, name, native }
     }
@@ -153,7 +153,7 @@ impl<'n> ObservedTool<'n> {
     }
 
     /// Why a person has to look at these arguments whatever is allowed: they have a parameter that haft does not know, or
-    /// one that the agent may read otherwise than haft.
+    /// one that the agent may interpret differently than haft.
     pub fn doubt(self, args: &Value) -> Option<String> {
         let native = self.native?;
         if let Some(unlisted) = args.get(UNLISTED).and_then(Value::as_object) {
@@ -201,15 +201,15 @@ impl<'n> ObservedTool<'n> {
         })
     }
 
-    /// Why it is not known in which directory a command runs: its agent does not say.
-    pub fn unplaced(self) -> Option<&'static str> {
+    /// Why haft does not know the directory in which a command runs.
+    pub fn unknown_directory(self) -> Option<&'static str> {
         let runs = self.native.is_some_and(|native| native.effect == Effect::Runs);
         (runs && self.client == HookClient::Codex).then_some(
-            "Codex does not say in which directory and by which shell it runs a command, so what it does is not known",
+            "Codex does not report the directory and the shell of a command, so haft cannot tell what the command does",
         )
     }
 
-    /// The declaration that such calls are decided, asked about and recorded by.
+    /// The declaration under which haft decides and records calls of this tool.
     pub fn spec(self) -> Result<ToolSpec, CallError> {
         let title = self.client.title();
         let bad = |error: crate::name::BadName| CallError::invalid(error.to_string());
@@ -271,9 +271,9 @@ pub struct Observation {
     pub client: HookClient,
     /// Why a person has to look at it, whatever is allowed.
     pub doubt: Option<String>,
-    /// Why it is not known in which directory it runs. Then it is asked about, unless a rule or a grant names commands
-    /// whose programs do not depend on the directory.
-    pub unplaced: Option<&'static str>,
+    /// Why haft does not know the directory in which the command runs. Such a call is asked about, unless a rule or a grant
+    /// names commands whose programs do not depend on the directory.
+    pub unknown_directory: Option<&'static str>,
     /// Whether policies know it by the name of a tool of haft's, whose calls haft guards.
     pub stands_for_own: bool,
 }
@@ -288,16 +288,17 @@ pub struct McpTarget {
 }
 
 /// What a tool of a client's own means to haft.
-pub fn meaning(client: HookClient, tool: &str, input: &Value) -> Option<Meaning> {
+pub fn meaning(client: HookClient, tool: &str, input: &Value) -> Option<NativeToolKind> {
     let found = table::meaning(client, tool)?;
-    let Meaning::Internal { params: Some(known), .. } = found else { return Some(found) };
-    // A parameter that haft does not know may make another thing of it.
+    let NativeToolKind::Internal { params: Some(known), .. } = found else { return Some(found) };
+    // An unknown parameter may change what the tool does, so it does not count as internal.
     let all = input.as_object().is_some_and(|given| given.keys().all(|name| known.contains(&name.as_str())));
     all.then_some(found)
 }
 
-/// What haft would call a tool that it serves to the client itself, if no other server's tool can have the client's name
-/// for it. Which server a person gives the name `haft` is not known.
+/// The part after the prefix that this client puts before tools of an MCP server named `haft`; none without the prefix, and
+/// none if a tool of a server whose name begins with it could be called the same. It proves nothing: another server may have
+/// that name.
 pub fn own_tool_name<'t>(client: HookClient, tool: &'t str, target: Option<&'t McpTarget>) -> Option<&'t str> {
     let name = match client {
         // Server and tool are joined by two underscores: a tool's name with two more may be half a server's.
@@ -391,9 +392,9 @@ mod tests {
 
     #[test]
     fn directory_of_a_codex_command_is_not_known() {
-        assert!(ObservedTool::new(HookClient::Codex, "Bash").unplaced().is_some());
-        assert_eq!(ObservedTool::new(HookClient::Codex, "apply_patch").unplaced(), None);
-        assert_eq!(ObservedTool::new(HookClient::ClaudeCode, "Bash").unplaced(), None);
+        assert!(ObservedTool::new(HookClient::Codex, "Bash").unknown_directory().is_some());
+        assert_eq!(ObservedTool::new(HookClient::Codex, "apply_patch").unknown_directory(), None);
+        assert_eq!(ObservedTool::new(HookClient::ClaudeCode, "Bash").unknown_directory(), None);
     }
 
     #[test]
@@ -408,7 +409,7 @@ mod tests {
     #[test]
     fn internal_tool_with_a_strange_parameter_is_not_internal() {
         let agent = |input: Value| meaning(HookClient::ClaudeCode, "Agent", &input);
-        assert!(matches!(agent(json!({"description": "d", "prompt": "p"})), Some(Meaning::Internal { .. })));
+        assert!(matches!(agent(json!({"description": "d", "prompt": "p"})), Some(NativeToolKind::Internal { .. })));
         assert!(agent(json!({"description": "d", "prompt": "p", "isolation": "remote"})).is_none());
     }
 

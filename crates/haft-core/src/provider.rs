@@ -130,7 +130,7 @@ pub fn registration_notes(spec: &ToolSpec) -> Vec<DeclarationNote> {
 }
 
 /// A rewritten schema, and what was lost on the way.
-struct Rewritten {
+struct RewrittenSchema {
     schema: Value,
     notes: Vec<(NoteKind, String)>,
 }
@@ -202,7 +202,7 @@ impl Provider {
             Self::Gemini => gemini::gemini_form(input),
             Self::Anthropic | Self::OpenAi | Self::OpenAiChat => portable::portable_form(input, self.rules().schema),
         };
-        let Rewritten { schema, notes: lost } = match rewritten {
+        let RewrittenSchema { schema, notes: lost } = match rewritten {
             Ok(rewritten) => rewritten,
             Err(reason) => {
                 notes.push(self.note(spec, NoteKind::ToolLeftOut, reason));

@@ -2,7 +2,7 @@
 //!
 //! [`read`] takes the text of a `SKILL.md` and the name of its directory. It says what the skill is, and every way in which
 //! the file departs from the specification, with line and column. The two are apart: a file may depart from the
-//! specification and still be of use, and [`Reading::skill`] is absent only where it cannot be.
+//! specification and still be of use, and [`ParsedSkill::skill`] is absent only where it cannot be.
 //!
 //! A skill goes by the name of its directory, because no two skills of one folder have the same. What a skill says is text
 //! for models; nothing in it permits anything.
@@ -13,7 +13,7 @@ mod links;
 #[cfg(test)]
 mod tests;
 
-pub use allowed::{AllowedTool, Meaning, Narrowing};
+pub use allowed::{AllowedTool, AllowedToolMeaning, ToolAllowlist};
 pub use links::RelativeLink;
 
 use crate::manifest::lint::Rule;
@@ -83,15 +83,15 @@ pub struct Skill {
 
 /// What a `SKILL.md` says, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct ParsedSkill {
     /// The skill, if it can be offered.
     pub skill: Option<Skill>,
     /// Departures from the specification, in the order of their places.
     pub flaws: Vec<Flaw>,
 }
 
-impl Reading {
-    /// The reading of a file that cannot be read at all.
+impl ParsedSkill {
+    /// What is known of a file that cannot be read at all.
     pub fn unreadable(flaw: Flaw) -> Self {
         Self { skill: None, flaws: vec![flaw] }
     }
@@ -108,10 +108,10 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Reads a `SKILL.md` that lies in a directory of this name.
-pub fn read(text: &str, directory: &str) -> Reading {
+pub fn read(text: &str, directory: &str) -> ParsedSkill {
     let Some(front) = FrontMatter::split(text) else {
         let message = "has no front matter; it begins with `---`, then `name:` and `description:`, then `---`";
-        return Reading::unreadable(Flaw::error("skill", "", message).at((1, 1)));
+        return ParsedSkill::unreadable(Flaw::error("skill", "", message).at((1, 1)));
     };
     let mut flaws = Vec::new();
     let said = front.parse(&mut flaws);
@@ -121,7 +121,7 @@ pub fn read(text: &str, directory: &str) -> Reading {
         fields.skill(&front, directory)
     });
     flaws.sort_by_key(|flaw| (flaw.line, flaw.column));
-    Reading { skill, flaws }
+    ParsedSkill { skill, flaws }
 }
 
 /// The front matter's values, checked one by one.
@@ -291,7 +291,7 @@ impl Fields<'_> {
         }
         let tools: Vec<AllowedTool> = words.iter().map(|word| AllowedTool::read(word)).collect();
         for tool in &tools {
-            if let Some(why) = tool.lost() {
+            if let Some(why) = tool.ignored_reason() {
                 self.warn("skill-tool", "allowed-tools", why);
             }
         }

@@ -62,7 +62,7 @@ pub use haft_core::approval::{Decider, DeciderIdentity};
 pub use halt::Halt;
 pub use hygiene::Looked;
 pub use kept::KeptLimits;
-pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolReport, Reported};
+pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolOutcome, NativeToolReport};
 pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
 pub use recall::{Changed, Resolution};

@@ -13,7 +13,7 @@ mod expected;
 mod images;
 mod report;
 
-pub use report::{NativeToolReport, Reported};
+pub use report::{NativeToolOutcome, NativeToolReport};
 
 use crate::admit::{Effects, Lasting};
 use crate::halt::Halt;
@@ -26,7 +26,7 @@ use crate::{Question, new_call_id, now_ms, store_error};
 use haft_core::admit::Answer;
 use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::observed::{
-    ContentSearch, HookClient, McpTarget, Meaning, Observation, ObservedTool, meaning, own_tool_name,
+    ContentSearch, HookClient, McpTarget, NativeToolKind, Observation, ObservedTool, meaning, own_tool_name,
 };
 use haft_core::place::{Access, Place};
 use haft_core::preview::{cut, inert};
@@ -123,7 +123,7 @@ impl Haft {
         if self.serves(native.client, &native.tool, native.target.as_ref()) {
             return HookRuling::NoOpinion("haft decides about its own tools where it serves them");
         }
-        if let Some(Meaning::Internal { reason, .. }) = meaning(native.client, &native.tool, &native.input) {
+        if let Some(NativeToolKind::Internal { reason, .. }) = meaning(native.client, &native.tool, &native.input) {
             return HookRuling::NoOpinion(reason);
         }
         let call = match Self::native_call(native) {
@@ -206,7 +206,7 @@ impl Haft {
         let observation = Observation {
             client: observed.client,
             doubt,
-            unplaced: observed.unplaced(),
+            unknown_directory: observed.unknown_directory(),
             stands_for_own: observed.native.is_some(),
         };
         Ok(Some((observation, places)))

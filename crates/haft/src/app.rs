@@ -379,9 +379,9 @@ impl App {
         }
     }
 
-    /// Knows all tools that are served to clients, without starting a server: those that are files, and those of servers
-    /// that were accepted earlier.
-    pub fn know_served_tools(&mut self) {
+    /// Loads all tools that are served to clients, without starting a server: manifests, and the tools of servers that were
+    /// accepted earlier.
+    pub fn load_served_tools(&mut self) {
         self.load_tools();
         self.meet_servers();
     }

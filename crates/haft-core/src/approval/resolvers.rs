@@ -230,7 +230,7 @@ impl Resolver for ShellReading {
         if let Some(why) = &shell.judged.catastrophe {
             return Ok(Some((Decision::Deny, why.clone())));
         }
-        if let Some(why) = question.facts.observed.as_ref().and_then(|observed| observed.unplaced) {
+        if let Some(why) = question.facts.observed.as_ref().and_then(|observed| observed.unknown_directory) {
             return Ok(Some((Decision::Ask, why.to_owned())));
         }
         if !shell.only_reads() {

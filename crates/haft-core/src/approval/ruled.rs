@@ -21,7 +21,7 @@ impl Ruled {
         }
         let Allowed::All { reason, named } = self.0.allows(&shell.judged) else { return None };
         // Where it runs is not known, so nothing is known to lie inside: the rule has to name each program.
-        if question.facts.observed.as_ref().is_some_and(|observed| observed.unplaced.is_some()) {
+        if question.facts.observed.as_ref().is_some_and(|observed| observed.unknown_directory.is_some()) {
             let holds = named && !question.facts.runs_by_unknown_directory();
             return holds.then_some((Decision::Allow, reason));
         }

@@ -1,4 +1,4 @@
-//! The voice of a skill's `allowed-tools` where an agent runs that skill. It can deny, and nothing else.
+//! The resolver that holds an agent to the `allowed-tools` of the skill that it runs. It can deny, and nothing else.
 
 use super::{Decision, Question, Resolver, ResolverError, Vote};
 use crate::preview::inert;

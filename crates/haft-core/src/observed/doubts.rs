@@ -1,7 +1,7 @@
-//! Paths and patterns that an agent may read otherwise than haft does.
+//! Paths and patterns that an agent may interpret differently than haft does.
 //!
-//! Agents trim paths, expand `~`, take `..` away as text and bring letters into another form before they open a file;
-//! haft and the kernel do none of that. Where the two could differ, a person looks at the call.
+//! Agents trim paths, expand `~`, resolve `..` lexically and normalize Unicode before they open a file; haft and the kernel
+//! do none of that. Where the two could differ, a person looks at the call.
 
 use crate::preview::{cut, inert};
 
@@ -14,7 +14,7 @@ pub fn path_doubt(path: &str) -> Option<&'static str> {
         return Some("it contains a backslash");
     }
     if path.chars().any(has_other_form) {
-        return Some("its letters can be written in another form");
+        return Some("Unicode normalization may change it");
     }
     // A relative path has been joined to the working directory by now, so each part may be where it began.
     path.split('/').find_map(|part| {
@@ -23,7 +23,7 @@ pub fn path_doubt(path: &str) -> Option<&'static str> {
         } else if part.starts_with('~') {
             Some("it contains `~`")
         } else if part.trim() != part {
-            Some("it has blanks at an end of a name")
+            Some("a name in it begins or ends with a blank")
         } else {
             None
         }
@@ -35,7 +35,7 @@ const fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Characters that may be another character, or a part of one, after a text has been brought into Unicode's form C.
+/// Characters that Unicode normalization (NFC) may change or combine with others.
 const fn has_other_form(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5c7}' | '\u{610}'..='\u{61a}'
@@ -46,11 +46,10 @@ const fn has_other_form(c: char) -> bool {
         | '\u{1d15e}'..='\u{1d1c0}' | '\u{2f800}'..='\u{2fa1f}')
 }
 
-/// Where below the search's directory a pattern begins to look, without the parts that leave something open; or why
-/// that cannot be told.
+/// The fixed leading path of a search pattern, relative to the directory that is searched; or why it cannot be determined.
 pub fn pattern_base(pattern: &str) -> Result<String, &'static str> {
     if pattern.trim() != pattern || pattern.chars().any(|c| c.is_control() || is_unseen(c)) {
-        return Err("it has blanks at an end or characters that cannot be seen");
+        return Err("it begins or ends with a blank, or contains invisible characters");
     }
     if pattern.starts_with('/') {
         return Err("it begins at the root of the file system");
@@ -62,7 +61,7 @@ pub fn pattern_base(pattern: &str) -> Result<String, &'static str> {
         return Err("it contains `~`");
     }
     if pattern.contains(['\\', '(']) || pattern.starts_with('!') || pattern.chars().any(has_other_form) {
-        return Err("it is of a kind that haft does not read");
+        return Err("it uses pattern syntax that haft does not parse");
     }
     let parts: Vec<&str> = pattern.split('/').collect();
     let last = parts.len() - 1;
@@ -80,7 +79,7 @@ pub fn pattern_base(pattern: &str) -> Result<String, &'static str> {
 /// A sentence about a value and what is doubtful about it.
 pub(super) fn sentence(tool: &str, what: &str, value: &str, why: &str) -> String {
     let value = cut(&inert(value), 80);
-    format!("{tool} was called with the {what} `{value}`, which the agent may read otherwise than haft: {why}")
+    format!("{tool} was called with the {what} `{value}`, which the agent may interpret differently than haft: {why}")
 }
 
 #[cfg(test)]

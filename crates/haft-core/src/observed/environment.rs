@@ -6,30 +6,30 @@
 
 use crate::shell::{Command, Judged};
 
-/// Variables that hold nothing that anybody keeps to themselves.
-const PLAIN: &[&str] = &["HOME", "PWD", "USER", "SHELL", "LANG", "TERM", "PATH", "TMPDIR"];
+/// Variables that never hold a secret.
+const NON_SECRET_VARIABLES: &[&str] = &["HOME", "PWD", "USER", "SHELL", "LANG", "TERM", "PATH", "TMPDIR"];
 
 /// Why a command may show the environment; none if it does not.
 pub fn shows_environment(text: &str, judged: &Judged) -> Option<String> {
-    if let Some(name) = judged.commands.iter().find_map(prints) {
+    if let Some(name) = judged.commands.iter().find_map(printing_command) {
         return Some(format!("`{name}` shows the agent's environment, which nothing masks"));
     }
-    // Where a text is read a second time, what a variable stands for can be put together.
-    let again = text.contains("eval") || text.contains(" -c");
-    let own = if again { None } else { loop_variable(text) };
-    let shown = |name: &str| PLAIN.contains(&name) || own == Some(name);
-    expansions(text, again, &shown)
+    // A text that is evaluated a second time (`eval`, `sh -c`) can assemble the name of a variable.
+    let is_evaluated_twice = text.contains("eval") || text.contains(" -c");
+    let own = if is_evaluated_twice { None } else { loop_variable(text) };
+    let shown = |name: &str| NON_SECRET_VARIABLES.contains(&name) || own == Some(name);
+    may_expand_other_variable(text, is_evaluated_twice, &shown)
         .then(|| "it may show variables of the agent's environment, which nothing masks".to_owned())
 }
 
 /// The name of a command that prints variables.
-fn prints(command: &Command) -> Option<&str> {
+fn printing_command(command: &Command) -> Option<&str> {
     let name = command.name.as_deref()?;
     let args = &command.args;
     let option = |arg: &str| arg.starts_with(['-', '+']);
     let shows = match name {
         "printenv" | "compgen" => true,
-        // Anything but a program to run, with variables for it.
+        // Anything except `env NAME=VALUE… PROGRAM …`.
         "env" => {
             let program = args.iter().find(|arg| !arg.shown().contains('='));
             program.is_none_or(|arg| option(arg.shown()) || arg.shown().is_empty())
@@ -66,13 +66,13 @@ const fn is_name_byte(byte: u8) -> bool {
 
 /// Whether a text may expand a variable that is not one of those that may be shown. Quotes are not read: a text in
 /// single quotes may be for a shell as well.
-fn expansions(text: &str, again: bool, shown: &dyn Fn(&str) -> bool) -> bool {
+fn may_expand_other_variable(text: &str, is_evaluated_twice: bool, shown: &dyn Fn(&str) -> bool) -> bool {
     let arithmetic = text.split("((").skip(1).any(|rest| rest.contains(|c: char| c.is_ascii_alphabetic()));
     let compares = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v "].iter().any(|word| text.contains(word));
     if arithmetic || (text.contains("[[") && compares) {
         return true;
     }
-    if again && text.contains('\\') && text.contains('$') {
+    if is_evaluated_twice && text.contains('\\') && text.contains('$') {
         return true;
     }
     text.match_indices('$').any(|(at, _)| {
@@ -87,23 +87,23 @@ fn expansions(text: &str, again: bool, shown: &dyn Fn(&str) -> bool) -> bool {
         let end = rest.bytes().position(|byte| !is_name_byte(byte)).unwrap_or(rest.len());
         let name = &rest[..end];
         match name.bytes().next() {
-            Some(first) if first.is_ascii_digit() => again,
+            Some(first) if first.is_ascii_digit() => is_evaluated_twice,
             Some(_) => !shown(name),
-            None => !harmless_after(rest, again),
+            None => !harmless_after(rest, is_evaluated_twice),
         }
     })
 }
 
 /// Whether what follows a `$` makes no variable of it.
-fn harmless_after(rest: &str, again: bool) -> bool {
+fn harmless_after(rest: &str, is_evaluated_twice: bool) -> bool {
     let mut next = rest.chars();
     match next.next() {
         None => true,
         // The end of a quoted pattern.
         Some('\'' | '"') => {
-            !again && next.next().is_none_or(|c| c.is_whitespace() || matches!(c, '|' | ';' | ')' | '&'))
+            !is_evaluated_twice && next.next().is_none_or(|c| c.is_whitespace() || matches!(c, '|' | ';' | ')' | '&'))
         }
-        Some('@' | '*' | '?' | '#' | '!' | '-' | '$') => !again,
+        Some('@' | '*' | '?' | '#' | '!' | '-' | '$') => !is_evaluated_twice,
         Some(c) => c.is_whitespace() || matches!(c, '(' | ')' | '|' | '/' | ';' | '&' | ','),
     }
 }

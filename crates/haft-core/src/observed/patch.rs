@@ -8,7 +8,7 @@
 //! *** End Patch
 //! ```
 //!
-//! Which files are touched decides about a call, so a line that is not understood makes the whole patch one that is not.
+//! Policy decides by the files that a patch touches, so one line that cannot be parsed makes the whole patch invalid.
 
 /// What a patch does to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const ADD: &str = "*** Add File: ";
 const DELETE: &str = "*** Delete File: ";
 const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
-/// What is wrong with a path that is not what is left when it is trimmed.
+/// The error for a path with leading or trailing blanks.
 const BLANKS: &str = "a path begins or ends with a blank";
 const END_OF_FILE: &str = "*** End of File";
 

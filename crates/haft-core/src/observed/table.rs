@@ -1,14 +1,14 @@
 //! The rows: each tool of each client's own, the tool of haft's that policies know it by, and its parameters.
 //!
-//! A parameter that is not listed makes a call one that a person looks at, so a row lists all that are harmless, too.
+//! A call with a parameter that is not listed is asked about, so each row lists the harmless parameters, too.
 
 use super::{HookClient, PATCH};
 use crate::tool::Effect;
 use serde_json::{Map, Value, json};
 
-/// What a native tool means to haft.
+/// How haft treats a native tool.
 #[derive(Debug, Clone, Copy)]
-pub enum Meaning {
+pub enum NativeToolKind {
     /// It touches nothing outside the client, and haft has no opinion about it.
     Internal {
         /// Why.
@@ -150,8 +150,6 @@ const fn web(name: &'static str, tool: &'static str, params: &'static [NativePar
     NativeTool { name, tool, effect: Effect::Reads, open_world: true, edit: None, params }
 }
 
-const LOOKS: Effect = Effect::Reads;
-
 const NOTE: NativeParam = param("description", super::NOTE, ParamRole::Note);
 const NOTE_OF_EDIT: NativeParam = param("instruction", super::NOTE, ParamRole::Note);
 const COMMAND: NativeParam = param("command", "command", ParamRole::Command);
@@ -160,7 +158,7 @@ const CLAUDE_CODE: &[NativeTool] = &[
     tool(
         "Read",
         "file.read",
-        LOOKS,
+        Effect::Reads,
         &[path("file_path", ParamRole::Reads), plain("offset"), plain("limit"), plain("pages"), plain("allow_large")],
     ),
     edit("Write", "file.write", EditKind::Whole, &[path("file_path", ParamRole::Writes), body("content")]),
@@ -183,11 +181,11 @@ const CLAUDE_CODE: &[NativeTool] = &[
             plain("edit_mode"),
         ],
     ),
-    tool("Glob", "file.glob", LOOKS, &[pattern("pattern"), path("path", ParamRole::Reads)]),
+    tool("Glob", "file.glob", Effect::Reads, &[pattern("pattern"), path("path", ParamRole::Reads)]),
     tool(
         "Grep",
         "file.grep",
-        LOOKS,
+        Effect::Reads,
         &[
             plain("pattern"),
             path("path", ParamRole::Reads),
@@ -206,7 +204,7 @@ const CLAUDE_CODE: &[NativeTool] = &[
             plain("multiline"),
         ],
     ),
-    tool("LS", "file.list", LOOKS, &[path("path", ParamRole::Reads), plain("ignore")]),
+    tool("LS", "file.list", Effect::Reads, &[path("path", ParamRole::Reads), plain("ignore")]),
     tool("Bash", "shell.exec", Effect::Runs, &[COMMAND, NOTE, plain("timeout"), plain("run_in_background")]),
     web("WebFetch", "web.fetch", &[param("url", "url", ParamRole::Url), plain("prompt"), plain("offset")]),
     web("WebSearch", "web.search", &[plain("query"), plain("allowed_domains"), plain("blocked_domains")]),
@@ -216,14 +214,14 @@ const CODEX: &[NativeTool] = &[
     // The name under which Codex tells hooks about each of its shells.
     tool("Bash", "shell.exec", Effect::Runs, &[COMMAND]),
     edit("apply_patch", "file.edit", EditKind::Patch, &[param("command", PATCH, ParamRole::Body)]),
-    tool("view_image", "file.read", LOOKS, &[path("path", ParamRole::Reads), plain("detail")]),
+    tool("view_image", "file.read", Effect::Reads, &[path("path", ParamRole::Reads), plain("detail")]),
 ];
 
 const GEMINI_CLI: &[NativeTool] = &[
     tool(
         "read_file",
         "file.read",
-        LOOKS,
+        Effect::Reads,
         &[
             path("file_path", ParamRole::Reads),
             plain("start_line"),
@@ -256,7 +254,7 @@ const GEMINI_CLI: &[NativeTool] = &[
     tool(
         "glob",
         "file.glob",
-        LOOKS,
+        Effect::Reads,
         &[
             pattern("pattern"),
             path("dir_path", ParamRole::Reads),
@@ -269,7 +267,7 @@ const GEMINI_CLI: &[NativeTool] = &[
     tool(
         "grep_search",
         "file.grep",
-        LOOKS,
+        Effect::Reads,
         &[
             plain("pattern"),
             path("dir_path", ParamRole::Reads),
@@ -290,7 +288,7 @@ const GEMINI_CLI: &[NativeTool] = &[
     tool(
         "list_directory",
         "file.list",
-        LOOKS,
+        Effect::Reads,
         &[path("dir_path", ParamRole::Reads), plain("ignore"), plain("file_filtering_options"), WAIT],
     ),
     web("web_fetch", "web.fetch", &[param("prompt", "prompt", ParamRole::Addresses), WAIT]),
@@ -307,7 +305,7 @@ const CURSOR: &[NativeTool] = &[
         Effect::Runs,
         &[COMMAND, param("working_directory", "cwd", ParamRole::Reads), NOTE, plain("timeout"), plain("is_background")],
     ),
-    tool("Read", "file.read", LOOKS, &[path("file_path", ParamRole::Reads), plain("offset"), plain("limit")]),
+    tool("Read", "file.read", Effect::Reads, &[path("file_path", ParamRole::Reads), plain("offset"), plain("limit")]),
     edit("Write", "file.write", EditKind::Opaque, &[path("file_path", ParamRole::Writes), body("content")]),
     edit("Delete", "file.write", EditKind::Opaque, &[path("file_path", ParamRole::Writes)]),
 ];
@@ -317,10 +315,10 @@ type InternalTool = (&'static str, &'static str, Option<&'static [&'static str]>
 
 const REASON_NOTES: &str = "it keeps the agent's own list of things to do";
 const REASON_MODES: &str = "it changes what the client lets the agent do, which the client asks its user about";
-const ASKS: &str = "it asks the client's user";
-const BACKGROUND: &str = "it reads or stops a command that haft already decided";
-const REASON_PARTS: &str = "haft decides each of the subagent's calls";
-const LOOKUP: &str = "it tells the model which tools there are";
+const REASON_ASKS_USER: &str = "it asks the client's user";
+const REASON_BACKGROUND: &str = "it reads or stops a command that haft already decided";
+const REASON_SUBAGENT: &str = "haft decides each of the subagent's calls";
+const REASON_TOOL_LOOKUP: &str = "it tells the model which tools there are";
 
 const CLAUDE_CODE_INTERNAL: &[InternalTool] = &[
     ("TodoWrite", REASON_NOTES, None),
@@ -330,15 +328,15 @@ const CLAUDE_CODE_INTERNAL: &[InternalTool] = &[
     ("TaskList", REASON_NOTES, None),
     ("EnterPlanMode", REASON_MODES, None),
     ("ExitPlanMode", REASON_MODES, None),
-    ("AskUserQuestion", ASKS, None),
-    ("BashOutput", BACKGROUND, None),
-    ("TaskOutput", BACKGROUND, None),
-    ("TaskStop", BACKGROUND, None),
-    ("KillShell", BACKGROUND, None),
-    ("ToolSearch", LOOKUP, None),
-    ("ListAgents", LOOKUP, None),
-    ("Agent", REASON_PARTS, Some(SUBAGENT)),
-    ("Task", REASON_PARTS, Some(SUBAGENT)),
+    ("AskUserQuestion", REASON_ASKS_USER, None),
+    ("BashOutput", REASON_BACKGROUND, None),
+    ("TaskOutput", REASON_BACKGROUND, None),
+    ("TaskStop", REASON_BACKGROUND, None),
+    ("KillShell", REASON_BACKGROUND, None),
+    ("ToolSearch", REASON_TOOL_LOOKUP, None),
+    ("ListAgents", REASON_TOOL_LOOKUP, None),
+    ("Agent", REASON_SUBAGENT, Some(SUBAGENT)),
+    ("Task", REASON_SUBAGENT, Some(SUBAGENT)),
 ];
 
 /// Not among them: `isolation`, which may run it on another machine, and `mode`, which loosens what the client asks.
@@ -350,8 +348,8 @@ const CODEX_INTERNAL: &[InternalTool] = &[
     ("get_goal", REASON_NOTES, None),
     ("create_goal", REASON_NOTES, None),
     ("update_goal", REASON_NOTES, None),
-    ("request_user_input", ASKS, None),
-    ("tool_search", LOOKUP, None),
+    ("request_user_input", REASON_ASKS_USER, None),
+    ("tool_search", REASON_TOOL_LOOKUP, None),
 ];
 
 const GEMINI_CLI_INTERNAL: &[InternalTool] = &[
@@ -360,9 +358,9 @@ const GEMINI_CLI_INTERNAL: &[InternalTool] = &[
     ("complete_task", REASON_NOTES, None),
     ("enter_plan_mode", REASON_MODES, None),
     ("exit_plan_mode", REASON_MODES, None),
-    ("ask_user", ASKS, None),
-    ("list_background_processes", BACKGROUND, None),
-    ("read_background_output", BACKGROUND, None),
+    ("ask_user", REASON_ASKS_USER, None),
+    ("list_background_processes", REASON_BACKGROUND, None),
+    ("read_background_output", REASON_BACKGROUND, None),
 ];
 
 /// The tools of a client that haft decides about.
@@ -385,10 +383,10 @@ fn internal(client: HookClient) -> &'static [InternalTool] {
 }
 
 /// What a tool's name means; none for one that haft does not know.
-pub(super) fn meaning(client: HookClient, name: &str) -> Option<Meaning> {
+pub(super) fn meaning(client: HookClient, name: &str) -> Option<NativeToolKind> {
     if let Some(native) = tools(client).iter().find(|native| native.name == name) {
-        return Some(Meaning::Tool(native));
+        return Some(NativeToolKind::Tool(native));
     }
     let (_, reason, params) = internal(client).iter().find(|(known, ..)| *known == name)?;
-    Some(Meaning::Internal { reason, params: *params })
+    Some(NativeToolKind::Internal { reason, params: *params })
 }

@@ -8,21 +8,22 @@ use super::merging::{Conflict, merge, merge_all_of};
 use super::references::{Recursion, has_references, resolved};
 use super::rules::{GEMINI, SchemaRules};
 use super::subschemas::{describe, required, type_of, types};
-use super::{NoteKind, Rewritten, portable, takes_property};
+use super::{NoteKind, RewrittenSchema, portable, takes_property};
 use serde_json::{Map, Value, json};
 
 /// How many values are named in a description.
 const NAMED_MAX: usize = 20;
 
 /// The schema in Gemini's form. The error says why Gemini cannot be told of the tool.
-pub(super) fn gemini_form(schema: &Value) -> Result<Rewritten, String> {
+pub(super) fn gemini_form(schema: &Value) -> Result<RewrittenSchema, String> {
     let whole = if has_references(schema) {
         resolved(schema, Recursion::Cut).map_err(|error| error.to_string())?
     } else {
         schema.clone()
     };
-    // The root is an object like everybody's; names are looked at here, in nested objects too.
-    let Rewritten { schema: root, mut notes } = portable::portable_form(&whole, &ROOT)?;
+    // The root takes the portable form first. Names of properties are checked while writing, because the rule covers nested
+    // objects.
+    let RewrittenSchema { schema: root, mut notes } = portable::portable_form(&whole, &ROOT)?;
     let mut writer = GeminiWriter { rules: GEMINI.schema, notes: Vec::new(), refused: None };
     let mut form = writer.write(&root);
     if let Some(reason) = writer.refused {
@@ -30,7 +31,7 @@ pub(super) fn gemini_form(schema: &Value) -> Result<Rewritten, String> {
     }
     notes.extend(writer.notes);
     form.insert("type".to_owned(), json!("object"));
-    Ok(Rewritten { schema: Value::Object(form), notes })
+    Ok(RewrittenSchema { schema: Value::Object(form), notes })
 }
 
 /// What the root must not have before it is written.
@@ -63,7 +64,7 @@ impl GeminiWriter {
     fn write(&mut self, schema: &Value) -> Map<String, Value> {
         let Some(object) = schema.as_object() else { return any_value() };
         let mut schema = object.clone();
-        // The first of two rules that disagree counts: merging by this law never fails.
+        // `Conflict::First` fails only at a part that is no schema; the declaration is then looser.
         let _ = merge_all_of(&mut schema, Conflict::First);
         if let Some(alternatives) = self.alternatives(&mut schema) {
             return alternatives;

@@ -1,4 +1,4 @@
-//! Making one schema of several that count together, and telling alternatives apart.
+//! Merges schemas that all apply (`allOf`), and tells whether alternatives are disjoint.
 
 use super::subschemas::{required, types};
 use serde_json::{Map, Value};
@@ -99,7 +99,7 @@ fn differ(one: &Value, other: &Value) -> bool {
         return true;
     }
     let objects = one_types == ["object"] && other_types == ["object"];
-    objects && required(one).iter().any(|name| required(other).contains(name) && tell_apart(one, other, name))
+    objects && required(one).iter().any(|name| required(other).contains(name) && is_discriminator(one, other, name))
 }
 
 fn overlap(one: &str, other: &str) -> bool {
@@ -108,7 +108,7 @@ fn overlap(one: &str, other: &str) -> bool {
 }
 
 /// Whether a property has other values in one object than in the other.
-pub(super) fn tell_apart(one: &Map<String, Value>, other: &Map<String, Value>, name: &str) -> bool {
+pub(super) fn is_discriminator(one: &Map<String, Value>, other: &Map<String, Value>, name: &str) -> bool {
     let property = |schema: &Map<String, Value>| schema.get("properties").and_then(|all| all.get(name)).cloned();
     match (property(one), property(other)) {
         (Some(one), Some(other)) => have_no_value_in_common(&one, &other),

@@ -7,14 +7,14 @@ use super::merging::{Conflict, merge, merge_all_of};
 use super::references::target;
 use super::rules::SchemaRules;
 use super::subschemas::{describe, each_mut, required, types};
-use super::{NoteKind, Rewritten, takes_property};
+use super::{NoteKind, RewrittenSchema, takes_property};
 use serde_json::{Map, Value, json};
 
-/// How many references lead from a root to the schema that is meant.
+/// The longest chain of references that is followed.
 const REFERENCES_MAX: usize = 16;
 
 /// The schema as these rules have it. The error says why the provider cannot be told of the tool.
-pub(super) fn portable_form(schema: &Value, rules: &SchemaRules) -> Result<Rewritten, String> {
+pub(super) fn portable_form(schema: &Value, rules: &SchemaRules) -> Result<RewrittenSchema, String> {
     let mut notes = Vec::new();
     let mut root = match schema {
         Value::Object(root) => root.clone(),
@@ -53,7 +53,7 @@ pub(super) fn portable_form(schema: &Value, rules: &SchemaRules) -> Result<Rewri
     if rules.lists_have_items {
         give_lists_items(&mut schema);
     }
-    Ok(Rewritten { schema, notes })
+    Ok(RewrittenSchema { schema, notes })
 }
 
 /// Puts what the root refers to in its place; definitions stay where they are.
@@ -78,7 +78,7 @@ fn dereferenced(whole: &Value, part: Value) -> Value {
         let Some(Value::Object(meant)) = target(whole, reference).cloned() else { break };
         let Value::Object(mut beside) = part else { break };
         beside.shift_remove("$ref");
-        // First come, first kept: nothing is refused.
+        // `Conflict::First` never fails.
         let _ = merge(&mut beside, meant, Conflict::First);
         part = Value::Object(beside);
     }

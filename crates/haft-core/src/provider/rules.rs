@@ -77,7 +77,7 @@ pub struct SchemaRules {
     pub lone_any_of: bool,
     /// The formats that it may name, by type; none means all.
     pub formats: Option<&'static [(&'static str, &'static [&'static str])]>,
-    /// Whether patterns have to do without looking around and back.
+    /// Whether patterns must not use lookaround or backreferences.
     pub plain_patterns: bool,
     /// The form of properties' names.
     pub property_name: Option<NameForm>,

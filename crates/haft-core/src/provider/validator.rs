@@ -1,7 +1,7 @@
 //! Whether a provider would take a declaration, by its documented rules ([`super::rules`]).
 
 use super::Provider;
-use super::merging::tell_apart;
+use super::merging::is_discriminator;
 use super::rules::{SchemaRules, SchemaSizes};
 use super::subschemas::{each, required, types};
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ pub fn violations(provider: Provider, declaration: &Value) -> Vec<RuleViolation>
         Some(strict) if function["strict"] == true => strict,
         _ => rules.schema,
     };
-    let mut check = SchemaCheck { rules: schema_rules, found: Vec::new(), size: Size::default() };
+    let mut check = SchemaCheck { rules: schema_rules, found: Vec::new(), size: SchemaCounts::default() };
     let name = function["name"].as_str().unwrap_or_default();
     if !rules.name.fits(name) {
         check.add("", format!("`{}` is no name for a tool", crate::preview::inert(name)));
@@ -45,9 +45,9 @@ pub fn violations(provider: Provider, declaration: &Value) -> Vec<RuleViolation>
     check.found
 }
 
-/// What is counted.
+/// The counts that [`SchemaSizes`] limits.
 #[derive(Default)]
-struct Size {
+struct SchemaCounts {
     properties: usize,
     text: usize,
     enum_values: usize,
@@ -56,7 +56,7 @@ struct Size {
 struct SchemaCheck {
     rules: &'static SchemaRules,
     found: Vec<RuleViolation>,
-    size: Size,
+    size: SchemaCounts,
 }
 
 impl SchemaCheck {
@@ -215,7 +215,7 @@ impl SchemaCheck {
             .collect();
         for (number, (one, first)) in objects.iter().enumerate() {
             for (other, also) in &objects[number + 1..] {
-                if first == also && !tell_apart(one, other, first) {
+                if first == also && !is_discriminator(one, other, first) {
                     return self.add(at, format!("two alternatives begin with `{}`", crate::preview::inert(first)));
                 }
             }
@@ -223,7 +223,7 @@ impl SchemaCheck {
     }
 
     fn sizes(&mut self, most: SchemaSizes) {
-        let Size { properties, text, enum_values } = self.size;
+        let SchemaCounts { properties, text, enum_values } = self.size;
         for (what, count, most) in [
             ("properties", properties, most.properties),
             ("characters in names and values", text, most.text),

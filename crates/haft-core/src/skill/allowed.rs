@@ -30,20 +30,20 @@ pub struct AllowedTool {
     /// As it was written.
     pub written: String,
     /// What it means here.
-    pub meaning: Meaning,
+    pub meaning: AllowedToolMeaning,
 }
 
 /// What an entry means in haft.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meaning {
+pub enum AllowedToolMeaning {
     /// A tool, or a pattern for tools.
     Tool(String),
     /// Shell commands that a rule names: `Bash(git log:*)`.
     Commands(Rule),
     /// A tool of another program, for which haft has none.
-    Absent,
+    NoEquivalent,
     /// A part of a tool that haft cannot tell from the rest: `Read(docs/**)`.
-    Part,
+    Unenforceable,
     /// Nothing that can be read.
     Unreadable,
 }
@@ -73,80 +73,84 @@ impl AllowedTool {
     }
 
     /// Why an entry names nothing in haft, if that is so.
-    pub(super) fn lost(&self) -> Option<String> {
+    pub(super) fn ignored_reason(&self) -> Option<String> {
         let shown = inert(&self.written);
         match self.meaning {
-            Meaning::Tool(_) | Meaning::Commands(_) => None,
-            Meaning::Absent => Some(format!("haft has no equivalent of `{shown}`; the entry is ignored")),
-            Meaning::Part => Some(format!("haft cannot enforce `{shown}`; the entry is ignored")),
-            Meaning::Unreadable => Some(format!("`{shown}` is not a tool name")),
+            AllowedToolMeaning::Tool(_) | AllowedToolMeaning::Commands(_) => None,
+            AllowedToolMeaning::NoEquivalent => {
+                Some(format!("haft has no equivalent of `{shown}`; the entry is ignored"))
+            }
+            AllowedToolMeaning::Unenforceable => Some(format!("haft cannot enforce `{shown}`; the entry is ignored")),
+            AllowedToolMeaning::Unreadable => Some(format!("`{shown}` is not a tool name")),
         }
     }
 }
 
-fn meaning(written: &str) -> Meaning {
+fn meaning(written: &str) -> AllowedToolMeaning {
     let Some((name, rest)) = written.split_once('(') else { return tool(written) };
-    let Some(part) = rest.strip_suffix(')') else { return Meaning::Unreadable };
+    let Some(part) = rest.strip_suffix(')') else { return AllowedToolMeaning::Unreadable };
     let tool = tool(name);
     match (&tool, part.trim()) {
-        (Meaning::Tool(_), "" | "*") => tool,
-        (Meaning::Tool(name), part) if name == SHELL => {
+        (AllowedToolMeaning::Tool(_), "" | "*") => tool,
+        (AllowedToolMeaning::Tool(name), part) if name == SHELL => {
             let words = part.strip_suffix(":*").unwrap_or(part);
-            Rule::parse(words).map_or(Meaning::Unreadable, Meaning::Commands)
+            Rule::parse(words).map_or(AllowedToolMeaning::Unreadable, AllowedToolMeaning::Commands)
         }
-        (Meaning::Tool(_), _) => Meaning::Part,
+        (AllowedToolMeaning::Tool(_), _) => AllowedToolMeaning::Unenforceable,
         _ => tool,
     }
 }
 
-fn tool(name: &str) -> Meaning {
+fn tool(name: &str) -> AllowedToolMeaning {
     if ABSENT.contains(&name) {
-        return Meaning::Absent;
+        return AllowedToolMeaning::NoEquivalent;
     }
     if let Some(rest) = name.strip_prefix("mcp__") {
         let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
-        return Meaning::Tool(format!("mcp:{server}:{tool}"));
+        return AllowedToolMeaning::Tool(format!("mcp:{server}:{tool}"));
     }
     let name = client_tool(name).unwrap_or(name);
     if name.is_empty() || ToolPattern::new(name).is_err() {
-        Meaning::Unreadable
+        AllowedToolMeaning::Unreadable
     } else {
-        Meaning::Tool(name.to_owned())
+        AllowedToolMeaning::Tool(name.to_owned())
     }
 }
 
-/// What an agent that runs a skill has at the most.
+/// The tools and shell commands to which `allowed-tools` limits an agent that runs the skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Narrowing {
+pub struct ToolAllowlist {
     /// The tools, as patterns.
     pub tools: Vec<String>,
     /// The shell commands, as rules; empty if the list names shell commands as a whole, or none.
     pub commands: Vec<String>,
 }
 
-impl Narrowing {
-    /// What a list comes to.
+impl ToolAllowlist {
+    /// The limits that a list sets.
     pub fn of(list: &[AllowedTool]) -> Self {
-        let mut narrowing = Self::default();
+        let mut allowlist = Self::default();
         for entry in list {
             let tool = match &entry.meaning {
-                Meaning::Tool(tool) => tool.clone(),
-                Meaning::Commands(rule) => {
-                    narrowing.commands.push(rule.as_str().to_owned());
+                AllowedToolMeaning::Tool(tool) => tool.clone(),
+                AllowedToolMeaning::Commands(rule) => {
+                    allowlist.commands.push(rule.as_str().to_owned());
                     SHELL.to_owned()
                 }
-                Meaning::Absent | Meaning::Part | Meaning::Unreadable => continue,
+                AllowedToolMeaning::NoEquivalent
+                | AllowedToolMeaning::Unenforceable
+                | AllowedToolMeaning::Unreadable => continue,
             };
-            if !narrowing.tools.contains(&tool) {
-                narrowing.tools.push(tool);
+            if !allowlist.tools.contains(&tool) {
+                allowlist.tools.push(tool);
             }
         }
         // An entry for all shell commands overrides entries for some.
-        let whole = |entry: &AllowedTool| matches!(&entry.meaning, Meaning::Tool(tool) if names_shell(tool));
+        let whole = |entry: &AllowedTool| matches!(&entry.meaning, AllowedToolMeaning::Tool(tool) if names_shell(tool));
         if list.iter().any(whole) {
-            narrowing.commands.clear();
+            allowlist.commands.clear();
         }
-        narrowing
+        allowlist
     }
 }
 

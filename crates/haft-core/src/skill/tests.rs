@@ -10,7 +10,7 @@ fn said(text: &str, directory: &str) -> Vec<String> {
 fn skill_of_the_specification_is_read_whole_without_a_flaw() {
     let text = "---\nname: pdf-forms\ndescription: Fills PDF forms. Use when a form has to be filled in.\nlicense: MIT\n\
                 compatibility: needs pdftk\nmetadata:\n  author: a\n  version: \"1.0\"\nallowed-tools: Read Bash(git log:*)\n---\n\n# Forms\n\nDo it.\n";
-    let Reading { skill, flaws } = read(text, "pdf-forms");
+    let ParsedSkill { skill, flaws } = read(text, "pdf-forms");
     let skill = skill.unwrap();
     assert_eq!(flaws, []);
     assert_eq!(skill.description, "Fills PDF forms. Use when a form has to be filled in.");
@@ -72,7 +72,7 @@ fn file_without_what_is_needed_is_no_skill() {
 #[test]
 fn value_with_a_colon_is_read_and_told() {
     let text = "---\nname: a\ndescription: Use when: it rains\nallowed-tools: Read, Grep\n---\nDo.\n";
-    let Reading { skill, flaws } = read(text, "a");
+    let ParsedSkill { skill, flaws } = read(text, "a");
     let skill = skill.unwrap();
     assert_eq!(skill.description, "Use when: it rains");
     assert_eq!(skill.allowed_tools.unwrap().len(), 2);
@@ -107,8 +107,8 @@ fn switches_of_claude_code_are_obeyed_and_fail_closed() {
 }
 
 fn narrowing(list: &str) -> (Vec<String>, Vec<String>) {
-    let Narrowing { tools, commands } =
-        Narrowing::of(&allowed::split(list).iter().map(|word| AllowedTool::read(word)).collect::<Vec<_>>());
+    let ToolAllowlist { tools, commands } =
+        ToolAllowlist::of(&allowed::split(list).iter().map(|word| AllowedTool::read(word)).collect::<Vec<_>>());
     (tools, commands)
 }
 

@@ -1,6 +1,6 @@
 //! All bridged servers of one haft.
 
-use super::catalogue::{Catalogue, OfferedTool, Reading, ServerNews};
+use super::catalogue::{Catalogue, OfferedTool, ReadKind, ServerNews};
 use super::connect::Site;
 use super::declared::{Declared, names};
 use super::follow::{accept, offer};
@@ -173,7 +173,7 @@ impl Bridge {
     /// Whether the policy keeps a caller from the resources of a server. One that has not been started has none yet.
     pub(crate) fn denies_resources(&self, server: &str, caller: &Caller) -> bool {
         let Some(haft) = self.link(server).ok().and_then(|link| link.haft.upgrade()) else { return true };
-        let entry = haft.registry().get(&Reading::Resource.tool_name(server));
+        let entry = haft.registry().get(&ReadKind::Resource.tool_name(server));
         entry.is_some_and(|entry| haft.settings().policy().admits(entry.spec(), caller).is_err())
     }
 

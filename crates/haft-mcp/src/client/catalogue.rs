@@ -170,14 +170,14 @@ fn kept<T: serde::Serialize>(what: &str, list: Result<Vec<T>, ServiceError>, ref
 
 /// What a reading tool reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadKind {
     Resource,
     Prompt,
     /// What an argument of a prompt or a template may be. The server is told what the caller has typed so far.
     Completion,
 }
 
-impl Reading {
+impl ReadKind {
     /// The name under which a server is read.
     pub(crate) fn tool_name(self, server: &str) -> String {
         let what = match self {
@@ -230,9 +230,9 @@ impl Reading {
 pub(super) fn offer_reading(link: &Arc<Link>, catalogue: &Catalogue, refused: &mut Vec<String>) {
     let Some(haft) = link.haft.upgrade() else { return };
     let wanted = [
-        (Reading::Resource, catalogue.has_resources),
-        (Reading::Prompt, catalogue.has_prompts),
-        (Reading::Completion, catalogue.completes),
+        (ReadKind::Resource, catalogue.has_resources),
+        (ReadKind::Prompt, catalogue.has_prompts),
+        (ReadKind::Completion, catalogue.completes),
     ];
     for (reading, is_wanted) in wanted {
         let name = reading.tool_name(&link.server.name);
@@ -255,7 +255,7 @@ pub(super) fn offer_reading(link: &Arc<Link>, catalogue: &Catalogue, refused: &m
 struct ReadingTool {
     link: Arc<Link>,
     spec: Arc<ToolSpec>,
-    reading: Reading,
+    reading: ReadKind,
 }
 
 #[derive(Deserialize)]
@@ -273,9 +273,9 @@ impl ReadingTool {
     async fn run(&self, scene: &Scene) -> Result<Reply, CallError> {
         let connection = self.link.connection().await?;
         let read = match self.reading {
-            Reading::Resource => read_resource(&connection, scene).await?,
-            Reading::Prompt => get_prompt(&connection, scene).await?,
-            Reading::Completion => complete(&connection, scene).await?,
+            ReadKind::Resource => read_resource(&connection, scene).await?,
+            ReadKind::Prompt => get_prompt(&connection, scene).await?,
+            ReadKind::Completion => complete(&connection, scene).await?,
         };
         match read {
             Ok(reply) => Ok(reply),

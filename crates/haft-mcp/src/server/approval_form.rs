@@ -161,7 +161,8 @@ pub(super) fn form_params(message: String, schema: Value) -> Option<ElicitReques
 /// project.
 fn decision_line(question: &Question) -> String {
     let preview = cut(&visible_blanks(&inert(&question.preview)), DECISION_COLUMNS);
-    let inside = || question.places.first().filter(|place| *place != "." && !is_spoken(question, &preview, place));
+    let inside =
+        || question.places.first().filter(|place| *place != "." && !is_named_in_preview(question, &preview, place));
     let place = question.places.iter().find(|place| is_outside(place)).or_else(inside);
     let place = place.map(|place| format!(" in {}", quoted_place(place))).unwrap_or_default();
     format!("{} severity: {preview}{place}", question.severity.as_str())
@@ -185,7 +186,7 @@ fn is_outside(place: &str) -> bool {
 }
 
 /// Whether a place is a whole path that the call names, and the preview shows all of it.
-fn is_spoken(question: &Question, preview: &str, place: &str) -> bool {
+fn is_named_in_preview(question: &Question, preview: &str, place: &str) -> bool {
     let is_argument =
         question.args.as_object().is_some_and(|args| args.values().any(|value| value.as_str() == Some(place)));
     let is_shown = preview.match_indices(place).any(|(at, _)| {
@@ -213,7 +214,7 @@ fn warning_lines(question: &Question) -> Vec<String> {
 /// The effect where it is known; otherwise everything that is asked for.
 fn effect_lines(question: &Question) -> Vec<String> {
     match &question.diff {
-        Some(diff) => changes(diff).lines().map(|line| diff_line(&inert(line))).collect(),
+        Some(diff) => from_first_change(diff).lines().map(|line| diff_line(&inert(line))).collect(),
         None => written_out(&question.args, &question.places).lines().map(|line| quoted(&inert(line))).collect(),
     }
 }
@@ -277,7 +278,7 @@ fn listed(items: &[String]) -> String {
 
 /// A diff from its first changed line. The name of a single file is in the decision line; several keep their names, and so
 /// does a diff with words before it.
-fn changes(diff: &str) -> String {
+fn from_first_change(diff: &str) -> String {
     let mut lines = diff.lines().peekable();
     let has_head = ["--- ", "+++ ", "@@ "].iter().all(|mark| lines.next_if(|line| line.starts_with(mark)).is_some());
     let is_one_file = diff.lines().filter(|line| line.starts_with("+++ ")).count() == 1;
@@ -463,10 +464,10 @@ mod tests {
     #[test]
     fn diff_of_several_files_keeps_their_names() {
         let both = format!("{DIFF}--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n");
-        assert_eq!(changes(&both), both);
-        assert_eq!(changes("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hello\n"), "+hello");
+        assert_eq!(from_first_change(&both), both);
+        assert_eq!(from_first_change("--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hello\n"), "+hello");
         for whole in ["renamed a to b", "reaches nobody\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hello\n"] {
-            assert_eq!(changes(whole), whole);
+            assert_eq!(from_first_change(whole), whole);
         }
     }
 

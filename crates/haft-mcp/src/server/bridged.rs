@@ -5,12 +5,12 @@
 //! haft names what several servers offer after the server: `haft://mcp/SERVER/ADDRESS`, `mcp__SERVER__PROMPT`. A server's
 //! own names are understood where they mean one thing. In front of one server alone, haft keeps the server's names.
 
-use super::call::{Carried, RoundInput, carry, crashed, heeding, lacking, new_call};
+use super::call::{CallReply, RoundInput, begin_or_resume, crashed, heeding, lacking, new_call};
 use super::door::Door;
 use super::reply::text;
 use super::rounds::LongCall;
 use crate::client::Bridge;
-use crate::client::catalogue::{Catalogue, DESCRIPTION, OfferNews, OfferedTool, ROLE, Reading, ServerNews};
+use crate::client::catalogue::{Catalogue, DESCRIPTION, OfferNews, OfferedTool, ROLE, ReadKind, ServerNews};
 use crate::client::{is_inert, tamed, tamed_texts};
 use crate::content::{resource_to_wire, to_wire};
 use haft_core::content::{ContentBlock, ContentBody};
@@ -92,7 +92,7 @@ impl BridgedServers {
     }
 
     /// The lists that a caller sees: of servers that the policy lets it read.
-    fn catalogues(&self, haft: &Haft, caller: &Caller, reading: Reading) -> Vec<(String, Catalogue)> {
+    fn catalogues(&self, haft: &Haft, caller: &Caller, reading: ReadKind) -> Vec<(String, Catalogue)> {
         let seen = |server: &str| self.front.as_deref().is_none_or(|front| front == server);
         let all = self.bridge.catalogues().into_iter();
         let read = all.filter(|(server, _)| seen(server) && admits(haft, caller, reading, server));
@@ -106,7 +106,7 @@ impl BridgedServers {
     /// The resources that a caller may read.
     pub(super) fn resources(&self, haft: &Haft, caller: &Caller) -> Vec<Resource> {
         let mut all = Vec::new();
-        for (server, catalogue) in self.catalogues(haft, caller, Reading::Resource) {
+        for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Resource) {
             let named = catalogue.resources.iter().filter(|resource| is_inert(&resource.uri));
             all.extend(named.filter_map(listed).map(|mut resource: Resource| {
                 resource.uri = self.offered_uri(&server, &resource.uri);
@@ -119,7 +119,7 @@ impl BridgedServers {
     /// The forms that the addresses of further ones have.
     pub(super) fn templates(&self, haft: &Haft, caller: &Caller) -> Vec<ResourceTemplate> {
         let mut all = Vec::new();
-        for (server, catalogue) in self.catalogues(haft, caller, Reading::Resource) {
+        for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Resource) {
             let named = catalogue.templates.iter().filter(|template| is_inert(&template.uri_template));
             all.extend(named.filter_map(listed).map(|mut template: ResourceTemplate| {
                 template.uri_template = self.offered_uri(&server, &template.uri_template);
@@ -132,7 +132,7 @@ impl BridgedServers {
     /// The prompts that a caller may use.
     pub(super) fn prompts(&self, haft: &Haft, caller: &Caller) -> Vec<Prompt> {
         let mut all = Vec::new();
-        for (server, catalogue) in self.catalogues(haft, caller, Reading::Prompt) {
+        for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Prompt) {
             all.extend(catalogue.prompts.iter().filter(|prompt| is_named(prompt)).filter_map(listed).map(
                 |mut prompt| {
                     if !self.is_front() {
@@ -213,12 +213,12 @@ impl BridgedServers {
             Reference::Prompt(prompt) => {
                 let remote = self.find_prompt(&prompt.name)?;
                 prompt.name.clone_from(&remote.name);
-                (remote, Reading::Prompt)
+                (remote, ReadKind::Prompt)
             }
             Reference::Resource(template) => {
                 let remote = self.find_template(&template.uri)?;
                 template.uri.clone_from(&remote.name);
-                (remote, Reading::Resource)
+                (remote, ReadKind::Resource)
             }
             _ => return None,
         };
@@ -344,7 +344,7 @@ pub(super) enum ClientNews {
 }
 
 /// Whether the policy lets a caller read from a server at all.
-fn admits(haft: &Haft, caller: &Caller, reading: Reading, server: &str) -> bool {
+fn admits(haft: &Haft, caller: &Caller, reading: ReadKind, server: &str) -> bool {
     let entry = haft.registry().get(&reading.tool_name(server));
     entry.is_some_and(|entry| haft.settings().policy().admits(entry.spec(), caller).is_ok())
 }
@@ -357,7 +357,7 @@ pub(super) async fn read_resource(
 ) -> Option<Result<ReadResourceResponse, ErrorData>> {
     let remote = door.shared().bridged.as_ref()?.find_resource(&request.uri)?;
     let input = RoundInput::take(&mut request.input_responses, &mut request.request_state);
-    let read = read(door, context, (&remote.server, Reading::Resource), json!({ "uri": remote.name }), input).await;
+    let read = read(door, context, (&remote.server, ReadKind::Resource), json!({ "uri": remote.name }), input).await;
     Some(match read {
         Ok(Read::Asked(told)) => Ok(ReadResourceResponse::InputRequired(told)),
         Ok(Read::Ended(outcome)) => contents(door, &outcome, &remote, &request.uri),
@@ -377,7 +377,7 @@ pub(super) async fn get_prompt(
     if let Some(arguments) = request.arguments.take() {
         args["arguments"] = Value::Object(arguments);
     }
-    let read = read(door, context, (&remote.server, Reading::Prompt), args, input).await;
+    let read = read(door, context, (&remote.server, ReadKind::Prompt), args, input).await;
     Some(match read {
         Ok(Read::Asked(told)) => Ok(GetPromptResponse::InputRequired(told)),
         Ok(Read::Ended(outcome)) => messages(door, &outcome).map(GetPromptResponse::Complete),
@@ -441,7 +441,7 @@ enum Read {
 async fn read(
     door: &Door,
     context: &RequestContext<RoleServer>,
-    (server, reading): (&str, Reading),
+    (server, reading): (&str, ReadKind),
     args: Value,
     input: RoundInput,
 ) -> Result<Read, ErrorData> {
@@ -452,14 +452,14 @@ async fn read(
         bridged.bridge.start(server).await.map_err(|error| wire_error(&error))?;
     }
     let call = new_call(door, name, args, door.caller(context));
-    match carry(door, context, call, input, LongCall::Retry).await? {
-        Carried::Asked(told) => Ok(Read::Asked(told)),
-        Carried::Ended(ended) => match ended.lacks.filter(|_| !ended.outcome.success) {
+    match begin_or_resume(door, context, call, input, LongCall::Retry).await? {
+        CallReply::Asked(told) => Ok(Read::Asked(told)),
+        CallReply::Ended(ended) => match ended.lacks.filter(|_| !ended.outcome.success) {
             Some(lack) => Err(lacking(lack, &ended.outcome)),
             None => Ok(Read::Ended(Box::new(ended.outcome))),
         },
         // Only a call of a tool becomes one.
-        Carried::Task(_) => Err(crashed()),
+        CallReply::Task(_) => Err(crashed()),
     }
 }
 

@@ -5,7 +5,7 @@
 use super::Shared;
 use super::approver::{Client, Era, Lack, Way};
 use super::bridged::{self, BridgedServers};
-use super::call_task::{CallTasks, TaskOwner, TaskSeed};
+use super::call_task::{CallTasks, NewCallTask, TaskOwner};
 use super::client_mode::ClientMode;
 use super::door::Door;
 use super::progress::{Reporter, Told, log};
@@ -52,10 +52,10 @@ async fn make(
     let args = Value::Object(request.arguments.unwrap_or_default());
     let call = new_call(door, name, args, door.caller(context));
     let by_way = is_by_way(&call);
-    match carry(door, context, call, input, long_call(door, context)).await? {
-        Carried::Asked(told) => Ok(told.into()),
-        Carried::Task(created) => Ok((*created).into()),
-        Carried::Ended(ended) => told_of(door, context, *ended, by_way).await,
+    match begin_or_resume(door, context, call, input, long_call(door, context)).await? {
+        CallReply::Asked(told) => Ok(told.into()),
+        CallReply::Task(created) => Ok((*created).into()),
+        CallReply::Ended(ended) => told_of(door, context, *ended, by_way).await,
     }
 }
 
@@ -72,8 +72,8 @@ impl RoundInput {
     }
 }
 
-/// How far a request brought its call.
-pub(super) enum Carried {
+/// What a request for a call is answered with.
+pub(super) enum CallReply {
     /// The call asks its client something.
     Asked(InputRequiredResult),
     /// The call goes on as a task.
@@ -83,13 +83,13 @@ pub(super) enum Carried {
 }
 
 /// Makes a call for a client, or goes on with one, and reports to the client meanwhile.
-pub(super) async fn carry(
+pub(super) async fn begin_or_resume(
     door: &Door,
     context: &RequestContext<RoleServer>,
     call: Call,
     input: RoundInput,
     long_call: LongCall,
-) -> Result<Carried, ErrorData> {
+) -> Result<CallReply, ErrorData> {
     let shared = door.shared();
     let (able, agent, gone) = (context.client_capabilities(), call.caller.agent.clone(), door.gone().clone());
     let (apart, mode) = (door.is_apart(), ClientMode::of(context, door.is_over_http()));
@@ -104,7 +104,7 @@ pub(super) async fn carry(
     let halt = Halt::new();
     let calling = heeding(door, context, &halt, shared.haft.call(call, &client, &halt));
     let outcome = Box::pin(told.during(calling)).await;
-    Ok(Carried::Ended(Box::new(Ended { outcome, lacks: None })))
+    Ok(CallReply::Ended(Box::new(Ended { outcome, lacks: None })))
 }
 
 /// A request of a client that is asked in rounds: it begins a call, or comes back to one with an answer. A client that
@@ -115,7 +115,7 @@ async fn round(
     (call, long_call): (Call, LongCall),
     RoundInput { mut given, word }: RoundInput,
     client: impl FnOnce(Way) -> Client,
-) -> Result<Carried, ErrorData> {
+) -> Result<CallReply, ErrorData> {
     let shared = door.shared();
     let (whose, owner, by_way) = (Whose::of(&call), TaskOwner::of(&call), is_by_way(&call));
     let mut telling = Telling::new(door, context, long_call, &call);
@@ -135,21 +135,21 @@ async fn round(
     let mut pause = open.go_on(door, context, asked, &mut given).await;
     loop {
         let question = match pause {
-            Pause::Ended(ended) => return Ok(Carried::Ended(ended)),
+            Pause::Ended(ended) => return Ok(CallReply::Ended(ended)),
             Pause::Lost => return Err(crashed()),
             Pause::Question(question) => Some(question),
             Pause::Overdue => None,
         };
         let is_for_task = open.overdue_at.is_some() && !question.as_ref().is_some_and(Asked::is_named);
         if is_for_task && let Some(id) = shared.call_tasks.create(&owner, &open.running) {
-            let seed = TaskSeed { owner, running: open.running, question, reporter: open.telling.0, by_way };
-            return Ok(Carried::Task(Box::new(CreateTaskResult::new(CallTasks::attach(shared, id, seed)))));
+            let new_task = NewCallTask { owner, running: open.running, question, reporter: open.telling.0, by_way };
+            return Ok(CallReply::Task(Box::new(CreateTaskResult::new(CallTasks::attach(shared, id, new_task)))));
         }
         // There is no room for a task: the call is waited for.
         open.overdue_at = None;
         if let Some(question) = question {
             match shared.rounds.hold(whose.clone(), open.running, question) {
-                Ok(told) => return Ok(Carried::Asked(told)),
+                Ok(told) => return Ok(CallReply::Asked(told)),
                 Err(kept) => open.running = kept,
             }
         }

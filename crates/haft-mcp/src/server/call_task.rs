@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a task is kept after its beginning: a person's answer is waited for half of that, so that what came of it
-/// can be fetched for as long again.
+/// How long a task exists. It waits for a person for half of that ([`TASK_WAIT`]); the rest is for the client to fetch the
+/// result.
 const TASK_LIFETIME: Duration = TASK_WAIT.saturating_mul(2);
 /// How often a client should ask.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ impl TaskOwner {
 }
 
 /// A call that is to become a task.
-pub(super) struct TaskSeed {
+pub(super) struct NewCallTask {
     pub(super) owner: TaskOwner,
     pub(super) running: Running,
     /// What it asks, if it asks.
@@ -96,8 +96,8 @@ impl CallTask {
         self.updated_at = current_timestamp();
     }
 
-    /// The task without what came of it, as its beginning is announced.
-    fn seed(&self, id: &str, status: TaskStatus) -> Task {
+    /// The task without its result, as the client first gets it.
+    fn summary(&self, id: &str, status: TaskStatus) -> Task {
         let mut task = Task::new(id, status, self.created_at.clone(), self.updated_at.clone())
             .with_ttl_ms(millis(TASK_LIFETIME))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
@@ -105,7 +105,7 @@ impl CallTask {
         task
     }
 
-    /// The task as `tasks/get` tells of it. A question counts as shown from here on.
+    /// The answer to `tasks/get`. Starts the reading time of an open question.
     fn detailed(&mut self, id: &str) -> DetailedTask {
         // Somebody else may have answered it.
         self.question.take_if(|question| !question.is_open());
@@ -117,7 +117,7 @@ impl CallTask {
             }
             (None, None) => TaskPayload::Working,
         };
-        DetailedTask::new(self.seed(id, payload.status()), payload)
+        DetailedTask::new(self.summary(id, payload.status()), payload)
     }
 }
 
@@ -163,9 +163,9 @@ impl CallTasks {
         Some(id)
     }
 
-    /// Follows a task's call to its end from now on, and gives what its client is told of the task.
-    pub(super) fn attach(shared: &Arc<Shared>, id: String, mut seed: TaskSeed) -> Task {
-        let (question, activity) = (seed.question.take(), seed.reporter.as_ref().and_then(Reporter::activity));
+    /// Starts to follow a task's call in the background, and returns the `Task` that announces it to the client.
+    pub(super) fn attach(shared: &Arc<Shared>, id: String, mut new_task: NewCallTask) -> Task {
+        let (question, activity) = (new_task.question.take(), new_task.reporter.as_ref().and_then(Reporter::activity));
         let mut told = Task::default();
         shared.call_tasks.change(&id, |task| {
             task.activity = activity;
@@ -173,10 +173,10 @@ impl CallTasks {
             if let Some(question) = question {
                 task.pose(question);
             }
-            told = task.seed(&id, status);
+            told = task.summary(&id, status);
         });
         let here = Arc::clone(shared);
-        shared.rounds.track(async move { follow(&here, &id, seed).await });
+        shared.rounds.track(async move { follow(&here, &id, new_task).await });
         told
     }
 
@@ -218,8 +218,8 @@ impl CallTasks {
 }
 
 /// Follows a task's call to its end.
-async fn follow(shared: &Arc<Shared>, id: &str, seed: TaskSeed) {
-    let TaskSeed { mut running, mut reporter, by_way, owner, .. } = seed;
+async fn follow(shared: &Arc<Shared>, id: &str, new_task: NewCallTask) {
+    let NewCallTask { mut running, mut reporter, by_way, owner, .. } = new_task;
     let tasks = &shared.call_tasks;
     let ended = loop {
         let turn = tokio::select! {

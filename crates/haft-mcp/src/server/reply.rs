@@ -49,7 +49,7 @@ pub(super) fn reply(
         content.push(ContentBlock::resource_link(whole));
     }
     let mut result = if outcome.success { CallToolResult::success(content) } else { CallToolResult::error(content) };
-    let passes_on_data = source == ResultSource::Bridged && is_within_schema && !has_words_of_haft(&outcome);
+    let passes_on_data = source == ResultSource::Bridged && is_within_schema && !has_haft_notes(&outcome);
     if passes_on_data && data.as_ref().is_some_and(Value::is_object) {
         result.structured_content = data;
     } else if source == ResultSource::Haft && complete.is_some() {
@@ -61,9 +61,9 @@ pub(super) fn reply(
     result
 }
 
-/// Whether the text blocks of a result hold words of haft's that its data does not: a warning, an error, where a
-/// truncated output is kept.
-fn has_words_of_haft(outcome: &Outcome) -> bool {
+/// Whether haft adds something to the text blocks that the data does not contain: a warning, an error, or where the full
+/// output is.
+fn has_haft_notes(outcome: &Outcome) -> bool {
     !outcome.success || outcome.error.is_some() || !outcome.warnings.is_empty() || outcome.truncated
 }
 

@@ -63,7 +63,7 @@ impl Asked {
         &self.key
     }
 
-    /// The request for the client, from now on known to it.
+    /// The request to send to the client. The first call starts the reading time.
     pub(super) fn show(&mut self) -> InputRequest {
         self.shown_at.get_or_insert_with(Instant::now);
         (*self.request).clone()
@@ -102,7 +102,7 @@ fn fits(request: &InputRequest, answer: &Value) -> bool {
 pub(super) enum LongCall {
     /// The question; the client calls again with the answer.
     Retry,
-    /// A task that it looks after.
+    /// A task that the client polls.
     Task,
 }
 
@@ -272,7 +272,7 @@ impl Rounds {
         running
     }
 
-    /// Does work of a call's whose end is waited for when the server ends.
+    /// Spawns work that [`Rounds::end`] waits for when the server shuts down.
     pub(super) fn track(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
     }

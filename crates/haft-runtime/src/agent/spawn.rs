@@ -31,7 +31,7 @@ use haft_core::outcome::Label;
 use haft_core::pattern::ToolPattern;
 use haft_core::policy::{Autonomy, Gate, Rules};
 use haft_core::preview::{cut, inert};
-use haft_core::skill::Narrowing;
+use haft_core::skill::ToolAllowlist;
 use haft_core::{Call, CallError, Caller, ErrorKind, SessionId};
 use haft_store::talks::Talk;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub(crate) struct Order {
     pub(crate) skill: Option<String>,
     /// What that skill narrows it to: always as the skill says, whatever an order says.
     #[serde(default)]
-    pub(crate) narrowing: Option<Narrowing>,
+    pub(crate) narrowing: Option<ToolAllowlist>,
     #[serde(default)]
     pub(crate) isolated_memory: bool,
     #[serde(default)]

@@ -3,7 +3,7 @@
 use super::print_of;
 use crate::pipeline::Haft;
 use crate::{now_ms, store_error};
-use haft_core::observed::{HookClient, McpTarget, Meaning, meaning};
+use haft_core::observed::{HookClient, McpTarget, NativeToolKind, meaning};
 use haft_core::outcome::Undo;
 use haft_core::preview::cut;
 use haft_core::record::{Digest, Kind};
@@ -28,12 +28,12 @@ pub struct NativeToolReport {
     /// The arguments in the agent's words.
     pub input: Value,
     /// What came of it.
-    pub result: Reported,
+    pub result: NativeToolOutcome,
 }
 
 /// What came of a call.
 #[derive(Debug, Clone)]
-pub enum Reported {
+pub enum NativeToolOutcome {
     /// It ran; this is what the agent got.
     Success(Value),
     /// It ran and failed, and why.
@@ -59,7 +59,8 @@ impl NativeToolReport {
 impl Haft {
     /// Records what came of a call that an agent made by itself.
     pub async fn report(&self, report: &NativeToolReport) -> Result<(), CallError> {
-        let internal = matches!(meaning(report.client, &report.tool, &report.input), Some(Meaning::Internal { .. }));
+        let internal =
+            matches!(meaning(report.client, &report.tool, &report.input), Some(NativeToolKind::Internal { .. }));
         if internal || self.serves(report.client, &report.tool, report.target.as_ref()) {
             return Ok(());
         }
@@ -71,12 +72,12 @@ impl Haft {
         let undo = self.note_after_images(&call.call_id).await?;
         let mut entry = ended(call, undo.as_ref());
         entry = match &report.result {
-            Reported::Success(value) => {
+            NativeToolOutcome::Success(value) => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 let output = json!({"sha256": Digest::of(text.as_bytes()), "bytes": text.len()});
                 entry.with("success", true).with("output", output)
             }
-            Reported::Failure(why) => {
+            NativeToolOutcome::Failure(why) => {
                 let first = why.lines().next().unwrap_or_default();
                 let error = json!({"kind": "tool_failed", "message": mask(&cut(first, 400))});
                 entry.with("success", false).with("error", error)
@@ -152,5 +153,5 @@ fn unasked(report: &NativeToolReport) -> Entry {
         .with("session", report.session.as_str())
         .with("spoken", mask(&cut(&report.tool, 120)).into_owned())
         .with("observed", json!({"client": client, "confined": false, "unasked": true}))
-        .with("success", matches!(report.result, Reported::Success(_)))
+        .with("success", matches!(report.result, NativeToolOutcome::Success(_)))
 }

@@ -142,7 +142,7 @@ impl SkillDirectory {
         entries.into_iter().filter(|(_, is_link)| *is_link).map(|(name, _)| name).collect()
     }
 
-    /// The digest of each file. `seen` is given what was read, and the digests of what is not read again come from `known`.
+    /// The digest of each file. A file that has not changed since its digest in `known` is not read again.
     pub(super) fn inventory(&self, known: &mut KnownDigests) -> Result<Inventory, String> {
         let (mut inventory, mut bytes) = (Inventory::new(), 0);
         for (inside, is_link) in self.entries()? {

@@ -4,7 +4,7 @@ use super::directory::{Inventory, KnownDigests, SkillDirectory, is_there};
 use super::{SkillFolder, Standing, Whose};
 use haft_core::manifest::Flaw;
 use haft_core::record::Digest;
-use haft_core::skill::{FILE, Reading, read};
+use haft_core::skill::{FILE, ParsedSkill, read};
 use haft_store::Pin;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirEntry;
@@ -33,7 +33,7 @@ pub struct ListedSkill {
     /// How it stands with the person whose machine this is.
     pub standing: Standing,
     /// What it says, and what is wrong with it.
-    pub reading: Arc<Reading>,
+    pub reading: Arc<ParsedSkill>,
     /// The `SKILL.md` of the stronger skill with the same name, which counts instead.
     pub shadowed_by: Option<PathBuf>,
     /// The text of its `SKILL.md`; empty if it cannot be read.
@@ -183,9 +183,9 @@ fn listed(place: Place) -> ListedSkill {
                 let reading = read(&text, &name);
                 (text, reading)
             }
-            Err(error) => (String::new(), Reading::unreadable(not_utf8(&error))),
+            Err(error) => (String::new(), ParsedSkill::unreadable(not_utf8(&error))),
         },
-        Err(why) => (String::new(), Reading::unreadable(Flaw::error("skill", "", why).at((1, 1)))),
+        Err(why) => (String::new(), ParsedSkill::unreadable(Flaw::error("skill", "", why).at((1, 1)))),
     };
     let standing = if whose == Whose::Own { Standing::Own } else { Standing::Untrusted };
     ListedSkill {

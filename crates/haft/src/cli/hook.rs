@@ -18,7 +18,7 @@ pub struct HookArgs {
     /// How long a call waits in the inbox for an answer, at most 240000 [default: `mcp.wait_ms` of the configuration].
     #[arg(long, value_name = "MS")]
     pub wait_ms: Option<u64>,
-    /// When the call is blocked if haft has not decided by then [default: 280000].
+    /// How long haft may take to decide before it blocks the call [default: 280000].
     #[arg(long, value_name = "MS", hide = true)]
     pub deadline_ms: Option<u64>,
 }

@@ -181,12 +181,14 @@ fn client(state: ClientState) -> Finding {
         (true, NativeTools::Hooked) => {
             good(name, format!("{title}: haft is configured; its own tools are on, and checked by `haft hook`"))
         }
-        (true, NativeTools::On) => match &state.native_tools_by {
+        (true, NativeTools::On) => match &state.overridden_by {
             Some(source) => finding(
                 name,
                 Health::Care,
-                format!("{title}: haft is configured; its own tools ({native}) are on, by {source}"),
-                format!("{source} counts more than what haft has written; remove from it what overrides that"),
+                format!(
+                    "{title}: haft is configured; its own tools ({native}) are on: {source} overrides haft's settings"
+                ),
+                format!("remove the entries of {source} that turn the tools on, or haft's hooks off"),
             ),
             None => finding(
                 name,

@@ -146,8 +146,8 @@ fn handle(common: &Common, args: &HookArgs, client: HookClient, event: &HookEven
         own_tool_name(client, tool, target).is_some() && !app.haft.serves(client, tool, target)
     };
     if tool.is_some_and(may_be_own) {
-        // It may be bridged, or a file.
-        app.know_served_tools();
+        // The tool may be a bridged one or a manifest, which are not loaded yet.
+        app.load_served_tools();
     }
     let done = match event {
         HookEvent::Before(call) => return before(&app, args, client, call),

@@ -7,7 +7,7 @@ use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::CallError;
 use haft_core::manifest::Flaw;
 use haft_core::preview::{cut, inert};
-use haft_core::skill::Narrowing;
+use haft_core::skill::ToolAllowlist;
 use haft_core::suggest::did_you_mean;
 use haft_runtime::shelf::{Standing, Whose};
 use haft_runtime::skills::{ListedSkill, SkillSurvey};
@@ -118,7 +118,7 @@ fn in_full(ground: &Ground, skill: &ListedSkill) -> Value {
     let listed = said.and_then(|said| said.allowed_tools.as_deref());
     value["license"] = json!(said.and_then(|said| said.license.as_deref()));
     value["compatibility"] = json!(said.and_then(|said| said.compatibility.as_deref()));
-    value["allowed_tools"] = json!(listed.map(Narrowing::of));
+    value["allowed_tools"] = json!(listed.map(ToolAllowlist::of));
     value["files"] = json!(skill.files());
     value["flaws"] = json!(told(&skill_flaws_alone(&ground.paths, skill)));
     value["text"] = json!(skill.text());
@@ -143,7 +143,7 @@ fn show(ground: &Ground, skill: &ListedSkill) {
             field(name, text);
         }
     }
-    if let Some(narrowing) = said.and_then(|said| said.allowed_tools.as_deref()).map(Narrowing::of) {
+    if let Some(narrowing) = said.and_then(|said| said.allowed_tools.as_deref()).map(ToolAllowlist::of) {
         let commands = narrowing.commands.iter().map(|command| format!("`{command}`"));
         let all: Vec<String> = narrowing.tools.iter().cloned().chain(commands).collect();
         field("allowed tools", &all.join(", "));

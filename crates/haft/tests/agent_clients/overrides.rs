@@ -1,4 +1,4 @@
-//! Files of a project that count more than what `haft mcp install --replace` wrote, or less: what `haft doctor` says of a
+//! Project files that override what `haft mcp install --replace` wrote, and some that do not: what `haft doctor` says of a
 //! client's own tools is what the real client offers its model.
 
 use crate::HAFT;
@@ -126,7 +126,7 @@ fn doctor_agrees_with_the_client(client: AgentClient) {
         let mut clients = findings.as_array().unwrap().iter().map(|finding| &finding["client"]);
         let found = clients.find(|found| found["client"] == command_name(client)).unwrap();
         let expected = if is_offered { ("on", Some(format!("./{}", file.path))) } else { ("off", None) };
-        let said = (found["native_tools"].as_str().unwrap(), found["native_tools_by"].as_str().map(str::to_owned));
+        let said = (found["native_tools"].as_str().unwrap(), found["overridden_by"].as_str().map(str::to_owned));
         assert_eq!(said, expected, "{client:?} with {}: {found:#}", file.path);
     }
 }
@@ -161,7 +161,7 @@ fn doctor_knows_whether_hooks_run(client: AgentClient) {
         let found = clients.find(|found| found["client"] == command_name(client)).unwrap();
         let by = if still_run { None } else { Some(format!("./{path}")) };
         let expected = (if still_run { "hooked" } else { "on" }, by);
-        let said = (found["native_tools"].as_str().unwrap(), found["native_tools_by"].as_str().map(str::to_owned));
+        let said = (found["native_tools"].as_str().unwrap(), found["overridden_by"].as_str().map(str::to_owned));
         assert_eq!(said, expected, "{client:?} with {text}: {found:#}");
     }
 }

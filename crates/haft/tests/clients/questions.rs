@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 /// A client that is ended when this is dropped.
-struct Ended(Child);
+struct ClientProcess(Child);
 
-impl Drop for Ended {
+impl Drop for ClientProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -19,12 +19,12 @@ impl Drop for Ended {
 }
 
 /// Starts a client that leaves the question that it is asked open, and waits until it was asked.
-fn leave_question_open(command: &mut Command) -> Ended {
+fn leave_question_open(command: &mut Command) -> ClientProcess {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line.trim(), "asked");
-    Ended(child)
+    ClientProcess(child)
 }
 
 /// A configuration that bridges the reference server with everything, and approves its calls.
@@ -56,7 +56,7 @@ pub(crate) fn open_questions_of_sessionless_clients_do_not_hold_up_another() {
         let mut open = client.command(&env, plan("never".into(), json!([asking])));
         leave_question_open(open.env("PYTHONUNBUFFERED", "1"))
     };
-    let _open: Vec<Ended> = (0..5).map(leave_open).collect();
+    let _open: Vec<ClientProcess> = (0..5).map(leave_open).collect();
     let begun = Instant::now();
     let echo = json!({ "tool": bridged("echo"), "args": { "message": "still here" } });
     let came = client.carry_out(&env, plan(json!({ "name": "Ada" }), json!([echo, asking])));

@@ -180,7 +180,7 @@ fn uninstall_keeps_what_was_changed_since() {
     let changed = text.replace("sandbox_mode = \"read-only\"", "sandbox_mode = \"danger-full-access\"");
     std::fs::write(&codex, format!("{changed}\n[mcp_servers.new]\ncommand = \"z\"\n")).unwrap();
     let restored = uninstall(&env, "codex");
-    assert_eq!(restored["files"][0]["base"], "edits_only", "{restored:#}");
+    assert_eq!(restored["files"][0]["restored"], "edits_only", "{restored:#}");
     assert_eq!(restored["files"][0]["left"], json!(["sandbox_mode"]), "{restored:#}");
     let now = std::fs::read_to_string(&codex).unwrap();
     assert!(!now.contains("haft") && !now.contains("granular"), "{now}");

@@ -1,4 +1,4 @@
-//! `haft doctor` about configuration that counts more than what `haft mcp install --replace` wrote. That the real clients
+//! `haft doctor` about configuration that overrides what `haft mcp install --replace` wrote. That the real clients
 //! read it in this way is tested in `tests/agent_clients/overrides.rs`.
 
 use crate::Env;
@@ -19,12 +19,12 @@ fn finding(command: &mut Command, client: &str) -> Value {
 /// Asserts what `haft doctor` says of a client's own tools, and what it names as the reason.
 fn assert_native_tools(found: &Value, native: &str, by: Option<&str>) {
     let client = &found["client"];
-    let said = (&client["native_tools"], client["native_tools_by"].as_str());
+    let said = (&client["native_tools"], client["overridden_by"].as_str());
     assert_eq!(said, (&json!(native), by), "{found:#}");
     let health = if native == "off" { "good" } else { "care" };
     assert_eq!(found["health"], health, "{found:#}");
     let text = found["found"].as_str().unwrap();
-    assert!(by.is_none_or(|by| text.ends_with(&format!("are on, by {by}"))), "{text}");
+    assert!(by.is_none_or(|by| text.ends_with(&format!("are on: {by} overrides haft's settings"))), "{text}");
     assert!(native != "unknown" || text.contains("is unknown: "), "{text}");
 }
 
@@ -114,7 +114,7 @@ fn file_of_a_project_that_turns_hooks_off_is_named() {
         if client == "gemini" {
             let said = install(&env, client, &["--hooks"]);
             assert_eq!(said["native_tools"], "on", "{said:#}");
-            assert_eq!(said["native_tools_by"], format!("./{path}"), "{said:#}");
+            assert_eq!(said["overridden_by"], format!("./{path}"), "{said:#}");
         }
     }
 }

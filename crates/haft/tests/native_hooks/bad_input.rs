@@ -12,7 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("event_that_is_not_understood_blocks", not_understood),
         plain("hook_that_is_not_done_in_time_blocks", late_decision_blocks),
         plain("hook_whose_input_never_ends_blocks", endless_input_blocks),
-        plain("catastrophic_command_is_denied_whatever_is_allowed", floor_holds),
+        plain("catastrophic_command_is_denied_whatever_is_allowed", catastrophic_command_is_denied),
         plain("cursor_is_answered_in_its_own_format", cursor_is_answered),
         plain("unknown_tool_is_asked_about", unknown_tool),
         plain("unknown_parameter_is_asked_about_whatever_is_allowed", unknown_parameter),
@@ -30,7 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("codex_command_is_asked_about_unless_a_rule_names_it", codex_directory),
         plain("path_that_the_client_may_read_otherwise_is_asked_about", paths_read_otherwise),
         plain("search_is_judged_where_it_looks", searches),
-        plain("tool_of_another_server_by_haft_s_name_is_asked_about", another_server),
+        plain("tool_of_another_server_named_haft_is_asked_about", another_server),
         plain("patch_with_blanks_around_a_path_is_denied", patch_with_blanks),
         plain("command_that_shows_the_environment_is_asked_about", environment),
         plain("edit_of_a_client_control_file_is_asked_about_whatever_is_allowed", client_control_files),
@@ -98,7 +98,7 @@ fn endless_input_blocks() {
     assert_eq!(status.code(), Some(2));
 }
 
-fn floor_holds() {
+fn catastrophic_command_is_denied() {
     let project = Project::new("approval: {auto_approve: [\"*\"], level: yolo}\n");
     let answer = ask(&project, "Bash", &json!({"command": "rm -rf ~"}));
     assert_eq!(answer["permissionDecision"], "deny", "{answer}");
@@ -180,7 +180,7 @@ fn codex_directory() {
         let answer = codex_says(&project, "Bash", command);
         assert_eq!(answer["permissionDecision"], "deny", "{command}: {answer}");
         let reason = answer["permissionDecisionReason"].as_str().unwrap();
-        assert!(reason.contains("does not say in which directory"), "{command}: {reason}");
+        assert!(reason.contains("does not report the directory"), "{command}: {reason}");
     }
     // One that allows everything names nothing.
     let project = Project::new("rules: [{allow: \"*\"}]\n");
@@ -210,7 +210,7 @@ fn paths_read_otherwise() {
         ("Write", json!({"file_path": "~/x", "content": ""})),
         ("MultiEdit", json!({"file_path": "src/../x", "edits": []})),
     ];
-    assert_asked(&project, &calls, "which the agent may read otherwise than haft");
+    assert_asked(&project, &calls, "which the agent may interpret differently than haft");
     assert_eq!(ask(&project, "Read", &json!({"file_path": "./hello.txt"}))["permissionDecision"], "allow");
 }
 
@@ -218,7 +218,7 @@ fn searches() {
     let project = Project::new("");
     let patterns = ["/etc/*", "../*", "~/*", "{/etc,a}/*"];
     let calls = patterns.map(|pattern| ("Glob", json!({"pattern": pattern})));
-    assert_asked(&project, &calls, "which the agent may read otherwise than haft");
+    assert_asked(&project, &calls, "which the agent may interpret differently than haft");
     std::os::unix::fs::symlink("/etc", project.root().join("out")).unwrap();
     assert_asked(&project, &[("Glob", json!({"pattern": "out/*"}))], "/etc lies outside the readable roots");
     assert_eq!(ask(&project, "Glob", &json!({"pattern": "**/*.{rs,txt}"}))["permissionDecision"], "allow");

@@ -4,7 +4,7 @@ use super::Order;
 use crate::pipeline::Haft;
 use haft_core::policy::{Gate, Rules};
 use haft_core::preview::inert;
-use haft_core::skill::{Narrowing, is_flagged};
+use haft_core::skill::{ToolAllowlist, is_flagged};
 use haft_core::{Call, CallError, ErrorKind};
 
 /// What a child reads the files of its own skill with, whatever the skill lists.
@@ -25,7 +25,7 @@ impl Haft {
         &self,
         name: Option<&str>,
         call: &Call,
-    ) -> Result<(Option<Narrowing>, Option<String>), CallError> {
+    ) -> Result<(Option<ToolAllowlist>, Option<String>), CallError> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else { return Ok((None, None)) };
         let skill = self.skills.open(name).await?;
         let told = skill.instructions(&self.workspace.shown(&skill.listed.place));
@@ -34,7 +34,7 @@ impl Haft {
             return Err(CallError::new(ErrorKind::Denied, why).hint("`haft lint` says where"));
         }
         let listed = skill.listed.reading.skill.as_ref().and_then(|skill| skill.allowed_tools.as_deref());
-        let narrowing = listed.map(Narrowing::of).map(|narrowing| Narrowing {
+        let narrowing = listed.map(ToolAllowlist::of).map(|narrowing| ToolAllowlist {
             tools: narrowing.tools.iter().map(|tool| self.canonical(tool, call)).collect(),
             ..narrowing
         });

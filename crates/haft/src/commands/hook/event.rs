@@ -3,7 +3,7 @@
 use haft_core::observed::{HookClient, McpTarget};
 use haft_core::preview::{cut, inert};
 use haft_core::{CallError, SessionId};
-use haft_runtime::{NativeToolReport, Reported};
+use haft_runtime::{NativeToolOutcome, NativeToolReport};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) enum HookEvent {
         /// What came of it.
         report: NativeToolReport,
     },
-    /// Calls that were not reported until now will not be.
+    /// A batch, turn or session has ended: the agent will not report calls that it has not reported yet.
     End {
         /// The project, if the agent names it.
         project: Option<PathBuf>,
@@ -107,7 +107,7 @@ const EVENTS: &[(HookClient, &str, HookPhase)] = &[
     (HookClient::ClaudeCode, "PostToolUse", HookPhase::After),
     (HookClient::ClaudeCode, "PostToolUseFailure", HookPhase::Failed),
     (HookClient::ClaudeCode, "PostToolBatch", HookPhase::Batch),
-    // Where its user does not agree, the turn ends without a word; the next one begins with this.
+    // If the user rejects a call, Claude Code ends the turn without an event; the next prompt is the first sign of it.
     (HookClient::ClaudeCode, "UserPromptSubmit", HookPhase::End),
     (HookClient::ClaudeCode, "SessionEnd", HookPhase::End),
     (HookClient::Codex, "PreToolUse", HookPhase::Before),
@@ -125,7 +125,7 @@ const EVENTS: &[(HookClient, &str, HookPhase)] = &[
     (HookClient::Cursor, "sessionEnd", HookPhase::End),
 ];
 
-/// Reads an event. What cannot be read may be a call that waits for an answer.
+/// Reads an event. The hook must block on an error: the event may be a call that waits for an answer.
 pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallError> {
     let title = client.title();
     if text.trim().is_empty() {
@@ -136,7 +136,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == wire.hook_event_name);
     let Some((.., phase)) = phase else {
         if may_be_call(client, &wire) {
-            // It may be the word of a later version for a call that waits.
+            // A later version of the client may use this event for a call that waits for an answer.
             let name = cut(&inert(&wire.hook_event_name), 60);
             return Err(CallError::invalid(format!(
                 "unsupported {title} hook event `{name}`, which may be about a tool call"
@@ -184,7 +184,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
         HookPhase::Failed => Some(wire.error.as_ref().map_or_else(|| "it failed".to_owned(), text)),
         _ => response.get("error").map(|error| error.get("message").map_or_else(|| text(error), text)),
     };
-    let result = failure.map_or(Reported::Success(response), Reported::Failure);
+    let result = failure.map_or(NativeToolOutcome::Success(response), NativeToolOutcome::Failure);
     Ok(HookEvent::After { project, report: NativeToolReport { client, session, use_id, tool, target, input, result } })
 }
 
@@ -269,8 +269,8 @@ mod tests {
     fn failures_are_told_apart_in_each_clients_words() {
         let failed = |client, text: &str| match read(client, text).unwrap() {
             HookEvent::After { report, .. } => match report.result {
-                Reported::Failure(why) => why,
-                Reported::Success(value) => panic!("{value}"),
+                NativeToolOutcome::Failure(why) => why,
+                NativeToolOutcome::Success(value) => panic!("{value}"),
             },
             other => panic!("{other:?}"),
         };

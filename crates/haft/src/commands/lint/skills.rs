@@ -8,7 +8,7 @@ use haft_core::dialect::{Dialect, Entry};
 use haft_core::manifest::Flaw;
 use haft_core::pattern::ToolPattern;
 use haft_core::preview::inert;
-use haft_core::skill::{FILE, Meaning, body_flaws, links};
+use haft_core::skill::{AllowedToolMeaning, FILE, body_flaws, links};
 use haft_core::suggest;
 use haft_runtime::shelf::Whose;
 use haft_runtime::skills::{ListedSkill, SkillFolder, survey_files};
@@ -119,7 +119,7 @@ fn unknown_tools(skill: &ListedSkill, around: &Around<'_>) -> Vec<Flaw> {
     let yaml_line =
         skill.text().lines().position(|line| line.starts_with("allowed-tools")).map_or(1, |at| at as u64 + 1);
     let unknown = listed.iter().take(TOOLS_MAX).filter_map(|entry| match &entry.meaning {
-        Meaning::Tool(tool) if !is_known(tool) => Some(&entry.written),
+        AllowedToolMeaning::Tool(tool) if !is_known(tool) => Some(&entry.written),
         _ => None,
     });
     unknown

@@ -1,8 +1,8 @@
 //! The clients: which files each reads, and what haft enters there.
 //!
 //! What turns a client's own tools off is known from the real programs: `tests/agent_clients` runs each of them and
-//! looks at the tools of the request that it sends. Cursor and VS Code have no form that runs without a screen; what is
-//! written for them follows their documentation.
+//! looks at the tools of the request that it sends. Cursor and VS Code have no headless mode; what is written for
+//! them follows their documentation.
 
 mod editor;
 mod terminal;
@@ -21,7 +21,7 @@ pub(super) use terminal::OPENCODE_NATIVE;
 /// What haft is called there.
 pub(super) const NAME: &str = "haft";
 
-/// How haft stands to a client's own tools.
+/// How an installation treats the client's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InstallMode {
@@ -268,15 +268,15 @@ fn existing(first: PathBuf, second: PathBuf) -> PathBuf {
     if !first.exists() && second.exists() { second } else { first }
 }
 
-/// The hooks of one event, as Claude Code, Codex and Gemini CLI write them.
-struct HookEvent {
+/// An event under which haft enters a hook, in the format of Claude Code, Codex and Gemini CLI.
+struct HookEntry {
     event: &'static str,
     /// Whether it is about a tool, and names which.
     is_of_tool: bool,
     timeout_sec: u32,
 }
 
-impl HookEvent {
+impl HookEntry {
     const fn new(event: &'static str, is_of_tool: bool, timeout_sec: u32) -> Self {
         Self { event, is_of_tool, timeout_sec }
     }

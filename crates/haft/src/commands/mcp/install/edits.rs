@@ -163,7 +163,7 @@ pub(super) fn take_back(
                 for value in values {
                     let list = get(&document.value, &edit.path).and_then(Value::as_array);
                     if list.is_some_and(|list| list.contains(value)) {
-                        document.pull(&edit.path, value)?;
+                        document.remove_item(&edit.path, value)?;
                     }
                 }
             }
@@ -298,7 +298,7 @@ impl Document {
         self.become_text(text?, meant)
     }
 
-    fn pull(&mut self, path: &[String], value: &Value) -> Result<(), EditError> {
+    fn remove_item(&mut self, path: &[String], value: &Value) -> Result<(), EditError> {
         let mut meant = self.value.clone();
         if let Value::Array(list) = slot(&mut meant, path)? {
             let at = list.iter().position(|known| known == value);
@@ -312,9 +312,9 @@ impl Document {
             return self.remove(path);
         }
         let text = match self.format {
-            FileFormat::Json => jsonc::pull(&self.text, path, value),
-            FileFormat::Toml => toml::pull(&self.text, path, value),
-            FileFormat::Yaml => yaml::pull(&self.text, path, value),
+            FileFormat::Json => jsonc::remove_item(&self.text, path, value),
+            FileFormat::Toml => toml::remove_item(&self.text, path, value),
+            FileFormat::Yaml => yaml::remove_item(&self.text, path, value),
         };
         self.become_text(text?, meant)
     }

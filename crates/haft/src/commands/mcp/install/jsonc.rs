@@ -103,7 +103,7 @@ pub(super) fn push(text: &str, path: &[String], value: &Value) -> Result<String,
 }
 
 /// The text without a value of a list.
-pub(super) fn pull(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
+pub(super) fn remove_item(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
     let root = parse(text)?;
     let list = find(&root, path).ok_or_else(|| EditError::missing(path))?;
     let NodeKind::Array(items) = &list.kind else { return Err(EditError::wrong_kind(path, "a list")) };

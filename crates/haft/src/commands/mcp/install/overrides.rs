@@ -1,4 +1,4 @@
-//! Configuration that counts more than the files that haft edits: files of a project and environment variables. It can
+//! Configuration that takes precedence over the files that haft edits: files of a project and environment variables. It can
 //! turn a client's own tools on again after `haft mcp install --replace`, and the hooks off after `--hooks`.
 //!
 //! `tests/agent_clients/overrides.rs` runs the real programs on such files and compares the tools that they offer with
@@ -148,7 +148,7 @@ fn merge(below: &mut Value, above: Value) {
     }
 }
 
-/// Merges layers, the one that counts least first, and names the layer that turned tools on for good.
+/// Merges layers from the lowest precedence to the highest, and names the last layer that turned the tools on.
 fn last_to_turn_on(layers: Vec<(ConfigSource, Value)>, is_off: impl Fn(&Value) -> bool) -> Option<ConfigSource> {
     let mut merged = Value::Object(Map::new());
     let mut turned_on_by = None;
@@ -184,7 +184,7 @@ fn project_dirs(places: &ClientPlaces, outermost: &Path) -> Vec<PathBuf> {
     if dirs.is_empty() { vec![here.clone()] } else { dirs }
 }
 
-/// The settings of Claude Code that hold in a project, those that count least first.
+/// The settings of Claude Code that hold in a project, lowest precedence first.
 fn claude_settings(places: &ClientPlaces) -> [PathBuf; 3] {
     let project = places.project.join(".claude");
     [places.home.join(".claude/settings.json"), project.join("settings.json"), project.join("settings.local.json")]
@@ -240,7 +240,7 @@ fn is_trusted_by_codex(user: &Value, dir: &Path) -> bool {
         })
 }
 
-/// The settings of Gemini CLI that hold in a project, those that count least first.
+/// The settings of Gemini CLI that hold in a project, lowest precedence first.
 fn gemini_settings(places: &ClientPlaces) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     for dir in [&places.home, &places.project, &places.here] {
@@ -254,7 +254,7 @@ fn gemini_settings(places: &ClientPlaces) -> Vec<PathBuf> {
 
 /// Gemini CLI joins the lists of excluded tools of all settings, so a project takes none out of the user's; but settings
 /// whose `tools` is no object replace the whole of them. Then only the user's policies are left, which Gemini CLI reads
-/// only if no settings name others (`policyPaths`), and policies of an administrator (`adminPolicyPaths`) count more.
+/// only if no settings name others (`policyPaths`), and policies of an administrator (`adminPolicyPaths`) take precedence.
 /// Settings of a project that Gemini CLI trusts can do all of that. Whether it trusts this one is not looked at: an editor
 /// or a variable may say so, too.
 fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
@@ -286,8 +286,8 @@ fn gemini_cli(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
     Ok(rival_policy(&own)?.map(ConfigSource::File))
 }
 
-/// A policy file, in a directory or named itself, with a rule of the highest priority that does not deny: of two such
-/// rules, the one that is read first counts.
+/// A policy file at or below this path with a rule of the highest priority that does not deny. Of two rules with the same
+/// priority, Gemini CLI applies the one it reads first.
 fn rival_policy(path: &Path) -> Result<Option<PathBuf>, String> {
     let fail = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut files = Vec::new();

@@ -97,12 +97,17 @@ impl InstallReport<'_> {
     /// Why the client's own tools are on although they were to be off, or watched.
     fn overridden_by(&self, source: &str) -> String {
         let (title, native) = (self.client.title(), self.client.native_tools());
-        let what = if self.plan.mode == InstallMode::Hooks {
-            format!("{title} does not run its hooks, so haft does not see its own tools ({native})")
+        if self.plan.mode == InstallMode::Hooks {
+            format!(
+                "{title} does not run its hooks, so haft does not see its own tools ({native}): {source} overrides haft's \
+                 settings; remove the entries that turn the hooks off"
+            )
         } else {
-            format!("{title}'s own tools ({native}) are still on")
-        };
-        format!("{what}, by {source}: it counts more than what haft has written; remove from it what overrides that")
+            format!(
+                "{title}'s own tools ({native}) are still on: {source} overrides haft's settings; remove the entries that \
+                 turn the tools on"
+            )
+        }
     }
 
     fn value(&self, state: &str, overridden: &Override) -> Value {
@@ -120,7 +125,7 @@ impl InstallReport<'_> {
             "files": file_values(self.changes), "notes": self.plan.notes,
         });
         if let Some(by) = by {
-            value["native_tools_by"] = by.as_str().into();
+            value["overridden_by"] = by.as_str().into();
         }
         value
     }
@@ -205,7 +210,7 @@ fn file_values(changes: &[FileChange]) -> Vec<Value> {
         };
         json!({
             "file": change.file.path, "changed": change.is_change(), "exists": change.new.is_some(),
-            "base": how, "left": left, "diff": change.diff,
+            "restored": how, "left": left, "diff": change.diff,
         })
     };
     changes.iter().map(value).collect()

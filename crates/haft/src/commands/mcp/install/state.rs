@@ -1,4 +1,4 @@
-//! How haft stands in each client on this machine, for `haft doctor`.
+//! The state of haft in each client on this machine, for `haft doctor`.
 
 use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode, InstallPlan};
 use super::config_file::ConfigFile;
@@ -23,7 +23,7 @@ pub(crate) enum NativeTools {
     Unknown,
 }
 
-/// How haft stands in one client.
+/// The state of haft in one client.
 #[derive(Debug, Serialize)]
 pub(crate) struct ClientState {
     pub(crate) client: &'static str,
@@ -32,9 +32,9 @@ pub(crate) struct ClientState {
     /// Whether haft is one of its servers.
     pub(crate) entered: bool,
     pub(crate) native_tools: NativeTools,
-    /// What turned them on again after an installation had turned them off, or turned its hooks off: a file or a variable.
+    /// The file or variable that overrides haft's settings: it turns native tools on, or haft's hooks off.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) native_tools_by: Option<String>,
+    pub(crate) overridden_by: Option<String>,
     /// The files that say so.
     pub(crate) files: Vec<PathBuf>,
     /// Why a file could not be read.
@@ -42,7 +42,7 @@ pub(crate) struct ClientState {
     pub(crate) problem: Option<String>,
 }
 
-/// How haft stands in every client of which there are traces on this machine.
+/// The state of haft in every client of which there are traces on this machine.
 pub(crate) fn client_states(common: &Common) -> Vec<ClientState> {
     let Ok(places) = ClientPlaces::find(common) else { return Vec::new() };
     McpClient::ALL.into_iter().filter(|client| client.is_found(&places)).map(|client| state(client, &places)).collect()
@@ -77,7 +77,7 @@ fn state(client: McpClient, places: &ClientPlaces) -> ClientState {
         kind: client,
         entered: false,
         native_tools: NativeTools::Unknown,
-        native_tools_by: None,
+        overridden_by: None,
         files: Vec::new(),
         problem: None,
     };
@@ -96,16 +96,16 @@ fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Re
     let mut native_tools = NativeTools::On;
     if has_all(client, places, InstallMode::Replace, EditPurpose::NativeOff)? {
         let source = overrides::turned_on_by(client, places)?;
-        state.native_tools_by = source.map(|source| source.shown(&places.project));
-        native_tools = match state.native_tools_by {
+        state.overridden_by = source.map(|source| source.shown(&places.project));
+        native_tools = match state.overridden_by {
             Some(_) => NativeTools::On,
             None if client.keeps_tools_in_editor() => NativeTools::PartlyOff,
             None => NativeTools::Off,
         };
     } else if has_all(client, places, InstallMode::Hooks, EditPurpose::Hook)? {
         let source = overrides::hooks_turned_off_by(client, places)?;
-        state.native_tools_by = source.map(|source| source.shown(&places.project));
-        native_tools = if state.native_tools_by.is_some() { NativeTools::On } else { NativeTools::Hooked };
+        state.overridden_by = source.map(|source| source.shown(&places.project));
+        native_tools = if state.overridden_by.is_some() { NativeTools::On } else { NativeTools::Hooked };
     }
     state.native_tools = native_tools;
     Ok(())

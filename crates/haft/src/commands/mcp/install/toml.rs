@@ -51,7 +51,7 @@ pub(super) fn push(text: &str, path: &[String], value: &Value) -> Result<String,
 }
 
 /// The text without a value of a list.
-pub(super) fn pull(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
+pub(super) fn remove_item(text: &str, path: &[String], value: &Value) -> Result<String, EditError> {
     let mut document = parse(text)?;
     match list_at(&mut document, path)? {
         Item::ArrayOfTables(tables) => {

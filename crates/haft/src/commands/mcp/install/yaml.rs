@@ -75,7 +75,7 @@ pub(super) fn push(text: &str, path: &[String], item: &Value) -> Result<String, 
 }
 
 /// The text without a value of a list.
-pub(super) fn pull(text: &str, path: &[String], item: &Value) -> Result<String, EditError> {
+pub(super) fn remove_item(text: &str, path: &[String], item: &Value) -> Result<String, EditError> {
     let mut list = list(text, path)?;
     let at = list.iter().position(|known| known == item).ok_or_else(|| EditError::missing(path))?;
     list.remove(at);

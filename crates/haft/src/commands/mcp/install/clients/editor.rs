@@ -1,4 +1,4 @@
-//! The editors: Cursor and VS Code. They have no form that runs without a screen, so what is written for them follows
+//! The editors: Cursor and VS Code. They have no headless mode, so what is written for them follows
 //! their documentation and is not tested with the real programs.
 
 use super::EditPurpose::{Entry, Hook, NativeOff, PreApproval};

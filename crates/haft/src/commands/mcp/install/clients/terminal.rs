@@ -1,7 +1,7 @@
 //! The clients of the terminal: Claude Code, Codex, Gemini CLI, opencode and goose.
 
 use super::EditPurpose::{Entry, Hook, HooksOn, NativeOff, PreApproval};
-use super::{FilePlan, HookEvent, InstallMode, InstallPlan, NAME, existing, hook_command, own_program};
+use super::{FilePlan, HookEntry, InstallMode, InstallPlan, NAME, existing, hook_command, own_program};
 use crate::cli::McpClient;
 use crate::commands::mcp::install::edits::{self, ConfigEdit, FileFormat};
 use serde_json::{Value, json};
@@ -63,20 +63,20 @@ pub(super) fn claude_code(mode: InstallMode, project: &Path, program: &str) -> I
             .with(PreApproval, ConfigEdit::include(&["enabledMcpjsonServers"], texts(&[NAME])));
     }
     if mode == InstallMode::Hooks {
-        const EVENTS: [HookEvent; 6] = [
-            HookEvent::new("UserPromptSubmit", false, 60),
-            HookEvent::new("PreToolUse", true, 300),
-            HookEvent::new("PostToolUse", true, 60),
-            HookEvent::new("PostToolUseFailure", true, 60),
-            HookEvent::new("PostToolBatch", false, 60),
-            HookEvent::new("SessionEnd", false, 60),
+        const EVENTS: [HookEntry; 6] = [
+            HookEntry::new("UserPromptSubmit", false, 60),
+            HookEntry::new("PreToolUse", true, 300),
+            HookEntry::new("PostToolUse", true, 60),
+            HookEntry::new("PostToolUseFailure", true, 60),
+            HookEntry::new("PostToolBatch", false, 60),
+            HookEntry::new("SessionEnd", false, 60),
         ];
         for event in &EVENTS {
             let command = hook_command(program, McpClient::Claude);
             let hook = json!({"type": "command", "command": command, "timeout": event.timeout_sec});
             settings = settings.with(Hook, event.edit(hook));
         }
-        // These settings count more than those of the project, which could otherwise turn all hooks off.
+        // These settings take precedence over those of the project, which could otherwise turn all hooks off.
         settings = settings.with(HooksOn, ConfigEdit::set(&["disableAllHooks"], false.into()));
     }
     let servers = FilePlan::new(project.join(".mcp.json"), FileFormat::Json)
@@ -118,11 +118,11 @@ pub(super) fn codex(mode: InstallMode, home: &Path) -> InstallPlan {
     }
     config = config.with(Entry, ConfigEdit::set(&["mcp_servers", NAME], entry));
     if mode == InstallMode::Hooks {
-        const EVENTS: [HookEvent; 4] = [
-            HookEvent::new("PreToolUse", true, 300),
-            HookEvent::new("PostToolUse", true, 60),
-            HookEvent::new("Stop", false, 60),
-            HookEvent::new("SessionEnd", false, 3),
+        const EVENTS: [HookEntry; 4] = [
+            HookEntry::new("PreToolUse", true, 300),
+            HookEntry::new("PostToolUse", true, 60),
+            HookEntry::new("Stop", false, 60),
+            HookEntry::new("SessionEnd", false, 3),
         ];
         for event in &EVENTS {
             let command = hook_command(&program, McpClient::Codex);
@@ -163,11 +163,11 @@ pub(super) fn gemini_cli(mode: InstallMode, home: &Path) -> InstallPlan {
         settings = settings.with(NativeOff, ConfigEdit::include(&["tools", "exclude"], texts(&GEMINI_NATIVE)));
     }
     if mode == InstallMode::Hooks {
-        const EVENTS: [HookEvent; 4] = [
-            HookEvent::new("BeforeTool", true, 300),
-            HookEvent::new("AfterTool", true, 60),
-            HookEvent::new("AfterAgent", true, 60),
-            HookEvent::new("SessionEnd", true, 60),
+        const EVENTS: [HookEntry; 4] = [
+            HookEntry::new("BeforeTool", true, 300),
+            HookEntry::new("AfterTool", true, 60),
+            HookEntry::new("AfterAgent", true, 60),
+            HookEntry::new("SessionEnd", true, 60),
         ];
         for event in &EVENTS {
             let command = hook_command(&program, McpClient::Gemini);

@@ -31,7 +31,7 @@ pub(super) fn turned_on_by(places: &ClientPlaces) -> Result<Option<ConfigSource>
         layers.add_files(dir, &["opencode.json", "opencode.jsonc"])?;
     }
     layers.add_agents(&own)?;
-    // The innermost comes first here, and the home directory's counts more.
+    // The innermost comes first here, and the home directory's takes precedence.
     let mut dirs: Vec<PathBuf> = project.iter().rev().map(|dir| dir.join(".opencode")).collect();
     dirs.push(places.home.join(".opencode"));
     dirs.extend(variable("OPENCODE_CONFIG_DIR").map(|dir| places.here.join(dir)));

@@ -41,7 +41,7 @@ fn last_matching_rule_decides() {
     let off = [
         json!({"permission": {"task": "allow", "haft_*": "allow"}}),
         json!({"permission": {"bash": {"ls *": "allow", "*": "deny"}}}),
-        // A general permission counts more than the older list of tools.
+        // A general permission takes precedence over the older list of tools.
         json!({"tools": {"bash": true}}),
         json!({"agent": {"build": {"disable": true, "permission": "allow"}}}),
         json!({"agent": {"build": {"tools": {"task": true}}}}),
