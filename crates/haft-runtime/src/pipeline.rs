@@ -355,7 +355,7 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
-        self.settle_claim(&call.id, &outcome).await;
+        self.settle_claim(&call, &outcome).await;
         self.note_source(&call.session, &outcome);
         self.store.touch_session(&call.session);
         let session = &call.session;

@@ -2,7 +2,7 @@
 
 use haft_core::host::{Host, HostRule, authority, is_public, literal};
 use proptest::prelude::*;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 address in one of the ways that some library reads: parts of any base, and as many as given.
 fn spelled(address: Ipv4Addr, parts: usize, bases: &[usize]) -> String {
