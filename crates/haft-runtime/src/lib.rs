@@ -33,6 +33,7 @@ pub mod pipeline;
 pub mod promised;
 pub mod provider_tools;
 mod recall;
+mod redaction;
 pub mod registry;
 mod run;
 pub mod scene;
@@ -64,6 +65,7 @@ pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolRepo
 pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
 pub use recall::{Changed, Resolution};
+pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
 pub use task::Keeper;

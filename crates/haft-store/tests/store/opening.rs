@@ -2,7 +2,7 @@
 
 use crate::{Scene, wait};
 use haft_core::record::Kind;
-use haft_store::{Entry, Mode, Store, StoreError};
+use haft_store::{Entry, Mode, RedactionScope, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
@@ -76,5 +76,22 @@ fn many_may_make_the_store_at_once() {
             }
         });
         assert_eq!(wait(Store::open(&path).unwrap().head()).unwrap().seq, 12);
+    }
+}
+
+#[test]
+fn redacted_text_is_gone_from_the_file() {
+    const TEXT: &str = "correct horse battery staple";
+    let scene = Scene::new();
+    for _ in 0..50 {
+        scene.store.record_later(Entry::new(Kind::Refused).with("args", TEXT));
+    }
+    wait(scene.store.flush()).unwrap();
+    assert_eq!(wait(scene.store.redact(RedactionScope::Before(i64::MAX), "ada", None)).unwrap().records, 50);
+    let Scene { dir, store } = scene;
+    drop(store);
+    for file in std::fs::read_dir(dir.path().join("data")).unwrap().map(|entry| entry.unwrap().path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(TEXT.len()).any(|window| window == TEXT.as_bytes()), "{}", file.display());
     }
 }
