@@ -479,7 +479,8 @@ fn explain_hint(checked: &Checked) -> String {
     let typed = plain
         && args.len() <= LONGEST
         && crate::preview::inert(&args) == args
-        && !crate::secret::contains_secret(&args);
+        && !crate::secret::contains_secret(&args)
+        && crate::record::masked(&checked.call.args, &checked.spec.shapes.input, &[]) == checked.call.args;
     if typed {
         format!("`haft explain {name} '{}'` shows every voice and what it said", args.replace('\'', r"'\''"))
     } else {

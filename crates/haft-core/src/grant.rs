@@ -222,7 +222,10 @@ pub fn subject(checked: &Checked, facts: &Facts) -> String {
         (Some(command), ..) => command,
         (None, [_], [place]) => place.shown.clone(),
         // Bodies by hash: as exact as the text, and fit to be written down.
-        _ => crate::record::redact(checked.args(), &checked.spec().reach.bodies).to_string(),
+        _ => {
+            let spec = checked.spec();
+            crate::record::redact(checked.args(), &spec.shapes.input, &spec.reach.bodies).to_string()
+        }
     }
 }
 

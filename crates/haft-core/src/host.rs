@@ -6,7 +6,7 @@
 
 mod address;
 
-pub use address::{is_public, literal};
+pub use address::{embedded_v4, is_public, literal};
 
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};

@@ -81,10 +81,11 @@ pub fn line(
 }
 
 fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
+    let masked = || crate::record::masked(args, &Value::Null, bodies);
     let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default();
     match canonical {
         "calc.eval" => text("expression").to_owned(),
-        "shell.exec" | "process.start" => format!("$ {}", command(args).unwrap_or_default()),
+        "shell.exec" | "process.start" => format!("$ {}", command(&masked()).unwrap_or_default()),
         "file.read" => match range(args) {
             Some(range) => format!("{}  {range}", text("path")),
             None => text("path").to_owned(),
@@ -93,7 +94,7 @@ fn body(canonical: &str, bodies: &[&str], args: &Value) -> String {
         "web.request" => request(args),
         "api.setup" => setup(args),
         "file.write" => format!("{} ({})", text("path"), size(text("content").len())),
-        _ => generic(args, bodies),
+        _ => generic(&masked(), bodies),
     }
 }
 

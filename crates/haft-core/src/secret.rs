@@ -25,20 +25,42 @@ const SECRET_NAMES: &[&str] = &[
 
 /// The published shapes of keys and tokens that no other text has.
 const SHAPES: &str = concat!(
-    r"AKIA[0-9A-Z]{16}",
+    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
+    r#"|(?i-u:aws_?secret_?access_?key)["']?[\s=:]{1,4}["']?[A-Za-z0-9/+]{40}"#,
     r"|gh[pousr]_[A-Za-z0-9]{36,}",
     r"|github_pat_[A-Za-z0-9_]{60,}",
-    r"|glpat-[A-Za-z0-9_-]{20,}",
-    r"|xox[abposr]-[A-Za-z0-9-]{10,}",
+    r"|gl(?:pat|ptt|dt|rt|cbt|imt|ft|soat|agent|oas|ffct)-[A-Za-z0-9_-]{20,}",
+    r"|xox[abeposr]-[A-Za-z0-9-]{10,}",
+    r"|xapp-[0-9]-[A-Za-z0-9-]{20,}",
+    r"|hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/]{20,}",
     r"|AIza[0-9A-Za-z_-]{35}",
+    r"|ya29\.[0-9A-Za-z_-]{20,}",
+    r"|GOCSPX-[0-9A-Za-z_-]{20,}",
     r"|npm_[A-Za-z0-9]{36}",
+    r"|pypi-[A-Za-z0-9_-]{50,}",
     r"|tvly-[A-Za-z0-9]{20,}",
+    r"|(?-u:\b{start-half})[sr]k_(?:live|test|prod)_[A-Za-z0-9]{8,}",
+    r"|whsec_[A-Za-z0-9+/]{16,}",
+    r"|(?-u:\b{start-half})hf_[A-Za-z0-9]{16,}",
+    r"|(?-u:\b{start-half})SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    r"|(?-u:\b{start-half})SK[0-9a-f]{32}(?-u:\b{end-half})",
+    r"|(?-u:\b{start-half})key-[0-9a-f]{32}(?-u:\b{end-half})",
+    r"|do[opr]_v1_[0-9a-f]{64}",
+    r"|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
+    r"|(?-u:\b{start-half})dapi[0-9a-f]{32}",
+    r"|lin_api_[A-Za-z0-9]{40}",
+    r"|(?-u:\b{start-half})(?:ntn|secret)_[A-Za-z0-9]{40,}",
+    r"|(?-u:\b{start-half})hv[sb]\.[A-Za-z0-9_-]{24,}",
+    r"|(?-u:\b{start-half})[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
+    r"|(?-u:\b{start-half})(?:gsk_|r8_|pplx-|xai-|PMAK-)[A-Za-z0-9-]{32,}",
+    r"|AGE-SECRET-KEY-1[0-9A-Z]{40,}",
     r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----",
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)?",
     r"|(?-u:\b{start-half})sk-(?:ant|proj)-[A-Za-z0-9_-]{20,}",
     r#"|(?i-u:authorization)["']?\s{0,4}[:=]\s{0,4}["']?(?i-u:bearer|basic) [A-Za-z0-9._~+/-]{16,}=*"#,
-    // A path that was normalised has lost one of its slashes.
-    r"|:/{1,2}[^/\s:@]+:[^/\s@]+@",
+    // A path that was normalised has lost one of its slashes. The user may be left out.
+    r"|:/{1,2}[^/\s:@]*:[^/\s@]+@",
+    r"|://[A-Za-z0-9_.~-]{20,}@",
 );
 
 /// Shapes that slugs and prose have as well: whether it is a key is told by the value. A key may follow what an escape
@@ -54,8 +76,79 @@ const AGAIN: usize = 16;
 
 /// Substrings of which every secret shape contains one, in any case: a cheap look before the expensive
 /// one.
-const TELLTALES: &[&str] =
-    &["AKIA", "gh", "glpat-", "sk-", "xox", "AIza", "npm_", "tvly-", "eyJ", "PRIVATE KEY", "bearer ", "basic ", "@"];
+const TELLTALES: &[&str] = &[
+    "AKIA",
+    "ASIA",
+    "ABIA",
+    "ACCA",
+    "secret",
+    "gh",
+    "glpat-",
+    "glptt-",
+    "gldt-",
+    "glrt-",
+    "glcbt-",
+    "glimt-",
+    "glft-",
+    "glsoat-",
+    "glagent-",
+    "gloas-",
+    "glffct-",
+    "sk-",
+    "xox",
+    "xapp-",
+    "hooks.slack",
+    "AIza",
+    "ya29.",
+    "GOCSPX-",
+    "npm_",
+    "pypi-",
+    "tvly-",
+    "k_live_",
+    "k_test_",
+    "k_prod_",
+    "whsec_",
+    "hf_",
+    "SG.",
+    "SK0",
+    "SK1",
+    "SK2",
+    "SK3",
+    "SK4",
+    "SK5",
+    "SK6",
+    "SK7",
+    "SK8",
+    "SK9",
+    "SKa",
+    "SKb",
+    "SKc",
+    "SKd",
+    "SKe",
+    "SKf",
+    "key-",
+    "_v1_",
+    "shpat_",
+    "shpca_",
+    "shppa_",
+    "shpss_",
+    "dapi",
+    "lin_api_",
+    "ntn_",
+    "hvs.",
+    "hvb.",
+    ":AA",
+    "gsk_",
+    "r8_",
+    "pplx-",
+    "xai-",
+    "PMAK-",
+    "eyJ",
+    "PRIVATE KEY",
+    "bearer ",
+    "basic ",
+    "@",
+];
 
 static SIGNS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(TELLTALES).ok());
@@ -66,6 +159,13 @@ static LIKENESS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LIKENESSE
 pub fn is_secret_name(name: &str) -> bool {
     let lower = name.to_lowercase().replace('-', "_");
     SECRET_NAMES.iter().any(|part| lower.contains(part))
+}
+
+/// Whether a schema says that a value is secret.
+pub(crate) fn is_secret_property(schema: &serde_json::Value) -> bool {
+    let marked = |name: &str| schema.get(name).and_then(serde_json::Value::as_bool).unwrap_or(false);
+    schema.get("format").is_some_and(|format| format == "password")
+        || ["writeOnly", "x-secret", "x-sensitive"].into_iter().any(marked)
 }
 
 /// Whether a header's name says that its value is secret: more names do than among parameters.
@@ -279,6 +379,23 @@ mod tests {
             (format!("KEY_sk-{tail}"), "KEY[secret]"),
             (format!("\\nsk-{tail}"), "[secret]"),
             (format!("ключ-sk-{tail} ж"), "ключ-[secret] ж"),
+            (format!("sk_live_{tail}"), "[secret]"),
+            (format!("STRIPE=rk_test_{tail}"), "STRIPE=[secret]"),
+            (format!("hf_{tail}"), "[secret]"),
+            ("ASIAIOSFODNN7EXAMPLE".to_owned(), "[secret]"),
+            ("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(), "[secret]"),
+            (format!("SG.{tail}.{tail}"), "[secret]"),
+            (format!("SK{}", "0a1b".repeat(8)), "[secret]"),
+            (format!("pypi-AgEIcHlwaS5vcmc{}", tail.repeat(2)), "[secret]"),
+            (format!("glptt-{tail}"), "[secret]"),
+            (format!("xoxe-{tail}"), "[secret]"),
+            (format!("ya29.{tail}"), "[secret]"),
+            ("redis://:hunter2@cache/0".to_owned(), "redis[secret]cache/0"),
+            (format!("https://{tail}@example.com/x"), "https[secret]example.com/x"),
+            (
+                "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1r\n-----END OPENSSH PRIVATE KEY-----\nend".to_owned(),
+                "[secret]\nend",
+            ),
             ("Authorization: Basic dXNlcjpwYXNzd29yZA==".to_owned(), "[secret]"),
             ("-H 'authorization: basic abcdefghijklmnopqr'".to_owned(), "-H '[secret]'"),
             ("Basic dXNlcjpwYXNzd29yZA==".to_owned(), "[secret]"),

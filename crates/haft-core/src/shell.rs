@@ -8,6 +8,7 @@ mod braces;
 mod deed;
 mod entry;
 mod judged;
+pub mod masking;
 mod options;
 mod paths;
 mod repository;

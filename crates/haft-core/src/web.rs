@@ -80,7 +80,9 @@ impl Refusal {
                 "browser.navigate opens it by itself; `browser.allow_private` in your configuration opens it to every page"
             }
             Self::Private(_) | Self::LeadsInside { .. } => {
-                "a service of your own is reached by adding `host:port` to `web.allow_private` in your configuration"
+                "a service of your own is reached by adding `host:port` to `web.allow_private` in your configuration; an \
+                 address that NAT64 made is judged by the IPv4 address inside it if its prefix is 64:ff9b::/96 or \
+                 64:ff9b:1::/48, because a network's own prefix cannot be told from a private network"
             }
             Self::OnlyTheProxyKnows(_) => {
                 "check the spelling of the name; `web.proxy: trust` in your configuration leaves such names to the proxy"
@@ -136,6 +138,19 @@ mod tests {
 
     fn list(hosts: &[&str]) -> HostRules {
         hosts.iter().map(|host| host.parse().unwrap()).collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn nat64_address_is_judged_by_the_ipv4_address_inside() {
+        let rules = Rules { networks: vec![Network::All], ..Rules::default() };
+        let public = target("https://api.example.com/");
+        let admits = |address: &str| rules.admits_address(&public, address.parse().unwrap(), false);
+        assert_eq!(admits("64:ff9b::140.82.121.4"), Ok(()));
+        for inside in ["64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::169.254.169.254", "fd00:64::140.82.121.4"] {
+            let refusal = admits(inside).unwrap_err();
+            assert!(refusal.to_string().contains("not a public address"), "{inside}: {refusal}");
+            assert!(refusal.hint().contains("a network's own prefix cannot be told"), "{}", refusal.hint());
+        }
     }
 
     #[test]

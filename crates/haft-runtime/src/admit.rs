@@ -23,7 +23,7 @@ use haft_core::change::digest;
 use haft_core::grant::{Grant, GrantScope, literal, subject};
 use haft_core::place::Place;
 use haft_core::preview::{cut, inert};
-use haft_core::record::{Digest, Kind};
+use haft_core::record::{Digest, Kind, secrets_in, without};
 use haft_core::shell::rule;
 use haft_core::tool::{Effect, Outward};
 use haft_core::web::{Errand, Target};
@@ -81,6 +81,14 @@ impl From<Refused> for Stop {
     }
 }
 
+/// A call with the arguments that a person edited: they are canonical, whatever dialect the call came in.
+fn edited_call(pending: Pending, tool: String, args: serde_json::Value) -> Result<Call, Stop> {
+    match api::edited_args(args, pending.checked()) {
+        Ok(args) => Ok(Call { spoken: tool, dialect: haft_core::Dialect::Haft, args, ..pending.into_call() }),
+        Err(error) => Err(pending.defer(error).into()),
+    }
+}
+
 /// The rules under which a command would have run unasked.
 fn suggested(shell: &Shell) -> Vec<String> {
     rule::suggest(&shell.judged).iter().map(ToString::to_string).collect()
@@ -96,7 +104,7 @@ fn requested(checked: &Checked, facts: &Facts) -> Option<String> {
         names.iter().fold(errand.url.clone(), |url, name| url.replace(&format!("%3C{name}%3E"), &format!("<{name}>")));
     let with = if names.is_empty() { String::new() } else { format!(" with the secret {}", names.join(" and ")) };
     let line = format!("{}: {} {url}{with}", spec.name, errand.method);
-    let args = checked.preview_with(&api::shown_args(checked), PREVIEW_COLUMNS);
+    let args = checked.preview_with(&api::masked_args(checked), PREVIEW_COLUMNS);
     let args = args.split_once(": ").map(|(_, args)| args.trim()).filter(|args| !args.is_empty());
     let line = args.map_or_else(|| line.clone(), |args| format!("{line}; {args}"));
     Some(cut(&inert(&line), 2 * PREVIEW_COLUMNS))
@@ -348,12 +356,7 @@ impl Haft {
                 {
                     return Err(pending.defer(error).into());
                 }
-                let args = api::with_keys(args, pending.checked());
-                let mut call = pending.into_call();
-                // The edited arguments are canonical, whatever dialect the call came in.
-                call.spoken = question.tool.to_string();
-                call.dialect = haft_core::Dialect::Haft;
-                call.args = args;
+                let call = edited_call(pending, question.tool.to_string(), args)?;
                 return Ok(Consulted::Again(Box::new(call)));
             }
             Said::Nobody | Said::Try => return Err(required(pending, &question)),
@@ -414,30 +417,44 @@ impl Haft {
         if self.room != Room::Everybodys {
             basis.push_str(&format!(" {:?}", self.room));
         }
-        let args = api::shown_args(checked);
+        let args = api::masked_args(checked);
+        let secrets = secrets_in(checked.args());
+        let quoted = |text: String| without(text.into(), &secrets).as_str().map(str::to_owned).unwrap_or_default();
+        let mut verdict = pending.verdict().clone();
+        verdict.reason = quoted(verdict.reason);
+        let shell = self.shown_shell(checked, facts);
         let question = Question {
             call_id: checked.call().id.clone(),
             tool: checked.spec().name.clone(),
             preview: requested(checked, facts)
                 .unwrap_or_else(|| api::preview(checked, &args, self.web.profiles(), PREVIEW_COLUMNS)),
-            verdict: pending.verdict().clone(),
+            verdict,
             severity: checked.spec().severity(facts),
             args,
             diff,
-            problem,
-            subject: subject(checked, facts),
-            places: facts.places.iter().map(|place| self.workspace.shown(&place.real)).collect(),
+            problem: problem.map(quoted),
+            subject: quoted(subject(checked, facts)),
+            places: facts.places.iter().map(|place| quoted(self.workspace.shown(&place.real))).collect(),
             hold: facts.hold.clone(),
             class: facts.shell.as_ref().map(|shell| shell.judged.class),
-            shell: facts.shell.clone().map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
+            shell,
             asker: asker(&checked.call().caller, &self.workspace),
             sources: self.sources(&checked.call().session),
-            rules: facts.shell.as_ref().map(suggested).unwrap_or_default(),
+            // A rule would have to quote the secret.
+            rules: facts.shell.as_ref().filter(|_| secrets.is_empty()).map(suggested).unwrap_or_default(),
             tried: None,
             shown,
             basis: Digest::of(basis.as_bytes()),
         };
         self.trials.shown_with(question)
+    }
+
+    /// What is known of a shell command, for people. One with secrets is judged again without them, so that nothing that is
+    /// shown of it quotes one.
+    fn shown_shell(&self, checked: &Checked, facts: &Facts) -> Option<ShellShown> {
+        let shell = facts.shell.clone()?;
+        let without = self.judge_masked(checked, &facts.places);
+        Some(ShellShown::new(without.unwrap_or(shell), &facts.places, &self.settings.rules))
     }
 
     /// What a call would change, or why it would fail. Only tools without side effects are asked.
@@ -546,7 +563,17 @@ impl Haft {
             Lasting::Session(pattern) => (pattern, false),
             Lasting::Always(pattern) => (Some(pattern), true),
         };
-        let pattern = pattern.unwrap_or_else(|| literal(&subject(checked, pending.facts())));
+        let secrets = secrets_in(checked.args());
+        let pattern = match pattern {
+            Some(pattern) if secrets.iter().any(|secret| pattern.contains(secret)) => {
+                let error =
+                    CallError::invalid("the pattern holds a secret of the command, and a grant is kept in clear");
+                return Err(stop(error.hint("write `*` in its place, or approve the call once")));
+            }
+            // Kept in clear it would be written down, and masked it would cover other calls: the yes is for this one.
+            None if !secrets.is_empty() => return Ok(()),
+            pattern => pattern.unwrap_or_else(|| literal(&subject(checked, pending.facts()))),
+        };
         Grant::check_pattern(name, &pattern).map_err(|error| stop(CallError::invalid(error.to_string())))?;
         let grant = Grant {
             id: format!("g-{}", crate::new_call_id()),
@@ -579,9 +606,9 @@ impl Haft {
         let problem = problem.or_else(|| self.lacking(&checked).map(|error| error.message));
         Ok(Explained {
             tool: checked.spec().name.to_string(),
-            args: api::shown_args(&checked),
+            args: api::masked_args(&checked),
             preview: checked.preview(PREVIEW_COLUMNS),
-            shell: facts.shell.map(|shell| ShellShown::new(shell, &facts.places, &self.settings.rules)),
+            shell: self.shown_shell(&checked, &facts),
             places: facts.places,
             hold: facts.hold,
             votes,

@@ -9,7 +9,7 @@ use crate::pipeline::{Haft, Stop};
 use crate::store_error;
 use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::outcome::{Label, Source};
-use haft_core::{CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
+use haft_core::{Call, CallError, CallId, ErrorKind, Outcome, Pending, SessionId};
 use haft_store::{Approval, ApprovalState, Topic};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -129,9 +129,11 @@ impl Haft {
     }
 
     /// Keeps what came of a call whose question this process decided.
-    pub(crate) async fn settle_claim(&self, id: &CallId, outcome: &Outcome) {
+    pub(crate) async fn settle_claim(&self, call: &Call, outcome: &Outcome) {
+        let id = &call.id;
         let mine = self.claims().remove(id);
         if let Some(by) = mine {
+            let outcome = &without_secrets(outcome, &call.args);
             // If this cannot be written the outcome still reaches its caller; the log has it, too.
             let _ = self.store.finish_approval(id.as_str(), &by, outcome).await;
         }
@@ -316,6 +318,18 @@ impl Haft {
         let found = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get(call).cloned();
         found.inspect(|(_, halt)| halt.cancel()).is_some()
     }
+}
+
+/// An outcome that is kept, whose verdict and error do not quote the secrets of the call's command.
+fn without_secrets(outcome: &Outcome, args: &Value) -> Outcome {
+    let secrets = haft_core::record::secrets_in(args);
+    let quoted = |text: &str| haft_core::shell::masking::mask_quoted(text, &secrets).into_owned();
+    let mut kept = outcome.clone();
+    kept.verdict.reason = quoted(&kept.verdict.reason);
+    if let Some(error) = &mut kept.error {
+        error.message = quoted(&error.message);
+    }
+    kept
 }
 
 /// Adds what was heard; of each label the latest are kept.

@@ -1,7 +1,7 @@
 //! What of a call is written down, and when: its intent before anything happens, its outcome after.
 
 use haft_core::policy::Hook;
-use haft_core::record::{Digest, Kind, redact};
+use haft_core::record::{Digest, Kind, redact, secrets_in, without};
 use haft_core::secret::mask;
 use haft_core::{Admitted, Call, CallError, Checked, ErrorKind, Facts, Hold, Outcome};
 use haft_store::{Entry, Store, StoreError};
@@ -28,11 +28,11 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
     let checked = admitted.checked();
     let (id, tool) = (checked.call().id.clone(), checked.spec().name.to_string());
     let entry = describe(Kind::Intent, checked)
-        .with("verdict", serde_json::to_value(admitted.verdict()).unwrap_or_default())
-        .with("places", shown_places(admitted.facts()));
+        .with("verdict", shown(admitted.verdict(), checked.args()))
+        .with("places", shown_places(admitted.facts(), checked.args()));
     // What will be in force, and what could not be taken back, stands there before anything runs.
     let entry = match &admitted.facts().hold {
-        Some(hold) => entry.with("confinement", serde_json::to_value(hold).unwrap_or_default()),
+        Some(hold) => entry.with("confinement", shown(hold, checked.args())),
         None => entry,
     };
     // A tool that a hook marks stands out for whoever reads the log.
@@ -114,7 +114,7 @@ pub(crate) fn refuse(store: &Store, call: &Call, args: Value, outcome: &Outcome)
         .with("args", args)
         .with("spoken", mask(&haft_core::preview::cut(&call.spoken, 120)).into_owned())
         .with("session", call.session.as_str())
-        .with("verdict", serde_json::to_value(&outcome.verdict).unwrap_or_default());
+        .with("verdict", shown(&outcome.verdict, &call.args));
     store.record_later(entry);
 }
 
@@ -124,9 +124,9 @@ pub(crate) fn rehearsed(store: &Store, call: &Call, args: Value, hold: Option<&H
         .with("dry_run", true)
         .with("args", args)
         .with("session", call.session.as_str())
-        .with("verdict", serde_json::to_value(&outcome.verdict).unwrap_or_default());
+        .with("verdict", shown(&outcome.verdict, &call.args));
     store.record_later(match hold {
-        Some(hold) => entry.with("confinement", serde_json::to_value(hold).unwrap_or_default()),
+        Some(hold) => entry.with("confinement", shown(hold, &call.args)),
         None => entry,
     });
 }
@@ -140,15 +140,21 @@ pub(crate) fn describe(kind: Kind, checked: &Checked) -> Entry {
     entry
         .call(&call.id)
         .with("tool", spec.name.as_str())
-        .with("args", redact(checked.args(), &spec.reach.bodies))
+        .with("args", redact(checked.args(), &spec.shapes.input, &spec.reach.bodies))
         .with("session", call.session.as_str())
         .with("origin", serde_json::to_value(call.origin).unwrap_or_default())
         .with("caller", serde_json::to_value(&call.caller).unwrap_or_default())
 }
 
+/// What is said about a call, without the secrets of its commands that it may quote.
+pub(crate) fn shown(about: &impl serde::Serialize, args: &Value) -> Value {
+    without(serde_json::to_value(about).unwrap_or_default(), &secrets_in(args))
+}
+
 /// The places of a call as the log has them.
-pub(crate) fn shown_places(facts: &Facts) -> Value {
-    facts.places.iter().map(|place| json!({"path": mask(&place.shown), "access": place.access})).collect()
+pub(crate) fn shown_places(facts: &Facts, args: &Value) -> Value {
+    let places = facts.places.iter().map(|place| json!({"path": place.shown, "access": place.access}));
+    shown(&places.collect::<Vec<_>>(), args)
 }
 
 /// The outcome without its content: what came out is kept as hash and size.
@@ -162,7 +168,7 @@ fn ended(kind: Kind, call: &Call, outcome: &Outcome) -> Entry {
     if let Some(error) = &outcome.error {
         // Lines after the first quote what was sent or what stands in a file; the log is not the place for it.
         let first = error.message.lines().next().unwrap_or_default();
-        entry = entry.with("error", json!({"kind": error.kind, "message": mask(first)}));
+        entry = entry.with("error", shown(&json!({"kind": error.kind, "message": mask(first)}), &call.args));
     }
     let run = |data: &Value| data.get("run").or_else(|| data.get("result")?.get("run")).cloned();
     if let Some(run) = outcome.data.as_ref().and_then(run) {

@@ -6,6 +6,8 @@ use crate::pipeline::Haft;
 use crate::workspace::Workspace;
 use haft_core::observed::environment::shows_environment;
 use haft_core::place::{Access, Place, Sensitive};
+use haft_core::secret::MASK;
+use haft_core::shell::masking::mask_command;
 use haft_core::shell::rule::{Found, Rulebook};
 use haft_core::shell::{self, Ground, Judged, Subtree, Table, Target, Tracked, TrackedFiles};
 use haft_core::{Checked, Origin, Shell};
@@ -24,6 +26,9 @@ pub(crate) const PARAM: &str = "command";
 const PATHS_MAX: usize = 256;
 /// The largest git configuration that is read.
 const CONFIG_MAX: u64 = 256 << 10;
+
+/// What stands for a secret in a command that is shown word by word.
+const SHOWN_MASK: &str = "SECRET";
 
 /// How deeply repositories are looked for in repositories.
 const NESTED_MAX: usize = 3;
@@ -59,14 +64,25 @@ impl ShellShown {
 impl Haft {
     /// What is known of the shell command that a call runs, and the places that it names.
     pub(crate) fn judge(&self, checked: &Checked, places: &[Place]) -> Option<(Shell, Vec<Place>)> {
+        Some(self.judge_text(checked, places, &command(checked)?))
+    }
+
+    /// The same of a command with its secrets masked, to be shown; none if it has none.
+    pub(crate) fn judge_masked(&self, checked: &Checked, places: &[Place]) -> Option<Shell> {
         let text = command(checked)?;
+        let masked = mask_command(&text);
+        // A mask in brackets would be taken for a pattern of file names.
+        (masked != text).then(|| self.judge_text(checked, places, &masked.replace(MASK, SHOWN_MASK)).0)
+    }
+
+    fn judge_text(&self, checked: &Checked, places: &[Place], text: &str) -> (Shell, Vec<Place>) {
         let cwd = places.iter().find(|place| place.param == "cwd").map_or(self.workspace.root(), |place| &place.real);
         let table = self.settings.table.as_deref().unwrap_or_else(|| Table::shipped());
         let home = environment::home();
         let home = home.as_ref().and_then(|home| home.to_str());
         // A directory that cannot be written down is one that nothing relative can be said about.
         let cwd = cwd.to_str().unwrap_or("/");
-        let judged = shell::judge(&text, &Ground { cwd, home, table });
+        let judged = shell::judge(text, &Ground { cwd, home, table });
         let mut look = Look { workspace: &self.workspace, unsettled: Vec::new(), places: Vec::new() };
         look.paths(&judged.reads, Access::Read);
         look.paths(&judged.writes, Access::Write);
@@ -82,21 +98,21 @@ impl Haft {
             look.subtrees(&judged);
             look.tracked(&judged.tracked);
         }
-        if observed && !environment::user_shell_reads(&text) {
+        if observed && !environment::user_shell_reads(text) {
             look.unsettled.push("the user's shell may not read this as bash does".to_owned());
         }
         if observed
             && judged.only_reads()
-            && let Some(why) = shows_environment(&text, &judged)
+            && let Some(why) = shows_environment(text, &judged)
         {
             look.unsettled.push(why);
         }
-        if !observed && !self.terms.shell.reads(&text) {
+        if !observed && !self.terms.shell.reads(text) {
             look.unsettled.push("the configured shell may not read this as bash does".to_owned());
         }
-        look.places.extend(self.workspace.own_place_in_command(&text, &judged));
+        look.places.extend(self.workspace.own_place_in_command(text, &judged));
         let Look { unsettled, places, .. } = look;
-        Some((Shell { judged, unsettled }, places))
+        (Shell { judged, unsettled }, places)
     }
 }
 

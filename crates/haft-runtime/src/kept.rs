@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Where they lie, below the data directory.
-const PLACES: [&str; 3] = ["attachments", "downloads", "outputs"];
+const PLACES: [&str; 3] = [ATTACHMENTS, "downloads", "outputs"];
+/// Where calls leave attachments, each in a directory of its own.
+pub(crate) const ATTACHMENTS: &str = "attachments";
 /// How many files there may be.
 const FILES_MAX: usize = 5000;
 /// What is younger is never removed: somebody may be about to look at it.
@@ -22,11 +24,14 @@ pub struct KeptLimits {
     pub age: Duration,
     /// How much of all of it together, in bytes.
     pub bytes: u64,
+    /// For how long the audit log keeps what records say; always, if nothing is set.
+    #[serde(default)]
+    pub log: Option<Duration>,
 }
 
 impl Default for KeptLimits {
     fn default() -> Self {
-        Self { age: DAY * 30, bytes: 2 << 30 }
+        Self { age: DAY * 30, bytes: 2 << 30, log: None }
     }
 }
 
@@ -116,7 +121,7 @@ mod tests {
         ];
         let dir = holding(&files);
         let there = |path: &str| dir.path().join(path).exists();
-        let limits = KeptLimits { age: DAY, bytes: 160 };
+        let limits = KeptLimits { age: DAY, bytes: 160, log: None };
         limits.make_room(dir.path(), 0).unwrap();
         assert!(files.iter().all(|(path, ..)| there(path)), "it fits");
         limits.make_room(dir.path(), 60).unwrap();
@@ -129,7 +134,7 @@ mod tests {
     #[test]
     fn what_is_too_old_goes_even_where_there_is_room() {
         let dir = holding(&[("outputs/old.txt", 50, 1), ("outputs/new.txt", 40, 1)]);
-        KeptLimits { age: Duration::from_hours(48), bytes: 1000 }.make_room(dir.path(), 0).unwrap();
+        KeptLimits { age: Duration::from_hours(48), bytes: 1000, log: None }.make_room(dir.path(), 0).unwrap();
         assert!(!dir.path().join("outputs/old.txt").exists() && dir.path().join("outputs/new.txt").exists());
     }
 
@@ -137,7 +142,7 @@ mod tests {
     fn a_link_leads_nowhere() {
         let dir = holding(&[("elsewhere/mine.txt", 50, 10), ("outputs/x.txt", 50, 10)]);
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("outputs/link")).unwrap();
-        KeptLimits { age: DAY, bytes: 0 }.make_room(dir.path(), 0).unwrap();
+        KeptLimits { age: DAY, bytes: 0, log: None }.make_room(dir.path(), 0).unwrap();
         assert!(dir.path().join("elsewhere/mine.txt").exists() && !dir.path().join("outputs/x.txt").exists());
     }
 }

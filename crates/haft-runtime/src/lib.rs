@@ -34,6 +34,7 @@ pub mod pipeline;
 pub mod promised;
 pub mod provider_tools;
 mod recall;
+mod redaction;
 pub mod registry;
 mod run;
 pub mod scene;
@@ -66,6 +67,7 @@ pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolOutc
 pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
 pub use recall::{Changed, Resolution};
+pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
 pub use task::Keeper;

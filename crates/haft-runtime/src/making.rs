@@ -153,7 +153,7 @@ impl Haft {
             Ok(creator) => creator?,
             Err(error) => return Some(format!("whether an agent made it could not be told: {error}")),
         };
-        let params = redact(checked.args(), &checked.spec().reach.bodies);
+        let params = redact(checked.args(), &checked.spec().shapes.input, &checked.spec().reach.bodies);
         let entry = Entry::new(Kind::Made).call(&checked.call().id).with("said", "TOOL_EXECUTED").with("name", name);
         let entry = entry.with("creator", creator).with("success", json!(outcome.success));
         self.store.record_later(entry.with("session", checked.call().session.as_str()));

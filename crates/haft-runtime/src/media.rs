@@ -191,7 +191,7 @@ impl Attachment {
 
     /// Where the attachments of a call are.
     pub fn dir(data_dir: &Path, call: &CallId) -> PathBuf {
-        data_dir.join("attachments").join(call.as_str())
+        data_dir.join(crate::kept::ATTACHMENTS).join(call.as_str())
     }
 }
 

@@ -336,8 +336,8 @@ impl Haft {
         let stop = |error| Stop { tool: checked.spec().name.to_string(), verdict: verdict.clone(), error };
         let asked = verdict.decision == Decision::Ask;
         let mut entry = journal::describe(haft_core::record::Kind::Intent, checked)
-            .with("verdict", serde_json::to_value(verdict).unwrap_or_default())
-            .with("places", journal::shown_places(facts))
+            .with("verdict", journal::shown(verdict, checked.args()))
+            .with("places", journal::shown_places(facts, checked.args()))
             .with("observed", particulars(native, asked));
         if native.observed().native.is_none() {
             // Nothing is known of what these arguments are.

@@ -137,6 +137,8 @@ pub struct Haft {
     pub(crate) settings: Settings,
     pub(crate) events: Events,
     pub(crate) vault: Vault,
+    /// When this process last looked whether the log's retention is due.
+    pub(crate) retention_looked_ms: Arc<std::sync::atomic::AtomicI64>,
     pub(crate) terms: Arc<Terms>,
     pub(crate) trials: Arc<Trials>,
     pub(crate) desk: Arc<Desk>,
@@ -241,6 +243,7 @@ impl Haft {
         let models = Models::new(Arc::clone(&settings.agent), Arc::clone(&settings.secrets), settings.web.carrier);
         let models = Arc::new(models);
         Self {
+            retention_looked_ms: Arc::default(),
             registry,
             workspace,
             store,
@@ -355,9 +358,10 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
-        self.settle_claim(&call.id, &outcome).await;
+        self.settle_claim(&call, &outcome).await;
         self.note_source(&call.session, &outcome);
         self.store.touch_session(&call.session);
+        self.apply_log_retention().await;
         let session = &call.session;
         self.events.send_with(|| Event::CallEnd { session: session.clone(), outcome: Box::new(outcome.clone()) });
         outcome

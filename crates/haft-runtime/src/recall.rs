@@ -212,7 +212,7 @@ impl Haft {
         // What waits may be said in any dialect; what a person edits is canonical.
         let before = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
         call.spoken = before.spec().name.to_string();
-        (call.dialect, call.args) = (haft_core::Dialect::Haft, crate::tools::api::with_keys(args, &before));
+        (call.dialect, call.args) = (haft_core::Dialect::Haft, crate::tools::api::edited_args(args, &before)?);
         let checked = self.check(call.clone(), &halt).map_err(|stop| stop.error)?;
         let (checked, facts) = self.known(checked, &halt, Purpose::Look).await.map_err(|stop| stop.error)?;
         let pending = match decide(checked, facts, &self.settings.policy, &self.settings.chain) {

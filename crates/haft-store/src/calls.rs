@@ -100,12 +100,12 @@ impl Store {
             }
             let records: Vec<Record> = match db.kind() {
                 Kind::Lite => {
-                    let sql = "SELECT seq, hash, text FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+                    let sql = "SELECT seq, hash, text, body FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
                     db.all(sql, cells![after, limit], read_record)?
                 }
                 Kind::Post => {
                     let sql =
-                        "SELECT seq, hash, text FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
+                        "SELECT seq, hash, text, body FROM journal WHERE seq > ?1 AND writer <> ?3 ORDER BY seq LIMIT ?2";
                     db.all(sql, cells![after, limit, db.writer()], read_record)?
                 }
             };
@@ -134,9 +134,9 @@ fn search(db: &Db<'_>, wanted: &Wanted, end: i64) -> DbResult<Vec<Record>> {
     // One call's records are found by the index; anything else is looked for in what is recent.
     let floor = if call.is_some() { 0 } else { (end - SEARCHED).max(0) };
     let sql = format!(
-        "SELECT seq, hash, text FROM journal
+        "SELECT seq, hash, text, body FROM journal
          WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) AND (CAST(?4 AS TEXT) IS NULL OR kind = ?4)
-         AND (CAST(?5 AS TEXT) IS NULL OR lower(text) LIKE ?5 ESCAPE '~') AND (CAST(?6 AS BIGINT) IS NULL OR seq < ?6) ORDER BY seq {order} LIMIT ?2"
+         AND (CAST(?5 AS TEXT) IS NULL OR lower(text) LIKE ?5 ESCAPE '~' OR lower(body) LIKE ?5 ESCAPE '~') AND (CAST(?6 AS BIGINT) IS NULL OR seq < ?6) ORDER BY seq {order} LIMIT ?2"
     );
     let like = text.as_ref().map(|text| format!("%{}%", literally(&text.to_lowercase())));
     db.all(&sql, cells![after.unwrap_or(floor).max(floor), limit, call, kind, like, before], read_record)
@@ -168,7 +168,7 @@ fn latest_ids(db: &Db<'_>, limit: u32, session: Option<&str>) -> DbResult<Vec<Ca
 fn trace(db: &Db<'_>, call_id: CallId) -> DbResult<Traced> {
     let id = call_id.as_str();
     let records = db.all(
-        "SELECT seq, hash, text FROM journal WHERE call_id = ?1 ORDER BY seq LIMIT ?2",
+        "SELECT seq, hash, text, body FROM journal WHERE call_id = ?1 ORDER BY seq LIMIT ?2",
         cells![id, PER_CALL],
         read_record,
     )?;

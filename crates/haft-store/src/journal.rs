@@ -3,12 +3,15 @@
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
 use crate::pending::{Linked, Opened};
+use crate::redact::{Redaction, Removed, seal};
 use crate::{Mode, Store, StoreError, Topic, host, now_ms, observed};
 use haft_core::CallId;
 use haft_core::record::{self, Digest, link};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::io::Read as _;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is to be recorded.
 #[derive(Debug, Clone)]
@@ -43,16 +46,68 @@ impl Entry {
         self.call.as_ref().map(CallId::as_str).or_else(|| self.fields.get("call").and_then(Value::as_str))
     }
 
-    fn text(&self) -> String {
+    /// What is hashed into the chain, and what stands beside it.
+    fn written(&self) -> DbResult<(String, Option<Body>)> {
         let mut object = Map::new();
         object.insert("at".to_owned(), json!(now_ms()));
         object.insert("kind".to_owned(), json!(self.kind.as_str()));
         if let Some(call) = &self.call {
             object.insert("call".to_owned(), json!(call.as_str()));
         }
-        object.extend(self.fields.clone());
-        Value::Object(object).to_string()
+        // What a redaction says is needed for as long as the log is.
+        let stays = |name: &str| self.kind == record::Kind::Redaction || ENVELOPE.contains(&name);
+        let (envelope, rest): (Map<_, _>, Map<_, _>) =
+            self.fields.clone().into_iter().partition(|(name, _)| stays(name));
+        object.extend(envelope);
+        if rest.is_empty() {
+            return Ok((Value::Object(object).to_string(), None));
+        }
+        let body = Body::new(Value::Object(rest).to_string())?;
+        object.insert(BODY.to_owned(), json!(body.digest()));
+        Ok((Value::Object(object).to_string(), Some(body)))
     }
+}
+
+/// What stands in the chain itself: who, when, which tool, and how it ended. It is never removed.
+pub(crate) const ENVELOPE: &[&str] = &["at", "kind", "call", "session", "tool", "said", "success", "by", "duration_ms"];
+/// Where the chain names the digest of what stands beside it.
+pub(crate) const BODY: &str = "body";
+/// What an earlier record, which had all in its text, says instead of it.
+pub(crate) const REDACTED: &str = "redacted";
+
+/// What a record says, beside the chain, which holds a salted digest of it: removed, it cannot be guessed from that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) text: String,
+    pub(crate) salt: Vec<u8>,
+}
+
+impl Body {
+    fn new(text: String) -> DbResult<Self> {
+        Ok(Self { text, salt: salt()? })
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(&[self.salt.as_slice(), self.text.as_bytes()].concat())
+    }
+}
+
+/// Bytes that nobody can guess: of a seed of this process's own, and a number that is never used again.
+fn salt() -> DbResult<Vec<u8>> {
+    static SEED: OnceLock<[u8; 32]> = OnceLock::new();
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let seed = match SEED.get() {
+        Some(seed) => *seed,
+        None => {
+            let mut seed = [0; 32];
+            let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
+            read.map_err(|error| DbError::Odd(format!("/dev/urandom cannot be read: {error}")))?;
+            *SEED.get_or_init(|| seed)
+        }
+    };
+    // A process that was forked has the same seed.
+    let number = [NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes(), u64::from(std::process::id()).to_be_bytes()];
+    Ok(Digest::of(&[seed.as_slice(), number.as_flattened()].concat()).as_bytes()[..16].to_vec())
 }
 
 /// A record as it stands in the log.
@@ -76,10 +131,12 @@ pub struct Head {
 }
 
 /// The chain holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// How far it goes.
     pub head: Head,
+    /// What was removed from it, when and by whom, oldest first.
+    pub redactions: Vec<Redaction>,
 }
 
 /// The chain does not hold.
@@ -117,19 +174,29 @@ pub(crate) fn append(db: &Db<'_>, entry: &Entry) -> DbResult<Head> {
         Some(known) => known,
         None => head(db)?,
     };
-    let (seq, text) = (last.seq + 1, entry.text());
+    let seq = last.seq + 1;
+    let (text, body) = entry.written()?;
     let head = Head { seq, hash: link(&last.hash, seq, &text) };
     let session = entry.fields.get("session").and_then(Value::as_str).map(str::to_owned);
     let call = entry.subject().map(str::to_owned);
-    db.keep(|pending| pending.record(Linked { head, text, call, kind: entry.kind.as_str(), session }));
+    db.keep(|pending| pending.record(Linked { head, text, body, call, kind: entry.kind.as_str(), session }));
     db.notify(Topic::Records);
     Ok(head)
 }
 
-/// A row of number, hash and text.
+/// A row of number, hash, text and body.
 pub(crate) fn read_record(row: &Row<'_>) -> DbResult<Record> {
     let (seq, hash, text): (i64, Vec<u8>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let mut body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    if let Some(envelope) = body.as_object_mut()
+        && envelope.remove(BODY).is_some()
+    {
+        let beside: Option<String> = row.get(3)?;
+        match beside.and_then(|text| serde_json::from_str(&text).ok()) {
+            Some(Value::Object(rest)) => envelope.extend(rest),
+            _ => drop(envelope.insert(REDACTED.to_owned(), json!(true))),
+        }
+    }
     Ok(Record { seq, hash: Digest::from_bytes(&hash).unwrap_or(Digest::ZERO), body })
 }
 
@@ -220,7 +287,7 @@ impl Store {
     pub async fn records(&self, after: i64, limit: u32, call: Option<CallId>) -> Result<Vec<Record>, StoreError> {
         self.insist(Mode::Read, move |db| {
             let call = call.as_ref().map(CallId::as_str);
-            db.all("SELECT seq, hash, text FROM journal WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
+            db.all("SELECT seq, hash, text, body FROM journal WHERE seq > ?1 AND (CAST(?3 AS TEXT) IS NULL OR call_id = ?3) ORDER BY seq LIMIT ?2", cells![after, limit, call], read_record)
         })
         .await
     }
@@ -238,8 +305,10 @@ impl Store {
 
 pub(crate) fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Verified, Broken>> {
     let (mut last, mut broken) = (Head { seq: 0, hash: Digest::ZERO }, None);
-    db.each("SELECT seq, text, hash, call_id, kind, session FROM journal ORDER BY seq", &[], |row| {
-        match follows(last, row)? {
+    let removed = Removed::read(db)?;
+    let sql = "SELECT seq, text, hash, call_id, kind, session, body, salt FROM journal ORDER BY seq";
+    db.each(sql, &[], |row| {
+        match follows(last, row, &removed)? {
             Ok(head) => last = head,
             Err(found) => broken = Some(found),
         }
@@ -250,33 +319,46 @@ pub(crate) fn verify(db: &Db<'_>, expected: Option<Head>) -> DbResult<Result<Ver
         Ok(broken.is_none())
     })?;
     match expected {
-        _ if broken.is_some() => Ok(broken.map_or(Ok(Verified { head: last }), Err)),
+        _ if broken.is_some() => {}
         Some(known) if known.seq > last.seq => {
             let why = format!("it is missing: the log ends at {}, but went on to {}", last.seq, known.seq);
-            Ok(Err(Broken { seq: last.seq + 1, why }))
+            broken = Some(Broken { seq: last.seq + 1, why });
         }
-        _ => Ok(Ok(Verified { head: last })),
+        _ => {}
     }
+    Ok(broken.map_or(Ok(Verified { head: last, redactions: removed.redactions }), Err))
 }
 
 /// Whether a row is the next link of the chain, and is found by what it says.
-fn follows(last: Head, row: &Row<'_>) -> DbResult<Result<Head, Broken>> {
+fn follows(last: Head, row: &Row<'_>, removed: &Removed) -> DbResult<Result<Head, Broken>> {
     let (seq, text, hash): (i64, String, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let broken = |why: &str| Ok(Err(Broken { seq, why: why.to_owned() }));
     if seq != last.seq + 1 {
         return Ok(Err(Broken { seq: last.seq + 1, why: format!("it is missing; the next one is {seq}") }));
     }
-    let computed = link(&last.hash, seq, &text);
-    if hash != computed.as_bytes() {
-        let why = "its text does not give its hash: it, or the one before, was changed".to_owned();
-        return Ok(Err(Broken { seq, why }));
+    let mut head = Head { seq, hash: link(&last.hash, seq, &text) };
+    if hash != head.hash.as_bytes() {
+        // One that had all in its text has lost it if a later record of the chain says so.
+        match Digest::from_bytes(&hash).filter(|hash| removed.seals(seq, &seal(&last.hash, hash, &text))) {
+            Some(hash) => head.hash = hash,
+            None => return broken("its text does not give its hash: it, or the one before, was changed"),
+        }
     }
     let says: Value = serde_json::from_str(&text).unwrap_or_default();
     for (column, name) in [(3, "call"), (4, "kind"), (5, "session")] {
         if row.get::<Option<String>>(column)?.as_deref() != says[name].as_str() {
-            return Ok(Err(Broken { seq, why: format!("it is filed under another {name} than it says") }));
+            return broken(&format!("it is filed under another {name} than it says"));
         }
     }
-    Ok(Ok(Head { seq, hash: computed }))
+    let (body, salt): (Option<String>, Option<Vec<u8>>) = (row.get(6)?, row.get(7)?);
+    let body = body.map(|text| Body { text, salt: salt.unwrap_or_default() });
+    match (says[BODY].as_str(), body) {
+        (None, None) => Ok(Ok(head)),
+        (Some(digest), Some(body)) if digest == body.digest().to_string() => Ok(Ok(head)),
+        (Some(_), None) if removed.holds(seq) => Ok(Ok(head)),
+        (Some(_), None) => broken("what it said is missing, and no later record says that it was redacted"),
+        _ => broken("what stands beside it is not what was recorded"),
+    }
 }
 
 fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {

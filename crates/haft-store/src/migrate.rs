@@ -117,10 +117,16 @@ const STEPS: &[Step] = &[
     observed::TABLES,
     // 16: whether a grant was given for calls that haft guards. Nobody was told that one might cover others.
     Step::alike("ALTER TABLE grants ADD COLUMN scope TEXT NOT NULL DEFAULT 'guarded';"),
+    // 17: what a record says stands beside the chain, so that it can be removed and the chain still holds. Earlier records have
+    // it in their text and stay as they are.
+    Step::alike(
+        "ALTER TABLE journal ADD COLUMN body TEXT;
+    ALTER TABLE journal ADD COLUMN salt BLOB;",
+    ),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 16;
+pub(crate) const KNOWN: i64 = 17;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -223,6 +229,64 @@ pub(crate) fn server(db: &Db<'_>, place: &Path) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haft_core::CallId;
+    use haft_core::record::{Digest, link};
+
+    /// A store as the version before the bodies wrote it, with a record for each text.
+    fn store_of_format_15(path: &Path, texts: &[&str]) {
+        let connection = Connection::open(path).unwrap();
+        for step in &STEPS[..15] {
+            connection.execute_batch(step.file).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 15).unwrap();
+        let mut last = Digest::ZERO;
+        for (number, text) in (1_i64..).zip(texts) {
+            last = link(&last, number, text);
+            let sql = "INSERT INTO journal (seq, text, hash) VALUES (?1, ?2, ?3)";
+            connection.execute(sql, (number, text, last.as_bytes())).unwrap();
+        }
+    }
+
+    #[test]
+    fn chain_of_an_earlier_format_holds_before_and_after_a_redaction() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("haft.db");
+        let call = CallId::new(1, 0);
+        let first =
+            format!(r#"{{"at":5,"kind":"intent","call":"{call}","tool":"shell.exec","args":{{"command":"hunter2"}}}}"#);
+        let second = format!(r#"{{"at":6,"kind":"outcome","call":"{call}","success":true}}"#);
+        let third = r#"{"at":7,"kind":"refused","args":{"body":"hunter2"}}"#;
+        store_of_format_15(&path, &[&first, &second, third]);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let store = crate::Store::open(&path).unwrap();
+        let verify = || runtime.block_on(store.verify(None)).unwrap();
+        let before = verify().unwrap().head;
+        assert_eq!(before.seq, 3);
+        let record = |seq: i64| runtime.block_on(store.records(seq - 1, 1, None)).unwrap().remove(0).body;
+        assert_eq!(record(1)["args"]["command"], "hunter2");
+        let redact = |scope| runtime.block_on(store.redact(scope, "ada", None)).unwrap().records;
+        assert_eq!(redact(crate::RedactionScope::Call(call)), 1, "what says nothing else has nothing to lose");
+        assert_eq!(redact(crate::RedactionScope::Before(i64::MAX)), 1);
+        assert_eq!((&record(1)["redacted"], &record(1)["tool"]), (&true.into(), &"shell.exec".into()));
+        let verified = runtime.block_on(store.verify(Some(before))).unwrap().unwrap();
+        assert_eq!((verified.head.seq, verified.redactions.len()), (5, 2));
+        let raw = Connection::open(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        drop(raw.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
+        let text = |seq: i64| {
+            raw.query_row("SELECT text FROM journal WHERE seq = ?1", [seq], |row| row.get::<_, String>(0)).unwrap()
+        };
+        assert!(!text(1).contains("hunter2") && !text(3).contains("hunter2") && !bytes.is_empty());
+        // Another text is not what the seal is over, nor is what was there before altered.
+        for altered in [text(1).replace("shell.exec", "file.read"), first.replace("hunter2", "hunter3")] {
+            let kept = text(1);
+            raw.execute("UPDATE journal SET text = ?1 WHERE seq = 1", [&altered]).unwrap();
+            assert_eq!(verify().unwrap_err().seq, 1, "{altered}");
+            raw.execute("UPDATE journal SET text = ?1 WHERE seq = 1", [&kept]).unwrap();
+        }
+        raw.execute("UPDATE journal SET text = ?1 WHERE seq = 1", [&first]).unwrap();
+        assert!(verify().is_ok());
+    }
 
     #[test]
     fn the_known_format_is_the_last_step() {

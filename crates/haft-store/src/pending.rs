@@ -5,7 +5,7 @@
 //! database, and before the commit. So whoever asks finds it, and nobody has to think of it.
 
 use crate::db::{Cell, Db, DbError, DbResult, Kind, Param};
-use crate::journal::Head;
+use crate::journal::{Body, Head};
 use crate::work;
 use haft_core::CallId;
 use std::collections::BTreeMap;
@@ -42,6 +42,7 @@ pub(crate) struct Opened {
 pub(crate) struct Linked {
     pub(crate) head: Head,
     pub(crate) text: String,
+    pub(crate) body: Option<Body>,
     pub(crate) call: Option<String>,
     pub(crate) kind: &'static str,
     pub(crate) session: Option<String>,
@@ -130,16 +131,18 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
 fn record(db: &Db<'_>, records: &[Linked]) -> DbResult<()> {
     // A server has no computed columns that can be trusted with any text; `verify` compares them.
     let (columns, count, writer) = match db.kind() {
-        Kind::Lite => ("seq, text, hash", 3, 0),
-        Kind::Post => ("seq, text, hash, call_id, kind, session, writer", 7, db.writer()),
+        Kind::Lite => ("seq, text, hash, body, salt", 5, 0),
+        Kind::Post => ("seq, text, hash, body, salt, call_id, kind, session, writer", 9, db.writer()),
     };
     let rows: Vec<Vec<Cell<'_>>> = records
         .iter()
-        .map(|Linked { head, text, call, kind, session }| {
+        .map(|Linked { head, text, body, call, kind, session }| {
             let all = [
                 head.seq.cell(),
                 text.cell(),
                 Cell::Bytes(head.hash.as_bytes().as_slice().into()),
+                body.as_ref().map_or(Cell::Null, |body| body.text.cell()),
+                body.as_ref().map_or(Cell::Null, |body| Cell::Bytes(body.salt.as_slice().into())),
                 call.cell(),
                 kind.cell(),
                 session.cell(),

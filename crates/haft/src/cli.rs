@@ -389,9 +389,24 @@ pub enum ApprovalsAction {
 /// Show or verify the audit log.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// `verify` checks the chain, `head` prints its end, a call id shows that call.
-    #[arg(value_name = "verify|head|CALL-ID")]
+    /// `verify` checks the chain, `head` prints its end, `redact` removes what records say, a call id shows that call.
+    #[arg(value_name = "verify|head|redact|CALL-ID")]
     pub what: Option<String>,
+    /// With redact: a call id, or the number of a record.
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// With redact: all records that are older, such as 90d.
+    #[arg(long, value_name = "AGE", conflicts_with = "id")]
+    pub older_than: Option<String>,
+    /// With redact: why, for the log.
+    #[arg(long, value_name = "TEXT")]
+    pub why: Option<String>,
+    /// With redact: leave the calls' full outputs and attachments where they are.
+    #[arg(long)]
+    pub keep_outputs: bool,
+    /// With redact: remove the before-images too; the calls can then not be undone.
+    #[arg(long)]
+    pub before_images: bool,
     /// Go on as records come.
     #[arg(long, short = 'f')]
     pub follow: bool,

@@ -23,34 +23,97 @@ const CLOSED_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The only part of IPv6 that is given out for the internet; loopback, links, sites and groups lie outside of it, and
-/// so do the well-known networks of translators.
+/// The only part of IPv6 that is given out for the internet; loopback, links, sites and groups lie outside of it.
 const OPEN_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What is closed inside of it: protocols' own numbers (Teredo among them), examples, 6to4. Tunnelled networks are
-/// closed whole: behind them stands an IPv4 address that somebody else unpacks.
+/// What is closed inside of it: protocols' own numbers and examples.
 const CLOSED_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Whether an address lies on the public internet, rather than on this machine, its network, or a
-/// network that is nobody's. An IPv4 address in IPv6 clothes is judged as the IPv4 address.
+/// Whether an address lies on the public internet, rather than on this machine, its network, or a network that is
+/// nobody's: the judgement that protects against SSRF. An IPv6 address that a translator or tunnel unpacks to an IPv4
+/// address (IPv4-mapped, NAT64, 6to4, Teredo, ISATAP) is judged by every IPv4 address inside it.
+///
+/// A network-specific NAT64 prefix is an ordinary IPv6 network to everybody but its translator, so addresses below one
+/// are judged as that network is: refused where the prefix is a private one.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !CLOSED_V4.iter().any(|(net, bits)| (u32::from(*net) ^ u32::from(v4)) >> (32 - bits) == 0),
-        IpAddr::V6(v6) => dressed(v6).map_or_else(|| is_public_v6(v6), |v4| is_public(IpAddr::V4(v4))),
+        IpAddr::V6(v6) => {
+            let inside = embedded_v4(v6);
+            let routed = if is_unpacked_whole(v6) { !inside.is_empty() } else { is_public_network(v6) };
+            routed && inside.into_iter().all(|v4| is_public(IpAddr::V4(v4)))
+        }
     }
 }
 
-fn is_public_v6(v6: Ipv6Addr) -> bool {
-    let within = |(net, bits): &(Ipv6Addr, u32)| (u128::from(*net) ^ u128::from(v6)) >> (128 - bits) == 0;
-    within(&OPEN_V6) && !CLOSED_V6.iter().any(within) && !is_isatap(v6)
+/// Whether the network that an address is routed by is one of the internet's.
+fn is_public_network(v6: Ipv6Addr) -> bool {
+    is_within(v6, OPEN_V6) && !CLOSED_V6.iter().any(|network| is_within(v6, *network))
 }
 
-/// Whether an IPv4 address stands in the second half, for routers inside to unpack (`…:0:5efe:a.b.c.d`).
+fn is_within(v6: Ipv6Addr, (network, bits): (Ipv6Addr, u32)) -> bool {
+    (u128::from(network) ^ u128::from(v6)) >> (128 - bits) == 0
+}
+
+/// IPv4-compatible and IPv4-mapped addresses (RFC 4291).
+const COMPATIBLE: (Ipv6Addr, u32) = (Ipv6Addr::UNSPECIFIED, 96);
+const MAPPED: (Ipv6Addr, u32) = (Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
+/// The well-known prefix of NAT64 (RFC 6052).
+const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+/// The prefix from which an operator takes prefixes for translators of their own (RFC 8215).
+const LOCAL_NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0), 48);
+/// 6to4 (RFC 3056).
+const SIX_TO_FOUR: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16);
+/// Teredo (RFC 4380).
+const TEREDO: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 32);
+
+/// Whether an address means an IPv4 address and nothing else, so that its own network says nothing.
+fn is_unpacked_whole(v6: Ipv6Addr) -> bool {
+    [COMPATIBLE, MAPPED, NAT64, LOCAL_NAT64, SIX_TO_FOUR, TEREDO].into_iter().any(|network| is_within(v6, network))
+}
+
+/// Every IPv4 address that a translator or tunnel may find inside an IPv6 address; none in an ordinary one.
+pub fn embedded_v4(v6: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let mut found = Vec::new();
+    let within = |network| is_within(v6, network);
+    if [COMPATIBLE, MAPPED, NAT64].into_iter().any(within) {
+        found.push(bits_at(v6, 96));
+    } else if within(LOCAL_NAT64) {
+        found.extend(local_nat64(v6));
+    } else if within(SIX_TO_FOUR) {
+        found.push(bits_at(v6, 16));
+    } else if within(TEREDO) {
+        // The server that traffic is asked for through, and the client, whose address is written inverted.
+        found.extend([bits_at(v6, 32), Ipv4Addr::from_bits(!bits_at(v6, 96).to_bits())]);
+    }
+    if is_isatap(v6) {
+        found.push(bits_at(v6, 96));
+    }
+    found
+}
+
+/// The 32 bits from `start` on.
+fn bits_at(v6: Ipv6Addr, start: u32) -> Ipv4Addr {
+    let kept = u128::from(v6) >> (96 - start) & u128::from(u32::MAX);
+    Ipv4Addr::from_bits(u32::try_from(kept).unwrap_or_default())
+}
+
+/// The IPv4 addresses in one below the local-use prefix. How long the operator's own prefix is cannot be seen from an
+/// address, and a translator ignores what follows the IPv4 address (RFC 6052, section 2.2), so each length gives a reading.
+/// A reading in 0.0.0.0/8 is padding: no translator has such a destination.
+fn local_nat64(v6: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
+    // The octet after the first 64 bits belongs to no reading.
+    let (high, low) = ((u128::from(v6) >> 64) << 64, u128::from(v6) << 72 >> 64);
+    let without_octet = Ipv6Addr::from(high | low);
+    let by_length = [48, 56, 64].map(|length| bits_at(without_octet, length));
+    by_length.into_iter().chain([bits_at(v6, 96)]).filter(|v4| v4.octets()[0] != 0)
+}
+
+/// Whether an IPv4 address stands in the second half, for routers inside to unpack (`…:0:5efe:a.b.c.d`, RFC 5214).
 fn is_isatap(v6: Ipv6Addr) -> bool {
     let parts = v6.segments();
     parts[4] & !0x0200 == 0 && parts[5] == 0x5efe
@@ -197,8 +260,14 @@ mod tests {
             "fc00::1",
             "fdff::1",
             "ff02::1",
-            "64:ff9b::808:808",
-            "2002:808:808::1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a00:1",
+            "64:ff9b::169.254.169.254",
+            "64:ff9b::168.63.129.16",
+            "64:ff9b::",
+            "2002:7f00:1::1",
+            "2002:c0a8:101::1",
+            "2002:808:808::5efe:10.0.0.1",
             "2001:db8::1",
             "::ffff:10.0.0.1",
             "::ffff:7f00:1",
@@ -213,8 +282,20 @@ mod tests {
             "4000::1",
             "5f00::1",
             "fec0::1",
-            "64:ff9b:1::808:808",
+            "64:ff9b:1::",
+            "64:ff9b:1::7f00:1",
+            "64:ff9b:1:7f00:0:100::",
+            "64:ff9b:1:fffe::10.0.0.1",
+            // Whichever prefix the operator chose: one of its readings is 10.0.0.1, whatever follows it.
+            "64:ff9b:1:a00:0:100:808:808",
+            "64:ff9b:1:80a:0:1::",
+            "64:ff9b:1::a:0:100:0",
+            // Teredo with a server, then with a client inside.
+            "2001:0:a00:1::f7f7:f7f7",
+            "2001:0:808:808::80ff:fffe",
             "2606:4700::5efe:10.0.0.1",
+            "2001:db8::5efe:8.8.8.8",
+            "fe80::5efe:8.8.8.8",
             "2606:4700::200:5efe:10.0.0.1",
         ] {
             assert!(!public(inside), "{inside}");
@@ -239,6 +320,14 @@ mod tests {
             "2001:4860:4860::8888",
             "::ffff:8.8.8.8",
             "::808:808",
+            "64:ff9b::808:808",
+            "64:ff9b::140.82.121.4",
+            "64:ff9b:1::808:808",
+            "64:ff9b:1:808:8:800::",
+            "2002:808:808::1",
+            "2001:0:4136:e378:8000:63bf:f7f7:f7f7",
+            "2606:4700::5efe:8.8.8.8",
+            "2606:4700::200:5efe:8.8.8.8",
         ] {
             assert!(public(outside), "{outside}");
         }

@@ -2,7 +2,7 @@
 
 use haft_core::host::{Host, HostRule, authority, is_public, literal};
 use proptest::prelude::*;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 address in one of the ways that some library reads: parts of any base, and as many as given.
 fn spelled(address: Ipv4Addr, parts: usize, bases: &[usize]) -> String {
@@ -42,6 +42,10 @@ proptest! {
     fn clothes_do_not_make_an_address_public(bytes in any::<u32>()) {
         let v4 = Ipv4Addr::from(bytes);
         prop_assert_eq!(is_public(v4.to_ipv6_mapped().into()), is_public(v4.into()));
+        let nat64 = u128::from(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0)) | u128::from(bytes);
+        prop_assert_eq!(is_public(Ipv6Addr::from(nat64).into()), is_public(v4.into()));
+        let six_to_four = 0x2002_u128 << 112 | u128::from(bytes) << 80 | 1;
+        prop_assert_eq!(is_public(Ipv6Addr::from(six_to_four).into()), is_public(v4.into()));
     }
 
     #[test]

@@ -274,3 +274,27 @@ fn a_catastrophe_is_seen_beside_everything_harmless() {
         assert_eq!(verdict_of(&both), Verdict::Deny, "{both}");
     }
 }
+
+#[test]
+fn commands_without_secrets_are_recorded_as_they_are() {
+    let commands: Vec<String> =
+        files().into_iter().flat_map(|(_, entries)| entries).map(|entry| entry.command).collect();
+    let masked = |command: &&String| haft_core::shell::masking::mask_command(command) != **command;
+    let masked: Vec<&String> = commands.iter().filter(masked).collect();
+    assert!(commands.len() > 500 && masked.is_empty(), "of {}: {masked:#?}", commands.len());
+}
+
+#[test]
+fn examples_of_the_shipped_table_are_recorded_as_they_are() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/commands");
+    let (mut count, mut changed) = (0, Vec::new());
+    for file in std::fs::read_dir(dir).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let examples = text.lines().filter_map(|line| line.trim_start().strip_prefix("- "));
+        for example in examples.map(|line| line.trim_matches(['"', '\''])) {
+            count += 1;
+            changed.extend((haft_core::shell::masking::mask_command(example) != example).then(|| example.to_owned()));
+        }
+    }
+    assert!(count > 200 && changed.is_empty(), "of {count} examples: {changed:#?}");
+}

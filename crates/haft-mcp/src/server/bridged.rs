@@ -409,7 +409,7 @@ pub(super) async fn complete(
         Ok(args) => args,
         Err(error) => return Some(Err(ErrorData::internal_error(error.to_string(), None))),
     };
-    let mut call = new_call(door, Reading::Completion.tool_name(&server), args, caller);
+    let mut call = new_call(door, ReadKind::Completion.tool_name(&server), args, caller);
     // It changes nothing, and who types does not wait for the calls before it.
     call.independent = true;
     let halt = Halt::new();

@@ -15,8 +15,10 @@ use haft_core::agent::wire::Effort;
 use haft_core::agent::{Block, Message, Usage};
 use haft_core::policy::Autonomy;
 use haft_core::preview::{cut, inert};
+use haft_core::record::masked;
 use haft_core::{CallError, CallId, Caller, Origin, SessionId};
 use haft_store::talks::{NewTalk, Standing, Talk};
+use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -267,8 +269,7 @@ impl<'h> Chat<'h> {
     pub(super) fn keeping(&self, history: &[Message], draft: &[Message], model: &str, state: &str) -> Keeping {
         // The last one may have got longer.
         let from = self.saved.saturating_sub(1).min(history.len());
-        let text = |message: &Message| serde_json::to_string(message).unwrap_or_default();
-        let messages = history[from..].iter().chain(draft).map(text).collect();
+        let messages = history[from..].iter().chain(draft).map(written).collect();
         let standing = Standing {
             model: model.to_owned(),
             state: state.to_owned(),
@@ -294,11 +295,23 @@ impl<'h> Chat<'h> {
 
     /// What is sent is this from now on.
     pub(super) async fn keep_shorter(&mut self, history: &[Message]) -> Result<(), CallError> {
-        let messages = history.iter().map(|message| serde_json::to_string(message).unwrap_or_default()).collect();
+        let messages = history.iter().map(written).collect();
         let by = (self.who.session.clone(), self.writer.clone());
         let kept = self.haft.store.shorten_talk(by, messages).await.map_err(store_error);
         self.kept(kept.map(|own| own.then_some(history.len())))
     }
+}
+
+/// A message as it is written down: without the secrets of the calls that it makes. The calls themselves are made as they
+/// were said.
+fn written(message: &Message) -> String {
+    let mut message = message.clone();
+    for block in &mut message.blocks {
+        if let Block::Use { input, .. } = block {
+            *input = masked(input, &Value::Null, &[]);
+        }
+    }
+    serde_json::to_string(&message).unwrap_or_default()
 }
 
 fn taken(session: &SessionId) -> CallError {
@@ -312,4 +325,21 @@ fn title(blocks: &[Block]) -> String {
         _ => None,
     });
     cut(&inert(words.unwrap_or_default().lines().next().unwrap_or_default()), TITLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn calls_are_written_down_without_their_secrets() {
+        let input = json!({"command": "PGPASSWORD=hunter2 psql", "args": ["x"]});
+        let call = Block::Use { id: "1".to_owned(), name: "shell_exec".to_owned(), input, mark: None };
+        let text = Block::Text { text: "I look at the database.".to_owned() };
+        let message = Message { role: haft_core::agent::Role::Assistant, blocks: vec![text, call] };
+        let kept = written(&message);
+        assert!(kept.contains("PGPASSWORD=[secret] psql") && !kept.contains("hunter2"), "{kept}");
+        assert!(kept.contains("I look at the database."), "{kept}");
+    }
 }

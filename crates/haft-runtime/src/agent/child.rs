@@ -148,6 +148,7 @@ impl Haft {
             }
         };
         Self {
+            retention_looked_ms: Arc::clone(&self.retention_looked_ms),
             registry: Arc::clone(&self.registry),
             workspace,
             store: self.store.clone(),

@@ -6,6 +6,7 @@ use crate::{chance, store_error};
 use haft_core::outcome::Label;
 use haft_core::policy::Autonomy;
 use haft_core::preview::inert;
+use haft_core::record::secrets_in;
 use haft_core::schedule::{Missed, due};
 use haft_core::secret::tells_secret;
 use haft_core::web::Target;
@@ -346,7 +347,8 @@ pub(super) fn clean(task: &Task) -> Result<(), CallError> {
         return Err(CallError::invalid(format!("the description is longer than {} KiB", SPEC_MAX >> 10)));
     }
     let private = [task.about.title.as_str(), description, spec.as_str()].into_iter().any(tells_secret);
-    if private {
+    let in_commands = task.promise.spec.as_ref().is_some_and(|spec| !secrets_in(spec).is_empty());
+    if private || in_commands {
         return Err(CallError::new(
             ErrorKind::InvalidInput,
             "the task contains what looks like a secret, and tasks are kept",

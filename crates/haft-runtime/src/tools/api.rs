@@ -5,6 +5,7 @@ use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use crate::web::profiles::{self, Auth, Held, Profile, Profiles};
 use haft_core::preview::inert;
+use haft_core::record::{masked, unmasked};
 use haft_core::secret::MASK;
 use haft_core::{CallError, Checked};
 use serde::Deserialize;
@@ -48,6 +49,22 @@ pub(crate) fn shown_args(checked: &Checked) -> Value {
         profiles::hide(auth);
     }
     args
+}
+
+/// The same without any secret that stands in them by name, by the tool's schema, or in a command.
+pub(crate) fn masked_args(checked: &Checked) -> Value {
+    let spec = checked.spec();
+    masked(&shown_args(checked), &spec.shapes.input, &spec.reach.bodies)
+}
+
+/// Arguments that a person has edited without seeing the secrets in them.
+pub(crate) fn edited_args(edited: Value, before: &Checked) -> Result<Value, CallError> {
+    let hidden = || {
+        CallError::invalid("the edited arguments hold `[secret]` where it cannot be told which secret is meant")
+            .hint("leave each `[secret]` where it stood, or write the value in its place")
+    };
+    let edited = with_keys(edited, before);
+    unmasked(edited, before.args(), &masked_args(before)).ok_or_else(hidden)
 }
 
 /// The same as one line says it: an update with what the profile has already, so that a person sees what goes where.

@@ -13,6 +13,7 @@ use crate::{new_call_id, store_error};
 use filed::{Filed, filed};
 use haft_core::CallError;
 use haft_core::preview::{cut, inert};
+use haft_core::record::secrets_in;
 use haft_core::work::Plan;
 use haft_store::Store;
 use haft_store::work::Stored;
@@ -79,7 +80,7 @@ async fn keep(store: &Store, workspace: &Workspace, origin: &str, plan: &Plan) -
         return Err(CallError::conflict(format!("`{}` is a workflow file of this project", inert(&name)))
             .hint("give it another name"));
     }
-    if haft_core::secret::tells_secret(&json!(plan).to_string()) {
+    if haft_core::secret::tells_secret(&json!(plan).to_string()) || !secrets_in(&json!(plan)).is_empty() {
         return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
             .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
     }

@@ -167,7 +167,8 @@ fn start(stage: &Stage) -> Result<Reply, CallError> {
         let message = "whoever works on a copy of the project starts nothing that outlives it: the copy may go";
         return Err(CallError::new(ErrorKind::Denied, message).hint("leave out `persist`"));
     }
-    let shown = haft_core::preview::command(scene.args()).unwrap_or_default();
+    let masked = haft_core::record::masked(scene.args(), &Value::Null, &[]);
+    let shown = haft_core::preview::command(&masked).unwrap_or_default();
     let cwd = running::starting_place(scene)?;
     let is_word = command.chars().all(|c| c.is_alphanumeric() || "-_./+@:=,%".contains(c)) && !command.contains('=');
     let command = match args {

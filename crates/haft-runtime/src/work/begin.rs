@@ -54,7 +54,7 @@ pub(crate) fn unfit(faults: &[Fault]) -> CallError {
 pub(crate) fn made(registry: &Registry, root: &str, wanted: Wanted, now_ms: i64) -> Result<NewRun, CallError> {
     let Wanted { plan, inputs, terms, task, id, above } = wanted;
     let said = format!("{} {}", json!(plan), Value::Object(inputs.clone()));
-    if haft_core::secret::tells_secret(&said) {
+    if haft_core::secret::tells_secret(&said) || !haft_core::record::secrets_in(&json!(plan)).is_empty() {
         return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
             .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
     }

@@ -2,7 +2,7 @@
 //! to what was checked.
 
 use super::allowed::Allowed;
-use haft_core::host::Host;
+use haft_core::host::{Host, embedded_v4};
 use haft_core::web::Refusal;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
@@ -71,9 +71,19 @@ fn resolve(name: &str, port: u16) -> Result<Vec<SocketAddr>, NoWay> {
     answers.map_err(|why| NoWay::Unresolved { name: name.to_owned(), why })
 }
 
-/// Whether an address belongs to this machine: only then would the kernel send from it to itself. Nothing is
-/// sent; where it cannot be told (no route), it is not ours.
+/// Whether an address belongs to this machine, or holds an IPv4 address that does, to which a translator (NAT64) or
+/// tunnel leads back.
 pub fn is_own(address: IpAddr) -> bool {
+    let embedded = match address {
+        IpAddr::V4(_) => Vec::new(),
+        IpAddr::V6(v6) => embedded_v4(v6),
+    };
+    is_assigned_here(address) || embedded.into_iter().any(|v4| is_assigned_here(v4.into()))
+}
+
+/// Whether an address is one of this machine's: only then would the kernel send from it to itself. Nothing is sent; where
+/// it cannot be told (no route), it is not ours.
+fn is_assigned_here(address: IpAddr) -> bool {
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let source = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect((address, 9))?;
@@ -105,5 +115,7 @@ mod tests {
     fn own_addresses_are_known() {
         assert!(is_own(Ipv4Addr::LOCALHOST.into()));
         assert!(!is_own(Ipv4Addr::new(192, 0, 2, 1).into()));
+        let over_nat64 = |text: &str| is_own(text.parse().unwrap());
+        assert!(over_nat64("64:ff9b::127.0.0.1") && !over_nat64("64:ff9b::192.0.2.1"));
     }
 }

@@ -14,6 +14,8 @@ mod decisions;
 mod journal;
 #[path = "../store/prune.rs"]
 mod prune;
+#[path = "../store/redact.rs"]
+mod redact;
 #[path = "../store/talks.rs"]
 mod talks;
 #[path = "../store/tasks.rs"]

@@ -33,8 +33,20 @@ fn an_untouched_chain_holds() {
 fn the_first_broken_record_is_named() {
     let cases = [
         (
-            "UPDATE journal SET text = replace(text, '\"n\":4', '\"n\":5') WHERE seq = 5",
+            "UPDATE journal SET text = replace(text, '\"intent\"', '\"outcome\"') WHERE seq = 5",
             "5: its text does not give its hash",
+        ),
+        (
+            "UPDATE journal SET body = replace(body, '\"n\":4', '\"n\":5') WHERE seq = 5",
+            "5: what stands beside it is not what was recorded",
+        ),
+        (
+            "UPDATE journal SET body = NULL, salt = NULL WHERE seq = 6",
+            "6: what it said is missing, and no later record",
+        ),
+        (
+            "UPDATE journal SET body = (SELECT body FROM journal WHERE seq = 2) WHERE seq = 3",
+            "3: what stands beside it is not what was recorded",
         ),
         (
             "UPDATE journal SET hash = (SELECT hash FROM journal WHERE seq = 1) WHERE seq = 7",

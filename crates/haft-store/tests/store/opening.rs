@@ -4,7 +4,7 @@ use crate::{Scene, wait};
 use haft_core::ToolName;
 use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Kind;
-use haft_store::{Entry, Mode, Store, StoreError};
+use haft_store::{Entry, Mode, RedactionScope, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Instant;
@@ -85,7 +85,8 @@ fn many_may_make_the_store_at_once() {
 #[test]
 fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
-    let previous = "ALTER TABLE grants DROP COLUMN scope; PRAGMA user_version = 15;
+    let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
+        ALTER TABLE journal DROP COLUMN salt; PRAGMA user_version = 15;
         INSERT INTO grants (id, root, tool, pattern) VALUES ('g-old', '/p', 'shell.exec', 'make x');";
     scene.raw().execute_batch(previous).unwrap();
     let scene = scene.restarted();
@@ -102,4 +103,21 @@ fn grant_of_the_previous_format_is_for_guarded_calls() {
     let grants = wait(scene.store.grants(Path::new("/p"), None)).unwrap();
     let scopes: Vec<_> = grants.iter().map(|grant| (grant.id.as_str(), grant.scope)).collect();
     assert_eq!(scopes, [("g-new", GrantScope::Unguarded), ("g-old", GrantScope::Guarded)]);
+}
+
+#[test]
+fn redacted_text_is_gone_from_the_file() {
+    const TEXT: &str = "correct horse battery staple";
+    let scene = Scene::new();
+    for _ in 0..50 {
+        scene.store.record_later(Entry::new(Kind::Refused).with("args", TEXT));
+    }
+    wait(scene.store.flush()).unwrap();
+    assert_eq!(wait(scene.store.redact(RedactionScope::Before(i64::MAX), "ada", None)).unwrap().records, 50);
+    let Scene { dir, store } = scene;
+    drop(store);
+    for file in std::fs::read_dir(dir.path().join("data")).unwrap().map(|entry| entry.unwrap().path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(TEXT.len()).any(|window| window == TEXT.as_bytes()), "{}", file.display());
+    }
 }

@@ -2,11 +2,14 @@
 
 use crate::app::{App, Failure};
 use crate::cli::LogArgs;
+use crate::input::duration_ms;
+use crate::started_by::{command_line, require_user};
 use crate::style::{self, BAD, FAINT, GOOD, NAME, paint};
 use crate::time;
 use haft_core::record::Digest;
 use haft_core::{CallError, CallId};
-use haft_store::{Head, Record};
+use haft_runtime::{RedactionRequest, now_ms};
+use haft_store::{Head, Record, Redacted, Redaction, RedactionScope};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -18,6 +21,10 @@ const PAGE: u32 = 1000;
 /// Shows or checks the log.
 pub(super) fn run(app: &App, args: &LogArgs) -> Result<u8, Failure> {
     match args.what.as_deref() {
+        Some("redact") => redact(app, args),
+        _ if args.id.is_some() || args.older_than.is_some() => {
+            Err(CallError::invalid("only `haft log redact` takes an ID or --older-than").into())
+        }
         Some("verify") => verify(app, args.expect.as_deref()),
         Some("head") => head(app),
         Some(id) => of_call(app, id),
@@ -42,9 +49,10 @@ fn verify(app: &App, expect: Option<&str>) -> Result<u8, Failure> {
             let (seq, hash) = (verified.head.seq, verified.head.hash);
             let text = format!("{} {seq} records, head {seq}:{hash}", paint(GOOD, "the chain holds:"));
             if app.json {
-                style::json(&json!({"ok": true, "head": verified.head}));
+                style::json(&json!({"ok": true, "head": verified.head, "redactions": verified.redactions}));
             } else {
                 style::out(&text);
+                verified.redactions.iter().for_each(|redaction| style::out(&redacted(redaction)));
             }
             Ok(0)
         }
@@ -58,6 +66,76 @@ fn verify(app: &App, expect: Option<&str>) -> Result<u8, Failure> {
             Ok(1)
         }
     }
+}
+
+/// What was removed, when, by whom and why, in one line.
+fn redacted(redaction: &Redaction) -> String {
+    let Redaction { seq, at_ms, by, why, call, records } = redaction;
+    let of = call.as_ref().map(|call| format!(" of {call}")).unwrap_or_default();
+    let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let text = haft_core::preview::inert(&format!("{records} records{of} redacted by {by}{why}"));
+    format!("{seq:>6}  {}  {text}", paint(FAINT, time::shown(*at_ms)))
+}
+
+/// Removes what records say.
+fn redact(app: &App, args: &LogArgs) -> Result<u8, Failure> {
+    require_user()?;
+    let scope = match (args.id.as_deref(), args.older_than.as_deref()) {
+        (Some(id), _) => match (CallId::parse(id), id.parse::<i64>()) {
+            (Some(call), _) => RedactionScope::Call(call),
+            (None, Ok(number)) if number > 0 => RedactionScope::Record(number),
+            _ => return Err(nothing_to_redact(id).into()),
+        },
+        (None, Some(age)) => {
+            let age = duration_ms(age).ok_or_else(|| {
+                CallError::invalid(format!("`{}` is not a length of time", haft_core::preview::inert(age)))
+                    .hint("write 30d, 12h, 5m or 30s")
+            })?;
+            RedactionScope::Before(now_ms().saturating_sub(age))
+        }
+        (None, None) => {
+            return Err(CallError::invalid("what is to be redacted is missing")
+                .hint("`haft log redact CALL-ID`, `haft log redact NUMBER`, or `haft log redact --older-than 90d`")
+                .into());
+        }
+    };
+    let request = RedactionRequest {
+        scope,
+        by: command_line().to_string(),
+        why: args.why.clone(),
+        keep_outputs: args.keep_outputs,
+        before_images: args.before_images,
+    };
+    let done = app.block_on(app.haft.redact_log(request))?;
+    if done.redacted.records == 0 {
+        if done.redacted.open {
+            return Err(CallError::conflict("the call has not ended, so its records stay")
+                .hint("redact it when it has ended; `haft log` shows that")
+                .into());
+        }
+        if let Some(id) = &args.id {
+            return Err(nothing_to_redact(id).into());
+        }
+    }
+    if app.json {
+        style::json(&done);
+        return Ok(0);
+    }
+    let Redacted { records, calls, .. } = &done.redacted;
+    style::out(&format!(
+        "{} {records} records of {} calls, {} files of their outputs, the before-images of {} calls",
+        paint(GOOD, "redacted"),
+        calls.len(),
+        done.outputs,
+        done.before_images,
+    ));
+    Ok(0)
+}
+
+fn nothing_to_redact(id: &str) -> CallError {
+    let id = haft_core::preview::inert(id);
+    CallError::not_found(format!("the log has nothing of `{id}` that could be redacted"))
+        .hint("`haft log` shows the latest records with their numbers and calls")
 }
 
 fn read_head(text: &str) -> Result<Head, Failure> {

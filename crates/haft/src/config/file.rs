@@ -308,6 +308,10 @@ pub struct Kept {
     /// Beyond this the oldest go first (default 2 GiB); what is younger than an hour stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_total_bytes: Option<u64>,
+    /// For how many days the audit log keeps what records say (default: always). After that they are redacted: who called
+    /// which tool when, and whether it succeeded, stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_days: Option<u32>,
 }
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -81,6 +81,7 @@ impl Config {
         self.undo.add(&undo);
         nearer(&mut self.kept.keep_days, kept.keep_days);
         nearer(&mut self.kept.max_total_bytes, kept.max_total_bytes);
+        nearer(&mut self.kept.log_days, kept.log_days);
         self.mcp.add(mcp);
         self.tools.add(&tools);
         self.gateway.add(gateway);

@@ -142,6 +142,7 @@ fn kept(kept: &Kept) -> KeptLimits {
     KeptLimits {
         age: kept.keep_days.map_or(usual.age, |days| Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
         bytes: kept.max_total_bytes.unwrap_or(usual.bytes),
+        log: kept.log_days.map(|days| Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
     }
 }
 

@@ -99,3 +99,75 @@ fn a_locked_store_stops_a_call_with_effects() {
     assert!(message.contains("locked by another process"), "{message}");
     assert!(!env.root().join("a.txt").exists(), "what cannot be recorded is not run");
 }
+
+#[test]
+fn redacted_call_is_gone_and_the_log_still_holds() {
+    let env = Env::new();
+    let text = "a customer's name";
+    for number in 0..3000 {
+        env.file(&format!("file-{number:05}-with-quite-a-long-name.txt"), "");
+    }
+    let outcome = env.ok("file.grep", json!({"pattern": text}));
+    let read = env.ok("file.list", json!({}));
+    let write = env.ok("file.write", json!({"path": "b.txt", "content": "x"}));
+    let [call, read, write] = [&outcome, &read, &write].map(|outcome| outcome["call_id"].as_str().unwrap());
+    let outputs = |call: &str| env.store().parent().unwrap().join(format!("outputs/{call}.txt")).exists();
+    assert!(outputs(read), "long output is kept whole");
+    let head = env.run(&["log", "head"]).stdout.trim().to_owned();
+    let done = env.run(&["log", "redact", call, "--why", "a request of theirs", "--json"]).json();
+    assert_eq!((&done["records"], &done["outputs"], &done["before_images"]), (&json!(2), &json!(0), &json!(0)));
+    assert_eq!(env.run(&["log", "redact", read, "--json"]).json()["outputs"], 1);
+    assert!(!outputs(read));
+    let verified = env.run(&["log", "verify", "--expect", &head]);
+    assert_eq!(verified.code, 0, "{}", verified.stdout);
+    assert!(
+        verified.stdout.contains("2 records of") && verified.stdout.contains("a request of theirs"),
+        "{}",
+        verified.stdout
+    );
+    let redactions = env.run(&["log", "verify", "--json"]).json()["redactions"].clone();
+    assert_eq!((&redactions[0]["call"], &redactions[0]["why"]), (&json!(call), &json!("a request of theirs")));
+    let shown = env.run(&["log", call]).stdout;
+    assert!(shown.contains("file.grep") && shown.contains("redacted") && !shown.contains(text), "{shown}");
+    let mut bytes = std::fs::read(env.store()).unwrap();
+    bytes.extend(std::fs::read(env.store().with_extension("db-wal")).unwrap_or_default());
+    assert!(!String::from_utf8_lossy(&bytes).contains(text), "the text is gone from the file");
+    assert_eq!(env.run(&["undo", write]).code, 0, "before-images stay unless they are named");
+    let again = env.run(&["log", "redact", call]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("nothing of"), "{}", again.stderr);
+    let database = rusqlite::Connection::open(env.store()).unwrap();
+    database.execute("UPDATE journal SET body = '{}', salt = x'00' WHERE seq = 1", []).unwrap();
+    assert_eq!(env.run(&["log", "verify"]).code, 1, "what is put back has to be what was there");
+}
+
+#[test]
+fn before_images_go_if_they_are_named() {
+    let env = Env::new();
+    env.file("a.txt", "before");
+    env.ok("file.read", json!({"path": "a.txt"}));
+    let outcome = env.ok("file.write", json!({"path": "a.txt", "content": "after"}));
+    let call = outcome["call_id"].as_str().unwrap();
+    let done = env.run(&["log", "redact", call, "--before-images", "--json"]).json();
+    assert_eq!(done["before_images"], 1, "{done:#}");
+    assert_eq!(env.run(&["undo", call]).code, 1);
+}
+
+#[test]
+fn retention_redacts_what_is_older_and_says_so() {
+    let env = Env::new();
+    env.ok("file.grep", json!({"pattern": "an old secret of ours"}));
+    env.config("kept:\n  log_days: 0\n");
+    env.ok("calc.eval", json!({"expression": "1"}));
+    let verified = env.run(&["log", "verify", "--json"]).json();
+    assert_eq!(
+        (&verified["ok"], &verified["redactions"][0]["by"]),
+        (&json!(true), &json!("retention")),
+        "{verified:#}"
+    );
+    let log: String = env.records().iter().map(ToString::to_string).collect();
+    assert!(log.contains("file.grep") && !log.contains("an old secret of ours"), "{log}");
+    let none = env.run(&["log", "redact"]);
+    assert_eq!(none.code, 2);
+    assert!(none.stderr.contains("--older-than"), "{}", none.stderr);
+}

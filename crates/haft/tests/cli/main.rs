@@ -23,6 +23,7 @@ mod lint;
 mod log;
 mod made_tools;
 mod many;
+mod masking;
 mod media;
 mod memory;
 mod models;

@@ -7,6 +7,7 @@ use crate::store_error;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use haft_core::preview::{cut, inert};
+use haft_core::secret::MASK;
 use haft_core::work::command::{COMMAND, is_shell};
 use haft_core::work::plan::default;
 use haft_core::work::{Plan, Step};
@@ -119,7 +120,8 @@ struct Done {
 impl Done {
     /// Whether the log holds what was run. A command cannot be an input: whatever is given would be run.
     fn is_known(&self) -> bool {
-        !is_shell(&self.tool, &self.args) || self.args.get(COMMAND).is_some_and(Value::is_string)
+        let is_whole = |command: &Value| command.as_str().is_some_and(|text| !text.contains(MASK));
+        !is_shell(&self.tool, &self.args) || self.args.get(COMMAND).is_some_and(is_whole)
     }
 }
 
