@@ -55,6 +55,10 @@ pub struct Place {
     pub sensitive: Option<Sensitive>,
 }
 
+/// How the name of a directory begins in which haft keeps before-images outside of its data directory; the user's number
+/// follows.
+pub const SHELF_PREFIX: &str = ".haft-undo-";
+
 /// Directory names that hold credentials wherever they stand.
 const CREDENTIAL_DIRS: &[&str] =
     &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".vault"];
@@ -107,6 +111,9 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
     if names.iter().any(|name| matches!(*name, ".haft" | ".glee")) {
         return Some("haft's own configuration and tools");
     }
+    if names.iter().any(|name| name.starts_with(SHELF_PREFIX)) {
+        return Some("haft keeps before-images there");
+    }
     if names.windows(2).any(|pair| matches!(pair, [".hg", "hgrc"])) {
         return Some("mercurial runs what stands there");
     }
@@ -154,7 +161,7 @@ fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
         Some(Sensitive::Credentials)
     } else if matches!(name, ".git" | ".hg" | ".svn") {
         Some(Sensitive::VersionControl)
-    } else if matches!(name, ".haft" | ".glee") {
+    } else if matches!(name, ".haft" | ".glee") || name.starts_with(SHELF_PREFIX) {
         Some(Sensitive::OwnState)
     } else {
         None
@@ -186,6 +193,7 @@ mod tests {
             "a/b/.haft/tools/x/tool.yml",
             ".GIT/hooks/x",
             "sub/.git",
+            ".haft-undo-1000/c-1/0",
         ]) {
             assert!(judged(path, false), "{path}");
         }
@@ -216,6 +224,7 @@ mod tests {
         }
         assert_eq!(judged("repo/.git/hooks/pre-commit"), Some(Sensitive::VersionControl));
         assert_eq!(judged("repo/.haft/config.yml"), Some(Sensitive::OwnState));
+        assert_eq!(judged("repo/.haft-undo-1000/c-1/0"), Some(Sensitive::OwnState));
         for path in
             ["src/main.rs", ".env.example", "id_rsa.pub", ".github/workflows/ci.yml", ".gitignore", "environment"]
         {
