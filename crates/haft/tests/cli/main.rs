@@ -18,6 +18,7 @@ mod files;
 mod hooks;
 mod hostile;
 mod import;
+mod interference;
 mod lint;
 mod log;
 mod made_tools;
@@ -25,6 +26,7 @@ mod many;
 mod media;
 mod memory;
 mod models;
+mod names;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod pipeline;
