@@ -86,7 +86,7 @@ impl ApplyBench {
     }
 
     async fn call(&self, verb: &str) -> Result<Duration> {
-        let call = Call::new(new_call_id(), &format!("bench.{verb}"), json!({}));
+        let call = Call::new(new_call_id(), format!("bench.{verb}"), json!({}));
         let outcome = self.haft.call(call, &Yes, &Halt::new()).await;
         let end = Instant::now();
         if !outcome.success {
