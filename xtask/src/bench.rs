@@ -2,6 +2,7 @@
 //! turns within one run, so that a busy machine slows both, and only ratios are judged where there is a
 //! peer. Nothing is left out for being slow: a number that misses its target is printed as such.
 
+mod apply;
 mod clients;
 mod conversing;
 mod doors;
@@ -117,6 +118,7 @@ fn renew(section: &Section) -> Result<()> {
 
 fn calls() -> Result<Section> {
     let mut rows = overhead::rows()?;
+    rows.extend(apply::rows()?);
     match haft::Haft::build()? {
         Some(haft) => {
             rows.extend(start::rows(&haft)?);

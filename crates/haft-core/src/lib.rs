@@ -24,6 +24,7 @@ pub mod name;
 pub mod observed;
 pub mod orchestrate;
 pub mod outcome;
+pub mod path_text;
 pub mod pattern;
 pub mod place;
 pub mod policy;

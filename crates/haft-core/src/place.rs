@@ -65,6 +65,10 @@ pub struct Place {
     pub sensitive: Option<Sensitive>,
 }
 
+/// How the name of a directory begins in which haft keeps before-images outside of its data directory; the user's number
+/// follows.
+pub const SHELF_PREFIX: &str = ".haft-undo-";
+
 /// Directory names that hold credentials wherever they stand.
 const CREDENTIAL_DIRS: &[&str] =
     &[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", ".password-store", ".vault"];
@@ -116,6 +120,9 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if names.iter().any(|name| matches!(*name, ".haft" | ".glee")) {
         return Some("haft's own configuration and tools");
+    }
+    if names.iter().any(|name| name.starts_with(SHELF_PREFIX)) {
+        return Some("haft keeps before-images there");
     }
     if names.windows(2).any(|pair| matches!(pair, [".hg", "hgrc"])) {
         return Some("mercurial runs what stands there");
@@ -173,6 +180,8 @@ fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
         Some(Sensitive::VersionControl)
     } else if matches!(name, ".haft" | ".glee") {
         Some(Sensitive::OwnFiles)
+    } else if name.starts_with(SHELF_PREFIX) {
+        Some(Sensitive::OwnState)
     } else {
         None
     }
@@ -205,6 +214,7 @@ mod tests {
             "sub/.git",
             ".claude/settings.local.json",
             "sub/.vscode",
+            ".haft-undo-1000/c-1/0",
         ]) {
             assert!(judged(path, false), "{path}");
         }
@@ -243,6 +253,7 @@ mod tests {
         }
         assert_eq!(judged("repo/.git/hooks/pre-commit"), Some(Sensitive::VersionControl));
         assert_eq!(judged("repo/.haft/config.yml"), Some(Sensitive::OwnFiles));
+        assert_eq!(judged("repo/.haft-undo-1000/c-1/0"), Some(Sensitive::OwnState));
         for path in
             ["src/main.rs", ".env.example", "id_rsa.pub", ".github/workflows/ci.yml", ".gitignore", "environment"]
         {

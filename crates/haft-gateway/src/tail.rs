@@ -153,7 +153,7 @@ async fn carry_out(gateway: &Shared, call: &CallId, by: &str) {
     let Ok(Some(asked)) = gateway.haft.store().approval(call.as_str()).await else { return };
     let open = asked.state == ApprovalState::Pending && asked.consent.as_deref() == Some(by);
     let here = asked.host.is_some() && asked.elsewhere().is_none();
-    if !open || !here || std::path::Path::new(&asked.root) != gateway.haft.workspace().root() {
+    if !open || !here || haft_core::path_text::load(&asked.root) != gateway.haft.workspace().root() {
         return;
     }
     let (haft, end) = (gateway.haft.clone(), gateway.work.halt.narrowed());

@@ -473,9 +473,10 @@ impl Haft {
         let scene = self.scene(basis, &halt);
         let looked = match entry.tool().act(&scene).await {
             Ok(reply) => {
-                let (workspace, shown) = (Arc::clone(&self.workspace), digest(&reply.changes));
+                let shown = digest(&reply.changes);
+                let (workspace, vault) = (Arc::clone(&self.workspace), self.vault.clone());
                 let draw = move || {
-                    let diff = apply::diff(&reply.changes, &|path| workspace.shown(path));
+                    let diff = apply::shown_before(&reply.changes, &vault, &|path| workspace.shown(path));
                     Ok(reply.proposal.map_or(diff.clone(), |proposal| format!("{}\n\n{diff}", proposal.foreword)))
                 };
                 off_thread(halt, draw).await.map(|diff| (diff, shown))

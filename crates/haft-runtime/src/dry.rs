@@ -115,7 +115,7 @@ impl Haft {
     ) -> Result<Outcome, CallError> {
         let name = &checked.spec().name;
         let (reply, used) = self.rehearsal(checked, facts, halt).await?;
-        let mut diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+        let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
         used.mask(&mut diff);
         let files: Vec<String> = reply.changes.iter().map(|change| self.workspace.shown(change.path())).collect();
         let text = if files.is_empty() { reply.text } else { format!("{}\n{diff}", reply.text) };

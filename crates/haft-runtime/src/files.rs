@@ -1,4 +1,4 @@
-//! The only module that opens, replaces and moves the files that tools work on.
+//! Opening the files that tools work on, and writing haft's own. What calls change goes through `apply.rs`.
 //!
 //! Paths that come here were resolved and decided upon before. Every open refuses to follow a link, so a
 //! path that was swapped for one in the meantime is an error and not a way out. Every replacement is
@@ -7,7 +7,7 @@
 use haft_core::CallError;
 use haft_core::change::State;
 use haft_core::record::Digest;
-use haft_sandbox::layer::{self, at};
+use haft_sandbox::layer::at;
 use haft_store::Sighting;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -76,7 +76,7 @@ pub fn state(path: &Path) -> io::Result<State> {
     }
 }
 
-/// Puts `content` at `path`, atomically and durably. Permissions and owner of an existing file are kept
+/// Puts `content` at `path`, atomically and durably, whatever is there: for files of haft's own. Permissions and owner of an existing file are kept
 /// unless `mode` says otherwise; where nothing is, nothing may appear in the meantime.
 pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     let (dir, name) = at::parent(path)?;
@@ -119,30 +119,22 @@ pub fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()>
     written
 }
 
-/// A name for something that is not ready to be seen, which [`sweep`] knows.
-pub(crate) fn draft_name() -> String {
+/// A name for something that is not ready to be seen.
+fn draft_name() -> String {
     format!(".haft-{:016x}.tmp", crate::chance())
 }
 
-/// Removes the drafts that a process left beside `path` when it died.
-pub fn sweep(path: &Path) {
-    let Some(dir) = path.parent() else { return };
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let middle = name.to_str().and_then(|name| name.strip_prefix(".haft-")?.strip_suffix(".tmp"));
-        if middle.is_some_and(|middle| middle.len() == 16 && middle.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-            let _ = layer::remove_all(&entry.path());
-        }
-    }
+/// The name of the draft of a new file that a call makes in one of its steps: the next process knows it, too.
+pub(crate) fn draft_name_of(call: &str, number: usize) -> String {
+    let digest = Digest::of(format!("{call} {number}").as_bytes()).to_string();
+    format!(".haft-{}.tmp", &digest[digest.len() - 16..])
 }
 
-/// Moves a file to where nothing is.
-pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    let ((from_dir, from_name), (to_dir, to_name)) = (at::parent(from)?, at::parent(to)?);
-    rustix::fs::renameat_with(&from_dir, from_name, &to_dir, to_name, RenameFlags::NOREPLACE)?;
-    rustix::fs::fsync(&to_dir)?;
-    rustix::fs::fsync(&from_dir)?;
-    Ok(())
+/// Removes the draft that a call left beside `path`, if it did.
+pub(crate) fn remove_draft(call: &str, number: usize, path: &Path) {
+    if let Ok((dir, _)) = at::reach(path) {
+        let _ = rustix::fs::unlinkat(&dir, draft_name_of(call, number), AtFlags::empty());
+    }
 }
 
 /// Removes a file.
@@ -182,6 +174,10 @@ pub fn explain(shown: &str, error: &io::Error) -> CallError {
             .hint("the user that haft runs as may not do this; check the file's owner and mode"),
         Kind::IsADirectory => {
             CallError::failed(format!("{shown} is a directory")).hint("list it with file.list, or `ls` in a shell")
+        }
+        Kind::CrossesDevices => {
+            CallError::failed(format!("{shown} cannot be moved as a whole: {error}; nothing was changed"))
+                .hint("a directory of a lower overlay layer cannot be moved, and nothing can be moved to another mount")
         }
         Kind::AlreadyExists => CallError::conflict(format!("{shown} already exists")),
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {

@@ -111,7 +111,7 @@ impl Haft {
             tool: checked.spec().name.to_string(),
             preview: cut(&inert(&form.message.replace('\n', " ")), PREVIEW),
             reason: reason.clone(),
-            root: self.workspace.project().to_string_lossy().into_owned(),
+            root: haft_core::path_text::store(self.workspace.project()),
             basis: Digest::of(written.to_string().as_bytes()).to_string(),
             asked_ms: 0,
             decided_by: None,

@@ -235,7 +235,7 @@ impl Haft {
             tool: question.tool.to_string(),
             preview: question.preview.clone(),
             reason: question.why(),
-            root: self.workspace.project().to_string_lossy().into_owned(),
+            root: haft_core::path_text::store(self.workspace.project()),
             basis: question.basis.to_string(),
             asked_ms: 0,
             decided_by: None,

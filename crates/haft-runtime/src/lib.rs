@@ -73,6 +73,7 @@ pub use scene::Scene;
 pub use task::Keeper;
 pub use tool::{Blocking, BoxFuture, Reply, Tool};
 pub use undo::UndoLimits;
+pub use undo::extent::{LastUndoable, PartlyUndone, PassedOver};
 pub use workspace::Workspace;
 
 use haft_core::{CallError, CallId};
@@ -124,6 +125,8 @@ pub(crate) fn crash_point(stage: &str) {
     if std::env::var_os("HAFT_CRASH_AT").is_some_and(|wanted| wanted == stage) {
         std::process::abort();
     }
+    #[cfg(test)]
+    undo::interference::at(stage);
 }
 
 #[cfg(not(debug_assertions))]

@@ -22,10 +22,10 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// What a program did, let through unasked because it could be taken back, must be able to be.
+    /// What is let through unasked must be able to be taken back: afterwards is too late to say that it cannot.
     pub(crate) fn revocable(&self, changes: &[Change]) -> Result<(), CallError> {
         let Some(gap) = self.vault.gap(changes) else { return Ok(()) };
-        Err(CallError::conflict(format!("nothing was kept, because it could not be taken back: {gap}"))
+        Err(CallError::conflict(format!("nothing was changed, because it could not be taken back: {gap}"))
             .hint("raise undo.max_file_bytes or undo.max_total_bytes, or let a person decide"))
     }
 
@@ -51,7 +51,7 @@ impl Maker {
         }
     }
 
-    /// Keeps what is there, then makes the changes. Returns how to take them back, and what is worth knowing.
+    /// Keeps what is there, then makes the changes. Returns how to take them back, and what they do not keep.
     /// What is staged has to stay until it is placed.
     pub(crate) fn make(
         &self,
@@ -60,13 +60,13 @@ impl Maker {
         _staging: Option<Arc<Staging>>,
     ) -> Result<(Undo, Vec<String>), CallError> {
         let shown = |path: &Path| self.workspace.shown(path);
-        let linked = apply::hard_linked(changes, &shown);
+        let notes = apply::notes(changes, &shown);
         let kept = self.vault.carry_out(&self.store, (call, None), self.workspace.root(), changes, &shown)?;
         self.vault.forget(&self.store);
         for (path, sighting) in apply::sightings(changes) {
             self.store.note_sighting(session.clone(), path, sighting);
         }
         let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
-        Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, linked))
+        Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, notes))
     }
 }

@@ -4,6 +4,7 @@ use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::pipeline::Haft;
 use crate::tool::{BoxFuture, Staging};
+use crate::undo::extent::{Extent, LastUndoable, PartlyUndone, PassedOver};
 use crate::{Approver, Question, Said, new_call_id, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
@@ -12,7 +13,7 @@ use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::preview::inert;
 use haft_core::record::Kind;
-use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling};
+use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling, path_text};
 use haft_store::work::RUN_PREFIX;
 use haft_store::{Approval, ApprovalState, Entry, Restored, Topic, UndoCall, UndoStep};
 use serde::Serialize;
@@ -24,6 +25,9 @@ use std::time::Duration;
 const ELSEWHERE: Duration = Duration::from_mins(1);
 /// How often it is looked for, where nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How many calls `undo --last` passes over.
+const PASSED_OVER_MAX: usize = 50;
 
 /// What a call changed.
 #[derive(Debug, Clone, Serialize)]
@@ -392,7 +396,7 @@ impl Haft {
             return Err(CallError::conflict(format!("{id} is about files of {host}, which are not here"))
                 .hint("it can be allowed or rejected as it is; whatever needs its files is done there"));
         }
-        if Path::new(&approval.root) == self.workspace.project() {
+        if path_text::load(&approval.root) == self.workspace.project() {
             return Ok(approval);
         }
         Err(CallError::conflict(format!("{id} belongs to the project {}", approval.root))
@@ -404,8 +408,8 @@ impl Haft {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
         // What another machine's process left is not here.
         let found = found.filter(|(undo, _)| undo.host.as_ref().is_none_or(|host| *host == haft_store::host_name()));
-        for step in found.into_iter().flat_map(|(_, steps)| steps) {
-            crate::files::sweep(&step.path);
+        if let Some((_, steps)) = found {
+            self.vault.sweep(call, &steps);
         }
         Staging::sweep(&self.settings.data_dir, call);
         Ok(())
@@ -439,6 +443,39 @@ impl Haft {
         last.map(|call| call.call_id).ok_or_else(|| CallError::not_found("no call in this project can be undone"))
     }
 
+    /// The latest of these calls that can be taken back, and which later ones cannot.
+    pub async fn last_undoable(&self) -> Result<LastUndoable, CallError> {
+        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
+        let mut passed_over = Vec::new();
+        for found in recent.into_iter().filter(|call| call.undone_by.is_none() && call.undoes.is_none()) {
+            let call_id = found.call_id;
+            match self.why_not_undone(&call_id).await? {
+                None => return Ok(LastUndoable { call_id, passed_over }),
+                Some(reason) => passed_over.push(PassedOver { call_id, reason }),
+            }
+            if passed_over.len() >= PASSED_OVER_MAX {
+                break;
+            }
+        }
+        let mut error = CallError::not_found("no call in this project can be undone");
+        if let Some(latest) = passed_over.first() {
+            error.message.push_str(&format!("; the latest is {}: {}", latest.call_id, latest.reason));
+            error = error.hint(format!("`haft undo {} --partial` restores what of it can be restored", latest.call_id));
+        }
+        Err(error)
+    }
+
+    /// Why a call cannot be taken back as it stands now, if it cannot.
+    async fn why_not_undone(&self, call: &CallId) -> Result<Option<String>, CallError> {
+        let (found, steps) = self.undo_data(call).await?;
+        let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
+        let work = move || {
+            let shown = |path: &Path| workspace.shown(path);
+            Ok(vault.inverse(&found, &steps)?.why_not(&shown))
+        };
+        crate::tool::off_thread(Halt::new(), work).await
+    }
+
     async fn undo_data(&self, call: &CallId) -> Result<(UndoCall, Vec<UndoStep>), CallError> {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
         found.ok_or_else(|| {
@@ -450,13 +487,24 @@ impl Haft {
     /// Takes a call back, exactly, or refuses and says why. Taking back is itself a call that can be
     /// taken back.
     pub async fn undo(&self, call: &CallId) -> Result<(CallId, Undo), CallError> {
-        if let Some(done) = self.undo_memory(call).await? {
-            return Ok(done);
+        self.undo_to(call, Extent::Whole).await.map(|undone| (undone.call_id, undone.undo))
+    }
+
+    /// Takes back what of a call can be taken back, and says what cannot.
+    pub async fn undo_partly(&self, call: &CallId) -> Result<PartlyUndone, CallError> {
+        self.undo_to(call, Extent::Partial).await
+    }
+
+    async fn undo_to(&self, call: &CallId, extent: Extent) -> Result<PartlyUndone, CallError> {
+        if let Some((call_id, undo)) = self.undo_memory(call).await? {
+            return Ok(PartlyUndone { call_id, undo, left: Vec::new() });
         }
         let (found, steps) = self.undo_data(call).await?;
-        if Path::new(&found.root) != self.workspace.root() {
-            return Err(CallError::conflict(format!("{call} belongs to the project {}", found.root))
-                .hint(format!("undo it there: cd {}", found.root)));
+        let root = path_text::load(&found.root);
+        if root != self.workspace.root() && Path::new(&found.root) != self.workspace.root() {
+            let root = path_text::show(root.as_os_str());
+            return Err(CallError::conflict(format!("{call} belongs to the project {root}"))
+                .hint(format!("undo it there: cd {root}")));
         }
         // A store can be shared; files and what was in them cannot.
         if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
@@ -467,16 +515,34 @@ impl Haft {
                 return Err(CallError::conflict(message).hint(format!("run `haft undo {call}` on {host}")));
             }
         }
+        let _held = self.vault.hold(call)?;
         let shown = |path: &Path| self.workspace.shown(path);
-        let changes = self.vault.inverse(&found, &steps, &shown)?;
+        let mut inverse = self.vault.inverse(&found, &steps)?;
+        let stuck = std::mem::take(&mut inverse.stuck);
+        let left: Vec<String> = stuck.iter().map(|stuck| format!("{}: {}", shown(&stuck.path), stuck.why)).collect();
+        let restored = std::mem::take(&mut inverse.steps);
+        let changes = match extent {
+            Extent::Whole => {
+                inverse.stuck = stuck;
+                inverse.whole(&found, &shown)?
+            }
+            Extent::Partial => inverse.changes,
+        };
+        if changes.is_empty() && !left.is_empty() {
+            return Err(CallError::conflict(format!("nothing of {call} can be restored: {}", left.join("; "))));
+        }
         let id = new_call_id();
         let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
         self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
-        let done = self.take_back((&id, call), changes, found.dirs, steps).await;
+        let dirs = if left.is_empty() { found.dirs } else { Vec::new() };
+        let done = self.take_back((&id, call), changes, dirs, restored).await;
         self.store.close_call(&id, about(if done.is_ok() { "done" } else { "failed" }));
         let undo = done?;
-        self.store.mark_undone(call, &id).await.map_err(store_error)?;
-        Ok((id, undo))
+        // What could not be restored may be later, so the call is not done with.
+        if left.is_empty() {
+            self.store.mark_undone(call, &id).await.map_err(store_error)?;
+        }
+        Ok(PartlyUndone { call_id: id, undo, left })
     }
 
     /// Takes back what a call changed in memory; nothing if it changed nothing there.

@@ -58,7 +58,9 @@ impl Haft {
             let outputs = if keep_outputs { 0 } else { calls.iter().map(|call| remove_outputs(&data_dir, call)).sum() };
             let kept = |call: &&CallId| before_images && vault.of(call).exists();
             let with_images: Vec<&CallId> = calls.iter().filter(kept).collect();
-            with_images.iter().for_each(|call| vault.drop(&store, call));
+            for call in &with_images {
+                vault.drop(&store, call);
+            }
             (outputs, with_images.len())
         };
         let removed = tokio::task::spawn_blocking(remove).await;

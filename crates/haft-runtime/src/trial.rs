@@ -129,7 +129,7 @@ impl Haft {
             Ok((reply, used)) => {
                 let text = haft_core::shape::truncate(&reply.text, SHOWN).text;
                 let failed = reply.error.as_ref().map(|error| format!("\n{}", error.message)).unwrap_or_default();
-                let mut diff = apply::diff(&reply.changes, &|path| self.workspace.shown(path));
+                let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
                 used.mask(&mut diff);
                 self.record_trial(checked, pending, &reply);
                 let gap = self.vault.gap(&reply.changes);

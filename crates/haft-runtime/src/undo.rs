@@ -2,44 +2,53 @@
 //! (content, mode, absence) if nobody has changed it since.
 //!
 //! The vault is a directory with one directory for each call, and in it one image for each step, named by
-//! the step's number. The images of written files are copies; everything else is moved there as it was.
+//! the step's number: what was there, moved away as it was. Of what is on another mount, the image is in a directory of haft's
+//! own on that mount, and the undo log names it.
+//!
+//! Taking back obeys the law of making (`apply.rs`): what is no longer as the call left it is not replaced. One file of that kind
+//! does not keep the others from being restored; [`Inverse`] has both.
 
 #[cfg(test)]
 mod bench;
 mod changes;
 #[cfg(test)]
 mod dying;
+pub mod extent;
+#[cfg(test)]
+pub(crate) mod interference;
 mod invert;
+mod keep;
 #[cfg(test)]
 mod laws;
 pub mod loose;
 #[cfg(test)]
+mod metadata;
+#[cfg(test)]
+mod overlay;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use changes::changes;
-pub(crate) use invert::{alike, same, take_back};
+pub(crate) use invert::{Inverse, alike, same, take_back};
+pub(crate) use keep::Kept;
 
-use crate::apply::{self, Failed, Slot};
+use crate::apply::{self, Failed};
 use crate::files;
 use haft_core::change::{Change, State};
-use haft_core::record::Digest;
 use haft_core::{CallError, CallId};
-use haft_sandbox::layer::{at, remove_all, tree};
+use haft_sandbox::layer::remove_all;
 use haft_store::{Store, UndoCall, UndoStep};
-use rustix::fs::FileType;
+use keep::Keeping;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How much is kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoLimits {
-    /// A larger file is changed without a before-image, and the reply says so. For a directory with
-    /// everything in it, only the limit below counts.
+    /// A larger file has no before-image: a person is told so before it is changed, and unasked it is not changed. For a
+    /// directory with everything in it, only the limit below counts.
     pub max_file_bytes: u64,
     /// All before-images together; the oldest go first.
     pub max_total_bytes: u64,
@@ -50,45 +59,6 @@ pub struct UndoLimits {
 impl Default for UndoLimits {
     fn default() -> Self {
         Self { max_file_bytes: 64 << 20, max_total_bytes: 1 << 30, keep: Duration::from_hours(30 * 24) }
-    }
-}
-
-/// The before-images of one call, kept on disk, and the steps that they undo.
-pub(crate) struct Kept {
-    dir: PathBuf,
-    vault: PathBuf,
-    steps: Vec<UndoStep>,
-    /// The steps whose images are too large to stay once everything is done.
-    excess: BTreeSet<usize>,
-    made_dirs: Vec<PathBuf>,
-    undoes: Option<CallId>,
-    /// What could not be kept, and why.
-    pub(crate) gap: Option<String>,
-}
-
-impl Kept {
-    /// Where a step keeps what it takes away.
-    pub(crate) fn slot(&self, number: usize) -> Slot<'_> {
-        Slot { vault: &self.vault, dir: &self.dir, number, copy: !self.excess.contains(&number) }
-    }
-
-    /// Whether these are steps that take another call back.
-    pub(crate) fn is_undo(&self) -> bool {
-        self.undoes.is_some()
-    }
-
-    /// The steps as they are stored: nothing will be found where nothing stays.
-    fn rows(&self) -> Vec<UndoStep> {
-        let mut steps = self.steps.clone();
-        self.excess.iter().for_each(|number| steps[*number].image = None);
-        steps
-    }
-
-    /// Removes what is too large to stay.
-    fn let_go(&self) {
-        for number in &self.excess {
-            let _ = remove_all(&self.dir.join(number.to_string()));
-        }
     }
 }
 
@@ -138,9 +108,11 @@ impl Vault {
         shown: &dyn Fn(&Path) -> String,
     ) -> Result<Kept, CallError> {
         apply::expect(changes, shown)?;
-        let (kept, settled) = self.keep_and_settle(store, (call, undoes), root, changes);
-        let kept = kept?;
-        if let Err(error) = settled {
+        let kept = Kept::plan(&self.dir, &self.limits, call.as_str(), undoes, (changes, Keeping::Moved));
+        let mut kept = kept.map_err(|error| self.unwritable(&error))?;
+        if let Err(error) = Self::write_down_and_prepare(store, call, root, changes, &mut kept, shown) {
+            apply::remove_drafts(&kept);
+            remove_dirs(&kept.made_dirs);
             self.drop(store, call);
             return Err(error);
         }
@@ -158,84 +130,42 @@ impl Vault {
         }
     }
 
-    /// Writes the undo data, and meanwhile brings what is staged onto the disk.
-    fn keep_and_settle(
-        &self,
-        store: &Store,
-        (call, undoes): (&CallId, Option<&CallId>),
-        root: &Path,
-        changes: &[Change],
-    ) -> (Result<Kept, CallError>, Result<(), CallError>) {
-        if !changes.iter().any(|change| matches!(change, Change::Place { .. })) {
-            return (self.keep(store, call, root, changes, undoes), Ok(()));
-        }
-        let vault = self.dir.canonicalize().unwrap_or_else(|_| self.dir.clone());
-        std::thread::scope(|scope| {
-            let settling = scope.spawn(|| apply::settle(changes, &vault));
-            let kept = self.keep(store, call, root, changes, undoes);
-            let crashed = |_| Err(CallError::internal("nothing was changed: syncing crashed"));
-            (kept, settling.join().unwrap_or_else(crashed))
-        })
-    }
-
-    /// What of these changes could not be taken back, and why.
-    pub(crate) fn gap(&self, changes: &[Change]) -> Option<String> {
-        let mut total = 0_u64;
-        changes.iter().find_map(|change| {
-            let step = plan(change);
-            if step.before == State::Absent || matches!(change, Change::Move { .. } | Change::Mode { .. }) {
-                return None;
-            }
-            let size = weight(&step.path).unwrap_or(u64::MAX);
-            total = total.saturating_add(size);
-            let limit = if step.before.is_tree() { u64::MAX } else { self.limits.max_file_bytes };
-            let fits = size <= limit && total <= self.limits.max_total_bytes;
-            (!fits).then(|| format!("{} ({size} bytes) is beyond what undo keeps", step.path.display()))
-        })
-    }
-
-    /// Keeps what it takes to undo `changes`, durably, before they are made.
-    fn keep(
-        &self,
+    /// Makes ready what the changes bring, and writes down what is about to happen before anything of it can be seen.
+    fn write_down_and_prepare(
         store: &Store,
         call: &CallId,
         root: &Path,
         changes: &[Change],
-        undoes: Option<&CallId>,
-    ) -> Result<Kept, CallError> {
-        let fail = |error: io::Error| {
-            CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
-                .hint("nothing was changed; check the disk, or turn undo off with undo.max_total_bytes: 0")
-        };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
-        let vault = self.dir.canonicalize().map_err(fail)?;
-        let mut kept = Kept {
-            dir: self.of(call),
-            steps: Vec::new(),
-            excess: BTreeSet::new(),
-            made_dirs: missing_dirs(changes, &vault),
-            vault,
-            undoes: undoes.cloned(),
-            gap: None,
-        };
-        let mut bytes = 0;
-        for change in changes {
-            bytes += self.keep_one(&mut kept, change, bytes).map_err(fail)?;
-        }
-        File::open(&kept.dir).and_then(|dir| dir.sync_all()).map_err(fail)?;
-        let undo = UndoCall {
-            call_id: call.clone(),
-            at_ms: 0,
-            root: root.to_string_lossy().into_owned(),
-            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-            dirs: kept.made_dirs.clone(),
-            gap: kept.gap.clone(),
-            undoes: undoes.map(ToString::to_string),
-            undone_by: None,
-            host: None,
-        };
-        store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)?;
-        Ok(kept)
+        kept: &mut Kept,
+        shown: &dyn Fn(&Path) -> String,
+    ) -> Result<(), CallError> {
+        let drafts = apply::prepare(changes, kept, shown)?;
+        let (vault, kept) = (kept.vault().to_owned(), &*kept);
+        // The disk is waited for once.
+        let (written, settled) = std::thread::scope(|scope| {
+            let settling = scope.spawn(|| apply::settle(changes, &drafts, &vault));
+            let written = kept.write_down(store, call, root);
+            let crashed = |_| Err(CallError::internal("nothing was changed: syncing crashed"));
+            (written, settling.join().unwrap_or_else(crashed))
+        });
+        written.and(settled)?;
+        let drafts = apply::prepare_new(changes, kept, shown)?;
+        apply::settle(&[], &drafts, &vault)
+    }
+
+    fn unwritable(&self, error: &io::Error) -> CallError {
+        CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
+            .hint("nothing was changed; check the disk, or turn undo off with undo.max_total_bytes: 0")
+    }
+
+    /// What of these changes could not be taken back, and why.
+    pub(crate) fn gap(&self, changes: &[Change]) -> Option<String> {
+        keep::gap(changes, &self.limits)
+    }
+
+    /// Whether anything is kept at all.
+    pub(crate) fn is_off(&self) -> bool {
+        self.limits.max_total_bytes == 0
     }
 
     /// Keeps what is there of files that somebody else is about to change, durably. What they leave is noted when it is
@@ -247,76 +177,17 @@ impl Vault {
         root: &Path,
         files: &[KeptFile],
     ) -> Result<(), CallError> {
-        let fail = |error: io::Error| {
-            CallError::internal(format!("the undo store {} cannot be written: {error}", self.dir.display()))
-                .hint("check the disk, or turn undo off with undo.max_total_bytes: 0")
-        };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(self.dir.join(call.as_str())).map_err(fail)?;
-        let vault = self.dir.canonicalize().map_err(fail)?;
         let changes: Vec<Change> = files.iter().map(KeptFile::as_write).collect();
-        let mut kept = Kept {
-            dir: self.of(call),
-            steps: Vec::new(),
-            excess: BTreeSet::new(),
-            made_dirs: missing_dirs(&changes, &vault),
-            vault,
-            undoes: None,
-            gap: None,
-        };
-        let mut bytes = 0;
-        for change in &changes {
-            bytes += self.keep_one(&mut kept, change, bytes).map_err(fail)?;
-        }
-        for (step, file) in kept.steps.iter_mut().zip(files) {
-            step.after = file.after.clone();
-        }
-        File::open(&kept.dir).and_then(|dir| dir.sync_all()).map_err(fail)?;
-        let undo = UndoCall {
-            call_id: call.clone(),
-            at_ms: 0,
-            root: root.to_string_lossy().into_owned(),
-            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-            dirs: kept.made_dirs.clone(),
-            gap: kept.gap.clone(),
-            undoes: None,
-            undone_by: None,
-            host: None,
-        };
-        store.keep_undo_blocking(undo, kept.rows()).map_err(crate::store_error)
-    }
-
-    /// Keeps one change's before-image, or makes room for what the change itself will move there, and
-    /// returns its size.
-    fn keep_one(&self, kept: &mut Kept, change: &Change, so_far: u64) -> io::Result<u64> {
-        let mut step = plan(change);
-        let nothing = step.before == State::Absent || matches!(change, Change::Move { .. } | Change::Mode { .. });
-        let mut bytes = 0;
-        if !nothing {
-            let (number, size) = (kept.steps.len(), weight(&step.path)?);
-            let limit = if step.before.is_tree() { u64::MAX } else { self.limits.max_file_bytes };
-            let fits = size <= limit && so_far + size <= self.limits.max_total_bytes;
-            let copied = matches!(change, Change::Write { .. });
-            if fits {
-                bytes = size;
-            } else {
-                let limit = limit.min(self.limits.max_total_bytes);
-                let path = step.path.display();
-                kept.gap = Some(format!("{path} ({size} bytes) is larger than the undo limit of {limit} bytes"));
-                kept.excess.insert(number);
-            }
-            if copied && fits {
-                copy(&step.path, &kept.dir.join(number.to_string()))?;
-            }
-            step.image = (fits || !copied).then(|| number.to_string());
-        }
-        kept.steps.push(step);
-        Ok(bytes)
+        let kept = Kept::plan(&self.dir, &self.limits, call.as_str(), None, (&changes, Keeping::Copied));
+        let mut kept = kept.map_err(|error| self.unwritable(&error))?;
+        kept.copy_images(files).map_err(|error| self.unwritable(&error))?;
+        kept.write_down(store, call, root)
     }
 
     /// Drops what was kept for a call that failed and was taken back, or changed nothing.
     pub(crate) fn drop(&self, store: &Store, call: &CallId) {
         if store.drop_undo_blocking(call).is_ok() {
-            let _ = remove_all(&self.of(call));
+            let _ = apply::remove_kept(&self.of(call));
         }
     }
 
@@ -326,78 +197,55 @@ impl Vault {
         let keep = i64::try_from(self.limits.keep.as_millis()).unwrap_or(i64::MAX);
         let max = i64::try_from(self.limits.max_total_bytes).unwrap_or(i64::MAX);
         for call in store.forget_undo_blocking(crate::now_ms().saturating_sub(keep), max).unwrap_or_default() {
-            let _ = remove_all(&self.of(&call));
+            let _ = apply::remove_kept(&self.of(&call));
         }
     }
 
-    /// Drops the images of a call that was taken back: they are where they came from. Best effort, too.
+    /// Drops the images of steps that were taken back: they are where they came from. Best effort, too.
     pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) {
-        let dir = self.of(call);
         let mut left = 0;
         for (step, image) in steps.iter().filter_map(|step| Some((step, step.image.as_ref()?))) {
-            if step.action == "write" {
-                left += weight(&dir.join(image)).unwrap_or(0);
+            let image = self.image(call, image);
+            if step.action == keep::WRITE {
+                left += keep::weight(&image).unwrap_or(0);
                 continue;
             }
-            for name in [image.clone(), apply::coming(image)] {
-                let _ = remove_all(&dir.join(name));
+            for name in invert::names_of(&image) {
+                let _ = remove_all(&name);
             }
         }
         let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));
         self.forget(store);
     }
 
-    /// The changes that take a call back, if everything still stands as the call left it.
-    pub(crate) fn inverse(
-        &self,
-        call: &UndoCall,
-        steps: &[UndoStep],
-        shown: &dyn Fn(&Path) -> String,
-    ) -> Result<Vec<Change>, CallError> {
+    /// Clears away what a process left half-made when it died in this call. Nothing, if the call is still being carried out.
+    pub(crate) fn sweep(&self, call: &CallId, steps: &[UndoStep]) {
+        if !matches!(keep::hold(&self.of(call)), Ok(Some(_))) {
+            return;
+        }
+        for (number, step) in steps.iter().enumerate() {
+            files::remove_draft(call.as_str(), number, &step.path);
+        }
+    }
+
+    /// Holds a call, so that no other process takes it back meanwhile. It is held until the value is dropped.
+    pub(crate) fn hold(&self, call: &CallId) -> Result<Option<std::os::fd::OwnedFd>, CallError> {
+        match keep::hold(&self.of(call)) {
+            Ok(None) => Err(CallError::conflict(format!("{call} is being carried out or taken back right now"))
+                .hint("wait until that has ended, then look at `haft changes`")),
+            Ok(held) => Ok(held),
+            // Nothing is kept, so nothing can be taken.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What takes a call back: the changes, for what still stands as the call left it, and what of it cannot be taken back.
+    pub(crate) fn inverse(&self, call: &UndoCall, steps: &[UndoStep]) -> Result<Inverse, CallError> {
         if let Some(by) = &call.undone_by {
             return Err(CallError::conflict(format!("{} was undone already, by {by}", call.call_id)));
         }
-        if let Some(gap) = &call.gap {
-            return Err(CallError::conflict(format!("{} cannot be undone: {gap}", call.call_id)));
-        }
-        let (changes, touched) = invert::all(steps, &self.of(&call.call_id))
-            .map_err(|why| CallError::internal(format!("{} cannot be undone: {why}", call.call_id)))?;
-        if touched.is_empty() {
-            return Ok(changes);
-        }
-        let list = touched.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ");
-        Err(CallError::conflict(format!("{} cannot be undone: changed since: {list}", call.call_id))
-            .hint(format!("`haft changes {}` shows what the call did", call.call_id)))
+        Ok(invert::all(steps, &self.of(&call.call_id)))
     }
-}
-
-/// How much what stands at a path takes: of a directory, everything in it.
-fn weight(path: &Path) -> io::Result<u64> {
-    let mut bytes = 0;
-    tree::each(path, &mut |entry| {
-        if at::kind(entry.stat) == FileType::RegularFile {
-            bytes += at::size(entry.stat);
-        }
-        Ok(())
-    })?;
-    Ok(bytes)
-}
-
-fn plan(change: &Change) -> UndoStep {
-    let (action, target, after) = match change {
-        Change::Write { content, before, mode, .. } => {
-            let kept = if let State::File { mode, .. } = before { Some(*mode) } else { None };
-            // For a new file the mode follows from the umask; the digest alone then says what is there.
-            let mode = mode.or(kept).unwrap_or(0);
-            ("write", None, State::File { digest: Digest::of(content), mode })
-        }
-        Change::Move { to, .. } => ("move", Some(to.clone()), State::Absent),
-        Change::Remove { .. } => ("remove", None, State::Absent),
-        Change::Place { after, .. } => ("place", None, after.clone()),
-        Change::Mode { mode, .. } => ("mode", None, State::Dir { mode: *mode }),
-    };
-    let (path, before) = (change.path().clone(), change.before().clone());
-    UndoStep { action: action.to_owned(), path, target, before, after, image: None }
 }
 
 /// Removes directories that a call made, innermost first, as long as they are empty.
@@ -407,31 +255,4 @@ pub(crate) fn remove_dirs(dirs: &[PathBuf]) {
             break;
         }
     }
-}
-
-/// The directories that have to be made for these changes, outermost first.
-fn missing_dirs(changes: &[Change], vault: &Path) -> Vec<PathBuf> {
-    let mut dirs: Vec<PathBuf> = changes
-        .iter()
-        .filter_map(|change| match change {
-            Change::Write { path, .. } => Some(path),
-            Change::Move { to, .. } => Some(to),
-            Change::Place { path, staged, .. } => staged.starts_with(vault).then_some(path),
-            Change::Remove { .. } | Change::Mode { .. } => None,
-        })
-        .flat_map(|path| {
-            path.ancestors().skip(1).take_while(|dir| !dir.exists()).map(Path::to_owned).collect::<Vec<_>>()
-        })
-        .collect();
-    dirs.sort();
-    dirs.dedup();
-    dirs
-}
-
-/// Copies a file's content to a private, durable one.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = files::open(from)?;
-    let mut image = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
-    io::copy(&mut source, &mut image)?;
-    image.sync_all()
 }

@@ -216,11 +216,22 @@ impl Workspace {
     }
 
     fn absolute(&self, spoken: &str) -> PathBuf {
-        match (spoken.strip_prefix('~'), &self.home) {
-            (Some(""), Some(home)) => home.clone(),
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => self.root.join(spoken),
+        let of_home = spoken.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        if let (Some(rest), Some(dir)) = (of_home, &self.home) {
+            return dir.join(Self::named(rest.trim_start_matches('/'), dir));
         }
+        self.root.join(Self::named(spoken, &self.root))
+    }
+
+    /// The path that a text names: in the form in which haft shows names that are not text, unless something stands at just
+    /// this text and nothing at what it would stand for.
+    fn named(spoken: &str, from: &Path) -> PathBuf {
+        let read = PathBuf::from(haft_core::path_text::read(spoken));
+        let stands = |path: &Path| from.join(path).symlink_metadata().is_ok();
+        if haft_core::path_text::has_escape(spoken) && !stands(&read) && stands(Path::new(spoken)) {
+            return spoken.into();
+        }
+        read
     }
 }
 
@@ -245,22 +256,9 @@ pub(crate) fn linked_client_controls(dir: &Path) -> Vec<PathBuf> {
     places.into_iter().filter(|place| is_control(place)).filter_map(elsewhere).collect()
 }
 
-/// A name for people and JSON: bytes that are not UTF-8, and control characters (a line break would let one
-/// name pass for two), are written as `\xNN`.
+/// A name for people and JSON, in the form of [`haft_core::path_text::show`]. [`Workspace::place`] accepts it back.
 pub fn display(name: &OsStr) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut shown = String::with_capacity(name.len());
-    for chunk in name.as_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control() {
-                shown.push_str(&format!("\\x{:02x}", u32::from(c)));
-            } else {
-                shown.push(c);
-            }
-        }
-        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
-    }
-    shown
+    haft_core::path_text::show(name)
 }
 
 /// Why a path cannot be followed.
@@ -322,6 +320,23 @@ mod tests {
     #[test]
     fn one_name_cannot_pass_for_two() {
         assert_eq!(display(OsStr::new("a\nb.txt")), "a\\x0ab.txt");
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_accepted_as_it_is_shown() {
+        use std::os::unix::ffi::OsStrExt;
+        let (_dir, workspace) = scene();
+        for name in [&b"caf\xe9.txt"[..], b"a\nb", b"lit\\xe9ral", b"back\\slash"] {
+            let path = workspace.root().join(OsStr::from_bytes(name));
+            std::fs::write(&path, "x").unwrap();
+            let shown = workspace.shown(&path);
+            let place = workspace.place("path", Access::Read, &shown).unwrap();
+            assert_eq!((place.real, place.shown), (path, shown));
+        }
+        // What a program printed names the file, too, if no other is meant.
+        let place = workspace.place("path", Access::Read, "lit\\xe9ral").unwrap();
+        assert_eq!(place.real, workspace.root().join("lit\\xe9ral"));
+        assert!(workspace.place("path", Access::Write, "a\\x00b").unwrap().real.ends_with("a\\x00b"));
     }
 
     #[test]

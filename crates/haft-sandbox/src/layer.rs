@@ -12,7 +12,7 @@ pub mod tree;
 mod walk;
 
 pub use clean::remove_all;
-pub use tree::{stands, stands_alone};
+pub use tree::{stands, stands_alone, stands_at};
 
 use haft_core::change::Change;
 use std::io;

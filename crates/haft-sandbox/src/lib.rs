@@ -11,6 +11,7 @@
 pub mod backend;
 pub mod bare;
 pub mod confinement;
+pub mod faults;
 pub mod layer;
 #[cfg(target_os = "linux")]
 pub mod linux;

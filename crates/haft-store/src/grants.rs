@@ -26,7 +26,7 @@ fn read(row: &Row<'_>) -> DbResult<Grant> {
 impl Store {
     /// Remembers a grant for a project.
     pub async fn grant(&self, root: &Path, grant: Grant) -> Result<(), StoreError> {
-        let root = root.to_string_lossy().into_owned();
+        let root = haft_core::path_text::store(root);
         self.insist(Mode::Durable, move |db| {
             db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", cells![
                     grant.id, root, grant.tool.as_str(), grant.pattern, grant.session.as_ref().map(SessionId::as_str),
@@ -45,7 +45,7 @@ impl Store {
 
     /// The grants of a project, for one tool or for all.
     pub async fn grants(&self, root: &Path, tool: Option<&ToolName>) -> Result<Vec<Grant>, StoreError> {
-        let (root, tool) = (root.to_string_lossy().into_owned(), tool.map(ToString::to_string));
+        let (root, tool) = (haft_core::path_text::store(root), tool.map(ToString::to_string));
         self.insist(Mode::Read, move |db| {
             db.all(
                 "SELECT id, tool, pattern, session, uses_left, expires_ms, scope FROM grants

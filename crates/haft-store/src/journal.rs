@@ -96,14 +96,13 @@ impl Body {
 fn salt() -> DbResult<Vec<u8>> {
     static SEED: OnceLock<[u8; 32]> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let seed = match SEED.get() {
-        Some(seed) => *seed,
-        None => {
-            let mut seed = [0; 32];
-            let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-            read.map_err(|error| DbError::Odd(format!("/dev/urandom cannot be read: {error}")))?;
-            *SEED.get_or_init(|| seed)
-        }
+    let seed = if let Some(seed) = SEED.get() {
+        *seed
+    } else {
+        let mut seed = [0; 32];
+        let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
+        read.map_err(|error| DbError::Odd(format!("/dev/urandom cannot be read: {error}")))?;
+        *SEED.get_or_init(|| seed)
     };
     // A process that was forked has the same seed.
     let number = [NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes(), u64::from(std::process::id()).to_be_bytes()];

@@ -62,7 +62,7 @@ impl Store {
     /// Notes a proposal and records it, unless there are as many as there may be. In one transaction: however many
     /// processes propose at once, no more than that are noted.
     pub async fn propose(&self, root: &Path, proposal: Proposal, caps: Caps) -> Result<Room, StoreError> {
-        let root = root.to_string_lossy().into_owned();
+        let root = haft_core::path_text::store(root);
         self.run(Mode::Durable, move |db| {
             let full = full(db, &root, &proposal, caps)?;
             if full != Room::Noted {
@@ -136,7 +136,7 @@ impl Store {
         (what, name): (&'static str, &str),
         digest: Digest,
     ) -> Result<Option<String>, StoreError> {
-        let (root, name) = (root.to_string_lossy().into_owned(), name.to_owned());
+        let (root, name) = (haft_core::path_text::store(root), name.to_owned());
         self.run_blocking(Mode::Read, move |db| maker(db, &root, what, &name, digest))
     }
 
@@ -146,7 +146,7 @@ impl Store {
         root: &Path,
         (what, name): (&'static str, &str),
     ) -> Result<HashSet<(String, Digest)>, StoreError> {
-        let (root, name) = (root.to_string_lossy().into_owned(), name.to_owned());
+        let (root, name) = (haft_core::path_text::store(root), name.to_owned());
         self.run_blocking(Mode::Read, move |db| {
             let all = db.all(
                 "SELECT files FROM proposals
@@ -162,7 +162,7 @@ impl Store {
 
     /// Who made the tool that was accepted under this name, if an agent did. `server` is what its pin is kept under.
     pub async fn maker_of_accepted(&self, root: &Path, server: &str, name: &str) -> Result<Option<String>, StoreError> {
-        let (root, server, name) = (root.to_string_lossy().into_owned(), server.to_owned(), name.to_owned());
+        let (root, server, name) = (haft_core::path_text::store(root), server.to_owned(), name.to_owned());
         self.run(Mode::Read, move |db| {
             db.first(
                 "SELECT creator FROM proposals AS made

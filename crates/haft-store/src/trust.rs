@@ -9,7 +9,7 @@ use std::path::Path;
 impl Store {
     /// The content that was trusted for a project. For start-up, before anything is async.
     pub fn trusted_blocking(&self, root: &Path) -> Result<Option<Digest>, StoreError> {
-        let root = root.to_string_lossy().into_owned();
+        let root = haft_core::path_text::store(root);
         self.run_blocking(Mode::Read, move |db| {
             let found: Option<Vec<u8>> =
                 db.first("SELECT digest FROM trust WHERE root = ?1", cells![root], |row| row.get(0))?;
@@ -19,7 +19,7 @@ impl Store {
 
     /// Trusts exactly this content for a project; none withdraws trust.
     pub async fn trust(&self, root: &Path, digest: Option<Digest>) -> Result<(), StoreError> {
-        let root = root.to_string_lossy().into_owned();
+        let root = haft_core::path_text::store(root);
         self.insist(Mode::Durable, move |db| {
             db.execute("DELETE FROM trust WHERE root = ?1", cells![&root])?;
             if let Some(digest) = digest {

@@ -3,8 +3,8 @@
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Kind, Row};
 use crate::{Mode, Store, StoreError, host_name, now_ms};
-use haft_core::CallId;
 use haft_core::change::State;
+use haft_core::{CallId, path_text};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct UndoCall {
     pub call_id: CallId,
     /// When.
     pub at_ms: i64,
-    /// In which project.
+    /// In which project, in the form of [`path_text::store`].
     pub root: String,
     /// How much its before-images take.
     pub bytes: i64,
@@ -35,7 +35,7 @@ pub struct UndoCall {
 /// One step of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoStep {
-    /// `write`, `move`, `remove`, `place` or `mode`.
+    /// `write`, `move`, `remove`, `place`, `copy` or `mode`.
     pub action: String,
     /// Where.
     pub path: PathBuf,
@@ -45,12 +45,24 @@ pub struct UndoStep {
     pub before: State,
     /// What is there afterwards.
     pub after: State,
-    /// The file that keeps what was there.
+    /// The file that keeps what was there: a name in the call's directory, or elsewhere a path in the form of
+    /// [`path_text::store`].
     pub image: Option<String>,
 }
 
 fn path(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// Directories as a list of texts.
+fn write_dirs(dirs: &[PathBuf]) -> String {
+    let texts: Vec<String> = dirs.iter().map(|dir| path_text::store(dir)).collect();
+    serde_json::to_string(&texts).unwrap_or_default()
+}
+
+fn read_dirs(text: &str) -> Vec<PathBuf> {
+    let texts: Vec<String> = serde_json::from_str(text).unwrap_or_default();
+    texts.iter().map(|text| path_text::load(text)).collect()
 }
 
 fn read_call(row: &Row<'_>) -> DbResult<UndoCall> {
@@ -60,7 +72,7 @@ fn read_call(row: &Row<'_>) -> DbResult<UndoCall> {
         at_ms: row.get(1)?,
         root: row.get(2)?,
         bytes: row.get(3)?,
-        dirs: serde_json::from_str(&dirs).unwrap_or_default(),
+        dirs: read_dirs(&dirs),
         gap: row.get(5)?,
         undoes: row.get(6)?,
         undone_by: row.get(7)?,
@@ -118,7 +130,7 @@ impl Store {
                     now_ms(),
                     call.root,
                     call.bytes,
-                    serde_json::to_string(&call.dirs).unwrap_or_default(),
+                    write_dirs(&call.dirs),
                     call.gap,
                     call.undoes,
                     host,
@@ -145,7 +157,7 @@ impl Store {
 
     /// Calls that changed files in a project, latest first.
     pub async fn undoable(&self, root: &Path, limit: u32) -> Result<Vec<UndoCall>, StoreError> {
-        let root = root.to_string_lossy().into_owned();
+        let root = path_text::store(root);
         self.run(Mode::Read, move |db| {
             let sql =
                 format!("SELECT {COLUMNS} FROM undo_calls WHERE root = ?1 ORDER BY at_ms DESC, call_id DESC LIMIT ?2");

@@ -446,9 +446,12 @@ pub struct UndoArgs {
     /// Which call, or which task in the background.
     #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub call_id: Option<String>,
-    /// The latest one in this project.
+    /// The latest one in this project that can be taken back; what is passed over is said, with the reason.
     #[arg(long)]
     pub last: bool,
+    /// Restore the files that can be restored, and leave the others as they are.
+    #[arg(long)]
+    pub partial: bool,
 }
 
 /// Show what a call changed.

@@ -174,7 +174,7 @@ impl Gateway {
     }
 
     fn is_here(&self, approval: &Approval) -> bool {
-        std::path::Path::new(&approval.root) == self.haft.workspace().root()
+        haft_core::path_text::load(&approval.root) == self.haft.workspace().root()
     }
 
     async fn approval(&self, id: &str) -> Result<Approval, Problem> {

@@ -1,40 +1,113 @@
-//! Copying things to another file system, with modes and times, durably.
+//! Copying things to another file system with all that belongs to them: owner, mode, access control lists, extended attributes,
+//! times, holes, and the hard links among what is copied.
 
+use super::metadata::{FileMetadata, is_sparse};
+use super::spot::Spot;
 use haft_sandbox::layer::at;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT};
-use std::ffi::OsStr;
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
-/// Copies a file, a link or a directory with everything in it to where nothing is, and waits until it is
-/// on the disk. A link is copied and never followed.
-pub(super) fn durably(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new: &OsStr) -> io::Result<()> {
-    let stat = at::stat(from, name)?.ok_or(io::ErrorKind::NotFound)?;
-    copy(from.as_fd(), name, to.as_fd(), new, &stat)?;
-    match at::kind(&stat) {
-        // One file is synced as it is copied; for many, once for all is faster.
-        FileType::Directory => Ok(rustix::fs::syncfs(to)?),
-        _ => Ok(rustix::fs::fsync(to)?),
+/// Copies a file, a link or a directory with everything in it to where nothing is. A link is copied and never followed. The
+/// caller brings the copy onto the disk.
+pub(crate) fn copy(from: &Spot, to: &Spot) -> io::Result<()> {
+    let stat = from.stat()?.ok_or(io::ErrorKind::NotFound)?;
+    Copying::default().thing(from.dir.as_fd(), &from.name, to.dir.as_fd(), &to.name, &stat)
+}
+
+/// One copy of one thing.
+#[derive(Default)]
+struct Copying {
+    /// Where the first of several names of a file was copied to.
+    linked: BTreeMap<(u64, u64), (OwnedFd, OsString)>,
+}
+
+impl Copying {
+    fn thing(
+        &mut self,
+        from: BorrowedFd<'_>,
+        name: &OsStr,
+        to: BorrowedFd<'_>,
+        new: &OsStr,
+        stat: &Stat,
+    ) -> io::Result<()> {
+        match at::kind(stat) {
+            FileType::RegularFile => return self.file(from, name, to, new, stat),
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(from, name, Vec::new())?;
+                rustix::fs::symlinkat(target, to, new)?;
+                let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+                // The owner of a link decides nothing but who may remove it from a sticky directory.
+                let _ = rustix::fs::chownat(to, new, Some(owner), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+            }
+            FileType::Directory => let_read(from, name, stat, || self.directory(from, name, to, new))?,
+            _ => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "pipes, sockets and devices cannot be copied"));
+            }
+        }
+        Ok(rustix::fs::utimensat(to, new, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    fn file(
+        &mut self,
+        from: BorrowedFd<'_>,
+        name: &OsStr,
+        to: BorrowedFd<'_>,
+        new: &OsStr,
+        stat: &Stat,
+    ) -> io::Result<()> {
+        let identity = (stat.st_dev, stat.st_ino);
+        if let Some((dir, first)) = self.linked.get(&identity) {
+            return Ok(rustix::fs::linkat(dir, first, to, new, AtFlags::empty())?);
+        }
+        let source = let_read(from, name, stat, || at::open_at(from, name, OFlags::RDONLY | OFlags::NONBLOCK))?;
+        let metadata = FileMetadata::read(from, name)?;
+        let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Private until it is whole.
+        let copy = File::from(rustix::fs::openat(to, new, create, Mode::from_raw_mode(0o600))?);
+        content(&mut File::from(source), &copy, is_sparse(stat))?;
+        metadata.give(&copy, Some(at::mode(stat)))?;
+        rustix::fs::futimens(&copy, &times(stat))?;
+        if stat.st_nlink > 1 {
+            self.linked.insert(identity, (to.try_clone_to_owned()?, new.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr) -> io::Result<()> {
+        let source = at::open_at(from, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let stat = rustix::fs::fstat(&source)?;
+        rustix::fs::mkdirat(to, new, Mode::from_raw_mode(0o700))?;
+        let made = at::open_at(to, new, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        for inner in at::names(&source)? {
+            let stat = at::stat(&source, &inner)?.ok_or(io::ErrorKind::NotFound)?;
+            self.thing(source.as_fd(), &inner, made.as_fd(), &inner, &stat)?;
+        }
+        FileMetadata::read(from, name)?.give(&File::from(made), Some(at::mode(&stat)))
     }
 }
 
-fn copy(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr, stat: &Stat) -> io::Result<()> {
-    match at::kind(stat) {
-        FileType::RegularFile => file(from, name, to, new, stat)?.sync_data()?,
-        FileType::Symlink => {
-            let target = rustix::fs::readlinkat(from, name, Vec::new())?;
-            rustix::fs::symlinkat(target, to, new)?;
-            rustix::fs::utimensat(to, new, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        FileType::Directory => {
-            let_read(from, name, stat, || directory(from, name, to, new))?;
-            at::chmod(to, new, at::mode(stat))?;
-            rustix::fs::utimensat(to, new, &times(stat), AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        _ => return Err(io::Error::new(io::ErrorKind::InvalidInput, "pipes, sockets and devices cannot be copied")),
+/// Copies what a file says, with holes where there are holes.
+fn content(source: &mut File, copy: &File, is_sparse: bool) -> io::Result<()> {
+    if !is_sparse {
+        let mut copy = copy;
+        return io::copy(source, &mut copy).map(drop);
     }
-    Ok(())
+    let (mut piece, mut at) = (vec![0; 1 << 16], 0);
+    loop {
+        let length = match source.read(&mut piece)? {
+            0 => return copy.set_len(at),
+            length => length,
+        };
+        if piece[..length].iter().any(|byte| *byte != 0) {
+            copy.write_all_at(&piece[..length], at)?;
+        }
+        at += length as u64;
+    }
 }
 
 /// Reads what its owner may not read, as a command in a namespace of its own could.
@@ -47,34 +120,6 @@ fn let_read<T>(dir: BorrowedFd<'_>, name: &OsStr, stat: &Stat, work: impl FnOnce
     at::chmod(dir, name, mode | needed)?;
     let done = work();
     at::chmod(dir, name, mode).and(done)
-}
-
-fn file(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr, stat: &Stat) -> io::Result<File> {
-    let mut source =
-        File::from(let_read(from, name, stat, || at::open_at(from, name, OFlags::RDONLY | OFlags::NONBLOCK))?);
-    let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Private until it is whole.
-    let mut copy = File::from(rustix::fs::openat(to, new, create, Mode::from_raw_mode(0o600))?);
-    io::copy(&mut source, &mut copy)?;
-    rustix::fs::fchmod(&copy, Mode::from_raw_mode(at::mode(stat)))?;
-    rustix::fs::futimens(&copy, &times(stat))?;
-    Ok(copy)
-}
-
-fn directory(from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr) -> io::Result<()> {
-    let source = at::open_at(from, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
-    rustix::fs::mkdirat(to, new, Mode::from_raw_mode(0o700))?;
-    let made = at::open_at(to, new, OFlags::RDONLY | OFlags::DIRECTORY)?;
-    for inner in at::names(&source)? {
-        let stat = at::stat(&source, &inner)?.ok_or(io::ErrorKind::NotFound)?;
-        match at::kind(&stat) {
-            FileType::RegularFile => {
-                file(source.as_fd(), &inner, made.as_fd(), &inner, &stat)?;
-            }
-            _ => copy(source.as_fd(), &inner, made.as_fd(), &inner, &stat)?,
-        }
-    }
-    Ok(())
 }
 
 fn times(stat: &Stat) -> Timestamps {

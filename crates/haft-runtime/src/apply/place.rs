@@ -1,46 +1,61 @@
-//! Putting things in place and taking them away by renaming, so that what was there becomes the
-//! before-image itself: with its inode, mode, times and attributes, and without copying anything.
-//!
-//! A step is one exchange of two names: a reader or a crash sees the old or the new, never a part or
-//! nothing. Where the vault is on another file system, things are copied first and renamed beside the
-//! target.
+//! One step of a change. Whatever leaves its place is taken first and looked at then: only what has been taken can no longer be
+//! exchanged for something else. If it is not what was expected, it goes back, and the step is a conflict.
 
-use super::copy;
-use crate::files::draft_name;
+use super::metadata::FileMetadata;
+use super::shelf::is_image;
+use super::spot::{Spot, spot_in};
+use super::{Conflict, StepError, copy};
+use crate::files;
 use haft_core::change::State;
-use haft_sandbox::layer::{at, remove_all};
-use rustix::fs::{AtFlags, RenameFlags};
-use rustix::io::Errno;
-use std::ffi::{OsStr, OsString};
+use haft_sandbox::layer::at;
+use rustix::fs::FileType;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+
+/// How often a file is put back that others keep replacing.
+const PUT_BACK_MAX: usize = 16;
+/// Behind a step's number: a version of the file that somebody else wrote and somebody else replaced.
+const THEIRS: &str = ".theirs";
 
 /// Where one step keeps what it takes away.
 pub(crate) struct Slot<'a> {
+    /// The call, as part of the names of its drafts.
+    pub(crate) call: &'a str,
     /// Of all calls.
     pub(crate) vault: &'a Path,
-    /// Of this call.
+    /// Of this call, on the mount of what the step is about.
     pub(crate) dir: &'a Path,
     /// Of this step.
     pub(crate) number: usize,
-    /// Whether it is worth copying; renaming costs nothing.
-    pub(crate) copy: bool,
+    /// What stands ready to replace a file, if this step writes one.
+    pub(crate) draft: Option<Draft<'a>>,
+}
+
+/// A file that stands ready to replace another.
+#[derive(Clone, Copy)]
+pub(crate) struct Draft<'a> {
+    /// What it is.
+    pub(crate) after: &'a State,
+    /// What the other had when this was given the same.
+    pub(crate) metadata: &'a FileMetadata,
 }
 
 impl Slot<'_> {
-    fn shelf(&self) -> io::Result<OwnedFd> {
-        at::open_dir(self.dir)
+    /// The place of what was there.
+    fn image(&self) -> io::Result<Spot> {
+        spot_in(self.dir, self.number.to_string())
     }
 
-    /// The name of what was there.
-    fn image(&self) -> OsString {
-        self.number.to_string().into()
+    /// The place of what comes, until it is exchanged for what was there.
+    fn coming(&self) -> io::Result<Spot> {
+        spot_in(self.dir, coming(&self.number.to_string()))
     }
 
-    /// The name of what comes, until it is exchanged for what was there.
-    fn coming(&self) -> OsString {
-        coming(&self.number.to_string()).into()
+    /// Keeps a version that must not get lost, and says where.
+    fn keep_theirs(&self, spot: &Spot) -> StepError {
+        let kept = spot_in(self.dir, format!("{}{THEIRS}", self.number));
+        let kept = kept.and_then(|kept| spot.take_to(&kept).map(|()| kept.path));
+        StepError::Conflict(Conflict { kept: Some(kept.unwrap_or_else(|_| spot.path.clone())) })
     }
 }
 
@@ -50,198 +65,201 @@ pub(crate) fn coming(image: &str) -> String {
     format!("{image}.new")
 }
 
-/// A name in an open directory.
-struct Spot {
-    dir: OwnedFd,
-    name: OsString,
-    path: PathBuf,
+/// What a step expects where it takes something away.
+struct Expected<'a> {
+    state: &'a State,
+    metadata: Option<&'a FileMetadata>,
 }
 
-impl Spot {
-    fn of(path: &Path) -> io::Result<Self> {
-        let (dir, name) = at::reach(path)?;
-        Ok(Self { dir, name: name.to_owned(), path: path.to_owned() })
+impl Expected<'_> {
+    fn is_at(&self, spot: &Spot) -> bool {
+        // What cannot be looked at is not known to be what was expected.
+        let is_state = spot.state().is_ok_and(|state| crate::undo::same(&state, self.state));
+        let has_metadata = |expected: &FileMetadata| {
+            FileMetadata::read(&spot.dir, &spot.name).is_ok_and(|found| found.is_alike(expected))
+        };
+        is_state && self.metadata.is_none_or(has_metadata)
     }
-
-    fn beside(&self, name: impl Into<OsString>) -> io::Result<Self> {
-        let name = name.into();
-        Ok(Self { dir: self.dir.try_clone()?, path: self.path.with_file_name(&name), name })
-    }
-
-    fn rename(&self, to: &Self, flags: RenameFlags) -> Result<(), Errno> {
-        rustix::fs::renameat_with(&self.dir, &self.name, &to.dir, &to.name, flags)
-    }
-
-    fn unlink(&self) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::empty())?)
-    }
-}
-
-/// Whether a failed rename says: not by renaming, here.
-fn is_elsewhere(error: Errno) -> bool {
-    matches!(error, Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }
 
 /// Puts what is staged at a path.
-pub(crate) fn place(slot: &Slot<'_>, path: &Path, staged: &Path, before: &State, after: &State) -> io::Result<()> {
-    let (from, to) = (Spot::of(staged)?, Spot::of(path)?);
+pub(crate) fn place(
+    slot: &Slot<'_>,
+    path: &Path,
+    staged: &Path,
+    before: &State,
+    after: &State,
+) -> Result<(), StepError> {
+    let to = Spot::of(path)?;
+    let from = ready(slot, staged, *before != State::Absent)?;
+    let inode = from.stat()?.ok_or(io::ErrorKind::NotFound)?.st_ino;
+    fasten(&from, after)?;
     loosen(&from, after)?;
+    crate::crash_point("drafted");
     if *before == State::Absent {
-        fresh(slot, &from, &to)?;
+        from.move_to(&to)?;
     } else {
         loosen(&to, before)?;
-        exchange(slot, from, &to, before, after)?;
+        exchange(slot, &from, &to, before, after)?;
     }
-    fasten(&to.dir, &to.name, after)
-}
-
-/// Puts something where nothing is.
-fn fresh(slot: &Slot<'_>, from: &Spot, to: &Spot) -> io::Result<()> {
-    match from.rename(to, RenameFlags::NOREPLACE) {
-        Err(error) if is_elsewhere(error) => {
-            let draft = drafted(slot, from, to)?;
-            draft.rename(to, RenameFlags::NOREPLACE).map_err(|error| abandon(&draft, error.into()))
-        }
-        done => Ok(done?),
+    crate::crash_point("placed");
+    match after {
+        State::Tree { mode, .. } => Ok(to.chmod_same(inode, *mode)?),
+        _ => Ok(()),
     }
 }
 
-/// Puts something where something is.
-fn exchange(slot: &Slot<'_>, from: Spot, to: &Spot, before: &State, after: &State) -> io::Result<()> {
-    let shelf = slot.shelf()?;
-    let device = |dir: &OwnedFd| rustix::fs::fstat(dir).map(|stat| stat.st_dev);
-    if device(&shelf)? != device(&to.dir)? {
-        return replace(slot, &from, to, before, after);
-    }
-    let image = Spot { dir: shelf.try_clone()?, path: slot.dir.join(slot.image()), name: slot.image() };
-    let from = wait(slot, from, shelf)?;
-    match from.rename(to, RenameFlags::EXCHANGE) {
-        Err(error) if is_elsewhere(error) => return replace(slot, &from, to, before, after),
-        done => done?,
-    }
-    crate::crash_point("exchanged");
-    from.rename(&image, RenameFlags::empty())?;
-    fasten(&image.dir, &image.name, before)
-}
-
-/// Brings what comes into the vault first: what is exchanged for it is then there already, whatever
-/// happens next. What another call keeps is there, and stays until the exchange.
-fn wait(slot: &Slot<'_>, from: Spot, shelf: OwnedFd) -> io::Result<Spot> {
-    if from.path.starts_with(slot.vault) {
-        return Ok(from);
-    }
-    let coming = Spot { dir: shelf, path: slot.dir.join(slot.coming()), name: slot.coming() };
-    match from.rename(&coming, RenameFlags::NOREPLACE) {
-        Err(error) if is_elsewhere(error) => copy::durably(&from.dir, &from.name, &coming.dir, &coming.name)?,
-        done => done?,
-    }
-    Ok(coming)
-}
-
-/// Puts something where something is, without the vault's help: what was there is copied, and what comes
-/// is renamed from beside it.
-fn replace(slot: &Slot<'_>, from: &Spot, to: &Spot, before: &State, after: &State) -> io::Result<()> {
-    save(slot, to)?;
-    let draft = drafted(slot, from, to)?;
+/// Puts a file that stands ready in place of another.
+pub(crate) fn replace(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(), StepError> {
+    let draft = slot.draft.ok_or(io::ErrorKind::NotFound)?;
+    let (to, from) = (Spot::of(path)?, slot.coming()?);
     crate::crash_point("drafted");
-    let done = if before.is_tree() || after.is_tree() { swap(&draft, to) } else { over(&draft, to) };
-    done.map_err(|error| abandon(&draft, error))
+    exchange(slot, &from, &to, before, draft.after)?;
+    crate::crash_point("placed");
+    Ok(())
 }
 
-fn over(draft: &Spot, to: &Spot) -> io::Result<()> {
-    Ok(rustix::fs::renameat(&draft.dir, &draft.name, &to.dir, &to.name)?)
+/// Where what comes stands ready: copied before, an image on the same mount, or brought beside the image. What is exchanged
+/// for it is then with the images at once, whatever happens next.
+fn ready(slot: &Slot<'_>, staged: &Path, is_exchanged: bool) -> Result<Spot, StepError> {
+    let coming = slot.coming()?;
+    if coming.stat()?.is_some() {
+        return Ok(coming);
+    }
+    let from = Spot::of(staged)?;
+    if is_exchanged && !is_image(staged, slot.vault) {
+        from.move_to(&coming)?;
+        return Ok(coming);
+    }
+    Ok(from)
 }
 
-/// Exchanges a draft and what it replaces, and removes that.
-fn swap(draft: &Spot, to: &Spot) -> io::Result<()> {
-    match draft.rename(to, RenameFlags::EXCHANGE) {
-        Err(error) if is_elsewhere(error) => {
-            // Under a name that is not swept: if the process dies here, this may be the only one.
-            let aside = to.beside(format!("{}.old", draft_name()))?;
-            to.rename(&aside, RenameFlags::empty())?;
-            draft
-                .rename(to, RenameFlags::empty())
-                .or_else(|error| aside.rename(to, RenameFlags::empty()).and(Err(error)))?;
-            remove_all(&aside.path)
+/// Copies what is staged on another mount than where it goes, so that it can be moved there. The copy's path, if one is needed.
+pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path) -> io::Result<Option<PathBuf>> {
+    let (from, coming) = (Spot::of(staged)?, slot.coming()?);
+    if at::mount(&from.dir)? == at::mount(&coming.dir)? {
+        return Ok(None);
+    }
+    copy::copy(&from, &coming)?;
+    Ok(Some(coming.path))
+}
+
+/// Exchanges what comes and what is there, which is then the image.
+fn exchange(slot: &Slot<'_>, from: &Spot, to: &Spot, before: &State, after: &State) -> Result<(), StepError> {
+    let expected = Expected { state: before, metadata: slot.draft.map(|draft| draft.metadata) };
+    from.exchange(to)?;
+    crate::crash_point("exchanged");
+    if !expected.is_at(from) {
+        return Err(put_back(slot, from, to, after));
+    }
+    let is_beside = from.path.parent() == Some(slot.dir);
+    let image = if is_beside { from.beside(slot.number.to_string())? } else { slot.image()? };
+    from.take_to(&image)?;
+    crate::crash_point("imaged");
+    // A file has the mode that was expected; a directory was loosened.
+    if before.is_tree() { Ok(fasten(&image, before)?) } else { Ok(()) }
+}
+
+/// Puts back what was taken and was not expected. What comes out again must be what was put there: if it is not, somebody has
+/// replaced it meanwhile, and theirs is the newer version, which has the place.
+fn put_back(slot: &Slot<'_>, taken: &Spot, place: &Spot, ours: &State) -> StepError {
+    let (mut put, mut is_ours) = (ours.clone(), true);
+    for _ in 0..PUT_BACK_MAX {
+        // What cannot be looked at compares with nothing.
+        let Ok(out) = taken.state() else { return slot.keep_theirs(taken) };
+        match taken.exchange(place) {
+            Ok(()) => {}
+            // Somebody removed what was put there.
+            Err(StepError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match taken.move_to(place) {
+                Ok(()) => return StepError::Conflict(Conflict { kept: None }),
+                Err(_) => continue,
+            },
+            Err(StepError::Io(_)) => return slot.keep_theirs(taken),
+            Err(conflict) => return conflict,
         }
-        done => {
-            done?;
-            crate::crash_point("exchanged");
-            remove_all(&draft.path)
+        crate::crash_point("put-back");
+        match taken.state() {
+            Ok(state) if crate::undo::same(&state, &put) => {
+                return if is_ours { StepError::Conflict(Conflict { kept: None }) } else { slot.keep_theirs(taken) };
+            }
+            _ => (put, is_ours) = (out, false),
         }
     }
+    slot.keep_theirs(taken)
 }
 
-/// What comes, as a draft beside where it goes.
-fn drafted(slot: &Slot<'_>, from: &Spot, to: &Spot) -> io::Result<Spot> {
-    let draft = to.beside(draft_name())?;
-    let ours = from.path.starts_with(slot.dir) || !from.path.starts_with(slot.vault);
-    if ours && from.rename(&draft, RenameFlags::empty()).is_ok() {
-        return Ok(draft);
-    }
-    match copy::durably(&from.dir, &from.name, &draft.dir, &draft.name) {
-        Ok(()) => Ok(draft),
-        Err(error) => Err(abandon(&draft, error)),
-    }
+/// Puts a new file, which stands ready beside its place, where nothing is.
+pub(crate) fn reveal(slot: &Slot<'_>, path: &Path) -> Result<(), StepError> {
+    let to = Spot::of(path)?;
+    let draft = to.beside(files::draft_name_of(slot.call, slot.number))?;
+    crate::crash_point("drafted");
+    draft.move_to(&to)
 }
 
-/// Removes a draft that came to nothing.
-fn abandon(draft: &Spot, error: io::Error) -> io::Error {
-    let _ = remove_all(&draft.path);
-    error
+/// Moves something to where nothing is.
+pub(crate) fn rename(slot: &Slot<'_>, from: &Path, to: &Path, before: &State) -> Result<(), StepError> {
+    let (from, to) = (Spot::of(from)?, Spot::of(to)?);
+    let expected = Expected { state: before, metadata: None };
+    if from.move_at_once(&to)? {
+        crate::crash_point("moved");
+        return if expected.is_at(&to) { Ok(()) } else { Err(take_back(&to, &from)) };
+    }
+    // A name that others see is taken before it is looked at, and what was taken is moved on.
+    let image = slot.image()?;
+    from.take_to(&image)?;
+    crate::crash_point("moved");
+    if !expected.is_at(&image) {
+        return Err(give_back(slot, &image, &from));
+    }
+    image.move_to(&to).map_err(|error| match give_back(slot, &image, &from) {
+        StepError::Conflict(Conflict { kept: None }) => error,
+        conflict => conflict,
+    })
 }
 
-/// Copies what is about to go into the vault, durably, before it goes.
-fn save(slot: &Slot<'_>, victim: &Spot) -> io::Result<()> {
-    if !slot.copy {
-        return Ok(());
+/// Moves what was moved and was not expected back in one step.
+fn take_back(moved: &Spot, from: &Spot) -> StepError {
+    let is_back = moved.move_at_once(from).unwrap_or(false);
+    StepError::Conflict(Conflict { kept: (!is_back).then(|| moved.path.clone()) })
+}
+
+/// Gives what was taken and was not expected its place back, if that is still free.
+fn give_back(slot: &Slot<'_>, taken: &Spot, place: &Spot) -> StepError {
+    match taken.move_to(place) {
+        Ok(()) => StepError::Conflict(Conflict { kept: None }),
+        Err(_) => slot.keep_theirs(taken),
     }
-    let shelf = slot.shelf()?;
-    let part: OsString = format!("{}.part", slot.number).into();
-    copy::durably(&victim.dir, &victim.name, &shelf, &part)?;
-    rustix::fs::renameat(&shelf, &part, &shelf, slot.image())?;
-    Ok(rustix::fs::fsync(&shelf)?)
 }
 
 /// Takes away what is at a path.
-pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> io::Result<()> {
-    let victim = Spot::of(path)?;
-    let shelf = slot.shelf()?;
+pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(), StepError> {
+    let (victim, image) = (Spot::of(path)?, slot.image()?);
     loosen(&victim, before)?;
-    let image = Spot { path: slot.dir.join(slot.image()), name: slot.image(), dir: shelf };
-    match victim.rename(&image, RenameFlags::NOREPLACE) {
-        Err(error) if is_elsewhere(error) => {}
-        done => {
-            done?;
-            return fasten(&image.dir, &image.name, before);
-        }
+    victim.take_to(&image)?;
+    crate::crash_point("removed");
+    if !(Expected { state: before, metadata: None }).is_at(&image) {
+        return Err(give_back(slot, &image, &victim));
     }
-    save(slot, &victim)?;
-    if !before.is_tree() {
-        return victim.unlink();
-    }
-    // Out of sight at once: a crash must not leave half of it.
-    let aside = victim.beside(draft_name())?;
-    victim.rename(&aside, RenameFlags::empty())?;
-    remove_all(&aside.path)
+    Ok(fasten(&image, before)?)
 }
 
 /// A directory's permission bits.
-pub(crate) fn mode(path: &Path, mode: u32) -> io::Result<()> {
+pub(crate) fn mode(path: &Path, mode: u32) -> Result<(), StepError> {
     let (dir, name) = at::reach(path)?;
-    at::chmod(&dir, name, mode)
+    Ok(at::chmod(&dir, name, mode)?)
 }
 
 /// Works in a directory that its owner may not change: a command in a namespace of its own could. If the
 /// process dies meanwhile, the directory stays writable for its owner.
-pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
     let Some(parent) = path.parent().filter(|_| !rustix::process::geteuid().is_root()) else { return work() };
     let (dir, name) = at::reach(parent)?;
     match at::stat(&dir, name)?.map(|stat| at::mode(&stat)) {
         Some(mode) if mode & 0o700 != 0o700 => {
             at::chmod(&dir, name, mode | 0o700)?;
             let done = work();
-            at::chmod(&dir, name, mode).and(done)
+            at::chmod(&dir, name, mode)?;
+            done
         }
         _ => work(),
     }
@@ -249,18 +267,21 @@ pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> io::Result<()>) -> io
 
 /// Lets a directory be moved: that changes its `..`, so the owner must be allowed to write to it.
 fn loosen(spot: &Spot, state: &State) -> io::Result<()> {
-    match state {
-        State::Tree { mode, .. } if mode & 0o200 == 0 => at::chmod(&spot.dir, &spot.name, mode | 0o200),
+    let State::Tree { mode, .. } = state else { return Ok(()) };
+    match spot.stat()? {
+        Some(stat) if mode & 0o200 == 0 && at::kind(&stat) == FileType::Directory => {
+            spot.chmod_same(stat.st_ino, at::mode(&stat) | 0o200)
+        }
         _ => Ok(()),
     }
 }
 
-/// Gives what was moved the mode it is to have, if it has another: a directory that was loosened, or an
-/// image that was kept as a private copy.
-fn fasten(dir: impl AsFd, name: &OsStr, state: &State) -> io::Result<()> {
+/// Gives what is in haft's own directory the mode it is to have, if it has another: a directory that was loosened, or an image
+/// that was kept as a private copy.
+fn fasten(spot: &Spot, state: &State) -> io::Result<()> {
     let (State::File { mode, .. } | State::Tree { mode, .. }) = state else { return Ok(()) };
-    match at::stat(&dir, name)? {
-        Some(stat) if at::mode(&stat) != *mode => at::chmod(&dir, name, *mode),
-        _ => Ok(()),
+    match spot.stat()? {
+        Some(stat) => spot.chmod_same(stat.st_ino, *mode),
+        None => Ok(()),
     }
 }

@@ -372,6 +372,12 @@ fn can_hold_layers(dir: &Path) -> bool {
 fn hidden(workspace: &Workspace) -> Vec<PathBuf> {
     let mut found = workspace.own_places().to_vec();
     found.extend(crate::own_state::hard_links(workspace.own_places(), workspace.readable_roots()));
+    let roots = workspace.readable_roots().iter().chain(workspace.writable_roots());
+    for shelf in roots.flat_map(|root| crate::apply::shelves_above(root)) {
+        if !found.contains(&shelf) {
+            found.push(shelf);
+        }
+    }
     for dir in credentials_in(workspace, workspace.root(), &mut found) {
         credentials_in(workspace, &dir, &mut found);
     }

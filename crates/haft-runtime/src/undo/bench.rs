@@ -1,10 +1,12 @@
 //! A project, a vault and overlay views of the project, for tests.
 
 use super::*;
-use haft_sandbox::layer::Layer;
+use crate::apply::FileMetadata;
+use haft_core::record::Digest;
+use haft_sandbox::layer::{Layer, at, tree};
+use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 /// Where files are fast and nobody waits for a disk, if there is such a place.
@@ -19,8 +21,20 @@ pub(super) struct Bench {
     pub(super) data: PathBuf,
     pub(super) store: Store,
     pub(super) vault: Vault,
-    /// Removes both at the end.
+    /// Removes what is kept on other mounts, and then all the rest, at the end.
+    _shelves: Option<Shelving>,
     _temporary: Vec<tempfile::TempDir>,
+}
+
+/// The directories of before-images on other mounts than the vault, which would stay behind.
+struct Shelving(PathBuf);
+
+impl Drop for Shelving {
+    fn drop(&mut self) {
+        for call in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let _ = crate::apply::remove_kept(&call.path());
+        }
+    }
 }
 
 pub(super) fn shown(path: &Path) -> String {
@@ -37,7 +51,23 @@ impl Bench {
         let (dir, data) = (tempfile::tempdir_in(project).unwrap(), tempfile::tempdir_in(vault).unwrap());
         std::fs::create_dir(dir.path().join("project")).unwrap();
         let bench = Self::open(dir.path(), data.path(), limits);
-        Self { _temporary: vec![dir, data], ..bench }
+        let shelves = Some(Shelving(bench.data.join("undo")));
+        Self { _shelves: shelves, _temporary: vec![dir, data], ..bench }
+    }
+
+    /// Another project with another vault beside these, and the same store: opening one takes its time.
+    pub(super) fn another(&self) -> Self {
+        let beside = |dir: &Path| tempfile::tempdir_in(dir.parent().unwrap()).unwrap();
+        let (dir, data) = (beside(&self.dir), beside(&self.data));
+        std::fs::create_dir(dir.path().join("project")).unwrap();
+        Self {
+            dir: dir.path().canonicalize().unwrap(),
+            data: data.path().canonicalize().unwrap(),
+            store: self.store.clone(),
+            vault: Vault::new(&data.path().canonicalize().unwrap(), self.vault.limits),
+            _shelves: Some(Shelving(data.path().join("undo"))),
+            _temporary: vec![dir, data],
+        }
     }
 
     /// One that another process made.
@@ -45,7 +75,7 @@ impl Bench {
         let (dir, data) = (dir.canonicalize().unwrap(), data.canonicalize().unwrap());
         let store = Store::open(&data.join("haft.db")).unwrap();
         let vault = Vault::new(&data, limits);
-        Self { dir, data, store, vault, _temporary: Vec::new() }
+        Self { dir, data, store, vault, _shelves: None, _temporary: Vec::new() }
     }
 
     pub(super) fn root(&self) -> PathBuf {
@@ -84,7 +114,8 @@ impl Bench {
     /// Takes a call back as `haft undo` does.
     pub(super) fn undo(&self, call: &CallId) -> Result<CallId, CallError> {
         let (found, steps) = self.rows(call);
-        let changes = self.vault.inverse(&found, &steps, &shown)?;
+        let _held = self.vault.hold(call)?;
+        let changes = self.vault.inverse(&found, &steps)?.whole(&found, &shown)?;
         let id = crate::new_call_id();
         self.vault.carry_out(&self.store, (&id, Some(call)), &self.root(), &changes, &shown)?;
         self.vault.release(&self.store, call, &steps);
@@ -115,23 +146,55 @@ pub(super) fn overlaid(command: &[&str]) -> bool {
     true
 }
 
-/// Everything below a directory: kind and mode, content or target, and optionally the files' times.
-pub(super) fn snapshot(root: &Path, times: bool) -> BTreeMap<String, String> {
+/// How closely two trees are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closeness {
+    /// Kind, owner, group, mode, access control list, extended attributes, and content or target.
+    Alike,
+    /// The same, and of files and links the times, the number of names, and whether there are holes.
+    Exact,
+}
+
+/// Everything below a directory.
+pub(super) fn snapshot(root: &Path, closeness: Closeness) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     tree::each(root, &mut |entry| {
-        let path = root.join(entry.inner);
-        let meta = std::fs::symlink_metadata(&path)?;
-        let what = match meta.file_type() {
-            kind if kind.is_symlink() => format!("-> {:?}", std::fs::read_link(&path)?.as_os_str().as_bytes()),
-            kind if kind.is_dir() => "dir".to_owned(),
-            _ => {
-                let time = if times { meta.mtime() * 1_000_000_000 + meta.mtime_nsec() } else { 0 };
-                format!("{time} {:?}", std::fs::read(&path).ok().map(|content| Digest::of(&content)))
-            }
+        let (path, stat) = (root.join(entry.inner), entry.stat);
+        let metadata = FileMetadata::read(entry.dir, entry.name)?;
+        let what = match at::kind(stat) {
+            FileType::Symlink => format!("-> {:?}", std::fs::read_link(&path)?.as_os_str().as_bytes()),
+            FileType::Directory => "dir".to_owned(),
+            _ => format!("{:?}", std::fs::read(&path).ok().map(|content| Digest::of(&content))),
         };
-        found.insert(shown(entry.inner), format!("{:o} {what}", meta.permissions().mode()));
+        let exact = if closeness == Closeness::Exact && at::kind(stat) != FileType::Directory {
+            let is_sparse = at::size(stat) > 4096 && stat.st_blocks * 512 < stat.st_size;
+            format!(" {} {} names, sparse: {is_sparse}", at::mtime_ns(stat), stat.st_nlink)
+        } else {
+            String::new()
+        };
+        let FileMetadata { owner, group, mode, attributes, .. } = metadata;
+        found.insert(shown(entry.inner), format!("{owner}:{group} {mode:o} {attributes:?} {what}{exact}"));
         Ok(())
     })
     .unwrap();
     found
+}
+
+/// An access control list that lets one more user read and write, and the owning group only read: as the group's bits of the
+/// mode say what the list allows at the most, they say more than the group may.
+pub(super) fn access_list(user: u32) -> Vec<u8> {
+    let none = u32::MAX;
+    let entries: [(u16, u16, u32); 5] =
+        [(0x01, 0o6, none), (0x02, 0o6, user), (0x04, 0o4, none), (0x10, 0o6, none), (0x20, 0o0, none)];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        list.extend(tag.to_le_bytes());
+        list.extend(permissions.to_le_bytes());
+        list.extend(id.to_le_bytes());
+    }
+    list
+}
+
+pub(super) fn set_attribute(path: &Path, name: &str, value: &[u8]) {
+    rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use super::Vault;
 use super::invert::{is_left, same};
+use super::keep::{PLACE, image_path};
 use crate::apply::{Drawing, Side, look};
 use haft_core::change::State;
 use haft_sandbox::layer::stands;
@@ -27,9 +28,9 @@ fn draw(drawing: &mut Drawing<'_>, step: &UndoStep, images: &Path, shown: &dyn F
     let image = step
         .image
         .as_ref()
-        .map(|image| images.join(image))
+        .map(|image| image_path(images, image))
         .filter(|image| stands(image).is_ok_and(|at| at != State::Absent));
-    let touched = step.action == "place" && step.before == step.after && image.is_some();
+    let touched = step.action == PLACE && step.before == step.after && image.is_some();
     if same(&now, &step.before) && !touched {
         return drawing.line(&format!("# {name} is as it was before the call"));
     }

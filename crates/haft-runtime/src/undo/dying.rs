@@ -1,7 +1,7 @@
 //! A process that dies while it makes or takes back changes loses nothing, and undo puts things right.
 //! This program runs itself again to have somebody who dies.
 
-use super::bench::{Bench, memory, snapshot};
+use super::bench::{Bench, Closeness, memory, snapshot};
 use super::tests::{prepare, prepared};
 use super::*;
 use std::process::{Child, Command, Stdio};
@@ -56,13 +56,13 @@ fn scene(vault: &Path) -> Scene {
     prepare(&bench);
     prepare(&model);
     model.carry_out(&prepared(&model)).unwrap();
-    let (start, old) = (snapshot(&bench.root(), true), snapshot(&bench.root(), false));
-    Scene { sides: [old, snapshot(&model.root(), false)], start, bench }
+    let (start, old) = (snapshot(&bench.root(), Closeness::Exact), snapshot(&bench.root(), Closeness::Alike));
+    Scene { sides: [old, snapshot(&model.root(), Closeness::Alike)], start, bench }
 }
 
 /// Every path has what it had or what it was to have: nothing else, and nothing in part.
 fn whole(scene: &Scene, when: &str) {
-    let now = snapshot(&scene.bench.root(), false);
+    let now = snapshot(&scene.bench.root(), Closeness::Alike);
     let [old, new] = &scene.sides;
     for (path, line) in now.iter().filter(|(path, _)| !path.contains(".haft-")) {
         assert!(old.get(path) == Some(line) || new.get(path) == Some(line), "{when}: {path}: {line}");
@@ -74,11 +74,9 @@ fn whole(scene: &Scene, when: &str) {
 
 /// What the next start does, and then the person.
 fn recover(Scene { bench, start, .. }: &Scene, call: &CallId, when: &str) {
-    for step in bench.rows(call).1 {
-        files::sweep(&step.path);
-    }
+    bench.vault.sweep(call, &bench.rows(call).1);
     bench.undo(call).unwrap_or_else(|error| panic!("{when}: {error:?}"));
-    assert_eq!(snapshot(&bench.root(), true), *start, "{when}");
+    assert_eq!(snapshot(&bench.root(), Closeness::Exact), *start, "{when}");
 }
 
 #[test]
@@ -113,7 +111,7 @@ fn who_dies_while_undoing_can_undo_again() {
             if scene.bench.rows(&call).0.undone_by.is_none() {
                 recover(&scene, &call, &when);
             }
-            assert_eq!(snapshot(&scene.bench.root(), true), scene.start, "{when}");
+            assert_eq!(snapshot(&scene.bench.root(), Closeness::Exact), scene.start, "{when}");
         }
     }
 }
@@ -132,6 +130,6 @@ fn who_is_killed_at_any_moment_can_be_undone() {
         if runtime.block_on(scene.bench.store.undo_of(&call)).unwrap().is_some() {
             recover(&scene, &call, "killed");
         }
-        assert_eq!(snapshot(&scene.bench.root(), true), scene.start);
+        assert_eq!(snapshot(&scene.bench.root(), Closeness::Exact), scene.start);
     }
 }

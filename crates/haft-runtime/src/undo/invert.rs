@@ -1,13 +1,17 @@
 //! From a step that was made, or was about to be, to the change that takes it back.
 
+use super::keep::{COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
-use crate::apply::{self, Slot, coming, look};
+use crate::apply::{self, Conflict, StepError, TAKEN, coming, look};
+use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_sandbox::layer::stands;
-use haft_store::UndoStep;
-use std::os::unix::fs::DirBuilderExt;
+use haft_store::{UndoCall, UndoStep};
 use std::path::{Path, PathBuf};
+
+/// Why a step cannot be taken back whose file is no longer as the call left it.
+const CHANGED: &str = "changed since";
 
 /// Why a step cannot be inverted.
 enum Stuck {
@@ -41,103 +45,224 @@ pub(crate) fn alike(now: &State, expected: &State) -> bool {
 /// beforehand, and was stored as zero.
 pub(super) fn is_left(now: &State, step: &UndoStep) -> bool {
     match (now, &step.after) {
-        (State::File { digest: a, .. }, State::File { digest: b, mode: 0 }) if step.action == "write" => a == b,
+        (State::File { digest: a, .. }, State::File { digest: b, mode: 0 })
+            if [WRITE, COPY].contains(&step.action.as_str()) =>
+        {
+            a == b
+        }
         (now, after) => same(now, after),
     }
 }
 
-/// The changes that take steps back, and the paths that somebody changed since.
-pub(super) fn all(steps: &[UndoStep], images: &Path) -> Result<(Vec<Change>, Vec<PathBuf>), String> {
-    let (mut changes, mut touched) = (Vec::new(), Vec::new());
+/// What takes a call back.
+#[derive(Debug, Default)]
+pub(crate) struct Inverse {
+    /// The changes, for the steps that can be taken back.
+    pub(crate) changes: Vec<Change>,
+    /// The steps that they take back, and those that were never made or are taken back already.
+    pub(crate) steps: Vec<UndoStep>,
+    /// The others.
+    pub(crate) stuck: Vec<StuckStep>,
+}
+
+/// A step that cannot be taken back.
+#[derive(Debug)]
+pub(crate) struct StuckStep {
+    pub(crate) path: PathBuf,
+    pub(crate) why: String,
+}
+
+/// What takes steps back.
+pub(super) fn all(steps: &[UndoStep], images: &Path) -> Inverse {
+    let mut inverse = Inverse::default();
     for step in steps.iter().rev() {
         match invert(step, images) {
-            Ok(change) => changes.extend(change),
-            Err(Stuck::Changed(path)) => touched.push(path),
-            Err(Stuck::Lost(why)) => return Err(why),
+            Ok(change) => {
+                inverse.changes.extend(change);
+                inverse.steps.push(step.clone());
+            }
+            Err(stuck) => inverse.stuck.push(stuck.of(step)),
         }
     }
-    Ok((changes, touched))
+    inverse
+}
+
+impl Stuck {
+    fn of(self, step: &UndoStep) -> StuckStep {
+        match self {
+            Self::Changed(path) => StuckStep { path, why: CHANGED.to_owned() },
+            Self::Lost(why) => StuckStep { path: step.path.clone(), why },
+        }
+    }
+}
+
+impl Inverse {
+    /// The changes, if they take back all of the call; else why not.
+    pub(crate) fn whole(self, call: &UndoCall, shown: &dyn Fn(&Path) -> String) -> Result<Vec<Change>, CallError> {
+        let Some(why) = self.why_not(shown) else { return Ok(self.changes) };
+        let id = &call.call_id;
+        let hint = match self.changes.len() {
+            0 => format!("`haft changes {id}` shows what the call did"),
+            1 => format!(
+                "`haft undo {id} --partial` restores the other file; `haft changes {id}` shows what the call did"
+            ),
+            more => format!(
+                "`haft undo {id} --partial` restores the other {more} files; `haft changes {id}` shows what the call did"
+            ),
+        };
+        let gap = call.gap.as_ref().map(|gap| format!(" ({gap})")).unwrap_or_default();
+        Err(CallError::conflict(format!("{id} cannot be undone: {why}{gap}")).hint(hint))
+    }
+
+    /// Why the call cannot be taken back as a whole.
+    pub(crate) fn why_not(&self, shown: &dyn Fn(&Path) -> String) -> Option<String> {
+        let changed: Vec<String> =
+            self.stuck.iter().filter(|stuck| stuck.why == CHANGED).map(|stuck| shown(&stuck.path)).collect();
+        let mut reasons = Vec::new();
+        if !changed.is_empty() {
+            reasons.push(format!("{CHANGED}: {}", changed.join(", ")));
+        }
+        let lost = self.stuck.iter().filter(|stuck| stuck.why != CHANGED);
+        reasons.extend(lost.map(|stuck| format!("{}: {}", shown(&stuck.path), stuck.why)));
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
 }
 
 /// The change that takes a step back; none if it was never made.
 fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     let changed = || Stuck::Changed(step.path.clone());
     let now = look(&step.path, &step.before).map_err(|_| changed())?;
+    let image = step.image.as_ref().map(|image| image_path(images, image));
     if let Some(target) = &step.target {
-        return invert_move(step, now, target);
+        return invert_move(step, now, target, image.as_deref());
     }
     let (made, unmade) = (is_left(&now, step), same(&now, &step.before));
-    let image = step.image.as_ref().map(|image| images.join(image));
     // A file whose times alone were changed: whether that was done shows in whether its image is there.
-    if unmade && (!made || step.action != "place" || !image.as_ref().is_some_and(|image| image.exists())) {
+    if unmade && (!made || step.action != PLACE || !image.as_ref().is_some_and(|image| image.exists())) {
         return Ok(None);
     }
-    if !made {
+    // Without the flags of `renameat2` nothing has the name for a moment, and whoever dies then leaves it so.
+    let is_taken = || now == State::Absent && image.as_deref().is_some_and(|image| taken(image).is_some());
+    if !made && !is_taken() {
         return Err(changed());
     }
     let path = step.path.clone();
     Ok(Some(match &step.before {
         State::Absent => Change::Remove { path, before: now },
         State::Dir { mode } => Change::Mode { path, before: now, mode: *mode },
-        State::File { digest, mode } if step.action == "write" => {
+        State::File { digest, mode } if step.action == WRITE => {
             Change::Write { path, content: load(image, digest)?, before: now, mode: Some(*mode) }
         }
         before => Change::Place { path, staged: found(step, images)?, before: now, after: before.clone() },
     }))
 }
 
-fn invert_move(step: &UndoStep, now: State, target: &Path) -> Result<Option<Change>, Stuck> {
+fn invert_move(step: &UndoStep, now: State, target: &Path, image: Option<&Path>) -> Result<Option<Change>, Stuck> {
     let changed = || Stuck::Changed(step.path.clone());
     match (now, stands(target).map_err(|_| changed())?) {
         (State::Absent, there) if there == step.before => {
             Ok(Some(Change::Move { from: target.to_owned(), to: step.path.clone(), before: there }))
         }
         (now, State::Absent) if now == step.before => Ok(None),
+        // It was on its way.
+        (now @ State::Absent, State::Absent) => {
+            match image.filter(|image| stands(image).is_ok_and(|at| at == step.before)) {
+                Some(image) => Ok(Some(Change::Place {
+                    path: step.path.clone(),
+                    staged: image.to_owned(),
+                    before: now,
+                    after: step.before.clone(),
+                })),
+                None => Err(changed()),
+            }
+        }
         _ => Err(changed()),
     }
 }
 
+/// The names under which an image may be found, the first one first.
+pub(super) fn names_of(image: &Path) -> [PathBuf; 4] {
+    let name = image.file_name().unwrap_or_default().to_string_lossy();
+    let coming = coming(&name);
+    [
+        image.to_owned(),
+        image.with_file_name(&coming),
+        image.with_file_name(format!("{coming}{TAKEN}")),
+        image.with_file_name(format!("{name}{TAKEN}")),
+    ]
+}
+
+/// What an exchange in more steps took and did not put anywhere yet.
+fn taken(image: &Path) -> Option<PathBuf> {
+    let [_, _, coming, image] = names_of(image);
+    [coming, image].into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
 /// Where a step's before-image is, if it is whole.
 fn found(step: &UndoStep, images: &Path) -> Result<PathBuf, Stuck> {
-    let lost = |why: &str| Stuck::Lost(why.to_owned());
-    let image = step.image.as_ref().ok_or_else(|| lost("its before-image was not kept"))?;
-    let mut why = lost("its before-image is gone");
-    for name in [image.clone(), coming(image)] {
-        let path = images.join(name);
+    let image = step.image.as_ref().ok_or_else(|| Stuck::Lost("its before-image was not kept".to_owned()))?;
+    let image = image_path(images, image);
+    let mut why = Stuck::Lost("its before-image is gone".to_owned());
+    for path in names_of(&image) {
         match stands(&path) {
             Ok(State::Absent) => {}
             Ok(state) if alike(&state, &step.before) => return Ok(path),
-            Ok(_) => why = lost("its before-image is damaged"),
+            Ok(_) if path != image => {}
+            Ok(_) => {
+                let place = path.display();
+                why = Stuck::Lost(format!("its before-image is damaged: {place} was changed after it was kept"));
+            }
             Err(error) => why = Stuck::Lost(error.to_string()),
         }
     }
     Err(why)
 }
 
-/// The content of a written file's before-image.
+/// The content of a before-image that is a copy.
 fn load(image: Option<PathBuf>, digest: &Digest) -> Result<Vec<u8>, Stuck> {
     let image = image.ok_or_else(|| Stuck::Lost("its before-image was not kept".to_owned()))?;
-    let content = std::fs::read(image).map_err(|error| Stuck::Lost(error.to_string()))?;
+    let content = std::fs::read(&image).map_err(|error| Stuck::Lost(format!("its before-image is gone: {error}")))?;
     if Digest::of(&content) == *digest {
         Ok(content)
     } else {
-        Err(Stuck::Lost("its before-image is damaged".to_owned()))
+        Err(Stuck::Lost(format!("its before-image is damaged: {} was changed after it was kept", image.display())))
     }
 }
 
-/// Takes back a call that failed at step `last`, which may be half made.
-pub(crate) fn take_back(kept: &Kept, last: usize) -> Result<(), String> {
-    let back = kept.dir.join("back");
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&back);
-    made.map_err(|error| error.to_string())?;
-    for (number, step) in kept.steps[..=last].iter().enumerate().rev() {
-        let change = invert(step, &kept.dir).map_err(|stuck| match stuck {
-            Stuck::Changed(path) => format!("{} changed", path.display()),
-            Stuck::Lost(why) => why,
-        })?;
-        let slot = Slot { vault: &kept.vault, dir: &back, number, copy: false };
-        change.map_or(Ok(()), |change| apply::step(&change, &slot)).map_err(|error| error.to_string())?;
+/// Takes back the first steps of a call that failed; the last of them may be half made. What cannot be taken back, because
+/// somebody changed it meanwhile, stays as they left it.
+pub(crate) fn take_back(kept: &Kept, steps: usize) -> Vec<StuckStep> {
+    let mut left = Vec::new();
+    for (number, step) in kept.steps[..steps].iter().enumerate().rev() {
+        if let Err(why) = take_back_step(kept, number) {
+            let image = step.image.as_ref().map(|image| image_path(kept.images(), image));
+            let image = image.filter(|image| image.symlink_metadata().is_ok());
+            let before = image.map(|image| format!(" (what was there before is {})", image.display()));
+            left.push(StuckStep { path: step.path.clone(), why: format!("{why}{}", before.unwrap_or_default()) });
+        }
     }
-    remove_dirs(&kept.made_dirs);
-    Ok(())
+    if left.is_empty() {
+        remove_dirs(&kept.made_dirs);
+    }
+    left
+}
+
+fn take_back_step(kept: &Kept, number: usize) -> Result<(), String> {
+    let change = match invert(&kept.steps[number], kept.images()) {
+        Ok(None) => return Ok(()),
+        Ok(Some(change)) => change,
+        Err(Stuck::Changed(_)) => return Err("it was changed again, and stays as it is".to_owned()),
+        Err(Stuck::Lost(why)) => return Err(why),
+    };
+    let back = kept.back(number).map_err(|error| error.to_string())?;
+    apply::step(&change, &back.slot()).map_err(|error| match error {
+        StepError::Io(error) => error.to_string(),
+        StepError::Conflict(Conflict { kept: None }) => "it was changed again, and stays as it is".to_owned(),
+        StepError::Conflict(Conflict { kept: Some(kept) }) => {
+            format!(
+                "it was changed again, more than once: the newest version is in its place, an older one is {}",
+                kept.display()
+            )
+        }
+    })
 }

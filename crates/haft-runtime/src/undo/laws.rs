@@ -2,10 +2,11 @@
 //! the changes makes the project what a plain run would have made it; undoing them makes it what it was;
 //! and undoing that makes it what it was to become.
 
-use super::bench::{Bench, memory, mounting, overlaid, snapshot};
+use super::bench::{Bench, Closeness, access_list, memory, mounting, overlaid, set_attribute, snapshot};
 use super::*;
-use haft_sandbox::layer::Layer;
+use haft_sandbox::layer::{Layer, tree};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::SystemTime;
@@ -19,10 +20,10 @@ const MODES: [u32; 6] = [0o644, 0o755, 0o600, 0o444, 0o000, 0o640];
 const DIR_MODES: [u32; 4] = [0o755, 0o700, 0o750, 0o555];
 
 /// Numbers that look random and are the same every time.
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,11 +31,11 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+    pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }
 
@@ -77,6 +78,23 @@ fn plant(root: &Path, chance: &mut Chance) {
             _ if path.symlink_metadata().is_ok() => Ok(()),
             _ => std::fs::write(&path, chance.content()).and_then(|()| chmod(&path, chance.pick(&MODES))),
         };
+        adorn(&path, chance);
+    }
+}
+
+/// Gives a file now and then what edits tend to lose.
+fn adorn(path: &Path, chance: &mut Chance) {
+    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    match chance.below(5) {
+        0 if is_file => set_attribute(path, "user.comment", b"of a person"),
+        1 if is_file => {
+            set_attribute(path, "system.posix_acl_access", &access_list(rustix::process::geteuid().as_raw()));
+        }
+        2 if is_file => {
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, b"behind a hole", 1 << 20).unwrap();
+        }
+        _ => {}
     }
 }
 
@@ -156,13 +174,20 @@ fn clone(from: &Path, to: &Path) -> io::Result<()> {
         return symlink(std::fs::read_link(from)?, to);
     }
     if !meta.is_dir() {
-        return std::fs::copy(from, to).map(drop);
+        std::fs::copy(from, to)?;
+        return keep_metadata(from, to);
     }
     std::fs::create_dir(to).or_else(|error| if is_dir(to) { Ok(()) } else { Err(error) })?;
     for name in std::fs::read_dir(from)?.map(|entry| entry.unwrap().file_name()) {
         clone(&from.join(&name), &to.join(&name))?;
     }
     chmod(to, meta.permissions().mode())
+}
+
+/// `mv` keeps what belongs to a file.
+fn keep_metadata(from: &Path, to: &Path) -> io::Result<()> {
+    let metadata = crate::apply::FileMetadata::read(File::open(from.parent().unwrap())?, from.file_name().unwrap())?;
+    metadata.give(&File::open(to)?, None)
 }
 
 fn commands(root: &Path, seed: u64) {
@@ -197,29 +222,29 @@ impl Case {
 
     fn holds(&self, start: &std::collections::BTreeMap<String, String>) {
         let (root, seed) = (self.bench.root(), self.seed);
-        assert_eq!(snapshot(&root, true), *start, "case {seed}: the project noticed");
-        let plain = snapshot(&self.at("plain"), false);
+        assert_eq!(snapshot(&root, Closeness::Exact), *start, "case {seed}: the project noticed");
+        let plain = snapshot(&self.at("plain"), Closeness::Alike);
         let found = self.layer.diff().unwrap();
         assert!(found.refused.is_empty() && found.conflicts.is_empty(), "case {seed}: {found:?}");
-        let before = snapshot(&root, true);
+        let before = snapshot(&root, Closeness::Exact);
         assert!(crate::apply::diff(&found.changes, &super::bench::shown).len() < 1 << 20);
-        assert_eq!(snapshot(&root, true), before, "case {seed}: looking changed something");
+        assert_eq!(snapshot(&root, Closeness::Exact), before, "case {seed}: looking changed something");
         let call = self.bench.carry_out(&found.changes).unwrap_or_else(|error| panic!("case {seed}: {error:?}"));
-        assert_eq!(snapshot(&root, false), plain, "case {seed}: keeping is not what a plain run does");
-        let kept = snapshot(&root, true);
+        assert_eq!(snapshot(&root, Closeness::Alike), plain, "case {seed}: keeping is not what a plain run does");
+        let kept = snapshot(&root, Closeness::Exact);
         let undo = self.bench.undo(&call).unwrap_or_else(|error| panic!("case {seed}: {error:?}"));
-        assert_eq!(snapshot(&root, true), *start, "case {seed}: undo");
+        assert_eq!(snapshot(&root, Closeness::Exact), *start, "case {seed}: undo");
         let redo = self.bench.undo(&undo).unwrap_or_else(|error| panic!("case {seed}: {error:?}"));
-        assert_eq!(snapshot(&root, true), kept, "case {seed}: redo");
+        assert_eq!(snapshot(&root, Closeness::Exact), kept, "case {seed}: redo");
         self.bench.undo(&redo).unwrap_or_else(|error| panic!("case {seed}: {error:?}"));
-        assert_eq!(snapshot(&root, true), *start, "case {seed}: undo again");
+        assert_eq!(snapshot(&root, Closeness::Exact), *start, "case {seed}: undo again");
     }
 }
 
 /// Tries many cases in one namespace, in which this program runs itself again.
 fn law(seeds: std::ops::Range<u64>, project: &Path, vault: &Path) {
     let cases: Vec<Case> = seeds.map(|seed| Case::new(seed, project, vault)).collect();
-    let starts: Vec<_> = cases.iter().map(|case| snapshot(&case.bench.root(), true)).collect();
+    let starts: Vec<_> = cases.iter().map(|case| snapshot(&case.bench.root(), Closeness::Exact)).collect();
     let list = tempfile::NamedTempFile::new().unwrap();
     let line = |case: &Case| format!("{} {}\n", case.seed, case.bench.dir.display());
     std::fs::write(list.path(), cases.iter().map(line).collect::<String>()).unwrap();

@@ -1,13 +1,12 @@
 //! Keeping changes of a run that nobody will take back: with the same care for each file, and without a
 //! store. What was there is kept only until all is done.
 
-use super::{Kept, UndoLimits, Vault, missing_dirs};
+use super::keep::Keeping;
+use super::{Kept, UndoLimits};
 use crate::apply::{self, Failed};
 use haft_core::CallError;
 use haft_core::change::Change;
-use haft_sandbox::layer::remove_all;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,29 +14,39 @@ use std::time::Duration;
 pub fn carry_out(scratch: &Path, changes: &[Change], shown: &dyn Fn(&Path) -> String) -> Result<(), CallError> {
     apply::expect(changes, shown)?;
     let fail = |error: io::Error| CallError::internal(format!("{}: {error}; nothing was changed", scratch.display()));
-    let dir = scratch.join("before");
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(fail)?;
-    let dir = dir.canonicalize().map_err(fail)?;
     let limits = UndoLimits { max_file_bytes: u64::MAX, max_total_bytes: u64::MAX, keep: Duration::ZERO };
-    let vault = Vault { dir: dir.clone(), limits };
-    let mut kept = Kept {
-        dir: dir.clone(),
-        vault: dir.clone(),
-        steps: Vec::new(),
-        excess: std::collections::BTreeSet::new(),
-        made_dirs: missing_dirs(changes, &dir),
-        undoes: None,
-        gap: None,
-    };
-    for change in changes {
-        vault.keep_one(&mut kept, change, 0).map_err(fail)?;
+    let call = crate::new_call_id();
+    let kept = Kept::plan(&scratch.join("before"), &limits, call.as_str(), None, (changes, Keeping::Moved));
+    let mut kept = kept.map_err(fail)?;
+    let made = make(changes, &mut kept, shown);
+    if !matches!(made, Err(Failed::Half(_))) {
+        kept.remove();
     }
-    apply::settle(changes, &dir)?;
-    match apply::apply(changes, &kept, shown) {
-        Ok(()) => {
-            let _ = remove_all(&dir);
-            Ok(())
-        }
-        Err(Failed::Whole(error) | Failed::Half(error)) => Err(error),
+    made.map_err(|failed| match failed {
+        Failed::Whole(error) => error,
+        Failed::Half(error) => moved_out(scratch, call.as_str(), error),
+    })
+}
+
+/// What must not get lost leaves the caller's directory, which goes when the caller is done.
+fn moved_out(scratch: &Path, call: &str, mut error: CallError) -> CallError {
+    let (from, to) = (scratch.join("before"), scratch.with_file_name(format!("kept-{call}")));
+    let named = from.canonicalize().unwrap_or_else(|_| from.clone());
+    if std::fs::rename(&from, &to).is_ok() {
+        error.message = error.message.replace(&named.display().to_string(), &to.display().to_string());
     }
+    error
+}
+
+fn make(changes: &[Change], kept: &mut Kept, shown: &dyn Fn(&Path) -> String) -> Result<(), Failed> {
+    let prepared = apply::prepare(changes, kept, shown)
+        .and_then(|drafts| apply::settle(changes, &drafts, kept.vault()))
+        .and_then(|()| apply::prepare_new(changes, kept, shown))
+        .and_then(|drafts| apply::settle(&[], &drafts, kept.vault()));
+    if let Err(error) = prepared {
+        apply::remove_drafts(kept);
+        super::remove_dirs(&kept.made_dirs);
+        return Err(Failed::Whole(error));
+    }
+    apply::apply(changes, kept, shown)
 }

@@ -1,10 +1,12 @@
 //! Keeping, applying and taking back, at the level of files: conflicts, limits, hostile trees, other
 //! file systems, and processes that die.
 
-use super::bench::{Bench, memory, shown, snapshot};
+use super::bench::{Bench, Closeness, memory, shown, snapshot};
 use super::*;
+use crate::apply::Slot;
 use haft_core::ErrorKind;
 use haft_sandbox::layer::stands;
+use std::fs::File;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 const TINY: UndoLimits = UndoLimits { max_file_bytes: 10, max_total_bytes: 100, keep: Duration::from_hours(1) };
@@ -78,7 +80,7 @@ fn what_was_there_becomes_the_image_itself() {
 fn every_kind_is_shown_kept_undone_and_redone() {
     let bench = Bench::new();
     let changes = every_kind(&bench);
-    let start = snapshot(&bench.root(), true);
+    let start = snapshot(&bench.root(), Closeness::Exact);
     let root = format!("{}/", bench.root().display());
     let text = |text: String| text.replace(&root, "");
     let diff = text(crate::apply::diff(&changes, &shown));
@@ -112,15 +114,15 @@ fn every_kind_is_shown_kept_undone_and_redone() {
     directory gone/ (1 file) (deleted)
     ");
     let call = bench.carry_out(&changes).unwrap();
-    let done = snapshot(&bench.root(), true);
+    let done = snapshot(&bench.root(), Closeness::Exact);
     let (found, steps) = bench.rows(&call);
     assert_eq!(text(super::changes(&bench.vault, &found, &steps, &shown)), diff, "the same afterwards");
     let undo = bench.undo(&call).unwrap();
-    assert_eq!(snapshot(&bench.root(), true), start);
+    assert_eq!(snapshot(&bench.root(), Closeness::Exact), start);
     let (found, steps) = bench.rows(&call);
     assert!(super::changes(&bench.vault, &found, &steps, &shown).lines().all(|line| line.contains("as it was before")));
     bench.undo(&undo).unwrap();
-    assert_eq!(snapshot(&bench.root(), true), done);
+    assert_eq!(snapshot(&bench.root(), Closeness::Exact), done);
 }
 
 #[test]
@@ -132,14 +134,14 @@ fn what_changed_since_is_named_and_left_alone() {
     std::fs::write(root.join("tree/a/mine"), "mine").unwrap();
     std::fs::remove_file(root.join("fresh")).unwrap();
     std::fs::write(root.join("removed"), "mine").unwrap();
-    let now = snapshot(&root, true);
+    let now = snapshot(&root, Closeness::Exact);
     let error = bench.undo(&call).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Conflict);
     for name in ["replaced", "tree", "removed"] {
         assert!(error.message.contains(&format!("{}/{name}", root.display())), "{name}: {}", error.message);
     }
     assert!(!error.message.contains("link"), "{}", error.message);
-    assert_eq!(snapshot(&root, true), now);
+    assert_eq!(snapshot(&root, Closeness::Exact), now);
 }
 
 #[test]
@@ -167,7 +169,7 @@ fn a_parent_swapped_for_a_link_leads_nowhere() {
     symlink(decoy.parent().unwrap(), bench.root().join("dir")).unwrap();
     assert!(bench.carry_out(&changes).is_err());
     assert!(bench.carry_out(&changes[1..]).is_err());
-    let slot = Slot { vault: &bench.data, dir: &bench.data, number: 0, copy: true };
+    let slot = Slot { call: "c", vault: &bench.data, dir: &bench.data, number: 0, draft: None };
     for change in &changes {
         assert!(crate::apply::step(change, &slot).is_err(), "even without looking first");
     }
@@ -202,9 +204,9 @@ fn what_fails_half_way_is_taken_back() {
         let after = stands(&staged).unwrap();
         changes.push(Change::Place { path: bench.root().join(to), staged, before: State::Absent, after });
     }
-    let start = snapshot(&bench.root(), true);
+    let start = snapshot(&bench.root(), Closeness::Exact);
     assert!(bench.carry_out(&changes).is_err());
-    assert_eq!(snapshot(&bench.root(), true), start);
+    assert_eq!(snapshot(&bench.root(), Closeness::Exact), start);
     assert_eq!(std::fs::read_dir(bench.data.join("undo")).unwrap().count(), 0);
 }
 
@@ -220,9 +222,13 @@ fn what_is_too_large_is_changed_and_not_kept() {
         assert!(kept.gap.as_ref().unwrap().contains("large (11 bytes) is larger than the undo limit of 10 bytes"));
         assert_eq!(std::fs::read(&large).unwrap(), b"new");
         assert!(!small.exists());
-        let images: Vec<_> = std::fs::read_dir(bench.vault.of(&id)).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(images, ["1"]);
-        assert_eq!(bench.rows(&id).0.bytes, 10);
+        drop(kept);
+        let (undo, steps) = bench.rows(&id);
+        let [None, Some(image)] = [&steps[0].image, &steps[1].image] else { panic!("{steps:?}") };
+        assert_eq!(std::fs::read(bench.vault.image(&id, image)).unwrap(), b"0123456789");
+        let beside = bench.vault.image(&id, image).with_file_name("0");
+        assert!(!beside.exists(), "what is too large does not stay");
+        assert_eq!(undo.bytes, 10);
         assert!(bench.undo(&id).unwrap_err().message.contains("cannot be undone"));
     }
 }
@@ -234,10 +240,10 @@ fn a_tree_counts_by_everything_in_it() {
     (0..13).for_each(|n| drop(bench.file(&format!("too-large/{n}"), "12345678")));
     let call = bench.carry_out(&[remove(bench.root().join("fits"))]).unwrap();
     assert_eq!(bench.rows(&call).0.bytes, 96);
-    let start = snapshot(&bench.root(), true);
+    let start = snapshot(&bench.root(), Closeness::Exact);
     bench.undo(&call).unwrap();
     bench.undo(&bench.carry_out(&[remove(bench.root().join("fits"))]).unwrap()).unwrap();
-    assert_ne!(snapshot(&bench.root(), true), start);
+    assert_ne!(snapshot(&bench.root(), Closeness::Exact), start);
     let call = bench.carry_out(&[remove(bench.root().join("too-large"))]).unwrap();
     assert!(bench.rows(&call).0.gap.is_some());
     assert!(!bench.root().join("too-large").exists());

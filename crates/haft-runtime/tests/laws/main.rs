@@ -234,7 +234,7 @@ fn a_file_with_other_names_is_replaced_with_a_warning() {
     std::fs::hard_link(stage.root().join("a.txt"), stage.root().join("b.txt")).unwrap();
     stage.call("file.read", json!({"path": "a.txt"}));
     let outcome = stage.call("file.write", json!({"path": "a.txt", "content": "new"}));
-    assert_eq!(outcome.warnings, ["a.txt had other hard links; they keep the old content"]);
+    assert_eq!(outcome.warnings, ["a.txt has other hard links; they keep the old content"]);
     assert_eq!(std::fs::read_to_string(stage.root().join("b.txt")).unwrap(), "old");
 }
 

@@ -55,7 +55,7 @@ fn is_nowhere(error: &io::Error) -> bool {
 }
 
 /// What has a name in a directory.
-pub(super) fn stands_at(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<State> {
+pub fn stands_at(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<State> {
     let Some(stat) = at::stat(dir, name)? else { return Ok(State::Absent) };
     let mode = at::mode(&stat);
     match at::kind(&stat) {

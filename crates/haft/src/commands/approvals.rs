@@ -93,7 +93,7 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     let found = app.block_on(app.store().approval(id)).map_err(Failure::store)?;
     let approval = found.ok_or_else(|| CallError::not_found(format!("there is no approval `{id}`")))?;
     // What is approved is the effect: show it as it would be now, and where.
-    let here = std::path::Path::new(&approval.root) == app.haft.workspace().root();
+    let here = haft_core::path_text::load(&approval.root) == app.haft.workspace().root();
     if app.json {
         let mut value = serde_json::to_value(&approval).unwrap_or_default();
         let question = if here { app.block_on(app.haft.glance_at(id))? } else { None };

@@ -5,6 +5,7 @@ use crate::cli::{ChangesArgs, UndoArgs};
 use crate::style::{self, FAINT, GOOD, NAME, paint};
 use crate::time;
 use haft_core::CallError;
+use haft_runtime::{LastUndoable, PartlyUndone};
 use serde_json::json;
 
 /// How many calls are listed.
@@ -12,18 +13,37 @@ const LISTED: u32 = 30;
 
 /// Takes a call back.
 pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
-    let (call, id, undo) = app.block_on(async {
-        let call = match &args.call_id {
-            Some(text) => app.haft.call_named(text)?,
-            None => app.haft.last_change().await?,
+    let (last, undone) = app.block_on(async {
+        let last = match &args.call_id {
+            Some(text) => LastUndoable { call_id: app.haft.call_named(text)?, passed_over: Vec::new() },
+            None => app.haft.last_undoable().await?,
         };
-        let (id, undo) = app.haft.undo(&call).await?;
+        let undone = if args.partial {
+            app.haft.undo_partly(&last.call_id).await?
+        } else {
+            let (call_id, undo) = app.haft.undo(&last.call_id).await?;
+            PartlyUndone { call_id, undo, left: Vec::new() }
+        };
         app.haft.flush().await?;
-        Ok::<_, CallError>((call, id, undo))
+        Ok::<_, CallError>((last, undone))
     })?;
+    let (call, PartlyUndone { call_id: id, undo, left }) = (&last.call_id, &undone);
     if app.json {
-        style::json(&json!({"undone": call, "call_id": id, "files": undo.files}));
+        let said = json!({
+            "undone": call, "call_id": id, "files": undo.files, "left": left, "passed_over": last.passed_over,
+        });
+        style::json(&said);
         return Ok(0);
+    }
+    for passed in &last.passed_over {
+        style::warn(&format!(
+            "passed over {}, which cannot be undone: {}",
+            passed.call_id,
+            style::inert(&passed.reason)
+        ));
+    }
+    for left in left {
+        style::warn(&format!("left as it is: {}", style::inert(left)));
     }
     if undo.files.is_empty() {
         style::out(&format!("nothing to restore: what {call} was to change is as it was before"));

@@ -19,6 +19,7 @@ mod files;
 mod hooks;
 mod hostile;
 mod import;
+mod interference;
 mod lint;
 mod log;
 mod made_tools;
@@ -27,6 +28,7 @@ mod masking;
 mod media;
 mod memory;
 mod models;
+mod names;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod own_state;

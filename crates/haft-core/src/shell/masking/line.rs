@@ -142,7 +142,9 @@ impl<'w> Line<'w> {
             return;
         }
         if text.contains([' ', '"', '\'', '{', '\n', ':']) {
-            text::settings(text).into_iter().for_each(|part| self.note(at, part));
+            for part in text::settings(text) {
+                self.note(at, part);
+            }
         }
     }
 

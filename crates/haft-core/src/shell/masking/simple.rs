@@ -40,15 +40,14 @@ pub(super) fn commands(text: &str) -> (Vec<Simple>, bool) {
         let Some(level) = levels.last_mut() else { break };
         let gap = level.done.min(start)..start;
         let separator = within(&look.separators, &gap);
-        let command = match level.command.filter(|_| separator.is_none()) {
-            Some(command) => command,
-            None => {
-                let bar = separator.is_some_and(|at| {
-                    text[at..].starts_with('|') && !text[at..].starts_with("||") && !text[..at].ends_with('|')
-                });
-                commands.push(Simple { piped_from: level.command.filter(|_| bar), ..Simple::default() });
-                commands.len() - 1
-            }
+        let command = if let (Some(command), None) = (level.command, separator) {
+            command
+        } else {
+            let bar = separator.is_some_and(|at| {
+                text[at..].starts_with('|') && !text[at..].starts_with("||") && !text[..at].ends_with('|')
+            });
+            commands.push(Simple { piped_from: level.command.filter(|_| bar), ..Simple::default() });
+            commands.len() - 1
         };
         level.command = Some(command);
         level.done = end;

@@ -20,7 +20,8 @@ pub(super) fn settings(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (Some(setting), Some(sql)) = (SETTING.as_ref(), SQL.as_ref()) else {
         // Without the patterns nothing can be cleared, so nothing is.
-        return vec![0..text.len()];
+        let everything = 0..text.len();
+        return Vec::from([everything]);
     };
     for named in setting.captures_iter(text) {
         let (Some(all), Some(name), Some(sign)) = (named.get(0), named.get(1), named.get(3)) else { continue };

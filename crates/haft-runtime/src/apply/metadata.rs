@@ -1,0 +1,170 @@
+//! What a file has besides its name and its content: owner, group, mode, access control list and extended attributes.
+//!
+//! A file that is edited becomes another file under the same name, so all of this is given to the new one before it takes the
+//! name. Access never widens: what cannot be kept is taken away, and if that cannot be done either, nothing is changed.
+
+use haft_sandbox::layer::at;
+use rustix::fs::{Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Linux keeps an access control list in an attribute of this name.
+pub(crate) const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// Attributes that vouch for a file's content. The kernel takes the first from every file that is written to.
+const OF_CONTENT: [&str; 3] = ["security.capability", "security.ima", "security.evm"];
+
+/// A file's metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileMetadata {
+    pub(crate) owner: u32,
+    pub(crate) group: u32,
+    pub(crate) mode: u32,
+    pub(crate) attributes: BTreeMap<String, Vec<u8>>,
+    is_sparse: bool,
+}
+
+impl FileMetadata {
+    /// Of what has a name in a directory.
+    pub(crate) fn read(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
+        let held = at::open_at(dir, name, OFlags::PATH)?;
+        Self::of(held.as_fd())
+    }
+
+    fn of(held: BorrowedFd<'_>) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(held)?;
+        Ok(Self {
+            owner: stat.st_uid,
+            group: stat.st_gid,
+            mode: at::mode(&stat),
+            attributes: attributes(held)?,
+            is_sparse: is_sparse(&stat),
+        })
+    }
+
+    /// What cannot be kept when this file is written anew, by the user that haft runs as.
+    pub(crate) fn losses(&self) -> Vec<&'static str> {
+        let mut losses = Vec::new();
+        if self.attributes.keys().any(|name| OF_CONTENT.contains(&name.as_str())) {
+            losses.push("has capabilities or a signature for its old content; they are dropped");
+        }
+        if !rustix::process::geteuid().is_root() {
+            if self.owner != rustix::process::geteuid().as_raw() {
+                losses.push("belongs to another user and will belong to you");
+            }
+            if !is_own_group(self.group) {
+                losses.push("has a group that you are not in; it gets yours, which may do no more than everybody may");
+            }
+        }
+        losses
+    }
+
+    /// Whether two files differ in anything but how they are stored.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let parts = |metadata: &Self| (metadata.owner, metadata.group, metadata.mode);
+        parts(self) == parts(other) && self.attributes == other.attributes
+    }
+
+    /// Gives a new file this metadata, with another mode if there is one.
+    pub(crate) fn give(&self, file: &File, mode: Option<u32>) -> io::Result<()> {
+        let mut mode = mode.unwrap_or(self.mode);
+        // Before the mode: changing the owner takes the right to run as somebody else away.
+        if rustix::fs::fchown(file, Some(Uid::from_raw(self.owner)), Some(Gid::from_raw(self.group))).is_err() {
+            mode &= !0o4000;
+            if rustix::fs::fchown(file, None, Some(Gid::from_raw(self.group))).is_err() {
+                if self.attributes.contains_key(ACCESS_LIST) {
+                    let why =
+                        "it has an access control list and a group that you are not in, so its access cannot be kept";
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+                }
+                // Another group gets no more than everybody has.
+                mode = (mode & !0o2070) | (mode & ((mode & 0o007) << 3));
+            }
+        }
+        for name in attributes(file.as_fd())?.keys().filter(|name| !self.attributes.contains_key(*name)) {
+            // What the directory gave a new file, and the old one did not have. A label cannot be taken off.
+            match rustix::fs::fremovexattr(file, name.as_str()) {
+                Err(error) if !name.starts_with("security.") => return Err(unkept(name, error)),
+                _ => {}
+            }
+        }
+        for (name, value) in self.attributes.iter().filter(|(name, _)| !OF_CONTENT.contains(&name.as_str())) {
+            let set = rustix::fs::fsetxattr(file, name.as_str(), value, XattrFlags::empty());
+            set.map_err(|error| unkept(name, error))?;
+        }
+        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Writes content, with holes for zeros if the old file had holes.
+    pub(crate) fn write(&self, file: &mut File, content: &[u8]) -> io::Result<()> {
+        if self.is_sparse { write_sparse(file, content) } else { file.write_all(content) }
+    }
+}
+
+fn unkept(name: &str, error: Errno) -> io::Error {
+    let error = io::Error::from(error);
+    io::Error::new(error.kind(), format!("its attribute {name} cannot be kept: {error}"))
+}
+
+fn is_own_group(group: u32) -> bool {
+    rustix::process::getegid().as_raw() == group
+        || rustix::process::getgroups().is_ok_and(|groups| groups.iter().any(|own| own.as_raw() == group))
+}
+
+/// Whether a file takes less room than it is long.
+pub(crate) fn is_sparse(stat: &Stat) -> bool {
+    stat.st_blocks * 512 < stat.st_size
+}
+
+/// The length of the runs of zeros that become holes.
+const HOLE: usize = 4096;
+
+/// Writes content so that runs of zeros take no room.
+pub(crate) fn write_sparse(file: &mut File, content: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    file.set_len(content.len() as u64)?;
+    for (number, piece) in content.chunks(HOLE).enumerate() {
+        if piece.iter().any(|byte| *byte != 0) {
+            file.write_all_at(piece, (number * HOLE) as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// The extended attributes of an open file, whatever it was opened for.
+pub(crate) fn attributes(held: BorrowedFd<'_>) -> io::Result<BTreeMap<String, Vec<u8>>> {
+    let path = at::held_path(held);
+    let mut list = vec![0; 1024];
+    let length = loop {
+        match rustix::fs::listxattr(&path, list.as_mut_slice()) {
+            Ok(length) => break length,
+            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+            // The kernel gives at most 64 KiB.
+            Err(Errno::RANGE) if list.len() < 1 << 20 => list.resize(list.len() * 8, 0),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let mut found = BTreeMap::new();
+    for name in list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        let mut value = vec![0; 256];
+        let length = loop {
+            match rustix::fs::getxattr(&path, name, value.as_mut_slice()) {
+                Ok(length) => break Some(length),
+                Err(Errno::RANGE) if value.len() < 1 << 20 => value.resize(value.len() * 16, 0),
+                // Somebody took it off since it was listed.
+                Err(Errno::NODATA) => break None,
+                Err(error) => return Err(unkept(name, error)),
+            }
+        };
+        if let Some(length) = length {
+            value.truncate(length);
+            found.insert(name.to_owned(), value);
+        }
+    }
+    Ok(found)
+}
