@@ -140,9 +140,9 @@ impl Client {
             && self.shared.options.elicitation
     }
 
-    /// Asks at the door. What nobody answers there is waited for as long as a task waits, if the call is one: the answer
-    /// may come elsewhere.
-    async fn or_elsewhere<T: PartialEq>(&self, asking: impl Future<Output = T>, nobody: T) -> T {
+    /// Asks in the client. If the call is a task and nobody answers there, waits up to [`TASK_WAIT`]: the decision may come from
+    /// the inbox.
+    async fn ask_here_or_wait<T: PartialEq>(&self, asking: impl Future<Output = T>, nobody: T) -> T {
         match &self.way {
             Way::Rounds(turns) if turns.long_call == LongCall::Task => {
                 let waiting = async {
@@ -188,7 +188,7 @@ impl Client {
             return approver.ask(question).await;
         }
         // What nobody answers stays in the inbox.
-        self.or_elsewhere(self.ask_person(question), Said::Nobody).await
+        self.ask_here_or_wait(self.ask_person(question), Said::Nobody).await
     }
 
     /// Asks the person behind the client. What is answered before it can have been read is asked once more: a person is
@@ -215,10 +215,10 @@ impl Client {
         if !self.able.elicits && self.decider.may_decide() {
             self.misses(Lack::Elicitation);
         }
-        self.or_elsewhere(self.fill_in_here(form), Written::Nobody).await
+        self.ask_here_or_wait(self.fill_in_at_client(form), Written::Nobody).await
     }
 
-    async fn fill_in_here(&self, form: &Form) -> Written {
+    async fn fill_in_at_client(&self, form: &Form) -> Written {
         if !self.asks_person() || form.schema.to_string().len() > SCHEMA_MAX {
             return Written::Nobody;
         }

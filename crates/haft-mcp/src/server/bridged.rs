@@ -39,7 +39,7 @@ const PROMPTS: &str = "mcp__";
 const DESCRIPTION_MAX: usize = 4096;
 /// The longest value of an argument that is to be completed.
 const ARGUMENT_MAX: usize = 4 << 10;
-/// How long the arguments may be together that a completion goes by.
+/// The longest total of the arguments in a completion's context, in bytes.
 const CONTEXT_MAX: usize = 16 << 10;
 /// Members of a declaration that are addresses: cut, they would lead elsewhere.
 const ADDRESSES: &[&str] = &["uri", "uriTemplate", "src"];
@@ -52,12 +52,12 @@ pub(super) struct BridgedServers {
     bridge: Arc<Bridge>,
     /// The one server that haft stands in front of; otherwise the client sees all.
     front: Option<String>,
-    /// As whom haft serves its clients.
+    /// The caller that policy sees when a client watches a resource.
     caller: Caller,
 }
 
-/// Something at a bridged server.
-pub(super) struct Remote {
+/// A resource, template or prompt of a bridged server, by the server's own name for it.
+pub(super) struct RemoteName {
     server: String,
     /// Its name or address there.
     name: String,
@@ -75,7 +75,7 @@ impl BridgedServers {
     }
 
     /// Starts the server that haft stands in front of, if it has not been started yet.
-    pub(super) async fn wake_front(&self) {
+    pub(super) async fn start_front_server(&self) {
         if let Some(front) = &self.front {
             self.bridge.learn_catalogue(front).await;
         }
@@ -108,7 +108,7 @@ impl BridgedServers {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Resource) {
             let named = catalogue.resources.iter().filter(|resource| is_inert(&resource.uri));
-            all.extend(named.filter_map(listed).map(|mut resource: Resource| {
+            all.extend(named.filter_map(sanitized_entry).map(|mut resource: Resource| {
                 resource.uri = self.offered_uri(&server, &resource.uri);
                 resource
             }));
@@ -116,12 +116,12 @@ impl BridgedServers {
         all
     }
 
-    /// The forms that the addresses of further ones have.
+    /// The URI templates of resources that a caller may read.
     pub(super) fn templates(&self, haft: &Haft, caller: &Caller) -> Vec<ResourceTemplate> {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Resource) {
             let named = catalogue.templates.iter().filter(|template| is_inert(&template.uri_template));
-            all.extend(named.filter_map(listed).map(|mut template: ResourceTemplate| {
+            all.extend(named.filter_map(sanitized_entry).map(|mut template: ResourceTemplate| {
                 template.uri_template = self.offered_uri(&server, &template.uri_template);
                 template
             }));
@@ -133,7 +133,7 @@ impl BridgedServers {
     pub(super) fn prompts(&self, haft: &Haft, caller: &Caller) -> Vec<Prompt> {
         let mut all = Vec::new();
         for (server, catalogue) in self.catalogues(haft, caller, ReadKind::Prompt) {
-            all.extend(catalogue.prompts.iter().filter(|prompt| is_named(prompt)).filter_map(listed).map(
+            all.extend(catalogue.prompts.iter().filter(|prompt| is_named(prompt)).filter_map(sanitized_entry).map(
                 |mut prompt| {
                     if !self.is_front() {
                         prompt.name = format!("{PROMPTS}{server}__{}", prompt.name);
@@ -146,43 +146,45 @@ impl BridgedServers {
     }
 
     /// Whose resource an address is. An address of a server's own is understood if one server alone knows it.
-    pub(super) fn find_resource(&self, uri: &str) -> Option<Remote> {
+    pub(super) fn find_resource(&self, uri: &str) -> Option<RemoteName> {
         if let Some(server) = &self.front {
-            return Some(Remote { server: server.clone(), name: uri.to_owned() });
+            return Some(RemoteName { server: server.clone(), name: uri.to_owned() });
         }
         if let Some(rest) = uri.strip_prefix(RESOURCES) {
             let (server, uri) = rest.split_once('/')?;
-            return self.bridge.has(server).then(|| Remote { server: server.to_owned(), name: uri.to_owned() });
+            return self.bridge.has(server).then(|| RemoteName { server: server.to_owned(), name: uri.to_owned() });
         }
-        self.sole(uri, |catalogue| catalogue.has_resource(uri))
+        self.find_sole_owner(uri, |catalogue| catalogue.has_resource(uri))
     }
 
     /// Whose prompt a name is.
-    fn find_prompt(&self, name: &str) -> Option<Remote> {
+    fn find_prompt(&self, name: &str) -> Option<RemoteName> {
         if let Some(server) = &self.front {
-            return Some(Remote { server: server.clone(), name: name.to_owned() });
+            return Some(RemoteName { server: server.clone(), name: name.to_owned() });
         }
         let qualified = self.bridge.catalogues().into_iter().find_map(|(server, _)| {
             let own = name.strip_prefix(PROMPTS)?.strip_prefix(server)?.strip_prefix("__")?;
-            Some(Remote { server: server.to_owned(), name: own.to_owned() })
+            Some(RemoteName { server: server.to_owned(), name: own.to_owned() })
         });
-        qualified.or_else(|| self.sole(name, |catalogue| catalogue.prompts.iter().any(|prompt| prompt.name == name)))
+        qualified.or_else(|| {
+            self.find_sole_owner(name, |catalogue| catalogue.prompts.iter().any(|prompt| prompt.name == name))
+        })
     }
 
     /// Whose template it is.
-    fn find_template(&self, template: &str) -> Option<Remote> {
+    fn find_template(&self, template: &str) -> Option<RemoteName> {
         let is_listed = |catalogue: &Catalogue| catalogue.templates.iter().any(|one| one.uri_template == template);
         if self.is_front() || template.starts_with(RESOURCES) {
             return self.find_resource(template);
         }
-        self.sole(template, is_listed)
+        self.find_sole_owner(template, is_listed)
     }
 
-    fn sole(&self, name: &str, has: impl Fn(&Catalogue) -> bool) -> Option<Remote> {
+    fn find_sole_owner(&self, name: &str, has: impl Fn(&Catalogue) -> bool) -> Option<RemoteName> {
         let catalogues = self.bridge.catalogues();
         let mut owners = catalogues.iter().filter(|(_, catalogue)| has(catalogue));
         match (owners.next(), owners.next()) {
-            (Some((server, _)), None) => Some(Remote { server: (*server).to_owned(), name: name.to_owned() }),
+            (Some((server, _)), None) => Some(RemoteName { server: (*server).to_owned(), name: name.to_owned() }),
             _ => None,
         }
     }
@@ -226,7 +228,7 @@ impl BridgedServers {
         catalogues.find(|(server, catalogue)| *server == remote.server && lists(catalogue, of))
     }
 
-    /// Watches a resource for a client, unless the policy keeps it from reading there. The server hears of it once it lists
+    /// Subscribes to a resource, unless policy denies reading from its server. The server gets the subscription once it lists
     /// the resource.
     pub(super) fn watch(&self, uri: &str) {
         let remote = self.find_resource(uri);
@@ -247,8 +249,9 @@ impl BridgedServers {
         self.bridge.news()
     }
 
-    /// What a piece of news means to a client: the addresses by which it may know a resource; none if lists changed.
-    pub(super) fn told(&self, news: &ServerNews) -> Option<ClientNews> {
+    /// The notification that a client gets for a change at a bridged server. None if the change is at another server than the
+    /// front.
+    pub(super) fn client_news(&self, news: &ServerNews) -> Option<ClientNews> {
         if self.front.as_deref().is_some_and(|front| front != news.server) {
             return None;
         }
@@ -261,8 +264,8 @@ impl BridgedServers {
     }
 }
 
-/// An entry of a server's list with texts that cannot act on whoever shows it, and without words in haft's name.
-fn listed<T: Serialize + DeserializeOwned>(entry: &T) -> Option<T> {
+/// An entry of a server's list for clients: texts escaped and cut, and `_meta.haft` removed, which is haft's own.
+fn sanitized_entry<T: Serialize + DeserializeOwned>(entry: &T) -> Option<T> {
     let mut value = serde_json::to_value(entry).ok()?;
     tamed_texts("", &mut value, &text_max);
     serde_json::from_value(value).ok()
@@ -359,8 +362,8 @@ pub(super) async fn read_resource(
     let input = RoundInput::take(&mut request.input_responses, &mut request.request_state);
     let read = read(door, context, (&remote.server, ReadKind::Resource), json!({ "uri": remote.name }), input).await;
     Some(match read {
-        Ok(Read::Asked(told)) => Ok(ReadResourceResponse::InputRequired(told)),
-        Ok(Read::Ended(outcome)) => contents(door, &outcome, &remote, &request.uri),
+        Ok(ReadReply::Asked(told)) => Ok(ReadResourceResponse::InputRequired(told)),
+        Ok(ReadReply::Ended(outcome)) => contents(door, &outcome, &remote, &request.uri),
         Err(error) => Err(error),
     })
 }
@@ -379,8 +382,8 @@ pub(super) async fn get_prompt(
     }
     let read = read(door, context, (&remote.server, ReadKind::Prompt), args, input).await;
     Some(match read {
-        Ok(Read::Asked(told)) => Ok(GetPromptResponse::InputRequired(told)),
-        Ok(Read::Ended(outcome)) => messages(door, &outcome).map(GetPromptResponse::Complete),
+        Ok(ReadReply::Asked(told)) => Ok(GetPromptResponse::InputRequired(told)),
+        Ok(ReadReply::Ended(outcome)) => messages(door, &outcome).map(GetPromptResponse::Complete),
         Err(error) => Err(error),
     })
 }
@@ -429,8 +432,8 @@ fn proposals(outcome: Outcome) -> Result<CompleteResult, ErrorData> {
     Ok(completion.map(CompleteResult::new).unwrap_or_default())
 }
 
-/// How far a reading got.
-enum Read {
+/// What a read from a server came to.
+enum ReadReply {
     /// The server asks the client something.
     Asked(InputRequiredResult),
     /// It is over.
@@ -444,7 +447,7 @@ async fn read(
     (server, reading): (&str, ReadKind),
     args: Value,
     input: RoundInput,
-) -> Result<Read, ErrorData> {
+) -> Result<ReadReply, ErrorData> {
     let shared = door.shared();
     let name = reading.tool_name(server);
     if let Some(bridged) = shared.bridged.as_ref().filter(|_| !shared.haft.registry().has(&name)) {
@@ -453,10 +456,10 @@ async fn read(
     }
     let call = new_call(door, name, args, door.caller(context));
     match begin_or_resume(door, context, call, input, LongCall::Retry).await? {
-        CallReply::Asked(told) => Ok(Read::Asked(told)),
+        CallReply::Asked(told) => Ok(ReadReply::Asked(told)),
         CallReply::Ended(ended) => match ended.lacks.filter(|_| !ended.outcome.success) {
             Some(lack) => Err(lacking(lack, &ended.outcome)),
-            None => Ok(Read::Ended(Box::new(ended.outcome))),
+            None => Ok(ReadReply::Ended(Box::new(ended.outcome))),
         },
         // Only a call of a tool becomes one.
         CallReply::Task(_) => Err(crashed()),
@@ -467,7 +470,7 @@ async fn read(
 fn contents(
     door: &Door,
     outcome: &Outcome,
-    remote: &Remote,
+    remote: &RemoteName,
     asked_for: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
     let mut contents = Vec::new();
@@ -575,7 +578,7 @@ mod tests {
             "annotations": {"lastModified": bad}, "_meta": {"haft": 1, bad: 2}
         }))
         .unwrap();
-        let (prompt, resource_listed) = (listed(&prompt).unwrap(), listed(&resource).unwrap());
+        let (prompt, resource_listed) = (sanitized_entry(&prompt).unwrap(), sanitized_entry(&resource).unwrap());
         assert_eq!(resource_listed.uri, resource.uri);
         let text =
             format!("{}{}", serde_json::to_string(&prompt).unwrap(), serde_json::to_string(&resource_listed).unwrap());

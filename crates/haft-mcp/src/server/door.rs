@@ -112,9 +112,9 @@ impl Door {
         if self.is_front() { &[] } else { &self.shared.offers }
     }
 
-    async fn wake_front(&self) {
+    async fn start_front_server(&self) {
         if let Some(bridged) = &self.shared.bridged {
-            bridged.wake_front().await;
+            bridged.start_front_server().await;
         }
     }
 
@@ -311,7 +311,7 @@ impl ServerHandler for Door {
             tokio::select! {
                 heard = next_news(&mut news) => {
                     let told = match heard {
-                        Ok(news) => self.shared.bridged.as_ref().and_then(|bridged| bridged.told(&news)),
+                        Ok(news) => self.shared.bridged.as_ref().and_then(|bridged| bridged.client_news(&news)),
                         Err(RecvError::Lagged(_)) => Some(ClientNews::ListChanged),
                         Err(RecvError::Closed) => return Ok(()),
                     };
@@ -355,7 +355,7 @@ impl ServerHandler for Door {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.wake_front().await;
+        self.start_front_server().await;
         let tools = self.tools(&self.caller(&context));
         listing::page(&tools, page.and_then(|page| page.cursor).as_deref())
     }
@@ -398,7 +398,7 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         no_more(page.as_ref())?;
-        self.wake_front().await;
+        self.start_front_server().await;
         let (session, mut all) = (self.session(), Vec::new());
         for offer in self.listed_offers() {
             all.extend(offer.resources(&session).await);
@@ -418,7 +418,7 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         no_more(page.as_ref())?;
-        self.wake_front().await;
+        self.start_front_server().await;
         let mut all: Vec<_> = self.listed_offers().iter().flat_map(|offer| offer.templates()).collect();
         if !self.is_front() {
             all.extend(skills::templates(self, &context).await);
@@ -490,7 +490,7 @@ impl ServerHandler for Door {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         no_more(page.as_ref())?;
-        self.wake_front().await;
+        self.start_front_server().await;
         let mut all: Vec<_> = self.listed_offers().iter().flat_map(|offer| offer.prompts()).collect();
         if !self.is_front() {
             all.extend(skills::prompts(self, &context).await);

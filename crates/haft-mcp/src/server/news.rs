@@ -18,7 +18,7 @@ pub(super) async fn tell_news(shared: Arc<Shared>, watched: Arc<Mutex<BTreeSet<S
     let mut news = bridged.news();
     loop {
         let told = match news.recv().await {
-            Ok(news) => bridged.told(&news),
+            Ok(news) => bridged.client_news(&news),
             Err(RecvError::Lagged(_)) => Some(ClientNews::ListChanged),
             Err(RecvError::Closed) => return,
         };

@@ -22,13 +22,13 @@ use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// How a skill's files are called.
+/// The URI scheme of skill files.
 const SCHEME: &str = "skill://";
-/// The form of their names.
+/// The URI template of skill files.
 const TEMPLATE: &str = "skill://{name}/{+file}";
-/// What a person may add to a prompt.
+/// The prompt's only argument: free text.
 const ARGUMENTS: &str = "arguments";
-/// Where a skill's text wants that.
+/// The placeholder in a skill's text that the argument replaces.
 const PLACEHOLDER: &str = "$ARGUMENTS";
 const READ: &str = "skill.read";
 const MARKDOWN: &str = "text/markdown";
@@ -59,7 +59,7 @@ pub(super) async fn resources(door: &Door, context: &Context) -> Vec<Resource> {
     skills.iter().filter(|skill| is_for(skill, |skill| skill.for_models)).map(resource).collect()
 }
 
-/// The form of the names of files in skills, if there are any.
+/// The URI template of skill files, if there are skills.
 pub(super) async fn templates(door: &Door, context: &Context) -> Vec<ResourceTemplate> {
     if offered(door, &door.caller(context)).await.is_empty() {
         return Vec::new();
@@ -163,7 +163,7 @@ pub(super) async fn prompt(
     Some(Ok(result.into()))
 }
 
-/// What a name of a skill or a file may be that begins like this.
+/// Completes a skill's name. None if the reference is not to a skill.
 pub(super) async fn complete(
     door: &Door,
     context: &Context,
