@@ -4,6 +4,7 @@ use crate::admit::{Checked, Facts};
 use crate::call::SessionId;
 use crate::name::ToolName;
 use crate::pattern::glob_is_sane;
+use crate::record::Digest;
 use crate::shell::rule::{BadRule, Rule};
 use crate::tool::Effect;
 use globset::{GlobBuilder, GlobMatcher};
@@ -224,7 +225,11 @@ pub fn subject(checked: &Checked, facts: &Facts) -> String {
         // Bodies by hash: as exact as the text, and fit to be written down.
         _ => {
             let spec = checked.spec();
-            crate::record::redact(checked.args(), &spec.shapes.input, &spec.reach.bodies).to_string()
+            let args = checked.args();
+            let shown = crate::record::redact(args, &spec.shapes.input, &spec.reach.bodies).to_string();
+            // Calls that differ in a secret alone differ.
+            let has_mask = shown.contains(crate::secret::MASK);
+            if has_mask { format!("{shown} {}", Digest::of(args.to_string().as_bytes())) } else { shown }
         }
     }
 }

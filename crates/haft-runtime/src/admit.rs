@@ -7,6 +7,7 @@ use crate::hooked::Purpose;
 use crate::hygiene::LONG;
 use crate::inbox::{Heard, required};
 use crate::judge::ShellShown;
+use crate::lasting_approval::Lasting;
 use crate::memory::Room;
 use crate::pipeline::{Haft, Stop};
 use crate::registry::Catalogue;
@@ -18,9 +19,9 @@ use crate::tools::api;
 use crate::web::texts;
 use crate::{apply, now_ms, store_error};
 use haft_core::admit::{decide, judge};
-use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, DecisionScope, Verdict};
+use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::change::digest;
-use haft_core::grant::{Grant, GrantScope, literal, subject};
+use haft_core::grant::{Grant, subject};
 use haft_core::place::Place;
 use haft_core::preview::{cut, inert};
 use haft_core::record::{Digest, Kind, secrets_in, without};
@@ -36,9 +37,6 @@ use haft_store::Entry;
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// How long a yes "for this session" holds at the most: twelve hours.
-const SESSION_GRANT_MS: i64 = 12 * 3_600_000;
 
 /// What would happen to a call, and why. Nothing runs to find out.
 #[derive(Debug, Clone, Serialize)]
@@ -118,22 +116,9 @@ pub(crate) struct Effects {
     pub(crate) shown: Option<Digest>,
 }
 
-/// For how long a yes is remembered, and for what.
-pub(crate) enum Lasting {
-    /// Until the session ends: for a pattern, or for exactly this.
-    Session(Option<String>),
-    /// From now on, a number of times.
-    Always(String),
-}
-
 /// Whether an identity says yes without having looked.
 fn is_blind(by: &Decider) -> bool {
     *by.identity() == DeciderIdentity::YesFlag
-}
-
-/// Whether something may be remembered of this identity's yes.
-fn may_last(pending: &Pending, by: &Decider) -> bool {
-    by.check(pending.checked().call().id.as_str(), DecisionScope::Lasting).is_ok()
 }
 
 /// What consulting a person led to.
@@ -215,7 +200,12 @@ impl Haft {
     }
 
     pub(crate) async fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
-        let mut places = self.workspace.places(checked.spec(), checked.args()).map_err(|error| Stop {
+        let (spec, args) = (checked.spec(), checked.args());
+        let places = match checked.call().origin {
+            Origin::Hook => self.workspace.places_of_program(spec, args),
+            _ => self.workspace.places(spec, args),
+        };
+        let mut places = places.map_err(|error| Stop {
             tool: checked.spec().name.to_string(),
             verdict: crate::registry::undecided("a path could not be resolved, so nothing was decided"),
             error,
@@ -453,7 +443,14 @@ impl Haft {
     /// shown of it quotes one.
     fn shown_shell(&self, checked: &Checked, facts: &Facts) -> Option<ShellShown> {
         let shell = facts.shell.clone()?;
-        let without = self.judge_masked(checked, &facts.places);
+        // Where the masks would hide something of what it does, it is shown as it is.
+        let is_alike = |masked: &Shell| {
+            masked.judged.class == shell.judged.class
+                && masked.judged.commands.len() == shell.judged.commands.len()
+                && masked.judged.doubts.len() == shell.judged.doubts.len()
+                && masked.unsettled.len() == shell.unsettled.len()
+        };
+        let without = self.judge_masked(checked, &facts.places).filter(is_alike);
         Some(ShellShown::new(without.unwrap_or(shell), &facts.places, &self.settings.rules))
     }
 
@@ -514,28 +511,6 @@ impl Haft {
         Scene::new(basis, ground, self.store.clone(), self.events.clone(), halt.clone())
     }
 
-    /// Remembers, for the session, the host that a first write goes to. A yes that is for one call alone leaves nothing.
-    async fn remember_host(&self, pending: &Pending, by: &Decider) -> Result<(), Stop> {
-        if !may_last(pending, by) {
-            return Ok(());
-        }
-        let errand = pending.facts().web.as_ref().filter(|errand| errand.lasts());
-        match errand.and_then(|errand| Target::read(&errand.url).ok()) {
-            Some(target) => self.remember(pending, by, Lasting::Session(Some(Errand::host_pattern(&target)))).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Remembers, for the session, which secrets go to that host.
-    async fn remember_secrets(&self, pending: &Pending, by: &Decider) -> Result<(), Stop> {
-        let Some(errand) = pending.facts().web.as_ref().filter(|_| may_last(pending, by)) else { return Ok(()) };
-        for name in &errand.secrets {
-            let subject = literal(&errand.secret_subject(name));
-            self.remember(pending, by, Lasting::Session(Some(subject))).await?;
-        }
-        Ok(())
-    }
-
     /// The secrets that a request names, and why one of them must not go there.
     fn with_secrets(&self, checked: &Checked, mut errand: Errand) -> Errand {
         if !checked.spec().reach.secrets {
@@ -551,43 +526,6 @@ impl Haft {
         };
         errand.refusal = errand.refusal.or(refusal);
         errand
-    }
-
-    /// Remembers a yes.
-    pub(crate) async fn remember(&self, pending: &Pending, by: &Decider, lasting: Lasting) -> Result<(), Stop> {
-        let checked = pending.checked();
-        let name = &checked.spec().name;
-        let stop = |error: CallError| Stop { tool: name.to_string(), verdict: pending.verdict().clone(), error };
-        let allowed = self.store.authorize(checked.call().id.as_str(), by, DecisionScope::Lasting).await;
-        allowed.map_err(|error| stop(store_error(error)))?;
-        let (pattern, lasting) = match lasting {
-            Lasting::Session(pattern) => (pattern, false),
-            Lasting::Always(pattern) => (Some(pattern), true),
-        };
-        let secrets = secrets_in(checked.args());
-        let pattern = match pattern {
-            Some(pattern) if secrets.iter().any(|secret| pattern.contains(secret)) => {
-                let error =
-                    CallError::invalid("the pattern holds a secret of the command, and a grant is kept in clear");
-                return Err(stop(error.hint("write `*` in its place, or approve the call once")));
-            }
-            // Kept in clear it would be written down, and masked it would cover other calls: the yes is for this one.
-            None if !secrets.is_empty() => return Ok(()),
-            pattern => pattern.unwrap_or_else(|| literal(&subject(checked, pending.facts()))),
-        };
-        Grant::check_pattern(name, &pattern).map_err(|error| stop(CallError::invalid(error.to_string())))?;
-        let grant = Grant {
-            id: format!("g-{}", crate::new_call_id()),
-            tool: name.clone(),
-            pattern,
-            session: (!lasting).then(|| checked.call().session.clone()),
-            uses_left: lasting.then_some(self.settings.grant_uses),
-            // A session has no end that haft could see, so what is granted for one ends by itself.
-            expires_ms: (!lasting).then(|| now_ms().saturating_add(SESSION_GRANT_MS)),
-            scope: GrantScope::of(checked, pending.facts()),
-        };
-        let stored = self.store.grant(self.workspace.root(), grant).await;
-        stored.map_err(|error| stop(store_error(error)))
     }
 
     /// Says what would happen to a call and why, without running it or asking anybody.

@@ -168,7 +168,7 @@ impl Look<'_> {
     }
 
     fn path(&mut self, path: &str, access: Access) {
-        match self.workspace.place(PARAM, access, path) {
+        match self.workspace.place_of_program(PARAM, access, path) {
             Ok(mut place) => {
                 own_process_as_commands(path, &mut place);
                 if !self.places.contains(&place) {
@@ -188,7 +188,7 @@ impl Look<'_> {
                 self.unsettled.push(format!("`{pattern}` matches too much to be looked through"));
             }
             for path in found.unwrap_or_default() {
-                let Ok(place) = self.workspace.place(PARAM, access, &path) else { continue };
+                let Ok(place) = self.workspace.place_of_program(PARAM, access, &path) else { continue };
                 let careful = place.sensitive.is_some() || !place.inside;
                 if careful && !self.places.contains(&place) {
                     self.places.push(place);
@@ -243,7 +243,8 @@ impl Look<'_> {
                     continue;
                 }
                 if *which == Tracked::Contents || file.has_changed_in(&tree) {
-                    let place = path.to_str().and_then(|path| self.workspace.place(PARAM, Access::Read, path).ok());
+                    let place =
+                        path.to_str().and_then(|path| self.workspace.place_of_program(PARAM, Access::Read, path).ok());
                     self.add(place.into_iter().collect());
                 }
             }

@@ -21,6 +21,7 @@ mod inbox;
 mod journal;
 pub mod judge;
 mod kept;
+mod lasting_approval;
 mod maker;
 pub mod making;
 pub mod media;

@@ -15,11 +15,12 @@ mod report;
 
 pub use report::{NativeToolOutcome, NativeToolReport};
 
-use crate::admit::{Effects, Lasting};
+use crate::admit::Effects;
 use crate::halt::Halt;
 use crate::inbox::{refused, rejection, required};
 use crate::journal;
 use crate::judge::subtree::{Coverage, NAMES_MAX, SearchedTree, Unclear, careful_places};
+use crate::lasting_approval::Lasting;
 use crate::pipeline::{Haft, Stop};
 use crate::recall::Resolution;
 use crate::{Question, new_call_id, now_ms, store_error};
@@ -181,10 +182,10 @@ impl Haft {
         let patched = expected::patched_paths(&observed, checked)?;
         let mut doubt = observed.doubt(checked.args());
         doubt = doubt.or_else(|| patched.iter().find_map(|path| observed.path_doubt(path)));
-        let place = |path: &String| self.workspace.place(haft_core::observed::PATCH, Access::Write, path);
+        let place = |path: &String| self.workspace.place_of_program(haft_core::observed::PATCH, Access::Write, path);
         let mut places: Vec<Place> = patched.iter().map(place).collect::<Result<_, _>>()?;
         for path in observed.pattern_places(checked.args()) {
-            match self.workspace.place("pattern", Access::Read, &path) {
+            match self.workspace.place_of_program("pattern", Access::Read, &path) {
                 Ok(place) => places.push(place),
                 Err(error) => doubt = doubt.or(Some(error.message)),
             }

@@ -21,6 +21,7 @@ mod keep;
 #[cfg(test)]
 mod laws;
 pub mod loose;
+mod memory;
 #[cfg(test)]
 mod metadata;
 #[cfg(test)]

@@ -125,11 +125,24 @@ impl Workspace {
 
     /// Resolves every place that a call names.
     pub fn places(&self, spec: &ToolSpec, args: &Value) -> Result<Vec<Place>, CallError> {
+        Self::places_named(spec, args, |param, access, name| self.place(param, access, name))
+    }
+
+    /// Resolves every place that a call of another program's tool names.
+    pub fn places_of_program(&self, spec: &ToolSpec, args: &Value) -> Result<Vec<Place>, CallError> {
+        Self::places_named(spec, args, |param, access, name| self.place_of_program(param, access, name))
+    }
+
+    fn places_named(
+        spec: &ToolSpec,
+        args: &Value,
+        place: impl Fn(&'static str, Access, &str) -> Result<Place, CallError>,
+    ) -> Result<Vec<Place>, CallError> {
         let mut places = Vec::with_capacity(spec.reach.touches.len());
         for touch in &spec.reach.touches {
             let named = args.get(touch.param).and_then(Value::as_str).or(touch.default);
             if let Some(spoken) = named {
-                places.push(self.place(touch.param, touch.access, spoken)?);
+                places.push(place(touch.param, touch.access, spoken)?);
             }
         }
         Ok(places)
@@ -143,8 +156,25 @@ impl Workspace {
         if spoken.is_empty() {
             return Err(CallError::invalid(format!("`{param}` is empty")));
         }
-        let absolute = self.absolute(spoken);
-        let real = resolve(&absolute, MAX_LINKS).map_err(|why| match why {
+        self.place_at(param, access, spoken, &self.absolute(spoken))
+    }
+
+    /// Resolves a place that another program opens, by the very name that it is given: what haft reads as an escaped name is
+    /// an ordinary one there.
+    pub fn place_of_program(&self, param: &'static str, access: Access, name: &str) -> Result<Place, CallError> {
+        if name.is_empty() || name.contains('\0') {
+            return Err(CallError::invalid(format!("`{param}` is empty or contains a NUL character")));
+        }
+        let of_home = name.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let absolute = match (of_home, &self.home) {
+            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+            _ => self.root.join(name),
+        };
+        self.place_at(param, access, name, &absolute)
+    }
+
+    fn place_at(&self, param: &'static str, access: Access, spoken: &str, absolute: &Path) -> Result<Place, CallError> {
+        let real = resolve(absolute, MAX_LINKS).map_err(|why| match why {
             Unresolved::Nonsense(why) => CallError::invalid(format!("{spoken}: {why}")),
             Unresolved::Io(error) => crate::files::explain(spoken, &error),
         })?;
@@ -155,7 +185,7 @@ impl Workspace {
             shown: self.shown(&real),
             access,
             inside: roots.iter().any(|root| real.starts_with(root)),
-            sensitive: self.judge_named(&absolute, &real, access),
+            sensitive: self.judge_named(absolute, &real, access),
             real,
         })
     }
@@ -198,11 +228,12 @@ impl Workspace {
             Access::Read => self.judge(path),
             Access::Write => self.judge_change(path),
         };
-        let (by_name, by_place) = (judge(named), judge(real));
-        if by_place == Some(Sensitive::OwnState) || self.is_own_by_link(real) {
+        let found = [judge(named), judge(real)];
+        if found.contains(&Some(Sensitive::OwnState)) || self.is_own_by_link(real) {
             return Some(Sensitive::OwnState);
         }
-        by_name.or(by_place)
+        // A link whose name is held less closely must not loosen what it leads to.
+        found.into_iter().rev().flatten().max_by_key(|why| *why == Sensitive::OwnFiles)
     }
 
     /// The user's home.
@@ -346,6 +377,15 @@ mod tests {
         symlink(dir.path().join("not-yet"), workspace.root().join("dangling")).unwrap();
         symlink(workspace.root().join(".git"), workspace.root().join("innocent")).unwrap();
         symlink("loop", workspace.root().join("loop")).unwrap();
+        // A link that haft's own tools would read as another name is followed for a program, which does not.
+        std::fs::write(workspace.root().join("notesA.md"), "x").unwrap();
+        symlink(dir.path(), workspace.root().join("notes\\x41.md")).unwrap();
+        assert!(!workspace.place_of_program("path", Access::Read, "notes\\x41.md").unwrap().inside);
+        // The name of a link must not loosen what it leads to.
+        std::fs::create_dir_all(workspace.root().join(".haft")).unwrap();
+        symlink(".haft", workspace.root().join(".codex")).unwrap();
+        let through = workspace.place("path", Access::Write, ".codex/config.yml").unwrap();
+        assert_eq!(through.sensitive, Some(Sensitive::OwnFiles));
         let place = |path: &str| workspace.place("path", Access::Write, path);
         assert!(!place("out/x").unwrap().inside);
         assert!(!place("dangling").unwrap().inside);

@@ -88,7 +88,9 @@ impl Body {
     }
 
     fn digest(&self) -> Digest {
-        Digest::of(&[self.salt.as_slice(), self.text.as_bytes()].concat())
+        // Its length goes before the salt, so that no byte of one can be passed off as the other's.
+        let length = u64::try_from(self.salt.len()).unwrap_or(u64::MAX).to_be_bytes();
+        Digest::of(&[length.as_slice(), self.salt.as_slice(), self.text.as_bytes()].concat())
     }
 }
 
@@ -338,7 +340,9 @@ fn follows(last: Head, row: &Row<'_>, removed: &Removed) -> DbResult<Result<Head
     let mut head = Head { seq, hash: link(&last.hash, seq, &text) };
     if hash != head.hash.as_bytes() {
         // One that had all in its text has lost it if a later record of the chain says so.
-        match Digest::from_bytes(&hash).filter(|hash| removed.seals(seq, &seal(&last.hash, hash, &text))) {
+        let is_sealed =
+            |hash: &Digest| is_redacted_envelope(&text) && removed.seals(seq, &seal(&last.hash, hash, &text));
+        match Digest::from_bytes(&hash).filter(is_sealed) {
             Some(hash) => head.hash = hash,
             None => return broken("its text does not give its hash: it, or the one before, was changed"),
         }
@@ -358,6 +362,15 @@ fn follows(last: Head, row: &Row<'_>, removed: &Removed) -> DbResult<Result<Head
         (Some(_), None) => broken("what it said is missing, and no later record says that it was redacted"),
         _ => broken("what stands beside it is not what was recorded"),
     }
+}
+
+/// Whether a text is what a redaction leaves of a record that had all in its text: nothing else may be sealed.
+fn is_redacted_envelope(text: &str) -> bool {
+    let says: Value = serde_json::from_str(text).unwrap_or_default();
+    let is_left = |name: &String| ENVELOPE.contains(&name.as_str()) || name == REDACTED;
+    says[REDACTED] == true
+        && says["kind"].as_str() != Some(record::Kind::Redaction.as_str())
+        && says.as_object().is_some_and(|says| says.keys().all(is_left))
 }
 
 fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {

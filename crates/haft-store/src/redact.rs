@@ -103,7 +103,9 @@ impl Removed {
             }
         }
         for (number, seal) in says["seals"].as_object().into_iter().flatten() {
-            if let (Ok(number), Some(seal)) = (number.parse::<i64>(), seal.as_str()) {
+            if let (Ok(number), Some(seal)) = (number.parse::<i64>(), seal.as_str())
+                && number < seq
+            {
                 self.seals.entry(number).or_default().push(seal.to_owned());
             }
         }

@@ -159,7 +159,24 @@ fn secret_spans(command: &str, depth: usize) -> Vec<Range<usize>> {
     }
     merge(&mut spans);
     spans.retain(|span| command.is_char_boundary(span.start) && command.is_char_boundary(span.end));
+    // Whoever decides about a command sees everything that it runs: a secret that is put together by commands stays.
+    spans.retain(|span| !runs_commands(&command[span.clone()]));
     spans
+}
+
+/// Whether a part of a command may run further commands. A plain `$(echo …)` runs nothing that its words do not say.
+fn runs_commands(part: &str) -> bool {
+    let has_substitution = ["$(", "`", "<(", ">("].iter().any(|sign| part.contains(sign));
+    has_substitution && !is_plain_print(part)
+}
+
+fn is_plain_print(part: &str) -> bool {
+    let inner = part.strip_prefix("$(").and_then(|rest| rest.strip_suffix(')'));
+    let inner = inner.or_else(|| part.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')));
+    inner.is_some_and(|inner| {
+        let is_print = inner.starts_with("echo ") || inner.starts_with("printf ");
+        is_print && !inner.contains(['$', '`', ';', '&', '|', '<', '>', '(', ')', '\n', '\r'])
+    })
 }
 
 fn shift(part: &Range<usize>, by: usize) -> Range<usize> {
@@ -189,13 +206,30 @@ fn nested(command: &str, words: &[Word], depth: usize) -> Vec<Range<usize>> {
 /// What a program is given that reads a secret: by a here-document, a here-string, or what prints into its pipe.
 fn given(command: &str, commands: &[Simple], reader: usize, spans: &mut Vec<Range<usize>>) {
     let one = &commands[reader];
+    let whole_input = line::takes_whole_input(one.words.iter().map(|span| &command[span.clone()]));
+    let first = spans.len();
     spans.extend(one.bodies.iter().map(|body| trimmed(command, body)));
     for span in &one.strings {
         let word = Word::read(command, span.clone());
         let whole = 0..word.text.len();
         spans.extend(word.place(&whole).filter(|_| !word.is_expanded(&whole)));
     }
-    let Some(printer) = one.piped_from.and_then(|at| commands.get(at)) else { return };
+    if let Some(printer) = one.piped_from.and_then(|at| commands.get(at)) {
+        printed(command, printer, spans);
+    }
+    if !whole_input {
+        // What follows the first line is read by the program that is run with the secret.
+        let is_one_line = |span: &Range<usize>| {
+            let text = command[span.clone()].trim_end_matches("\\n");
+            !text.contains('\n') && !text.contains("\\n")
+        };
+        let given = spans.split_off(first);
+        spans.extend(given.into_iter().filter(is_one_line));
+    }
+}
+
+/// What a command prints into the pipe of one that reads a secret.
+fn printed(command: &str, printer: &Simple, spans: &mut Vec<Range<usize>>) {
     spans.extend(printer.bodies.iter().map(|body| trimmed(command, body)));
     let words: Vec<Word> = printer.words.iter().map(|span| Word::read(command, span.clone())).collect();
     let name = words.first().map(|word| line::base(&word.text)).unwrap_or_default();

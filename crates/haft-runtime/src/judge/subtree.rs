@@ -168,7 +168,7 @@ impl Found<'_> {
     /// A link that leads nowhere, or in a circle, is read by no program.
     fn place(&self, path: &Path) -> Result<Option<Place>, Unclear> {
         let path = path.to_str().ok_or(NOT_TEXT)?;
-        Ok(self.workspace.place(self.param, Access::Read, path).ok())
+        Ok(self.workspace.place_of_program(self.param, Access::Read, path).ok())
     }
 
     fn note(&mut self, place: Place) {

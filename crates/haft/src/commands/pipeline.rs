@@ -7,6 +7,7 @@ use super::call::{self, approver, show};
 use crate::app::{App, Failure};
 use crate::cli::{Asking, Became, PipelineAction};
 use crate::live::Aside;
+use crate::started_by::{command_line, require_user};
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use crate::time;
 use bar::Bar;
@@ -351,13 +352,14 @@ fn cancel(app: &App, id: &str) -> Result<u8, Failure> {
 }
 
 fn settle(app: &App, id: &str, step: &str, how: Became) -> Result<u8, Failure> {
+    require_user()?;
     let run = find(app, id)?;
     let settle = match how {
         Became::Done => Settle::Done,
         Became::Failed => Settle::Failed,
         Became::Again => Settle::Again,
     };
-    if !app.block_on(app.store().settle_step(&run.id, step, settle, "a person"))? {
+    if !app.block_on(app.store().settle_step(&run.id, step, settle, &command_line().to_string()))? {
         return Err(CallError::conflict(format!(
             "nothing is uncertain about the step `{}` of {}",
             inert(step),

@@ -6,6 +6,7 @@ use crate::app::{App, Failure, Ground, Threads};
 use crate::cli::{Common, ServeArgs};
 use crate::commands::doctor;
 use crate::config::{self, OnDisconnect};
+use crate::started_by::require_user;
 use crate::style::{self, BOLD, CARE, FAINT, NAME, paint};
 use haft_core::{CallError, SessionId, preview};
 use haft_gateway::{AGENT_SESSIONS, McpServers, Options, ServeError, Tls, Token, WhenGone};
@@ -37,6 +38,10 @@ const PEM_MAX: u64 = 1 << 20;
 
 /// Serves until it is told to end.
 pub(super) fn run(common: &Common, args: &ServeArgs) -> Result<u8, Failure> {
+    if args.print_url {
+        // The address holds the owner token.
+        require_user()?;
+    }
     let app = App::open_to_serve(common, Threads::Many)?;
     let tell = Telling { json: common.json(), print_url: args.print_url };
     let halt = CancellationToken::new();
@@ -263,7 +268,7 @@ impl Telling {
         style::note(&format!("{} {}", paint(BOLD, "haft listens on"), paint(NAME, &base)));
         if !self.print_url {
             // What is not seen by somebody at a terminal is kept, and a token must not be.
-            let open = if std::io::stderr().is_terminal() { url } else { base };
+            let open = if std::io::stderr().is_terminal() && require_user().is_ok() { url } else { base };
             style::note(&format!("open {}", paint(NAME, &open)));
             style::note(&format!("its token is in {}", data_dir.join(TOKEN).display()));
             let agents = data_dir.join(AGENT_TOKEN);

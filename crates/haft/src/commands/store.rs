@@ -3,7 +3,7 @@
 use crate::app::{Failure, Ground};
 use crate::cli::{Common, StoreAction};
 use crate::input::duration_ms;
-use crate::started_by::command_line;
+use crate::started_by::{command_line, require_user};
 use crate::style::{self, BAD, FAINT, GOOD, paint};
 use haft_core::CallError;
 use haft_runtime::now_ms;
@@ -144,6 +144,7 @@ fn prune(common: &Common, ground: &Ground, older_than: &str, dry_run: bool) -> R
     let found = if dry_run {
         runtime.block_on(store.prunable(before))?
     } else {
+        require_user()?;
         runtime.block_on(store.prune(before, &command_line().to_string()))?
     };
     if common.json() {

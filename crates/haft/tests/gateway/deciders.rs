@@ -384,7 +384,17 @@ fn command_line_decides_for_its_user_and_not_for_an_agent_that_runs_it() {
         }
         let refused = run(&["call", "file.write", r#"{"path": "c.txt", "content": "x"}"#, "--yes"], Some((mark, "1")));
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
-        assert_eq!(run(&["trust", "--yes"], Some((mark, "1"))).status.code(), Some(3));
+        let others: [&[&str]; 5] = [
+            &["trust", "--yes"],
+            &["serve", "--print-url"],
+            &["mcp", "add", "x", "--", "true"],
+            &["mcp", "remove", "x"],
+            &["store", "prune", "--older-than", "30d"],
+        ];
+        for words in others {
+            let refused = run(words, Some((mark, "1")));
+            assert_eq!(refused.status.code(), Some(3), "{mark} {words:?} {refused:?}");
+        }
     }
     assert!(!env.root().join("a.txt").exists() && !env.root().join("c.txt").exists());
     assert_eq!(logged(&env, &id, "refused"), vec!["agent_program"; 6]);

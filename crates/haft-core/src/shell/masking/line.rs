@@ -2,7 +2,8 @@
 
 use super::names::{Secrecy, can_be_secret, is_secret_option, secrecy};
 use super::programs::{
-    FROM_STDIN, PROSE, Place, READERS, SEARCHES, SHELLS, SINGLE_DASH, Shape, WAYS, WRAPPERS, Way, flags,
+    FROM_STDIN, INTERPRETERS, LOGINS, PROSE, Place, READERS, SEARCHES, SHELLS, SINGLE_DASH, Shape, WAYS, WRAPPERS, Way,
+    flags,
 };
 use super::text;
 use super::word::Word;
@@ -31,8 +32,31 @@ pub(super) fn is_wrapper(program: &str) -> bool {
     WRAPPERS.contains(&program)
 }
 
-/// Whether a command reads a secret from its standard input.
+/// Whether a program runs what it is given.
+fn runs_input(program: &str) -> bool {
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    SHELLS.contains(&program) || INTERPRETERS.contains(&name)
+}
+
+/// Whether the whole input of a command is its secret. `sudo` takes one line, and leaves the rest to what it runs.
+pub(super) fn takes_whole_input<'w>(words: impl IntoIterator<Item = &'w str>) -> bool {
+    words.into_iter().all(|word| base(word) != "sudo")
+}
+
+/// Whether `sudo` starts a shell, which reads its input if no password is needed.
+fn starts_shell(words: &[Word]) -> bool {
+    let is_shell_option = |word: &Word| match word.text.strip_prefix("--") {
+        Some(long) => matches!(long, "shell" | "login"),
+        None => word.text.strip_prefix('-').is_some_and(|short| short.contains(['s', 'i'])),
+    };
+    words.iter().any(|word| base(&word.text) == "sudo") && words.iter().any(is_shell_option)
+}
+
+/// Whether a command reads a secret from its standard input, and runs nothing of it.
 pub(super) fn reads_secret(words: &[Word]) -> bool {
+    if words.iter().any(|word| runs_input(base(&word.text))) || starts_shell(words) {
+        return false;
+    }
     let has = |wanted: &str| words.iter().any(|word| word.text == wanted || word.text == format!("pass:{wanted}"));
     let reads = |word: &Word| {
         let name = base(&word.text);
@@ -40,7 +64,8 @@ pub(super) fn reads_secret(words: &[Word]) -> bool {
     };
     let through = words.first().is_some_and(|word| is_wrapper(base(&word.text)));
     words.iter().take(if through { usize::MAX } else { 1 }).any(reads)
-        || words.iter().any(|word| FROM_STDIN.iter().any(|sign| word.text.split('=').next() == Some(sign)))
+        || words.iter().any(|word| LOGINS.contains(&base(&word.text)))
+            && words.iter().any(|word| FROM_STDIN.iter().any(|sign| word.text.split('=').next() == Some(sign)))
 }
 
 impl<'w> Line<'w> {

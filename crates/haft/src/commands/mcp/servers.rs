@@ -7,6 +7,7 @@ mod sign_in;
 use crate::app::{App, Failure, Ground};
 use crate::cli::{Common, McpAdd};
 use crate::config::{Hosts, Net, Permissions, Server, Spot, Start, Text};
+use crate::started_by::require_user;
 use crate::style::{self, BAD, BOLD, CARE, FAINT, GOOD, NAME, paint};
 use edit::File;
 use haft_core::CallError;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 /// Bridges a server: enters it in the configuration, starts it once, and accepts what it says of its tools.
 pub(super) fn add(common: &Common, args: &McpAdd) -> Result<u8, Failure> {
+    require_user()?;
     let ground = Ground::find(common)?;
     let place = if args.project { ground.paths.project_config() } else { ground.paths.user_config() };
     let file = if args.project { File::open_in(ground.paths.root(), &place)? } else { File::open(&place)? };
@@ -93,6 +95,9 @@ enum Accept {
 
 /// Starts a bridged server and says what it offers.
 pub(super) fn test(common: &Common, name: &str, accept: bool) -> Result<u8, Failure> {
+    if accept {
+        require_user()?;
+    }
     meet(common, name, if accept { Accept::All } else { Accept::New })
 }
 
@@ -190,6 +195,7 @@ pub(super) fn list(common: &Common) -> Result<u8, Failure> {
 
 /// Bridges a server no longer: takes its entry out, and forgets what was accepted of it and its tokens.
 pub(super) fn remove(common: &Common, name: &str) -> Result<u8, Failure> {
+    require_user()?;
     let ground = Ground::find(common)?;
     let places = [ground.paths.user_config(), ground.paths.project_config()];
     let mut taken = None;
@@ -230,6 +236,9 @@ fn is_haft(server: &Server) -> bool {
 /// Takes over servers from another client's configuration. Nothing is started: what a client was allowed to run
 /// unconfined is met here when it is wanted.
 pub(super) fn import(common: &Common, path: &Path, print: bool) -> Result<u8, Failure> {
+    if !print {
+        require_user()?;
+    }
     let ground = Ground::find(common)?;
     let found = foreign::read(path)?;
     let file = File::open(&ground.paths.user_config())?;
