@@ -39,6 +39,7 @@ def run(order):
         if how == "read": out[name] = tried(lambda: reads(what))
         if how == "list": out[name] = tried(lambda: os.listdir(what))
         if how == "list parts": out[name] = tried(lambda: os.listdir("".join(what)))
+        if how == "read parts": out[name] = tried(lambda: reads("".join(what)))
         if how == "write": out[name] = tried(lambda: writes(what))
         if how == "remove": out[name] = tried(lambda: os.remove(what))
         if how == "tcp": out[name] = tried(lambda: connects(socket.AF_INET, tuple(what)))
@@ -104,13 +105,13 @@ async fn nothing_is_read_but_what_is_declared() {
         ["outside", "read", outside.join("elsewhere.txt")],
         ["up and out", "read", "../../elsewhere.txt"],
         ["haft's records", "read", outside.join("haft.db")],
-        // Named as it is, haft would refuse the call before anything runs.
+        // Named as they are, haft would refuse the call before anything runs.
         ["haft's data", "list parts", [outside.join("da"), "ta"]],
+        ["who started it", "read parts", ["/pro", format!("c/{}/environ", std::process::id())]],
         ["accounts", "read", "/etc/passwd"],
         ["passwords", "read", "/etc/shadow"],
         ["keys", "list", format!("{home}/.ssh")],
         ["settings", "read", format!("{home}/.gitconfig")],
-        ["who started it", "read", format!("/proc/{}/environ", std::process::id())],
         ["the first process", "read", "/proc/1/environ"],
         ["only its own processes", "pids", ""],
     ]);
