@@ -6,7 +6,7 @@
 //! own on that mount, and the undo log names it.
 //!
 //! Taking back obeys the law of making (`apply.rs`): what is no longer as the call left it is not replaced. One file of that kind
-//! does not keep the others from being restored; [`Inverse`] has both.
+//! does not keep the others from being restored; `Inverse` has both.
 
 #[cfg(test)]
 mod bench;

@@ -13,7 +13,7 @@
 //!   "Function calling" limits a description to 1,024 characters.
 //! - Gemini: "Function calling", the API reference of `FunctionDeclaration` and `Schema` (one type a schema, enums of
 //!   strings, the listed fields), and Vertex AI's `FunctionDeclaration` (name form, names of parameters). The API adds:
-//!   "items: missing field", "enum: only allowed for STRING type", "enum[0]: cannot be empty", "format: only 'enum' and
+//!   "items: missing field", "enum: only allowed for STRING type", `enum[0]: cannot be empty`, "format: only 'enum' and
 //!   'date-time' are supported for STRING type", "required fields … are not defined in the schema properties" and "When
 //!   using `any_of`, it must be the only field set".
 

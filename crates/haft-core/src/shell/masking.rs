@@ -2,7 +2,7 @@
 //! assignments, the password options of known programs, credentials in URLs and headers, what is piped into a program that
 //! reads a password. The command that runs is never changed.
 //!
-//! Words come from the second look at a command ([`super::second`]), which needs no tree: a command that cannot be parsed is
+//! Words come from the second look at a command (`super::second`), which needs no tree: a command that cannot be parsed is
 //! recorded, too. Where that look is in trouble, the text is also read as words between blanks, which masks more.
 
 mod line;
