@@ -47,8 +47,9 @@ const CLIENT_CONTROLS: &[ClientControl] = &[
     control(&["opencode.jsonc"]),
     ClientControl { names: &[".opencode"], ordinary: &["agents.md", "plans"] },
     control(&[".config", "opencode"]),
-    // goose.
+    // goose: settings, and plugins, whose hooks run commands.
     control(&[".config", "goose"]),
+    control(&[".agents", "plugins"]),
     // GitHub Copilot.
     control(&[".copilot"]),
     control(&[".config", "github-copilot"]),
@@ -127,6 +128,8 @@ mod tests {
             "/home/u/.claude/settings.json",
             "/home/u/.config/opencode/opencode.json",
             "/home/u/.config/goose/config.yaml",
+            ".agents/plugins/haft/hooks/hooks.json",
+            ".agents",
             "/home/u/.config/Code/User/settings.json",
             ".claude/worktrees/w/.claude/settings.json",
         ] {
@@ -149,6 +152,7 @@ mod tests {
             ".vscode/rust.code-snippets",
             ".github/workflows/ci.yml",
             ".config/nextest.toml",
+            ".agents/skills/review/SKILL.md",
             "docs/opencode.json.md",
             "src/claude/settings.json",
         ] {
