@@ -1,6 +1,6 @@
 //! Observed calls: what a coding agent's own tools mean in haft's words.
 //!
-//! The agent (Claude Code, Codex, Gemini CLI, Cursor) runs these tools itself; haft is asked before and told after, by the
+//! The agent (Claude Code, Codex, Gemini CLI, Cursor, goose) runs these tools itself; haft is asked before and told after, by the
 //! agent's hooks. What each tool means is data (`table`): the tool of haft's that policy, rules and grants know it by, and
 //! which parameter is a place, a body or a command. haft does not sandbox these calls, so no verdict may rest on a sandbox.
 
@@ -39,11 +39,13 @@ pub enum HookClient {
     GeminiCli,
     /// Cursor.
     Cursor,
+    /// goose.
+    Goose,
 }
 
 impl HookClient {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor];
+    pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor, Self::Goose];
 
     /// The word by which it is chosen, and which stands before the names of its tools.
     pub const fn word(self) -> &'static str {
@@ -52,6 +54,7 @@ impl HookClient {
             Self::Codex => "codex",
             Self::GeminiCli => "gemini",
             Self::Cursor => "cursor",
+            Self::Goose => "goose",
         }
     }
 
@@ -62,6 +65,7 @@ impl HookClient {
             Self::Codex => "Codex",
             Self::GeminiCli => "Gemini CLI",
             Self::Cursor => "Cursor",
+            Self::Goose => "goose",
         }
     }
 
@@ -72,6 +76,7 @@ impl HookClient {
             Self::Codex => "codex",
             Self::GeminiCli => "gemini-cli",
             Self::Cursor => "cursor",
+            Self::Goose => "goose",
         }
     }
 }
@@ -197,7 +202,9 @@ impl<'n> ObservedTool<'n> {
         self.native.filter(|native| native.searches_contents())?;
         Some(match self.client {
             HookClient::ClaudeCode => ContentSearch::Ripgrep { glob: args.get("glob").and_then(Value::as_str) },
-            HookClient::Codex | HookClient::GeminiCli | HookClient::Cursor => ContentSearch::Everything,
+            HookClient::Codex | HookClient::GeminiCli | HookClient::Cursor | HookClient::Goose => {
+                ContentSearch::Everything
+            }
         })
     }
 
@@ -305,6 +312,7 @@ pub fn own_tool_name<'t>(client: HookClient, tool: &'t str, target: Option<&'t M
         HookClient::ClaudeCode | HookClient::Codex => {
             tool.strip_prefix("mcp__haft__").filter(|name| !name.contains("__"))?
         }
+        HookClient::Goose => tool.strip_prefix("haft__").filter(|name| !name.contains("__"))?,
         // They are joined by one, which either may contain; but the event names them apart.
         HookClient::GeminiCli => {
             let target = target.filter(|target| target.server == OWN_SERVER)?;
@@ -428,6 +436,11 @@ mod tests {
         assert_eq!(gemini(Some(&own)).as_deref(), Some("file_read"));
         assert_eq!(gemini(Some(&other)), None);
         assert_eq!(gemini(None), None);
+        let goose = |tool| own_tool_name(HookClient::Goose, tool, None);
+        assert_eq!(goose("haft__file_read"), Some("file_read"));
+        for other in ["file_read", "haft__", "haft__x__file_read", "mcp__haft__file_read"] {
+            assert_eq!(goose(other), None, "{other}");
+        }
         for name in ["MCP:haft:file_read", "MCP:file_read"] {
             assert_eq!(own_tool_name(HookClient::Cursor, name, Some(&own)), None, "{name}");
         }

@@ -310,6 +310,29 @@ const CURSOR: &[NativeTool] = &[
     edit("Delete", "file.write", EditKind::Opaque, &[path("file_path", ParamRole::Writes)]),
 ];
 
+const GOOSE: &[NativeTool] = &[
+    tool("shell", "shell.exec", Effect::Runs, &[COMMAND, plain("timeout_secs")]),
+    edit("write", "file.write", EditKind::Whole, &[path("path", ParamRole::Writes), body("content")]),
+    edit(
+        "edit",
+        "file.edit",
+        EditKind::Replace,
+        &[
+            path("path", ParamRole::Writes),
+            param("before", "old_string", ParamRole::Body),
+            param("after", "new_string", ParamRole::Body),
+        ],
+    ),
+    tool("tree", "file.list", Effect::Reads, &[path("path", ParamRole::Reads), plain("depth")]),
+    // It opens the files below a directory.
+    tool(
+        "analyze",
+        "file.grep",
+        Effect::Reads,
+        &[path("path", ParamRole::Reads), plain("focus"), plain("max_depth"), plain("follow_depth"), plain("force")],
+    ),
+];
+
 /// A tool that touches nothing outside its client: its name, why, and the parameters with which that holds.
 type InternalTool = (&'static str, &'static str, Option<&'static [&'static str]>);
 
@@ -363,6 +386,13 @@ const GEMINI_CLI_INTERNAL: &[InternalTool] = &[
     ("read_background_output", REASON_BACKGROUND, None),
 ];
 
+/// Not among them: `read_image`, which also loads addresses, `delegate`, whose subagents may not run hooks, and
+/// `extensionmanager__manage_extensions`, which starts programs.
+const GOOSE_INTERNAL: &[InternalTool] = &[
+    ("todo__todo_write", REASON_NOTES, None),
+    ("extensionmanager__search_available_extensions", REASON_TOOL_LOOKUP, None),
+];
+
 /// The tools of a client that haft decides about.
 pub(super) fn tools(client: HookClient) -> &'static [NativeTool] {
     match client {
@@ -370,6 +400,7 @@ pub(super) fn tools(client: HookClient) -> &'static [NativeTool] {
         HookClient::Codex => CODEX,
         HookClient::GeminiCli => GEMINI_CLI,
         HookClient::Cursor => CURSOR,
+        HookClient::Goose => GOOSE,
     }
 }
 
@@ -379,6 +410,7 @@ fn internal(client: HookClient) -> &'static [InternalTool] {
         HookClient::Codex => CODEX_INTERNAL,
         HookClient::GeminiCli => GEMINI_CLI_INTERNAL,
         HookClient::Cursor => &[],
+        HookClient::Goose => GOOSE_INTERNAL,
     }
 }
 

@@ -34,6 +34,8 @@ pub enum HookClientArg {
     Gemini,
     /// Cursor.
     Cursor,
+    /// goose.
+    Goose,
 }
 
 /// Where to ask when a call needs approval.

@@ -164,6 +164,18 @@ fn client(state: ClientState) -> Finding {
             ),
             "correct what it names; haft does not edit a file until it is valid",
         ),
+        (_, NativeTools::HooksNotRun) => finding(
+            name,
+            Health::Care,
+            format!(
+                "{title}: its own tools ({native}) are on, and {title} does not run haft's hooks ({}): nobody has trusted \
+                 them there, or somebody has turned them off",
+                state.hooks_not_run.join(", ")
+            ),
+            format!(
+                "start `{word}`, open `/hooks` and trust haft's hooks; `haft mcp install {word} --replace` needs no trust"
+            ),
+        ),
         (false, NativeTools::On) => good(name, format!("{title}: haft is not configured; its own tools are on")),
         (false, _) => finding(
             name,

@@ -70,6 +70,7 @@ fn reply(common: &Common, args: &HookArgs) -> HookReply {
         HookClientArg::Codex => HookClient::Codex,
         HookClientArg::Gemini => HookClient::GeminiCli,
         HookClientArg::Cursor => HookClient::Cursor,
+        HookClientArg::Goose => HookClient::Goose,
     };
     let event = match input().and_then(|text| event::read(client, &text)) {
         Ok(event) => event,

@@ -20,7 +20,7 @@ const CLIENTS: [(&str, &str); 7] = [
 /// Those whose own tools can be turned off.
 const REPLACEABLE: [&str; 6] = ["claude", "codex", "gemini", "cursor", "goose", "opencode"];
 /// Those that ask a hook before they use their own tools.
-const HOOKABLE: [&str; 4] = ["claude", "codex", "gemini", "cursor"];
+const HOOKABLE: [&str; 5] = ["claude", "codex", "gemini", "cursor", "goose"];
 
 /// Every file below the home directory and the project, except haft's own.
 pub(crate) fn files(env: &Env) -> Vec<(PathBuf, Vec<u8>)> {
@@ -259,7 +259,9 @@ fn hooks_are_entered_beside_those_of_others_and_taken_out_again() {
     let before = files(&env);
     for client in HOOKABLE {
         let said = install(&env, client, &["--hooks"]);
-        assert_eq!((&said["state"], &said["native_tools"]), (&json!("written"), &json!("hooked")), "{said:#}");
+        // Codex runs no hook that its user has not trusted.
+        let native = if client == "codex" { "hooks_not_run" } else { "hooked" };
+        assert_eq!((&said["state"], &said["native_tools"]), (&json!("written"), &json!(native)), "{said:#}");
         let texts: Vec<u8> = files(&env).into_iter().flat_map(|(_, text)| text).collect();
         assert!(String::from_utf8_lossy(&texts).contains(&format!(" hook {client}")), "{client}");
     }
@@ -276,6 +278,11 @@ fn hooks_are_entered_beside_those_of_others_and_taken_out_again() {
     assert_eq!((&hooks["version"], &before_use[1]["failClosed"]), (&json!(1), &json!(true)), "{hooks:#}");
     let reported: Vec<&String> = hooks["hooks"].as_object().unwrap().keys().collect();
     assert_eq!(reported, ["preToolUse", "postToolUse", "postToolUseFailure", "sessionEnd"]);
+    // goose runs a call whose hook fails, unless it is told otherwise.
+    let hooks = std::fs::read_to_string(env.home().join(".agents/plugins/haft/hooks/hooks.json")).unwrap();
+    let hooks: Value = serde_json::from_str(&hooks).unwrap();
+    let hook = &hooks["hooks"]["PreToolUse"][0]["hooks"][0];
+    assert_eq!((&hook["on_failure"], &hook["timeout"]), (&json!("block"), &json!(300)), "{hooks:#}");
     for client in HOOKABLE {
         uninstall(&env, client);
     }

@@ -98,6 +98,7 @@ fn file_of_a_project_that_turns_hooks_off_is_named() {
         ("claude", ".claude/settings.local.json", off),
         ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
         ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"disabled\": [\"haft\"]}}"),
+        ("goose", ".config/goose/settings.json", "{\"disabledPlugins\": [\"haft\"]}"),
     ];
     for (client, path, text) in cases {
         let env = Env::new();
@@ -263,4 +264,32 @@ fn files_between_the_root_and_the_directory_count() {
     assert_native_tools(&finding(&mut env.command(&[]), "opencode"), "off", None);
     let found = finding(env.command(&[]).current_dir(env.root().join("part")), "opencode");
     assert_native_tools(&found, "on", Some("./part/opencode.json"));
+}
+
+/// Codex runs a hook only after its user has trusted it, and stops when the hook changes, or a file turns hooks off.
+#[test]
+fn hooks_of_codex_count_once_they_are_trusted() {
+    let env = Env::new();
+    install(&env, "codex", &["--hooks"]);
+    let found = finding(&mut env.command(&[]), "codex");
+    assert_native_tools(&found, "hooks_not_run", None);
+    let events = json!(["PreToolUse", "PostToolUse", "Stop", "SessionEnd"]);
+    assert_eq!(found["client"]["hooks_not_run"], events, "{found:#}");
+    assert!(found["fix"].as_str().unwrap().contains("/hooks"), "{found:#}");
+
+    let user = env.home().join(".codex/config.toml");
+    let own = std::fs::read_to_string(&user).unwrap();
+    let trust = |event: &str, hash: &str| {
+        format!("\n[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"{hash}\"\n", user.display())
+    };
+    std::fs::write(&user, format!("{own}{}", trust("pre_tool_use", "sha256:0000"))).unwrap();
+    let found = finding(&mut env.command(&[]), "codex");
+    assert_eq!(found["client"]["hooks_not_run"], events, "a hash of another hook is no trust: {found:#}");
+
+    std::fs::write(&user, format!("{own}\n[features]\nhooks = false\n")).unwrap();
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "on", user.to_str());
+    let project = format!("{own}\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", env.root().display());
+    std::fs::write(&user, project).unwrap();
+    env.file(".codex/config.toml", "[features]\ncodex_hooks = false\n");
+    assert_native_tools(&finding(&mut env.command(&[]), "codex"), "on", Some("./.codex/config.toml"));
 }

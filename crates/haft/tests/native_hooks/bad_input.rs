@@ -14,6 +14,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         plain("hook_whose_input_never_ends_blocks", endless_input_blocks),
         plain("catastrophic_command_is_denied_whatever_is_allowed", catastrophic_command_is_denied),
         plain("cursor_is_answered_in_its_own_format", cursor_is_answered),
+        plain("goose_is_answered_in_its_own_format", goose_is_answered),
         plain("unknown_tool_is_asked_about", unknown_tool),
         plain("unknown_parameter_is_asked_about_whatever_is_allowed", unknown_parameter),
         plain("unknown_fields_change_nothing", unknown_fields),
@@ -125,6 +126,39 @@ fn cursor_is_answered() {
     assert_eq!(waiting["permission"], "deny", "{waiting}");
     let id = project.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert!(waiting.to_string().contains(&id), "{waiting}");
+}
+
+/// goose names the event, the directory and the call otherwise, and takes an answer without a decision for a failure.
+fn goose_is_answered() {
+    let project = Project::new("");
+    let decide = |tool: &str, input: Value| -> Value {
+        let event = json!({
+            "event": "PreToolUse", "session_id": "20261119_1", "matcher_context": tool, "tool_call_id": "call_2",
+            "tool_name": tool, "tool_input": input, "working_dir": project.root(),
+        });
+        let output = project.hook(&["goose", "--wait-ms", "0"], &event.to_string());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"))
+    };
+    for (tool, input) in [
+        ("shell", json!({"command": "ls", "timeout_secs": 5})),
+        ("tree", json!({"path": ".", "depth": 1})),
+        ("analyze", json!({"path": "hello.txt"})),
+        ("haft__file_write", json!({"path": "x", "content": "x"})),
+    ] {
+        assert_eq!(decide(tool, input), json!({"decision": "allow"}), "{tool}");
+    }
+    for (tool, input) in [
+        ("shell", json!({"command": "rm -rf ~"})),
+        ("write", json!({"path": "new.txt", "content": "x"})),
+        ("read_image", json!({"source": "http://127.0.0.1/x.png"})),
+        ("extensionmanager__manage_extensions", json!({"action": "enable", "extension_name": "x"})),
+        ("other__file_read", json!({"path": "hello.txt"})),
+    ] {
+        let answer = decide(tool, input);
+        assert_eq!(answer["decision"], "block", "{tool}: {answer}");
+        assert!(answer["reason"].as_str().unwrap().starts_with("haft ("), "{tool}: {answer}");
+    }
 }
 
 fn unknown_tool() {

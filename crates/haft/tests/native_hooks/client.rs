@@ -19,6 +19,7 @@ pub(crate) enum NativeClient {
     ClaudeCode,
     Codex,
     GeminiCli,
+    Goose,
 }
 
 /// What a run left behind.
@@ -40,7 +41,7 @@ impl Transcript {
 
 impl NativeClient {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli];
+    pub(crate) const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Goose];
 
     /// As tests are named.
     pub(crate) fn name(self) -> &'static str {
@@ -48,6 +49,7 @@ impl NativeClient {
             Self::ClaudeCode => "claude_code",
             Self::Codex => "codex",
             Self::GeminiCli => "gemini_cli",
+            Self::Goose => "goose",
         }
     }
 
@@ -57,6 +59,7 @@ impl NativeClient {
             Self::ClaudeCode => "claude",
             Self::Codex => "codex",
             Self::GeminiCli => "gemini",
+            Self::Goose => "goose",
         }
     }
 
@@ -66,6 +69,7 @@ impl NativeClient {
             Self::ClaudeCode => Reply::call("Bash", json!({"command": command, "description": "a command"})),
             Self::Codex => Reply::call("exec_command", json!({"cmd": command})),
             Self::GeminiCli => Reply::call("run_shell_command", json!({"command": command})),
+            Self::Goose => Reply::call("shell", json!({"command": command})),
         }
     }
 
@@ -83,6 +87,7 @@ impl NativeClient {
                 let args = json!({"file_path": path, "old_string": old, "new_string": new, "instruction": "replace"});
                 Reply::call("replace", args)
             }
+            Self::Goose => Reply::call("edit", json!({"path": path, "before": old, "after": new})),
         }
     }
 
@@ -96,15 +101,16 @@ impl NativeClient {
                 Reply::default().and_call_raw("custom/apply_patch", &edit_text)
             }
             Self::GeminiCli => Reply::call("write_file", json!({"file_path": path, "content": content})),
+            Self::Goose => Reply::call("write", json!({"path": path, "content": content})),
         }
     }
 
-    /// The model reads a file with the client's own tool for it. Codex reads by its shell.
+    /// The model reads a file with the client's own tool for it. Codex and goose read by their shells.
     pub(crate) fn read(self, project: &Project, name: &str) -> Reply {
         let path = project.file(name);
         match self {
             Self::ClaudeCode => Reply::call("Read", json!({"file_path": path})),
-            Self::Codex => self.shell(&format!("cat {name}")),
+            Self::Codex | Self::Goose => self.shell(&format!("cat {name}")),
             Self::GeminiCli => Reply::call("read_file", json!({"file_path": path})),
         }
     }
@@ -128,6 +134,7 @@ impl NativeClient {
             Self::ClaudeCode => claude_code(project, &modules, &model),
             Self::Codex => codex(project, &modules, &model),
             Self::GeminiCli => gemini_cli(project, &modules, &model),
+            Self::Goose => goose(project, &modules, &model),
         };
         let printed = run_to_end(&mut command);
         Transcript { requests: model.asked().into_iter().filter(is_conversation).collect(), printed }
@@ -236,6 +243,29 @@ fn gemini_cli(project: &Project, modules: &Path, model: &Stub) -> Command {
         .args(["--yolo", "--skip-trust", "-m", "gemini-2.5-flash", "-p", "Go on."])
         .env("GOOGLE_GEMINI_BASE_URL", model.url())
         .env("GEMINI_API_KEY", "test-key");
+    command
+}
+
+/// goose with haft's hook in a plugin of the user's.
+fn goose(project: &Project, modules: &Path, model: &Stub) -> Command {
+    let hook = json!({"type": "command", "command": format!("{HAFT} hook goose"), "timeout": 60});
+    let mut before = hook.clone();
+    before["on_failure"] = "block".into();
+    let group = |hook: &Value| json!([{ "hooks": [hook] }]);
+    let hooks = json!({
+        "PreToolUse": group(&before), "PostToolUse": group(&hook), "PostToolUseFailure": group(&hook),
+        "Stop": group(&hook), "SessionEnd": group(&hook),
+    });
+    project.write("home/.agents/plugins/haft/hooks/hooks.json", &json!({ "hooks": hooks }).to_string());
+    let config = "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\nGOOSE_TELEMETRY_ENABLED: false\n";
+    project.write("home/.config/goose/config.yaml", config);
+    let mut command = project.command(&modules.join("@aaif/goose-binary-linux-x64/bin/goose"));
+    command
+        .args(["run", "--no-session", "-t", "Go on."])
+        .env("OPENAI_HOST", model.url())
+        .env("OPENAI_API_KEY", "test-key")
+        .env("GOOSE_DISABLE_KEYRING", "1")
+        .env("GOOSE_DISABLE_SESSION_NAMING", "1");
     command
 }
 

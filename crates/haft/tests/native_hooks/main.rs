@@ -1,4 +1,5 @@
-//! `haft hook` in the agents that people use, each the real program with its own tools: Claude Code, Codex, Gemini CLI.
+//! `haft hook` in the agents that people use, each the real program with its own tools: Claude Code, Codex, Gemini CLI,
+//! goose.
 //!
 //! Every client runs headless and offline, with `haft hook` in its own hook settings and a scripted model (`haft-stub`)
 //! behind real HTTP. What counts is what happened to the files, what the model was told, and what haft's log says.

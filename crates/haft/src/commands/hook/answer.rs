@@ -38,6 +38,7 @@ pub(super) fn render(client: HookClient, answer: &HookAnswer) -> String {
         HookClient::Codex => codex(answer),
         HookClient::GeminiCli => gemini_cli(answer),
         HookClient::Cursor => cursor(answer),
+        HookClient::Goose => goose(answer),
     };
     said.map(|said| said.to_string()).unwrap_or_default()
 }
@@ -83,6 +84,15 @@ fn cursor(answer: &HookAnswer) -> Option<serde_json::Value> {
     }
 }
 
+/// haft installs its hook with `on_failure: "block"`, and goose then takes an answer without a decision for a failure.
+#[expect(clippy::unnecessary_wraps, reason = "the other agents may be told nothing")]
+fn goose(answer: &HookAnswer) -> Option<serde_json::Value> {
+    match answer {
+        HookAnswer::Nothing | HookAnswer::Allow(_) => Some(json!({"decision": "allow"})),
+        HookAnswer::Ask(reason) | HookAnswer::Deny(reason) => Some(json!({"decision": "block", "reason": reason})),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,11 +105,13 @@ mod tests {
             (HookClient::Codex, r#""permissionDecision":"deny""#),
             (HookClient::GeminiCli, r#""decision":"deny""#),
             (HookClient::Cursor, r#""permission":"deny""#),
+            (HookClient::Goose, r#""decision":"block""#),
         ] {
             assert!(render(client, &deny).contains(word), "{client:?}");
             // An agent that cannot ask must not go on.
             let asks = render(client, &HookAnswer::Ask("why".to_owned()));
-            assert!(asks.contains("deny") != (client == HookClient::ClaudeCode), "{client:?}: {asks}");
+            let is_denial = asks.contains("deny") || asks.contains("block");
+            assert!(is_denial != (client == HookClient::ClaudeCode), "{client:?}: {asks}");
         }
     }
 
@@ -107,5 +119,12 @@ mod tests {
     fn allowed_call_prints_nothing_for_codex() {
         assert_eq!(render(HookClient::Codex, &HookAnswer::Allow("yes".to_owned())), "");
         assert_eq!(render(HookClient::ClaudeCode, &HookAnswer::Nothing), "");
+    }
+
+    #[test]
+    fn goose_is_always_told_a_decision() {
+        for answer in [HookAnswer::Nothing, HookAnswer::Allow("yes".to_owned())] {
+            assert_eq!(render(HookClient::Goose, &answer), r#"{"decision":"allow"}"#);
+        }
     }
 }

@@ -49,16 +49,22 @@ pub(super) struct CallEvent {
     permission_mode: Option<String>,
 }
 
-/// An event in the words of Claude Code, Codex and Gemini CLI, and in those of Cursor where they differ.
+/// An event in the words of Claude Code, Codex and Gemini CLI, and in those of Cursor and goose where they differ.
 #[derive(Debug, Deserialize)]
 struct HookPayload {
-    hook_event_name: String,
+    hook_event_name: Option<String>,
+    /// goose's word for the same.
+    event: Option<String>,
     #[serde(alias = "conversation_id")]
     session_id: Option<String>,
     cwd: Option<String>,
+    /// goose's word for the same.
+    working_dir: Option<String>,
     tool_name: Option<String>,
     tool_input: Option<Value>,
     tool_use_id: Option<String>,
+    /// goose's word for the same.
+    tool_call_id: Option<String>,
     #[serde(alias = "tool_output")]
     tool_response: Option<Value>,
     #[serde(alias = "error_message")]
@@ -70,6 +76,20 @@ struct HookPayload {
     workspace_roots: Option<Vec<String>>,
     command: Option<Value>,
     file_path: Option<Value>,
+}
+
+impl HookPayload {
+    /// The event with what goose says in words of its own under the names that the others use.
+    fn in_common_words(self, client: HookClient) -> Self {
+        if client != HookClient::Goose {
+            return self;
+        }
+        let (hook_event_name, cwd, tool_use_id) =
+            (self.event.clone(), self.working_dir.clone(), self.tool_call_id.clone());
+        // The directory of a session is what its user chose, and goose may run elsewhere.
+        let workspace_roots = self.working_dir.clone().filter(|dir| !dir.is_empty()).map(|dir| vec![dir]);
+        Self { hook_event_name, cwd, tool_use_id, workspace_roots, ..self }
+    }
 }
 
 /// Which server a tool belongs to, and what that calls it.
@@ -123,6 +143,11 @@ const EVENTS: &[(HookClient, &str, HookPhase)] = &[
     (HookClient::Cursor, "postToolUseFailure", HookPhase::Failed),
     (HookClient::Cursor, "stop", HookPhase::End),
     (HookClient::Cursor, "sessionEnd", HookPhase::End),
+    (HookClient::Goose, "PreToolUse", HookPhase::Before),
+    (HookClient::Goose, "PostToolUse", HookPhase::After),
+    (HookClient::Goose, "PostToolUseFailure", HookPhase::Failed),
+    (HookClient::Goose, "Stop", HookPhase::End),
+    (HookClient::Goose, "SessionEnd", HookPhase::End),
 ];
 
 /// Reads an event. The hook must block on an error: the event may be a call that waits for an answer.
@@ -133,11 +158,15 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
     }
     let wire: HookPayload = serde_json::from_str(text)
         .map_err(|error| CallError::invalid(format!("{title}'s hook event is not understood: {error}")))?;
-    let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == wire.hook_event_name);
+    let wire = wire.in_common_words(client);
+    let Some(event_name) = wire.hook_event_name.as_deref() else {
+        return Err(CallError::invalid(format!("{title}'s hook event is not understood: it has no name")));
+    };
+    let phase = EVENTS.iter().find(|(of, name, _)| *of == client && *name == event_name);
     let Some((.., phase)) = phase else {
-        if may_be_call(client, &wire) {
+        if may_be_call(client, event_name, &wire) {
             // A later version of the client may use this event for a call that waits for an answer.
-            let name = cut(&inert(&wire.hook_event_name), 60);
+            let name = cut(&inert(event_name), 60);
             return Err(CallError::invalid(format!(
                 "unsupported {title} hook event `{name}`, which may be about a tool call"
             ))
@@ -189,8 +218,7 @@ pub(super) fn read(client: HookClient, text: &str) -> Result<HookEvent, CallErro
 }
 
 /// Whether an event that haft does not act upon may be a call that waits for an answer, in the words of another version.
-fn may_be_call(client: HookClient, wire: &HookPayload) -> bool {
-    let name = wire.hook_event_name.as_str();
+fn may_be_call(client: HookClient, name: &str, wire: &HookPayload) -> bool {
     if client == HookClient::ClaudeCode && matches!(name, "PermissionRequest" | "PermissionDenied" | "Notification") {
         // They follow a decision of haft's.
         return false;
@@ -207,7 +235,7 @@ fn project_dir(client: HookClient, root: Option<&str>) -> Option<PathBuf> {
         HookClient::ClaudeCode => std::env::var_os("CLAUDE_PROJECT_DIR"),
         HookClient::GeminiCli => std::env::var_os("GEMINI_PROJECT_DIR"),
         HookClient::Cursor => std::env::var_os("CURSOR_PROJECT_DIR"),
-        HookClient::Codex => None,
+        HookClient::Codex | HookClient::Goose => None,
     };
     named.filter(|dir| !dir.is_empty()).map(PathBuf::from).or_else(|| root.map(PathBuf::from))
 }
@@ -257,6 +285,21 @@ mod tests {
             let text = format!("{{\"session_id\": \"s\", \"cwd\": \"/p\", {event}}}");
             assert!(read(HookClient::Cursor, &text).is_err(), "{text}");
         }
+    }
+
+    /// As goose 1.52 sends it.
+    #[test]
+    fn event_of_goose_is_read_in_its_own_words() {
+        let event = r#"{"event":"PreToolUse","session_id":"20261119_1","matcher_context":"shell","tool_call_id":"call_2",
+                        "tool_name":"shell","tool_input":{"command":"ls"},"working_dir":"/p"}"#;
+        let HookEvent::Before(call) = read(HookClient::Goose, event).unwrap() else { panic!() };
+        assert_eq!((call.tool.as_str(), call.use_id.as_deref(), call.cwd.as_str()), ("shell", Some("call_2"), "/p"));
+        assert_eq!((call.session.as_str(), call.project), ("goose-20261119_1", Some(PathBuf::from("/p"))));
+        let renamed = event.replace("PreToolUse", "BeforeShellExecution");
+        assert!(read(HookClient::Goose, &renamed).is_err(), "haft is not entered under it");
+        assert!(read(HookClient::ClaudeCode, event).is_err(), "other clients name the event otherwise");
+        let start = r#"{"event":"SessionStart","session_id":"20261119_1","matcher_context":null}"#;
+        assert!(matches!(read(HookClient::Goose, start).unwrap(), HookEvent::Other));
     }
 
     #[test]

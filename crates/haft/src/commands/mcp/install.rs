@@ -5,6 +5,7 @@
 //! installations ends where the last one alone would have ended.
 
 mod clients;
+mod codex_hooks;
 mod config_file;
 mod edits;
 mod jsonc;

@@ -16,7 +16,7 @@ use haft_runtime::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
-pub(super) use terminal::OPENCODE_NATIVE;
+pub(super) use terminal::{GOOSE_PLUGIN, OPENCODE_NATIVE};
 
 /// What haft is called there.
 pub(super) const NAME: &str = "haft";
@@ -260,7 +260,7 @@ pub(super) fn plan_by_bare_name(client: McpClient, mode: InstallMode, places: &C
 }
 
 fn has_hooks(client: McpClient) -> bool {
-    matches!(client, McpClient::Claude | McpClient::Codex | McpClient::Gemini | McpClient::Cursor)
+    matches!(client, McpClient::Claude | McpClient::Codex | McpClient::Gemini | McpClient::Cursor | McpClient::Goose)
 }
 
 /// The file that exists of two, the first if neither does.

@@ -6,7 +6,7 @@
 
 mod opencode;
 
-use super::clients::{self, ClientPlaces, EditPurpose, InstallMode};
+use super::clients::{self, ClientPlaces, EditPurpose, GOOSE_PLUGIN, InstallMode};
 use super::config_file::ConfigFile;
 use super::edits::{self, ConfigEdit, FileFormat};
 use crate::cli::McpClient;
@@ -51,14 +51,39 @@ pub(super) fn turned_on_by(client: McpClient, places: &ClientPlaces) -> Result<O
 pub(super) fn hooks_turned_off_by(client: McpClient, places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
     refuse_moved_configuration(client, places)?;
     let file = match client {
+        // A project's file turns off the user's hooks as well.
+        McpClient::Codex => return Ok(last_to_turn_on(codex_layers(places)?, codex_runs_hooks)),
         McpClient::Claude => match last_switch(&claude_settings(places), &["disableAllHooks"])? {
             Some((file, true)) => Some(file),
             _ => None,
         },
         McpClient::Gemini => gemini_hooks_turned_off_by(places)?,
-        _ => None,
+        McpClient::Goose => goose_hooks_turned_off_by(places)?,
+        McpClient::Opencode | McpClient::Cursor | McpClient::Vscode => None,
     };
     Ok(file.map(ConfigSource::File))
+}
+
+/// goose runs no hooks of a plugin that settings disable, and those of the project's plugin in place of the user's with the
+/// same name. It looks in the directory in which it is started. The nearest settings that name the plugin decide.
+fn goose_hooks_turned_off_by(places: &ClientPlaces) -> Result<Option<PathBuf>, String> {
+    let rival = places.here.join(GOOSE_PLUGIN);
+    if places.here != places.home && rival.is_dir() {
+        return Ok(Some(rival));
+    }
+    let own = places.here.join(".config/goose");
+    let user = places.home.join(".config/goose/settings.json");
+    for file in [own.join("settings.local.json"), own.join("settings.json"), user] {
+        let said = read(&file, FileFormat::Json)?.unwrap_or_default();
+        let names = |list: &str| texts(&said, &[list]).iter().any(|plugin| plugin == clients::NAME);
+        if names("disabledPlugins") {
+            return Ok(Some(file));
+        }
+        if names("enabledPlugins") {
+            return Ok(None);
+        }
+    }
+    Ok(None)
 }
 
 fn gemini_hooks_turned_off_by(places: &ClientPlaces) -> Result<Option<PathBuf>, String> {
@@ -148,7 +173,8 @@ fn merge(below: &mut Value, above: Value) {
     }
 }
 
-/// Merges layers from the lowest precedence to the highest, and names the last layer that turned the tools on.
+/// Merges layers from the lowest precedence to the highest, and names the last layer that turned the tools on, or in the
+/// same way the hooks off.
 fn last_to_turn_on(layers: Vec<(ConfigSource, Value)>, is_off: impl Fn(&Value) -> bool) -> Option<ConfigSource> {
     let mut merged = Value::Object(Map::new());
     let mut turned_on_by = None;
@@ -205,8 +231,20 @@ fn claude_code(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
     claude_denials(places).map(|_| None)
 }
 
-/// Codex merges the `.codex/config.toml` of every directory of a project over the user's, if the user trusts the project.
 fn codex(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
+    let edits = native_off_edits(McpClient::Codex, places)?;
+    // A permission profile takes the place of `sandbox_mode`.
+    let is_off = |said: &Value| said.get("default_permissions").is_none() && edits.iter().all(|edit| edit.is_in(said));
+    Ok(last_to_turn_on(codex_layers(places)?, is_off))
+}
+
+/// Whether Codex runs hooks at all. The feature has an older name, too.
+fn codex_runs_hooks(said: &Value) -> bool {
+    ["hooks", "codex_hooks"].iter().all(|feature| said["features"][*feature] != false)
+}
+
+/// Codex merges the `.codex/config.toml` of every directory of a project over the user's, if the user trusts the project.
+fn codex_layers(places: &ClientPlaces) -> Result<Vec<(ConfigSource, Value)>, String> {
     let own = places.home.join(".codex");
     let file = own.join("config.toml");
     let user = read(&file, FileFormat::Toml)?.unwrap_or_default();
@@ -221,10 +259,7 @@ fn codex(places: &ClientPlaces) -> Result<Option<ConfigSource>, String> {
             layers.push((ConfigSource::File(file), said));
         }
     }
-    let edits = native_off_edits(McpClient::Codex, places)?;
-    // A permission profile takes the place of `sandbox_mode`.
-    let is_off = |said: &Value| said.get("default_permissions").is_none() && edits.iter().all(|edit| edit.is_in(said));
-    Ok(last_to_turn_on(layers, is_off))
+    Ok(layers)
 }
 
 /// Whether the user's configuration trusts a directory or one around it. A linked worktree is trusted with its main

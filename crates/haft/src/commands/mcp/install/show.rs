@@ -50,7 +50,7 @@ impl InstallReport<'_> {
         }
         warn_of_left_edits(self.changes);
         match overridden {
-            Override::None => self.explain(),
+            Override::None | Override::Untrusted => self.explain(),
             Override::By(source) => style::warn(&self.overridden_by(source)),
             Override::Unknown(why) => style::warn(&format!(
                 "whether {}'s own tools are on is unknown: {why}. Correct it, then look with `haft doctor`",
@@ -118,6 +118,7 @@ impl InstallReport<'_> {
             InstallMode::Beside => "on",
             InstallMode::Replace if self.client.keeps_tools_in_editor() => "partly_off",
             InstallMode::Replace => "off",
+            InstallMode::Hooks if matches!(overridden, Override::Untrusted) => "hooks_not_run",
             InstallMode::Hooks => "hooked",
         };
         let mut value = json!({

@@ -2,7 +2,7 @@
 
 use super::clients::{self, ClientPlaces, EditPurpose, FilePlan, InstallMode, InstallPlan};
 use super::config_file::ConfigFile;
-use super::{edits, overrides};
+use super::{codex_hooks, edits, overrides};
 use crate::cli::{Common, McpClient};
 use serde::Serialize;
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub(crate) enum NativeTools {
     PartlyOff,
     /// They are on, and `haft hook` is asked before each use.
     Hooked,
+    /// They are on, and the client does not run all of haft's hooks: a person has to trust them there first.
+    HooksNotRun,
     On,
     /// A file that says so cannot be read.
     Unknown,
@@ -35,6 +37,9 @@ pub(crate) struct ClientState {
     /// The file or variable that overrides haft's settings: it turns native tools on, or haft's hooks off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) overridden_by: Option<String>,
+    /// The events under which the client does not run haft's hooks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hooks_not_run: Vec<String>,
     /// The files that say so.
     pub(crate) files: Vec<PathBuf>,
     /// Why a file could not be read.
@@ -53,6 +58,8 @@ pub(super) enum Override {
     None,
     /// A file or a variable turns the client's own tools on, or its hooks off.
     By(String),
+    /// The client does not run the hooks before a person has trusted them there.
+    Untrusted,
     /// Why that is not known.
     Unknown(String),
 }
@@ -65,6 +72,11 @@ pub(super) fn override_of(client: McpClient, mode: InstallMode, places: &ClientP
         InstallMode::Hooks => overrides::hooks_turned_off_by(client, places),
     };
     match source {
+        Ok(None) if mode == InstallMode::Hooks => match hooks_not_run(client, places) {
+            Ok(events) if events.is_empty() => Override::None,
+            Ok(_) => Override::Untrusted,
+            Err(why) => Override::Unknown(why),
+        },
         Ok(None) => Override::None,
         Ok(Some(source)) => Override::By(source.shown(&places.project)),
         Err(why) => Override::Unknown(why),
@@ -78,6 +90,7 @@ fn state(client: McpClient, places: &ClientPlaces) -> ClientState {
         entered: false,
         native_tools: NativeTools::Unknown,
         overridden_by: None,
+        hooks_not_run: Vec::new(),
         files: Vec::new(),
         problem: None,
     };
@@ -105,10 +118,25 @@ fn look(client: McpClient, places: &ClientPlaces, state: &mut ClientState) -> Re
     } else if has_all(client, places, InstallMode::Hooks, EditPurpose::Hook)? {
         let source = overrides::hooks_turned_off_by(client, places)?;
         state.overridden_by = source.map(|source| source.shown(&places.project));
-        native_tools = if state.overridden_by.is_some() { NativeTools::On } else { NativeTools::Hooked };
+        state.hooks_not_run = hooks_not_run(client, places)?;
+        native_tools = match state.overridden_by {
+            Some(_) => NativeTools::On,
+            None if !state.hooks_not_run.is_empty() => NativeTools::HooksNotRun,
+            None => NativeTools::Hooked,
+        };
     }
     state.native_tools = native_tools;
     Ok(())
+}
+
+/// The events of haft's hooks, which are entered, that the client does not run as its files stand.
+pub(super) fn hooks_not_run(client: McpClient, places: &ClientPlaces) -> Result<Vec<String>, String> {
+    if client != McpClient::Codex {
+        return Ok(Vec::new());
+    }
+    let plan = clients::plan(client, InstallMode::Hooks, places).map_err(|error| error.message)?;
+    let Some(file) = plan.files.first() else { return Ok(Vec::new()) };
+    codex_hooks::events_not_run(&value(client, file, places)?, places)
 }
 
 /// Whether the client's files hold all edits that an installation makes for this purpose.

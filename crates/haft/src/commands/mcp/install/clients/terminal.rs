@@ -42,6 +42,9 @@ pub(in crate::commands::mcp::install) const OPENCODE_NATIVE: [&str; 10] =
 const GOOSE_NATIVE: [(&str, &str); 3] =
     [("developer", "developer"), ("analyze", "analyze"), ("extensionmanager", "Extension Manager")];
 
+/// The plugin by which goose runs haft's hooks, below the home directory.
+pub(in crate::commands::mcp::install) const GOOSE_PLUGIN: &str = ".agents/plugins/haft";
+
 /// Names as a list of JSON texts.
 fn texts(names: &[&str]) -> Vec<Value> {
     names.iter().map(|name| Value::from(*name)).collect()
@@ -209,7 +212,7 @@ pub(super) fn opencode(mode: InstallMode, home: &Path) -> InstallPlan {
     }
 }
 
-/// goose reads everything from `config.yaml`.
+/// goose reads its extensions from `config.yaml`, and hooks from plugins.
 pub(super) fn goose(mode: InstallMode, home: &Path) -> InstallPlan {
     let entry = json!({
         "name": NAME, "type": "stdio", "cmd": own_program(), "args": ["mcp"], "enabled": true, "timeout": 300,
@@ -227,7 +230,26 @@ pub(super) fn goose(mode: InstallMode, home: &Path) -> InstallPlan {
                 .with(NativeOff, ConfigEdit::default(&["extensions", key, "name"], name.into()));
         }
     }
-    let plan = InstallPlan::new(mode, vec![config], &["extensions", NAME]);
+    let mut hooks = FilePlan::new(home.join(GOOSE_PLUGIN).join("hooks/hooks.json"), FileFormat::Json);
+    if mode == InstallMode::Hooks {
+        const EVENTS: [HookEntry; 5] = [
+            HookEntry::new("PreToolUse", false, 300),
+            HookEntry::new("PostToolUse", false, 60),
+            HookEntry::new("PostToolUseFailure", false, 60),
+            HookEntry::new("Stop", false, 60),
+            HookEntry::new("SessionEnd", false, 60),
+        ];
+        for event in &EVENTS {
+            let command = hook_command(&own_program(), McpClient::Goose);
+            let mut hook = json!({"type": "command", "command": command, "timeout": event.timeout_sec});
+            if event.event == "PreToolUse" {
+                // Otherwise goose runs a call whose hook fails or is late.
+                hook["on_failure"] = "block".into();
+            }
+            hooks = hooks.with(Hook, event.edit(hook));
+        }
+    }
+    let plan = InstallPlan::new(mode, vec![config, hooks], &["extensions", NAME]);
     if mode == InstallMode::Replace && asks {
         return plan.note(
             "with this GOOSE_MODE, goose also asks about haft's calls: choose \"Always Allow\" there, or set GOOSE_MODE to \
