@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 
+mod descriptions;
 mod providers;
 mod registry;
 mod staged;
