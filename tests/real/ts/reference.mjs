@@ -9,6 +9,7 @@ const [modules, port] = process.argv.slice(2);
 const sdk = (path) => import(pathToFileURL(`${modules}/@modelcontextprotocol/sdk/dist/esm/${path}.js`));
 const { Server } = await sdk("server/index");
 const { StreamableHTTPServerTransport } = await sdk("server/streamableHttp");
+const { InMemoryEventStore } = await sdk("examples/shared/inMemoryEventStore");
 const types = await sdk("types");
 
 const PIXEL =
@@ -100,6 +101,12 @@ const tools = {
   ],
   test_tool_with_logging: (_, extra) => log(extra, "Tool execution started", "Tool processing data", "Tool execution completed"),
   test_tool_with_progress: (_, extra) => report(extra),
+  // Only clients of 2025-11-25 and newer can fetch an answer whose stream has ended: the SDK ends no other's.
+  test_reconnection: async (_, extra) => {
+    extra.closeSSEStream?.();
+    await pause();
+    return [text("Reconnection test completed")];
+  },
   test_error_handling: () => {
     throw new Error("This tool intentionally returns an error for testing");
   },
@@ -204,6 +211,8 @@ const http = createServer(async (request, response) => {
     transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (made) => sessions.set(made, transport),
+      eventStore: new InMemoryEventStore(),
+      retryInterval: 100,
       enableDnsRebindingProtection: true,
       allowedHosts: hosts,
       allowedOrigins: hosts.map((host) => `http://${host}`),
