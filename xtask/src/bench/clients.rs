@@ -16,11 +16,10 @@ const PROSE: &str = "\
 
 const CONTEXT: &str = "
 Tokens (`o200k_base`) of all tool schemas in the first request of each real client: without haft, with `haft mcp install`,
-and with `haft mcp install --replace`. Codex is asked as `gpt-5.5`. It defers MCP tools behind a search of its own unless it is
-told to offer them; `--replace` has it offer haft's in full, because they are its only way to act.
+and with `haft mcp install --replace`, which must cost no more than without haft. Codex is asked as `gpt-5.5`.
 
-| client | without haft | with haft | `--replace` |
-|---|--:|--:|--:|
+| client | without haft | with haft | `--replace` | target | met |
+|---|--:|--:|--:|--:|---|
 ";
 
 pub(super) fn body(haft: &Haft) -> Result<String> {
@@ -44,7 +43,9 @@ fn context_cost() -> Result<String> {
     for client in ["claude_code", "codex", "gemini_cli", "opencode", "goose"] {
         let text = fs::read_to_string(dir.join(client)).with_context(|| format!("{client} was not measured"))?;
         let row: Value = serde_json::from_str(&text)?;
-        let _ = writeln!(lines, "| {client} | {} | {} | {} |", row["native"], row["beside"], row["replaced"]);
+        let (native, beside, replaced) = (&row["native"], &row["beside"], &row["replaced"]);
+        let met = if replaced.as_u64() <= native.as_u64() { "met" } else { "NOT MET" };
+        let _ = writeln!(lines, "| {client} | {native} | {beside} | {replaced} | ≤ {native} | {met} |");
     }
     Ok(lines)
 }
