@@ -13,6 +13,9 @@ pub struct McpArgs {
     /// Proxy a single bridged server: serve only its tools, resources and prompts, under its own names.
     #[arg(long, value_name = "SERVER")]
     pub front: Option<String>,
+    /// About how many tokens the listed tools may cost, unless the configuration says so (`tools.budget_tokens`).
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<usize>,
     /// What to do [default: serve over stdio].
     #[command(subcommand)]
     pub action: Option<McpAction>,

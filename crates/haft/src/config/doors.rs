@@ -80,6 +80,8 @@ pub struct Doors {
     pub elicitation: bool,
     /// About how many tokens the listed tools may cost; 0 is all.
     pub budget_tokens: usize,
+    /// Whether the configuration says so.
+    pub is_budget_configured: bool,
     /// Where the gateway listens.
     pub listen: SocketAddr,
     /// Under which other names it is reached.
@@ -88,6 +90,14 @@ pub struct Doors {
     pub links: bool,
     /// The servers whose tools are offered.
     pub servers: Vec<haft_mcp::client::Server>,
+}
+
+impl Doors {
+    /// What the tools that a client is told of may cost, if whoever starts the server wishes another budget than the usual
+    /// one. What the configuration says counts more.
+    pub fn listing_budget(&self, wished: Option<usize>) -> usize {
+        wished.filter(|_| !self.is_budget_configured).unwrap_or(self.budget_tokens)
+    }
 }
 
 /// How a call at a door waits.
@@ -164,6 +174,7 @@ pub(super) fn doors(mcp: &Mcp, tools: &Tools, gateway: &Gateway) -> Result<Doors
         gateway: waiting(gateway.wait_ms, 0, gateway.on_disconnect, OnDisconnect::Finish),
         elicitation: mcp.elicitation.unwrap_or(true),
         budget_tokens: tools.budget_tokens.unwrap_or(USUAL_BUDGET),
+        is_budget_configured: tools.budget_tokens.is_some(),
         listen: address,
         hosts: gateway.hosts.iter().map(|text| text.value.clone()).collect(),
         links: gateway.links.unwrap_or(false),

@@ -1,6 +1,7 @@
 //! How each client is configured and started.
 
 use crate::HAFT;
+use crate::beside::recording_haft;
 use crate::needs::need;
 use crate::project::Project;
 use haft_stub::{Asked, Reply, Stub, Wire};
@@ -102,14 +103,10 @@ impl AgentClient {
             ],
             Self::Codex => &[
                 "apply_patch",
-                "create_goal",
-                "get_goal",
                 "list_mcp_resource_templates",
                 "list_mcp_resources",
                 "read_mcp_resource",
-                "request_user_input",
                 "tool_search",
-                "update_goal",
             ],
             Self::GeminiCli => &[
                 "activate_skill",
@@ -137,9 +134,14 @@ impl AgentClient {
 
     /// Runs the client until it ends, with haft entered by hand and a model that makes these calls one after the other.
     pub(crate) fn run(self, project: &Project, calls: &[ModelCall]) -> Transcript {
+        self.run_with(project, calls, HaftEntry::ByHand)
+    }
+
+    /// The same, with haft entered in this way.
+    pub(crate) fn run_with(self, project: &Project, calls: &[ModelCall], entry: HaftEntry) -> Transcript {
         let replies = calls.iter().map(|call| Reply::call(&self.tool_name(call.tool), call.args.clone())).collect();
         let model = scripted_model(replies);
-        self.configure(project, &model, HaftEntry::ByHand);
+        self.configure(project, &model, entry);
         self.run_configured(project, &model, self.permissive_options())
     }
 
@@ -158,6 +160,12 @@ impl AgentClient {
             Self::Opencode => configure_opencode(project, model, entry),
             Self::Goose => configure_goose(project, entry),
         }
+    }
+
+    /// Codex's program in the project, to be given arguments.
+    pub(crate) fn codex_command(project: &Project) -> Command {
+        let modules = need("HAFT_TEST_AGENTS").unwrap_or_else(|| panic!("HAFT_TEST_WITHOUT_MCP is set"));
+        project.command(&modules.join(CODEX_PROGRAM))
     }
 
     /// Runs the client as it is configured, until it ends.
@@ -181,8 +189,21 @@ impl AgentClient {
 pub(crate) enum HaftEntry {
     /// By the test, with everything allowed.
     ByHand,
+    /// The same, and what the client and haft say to each other is kept.
+    Recorded,
     /// By `haft mcp install`, later.
     Installed,
+}
+
+impl HaftEntry {
+    /// The program that the test enters; none if `haft mcp install` does.
+    fn program(self, project: &Project) -> Option<String> {
+        match self {
+            Self::ByHand => Some(HAFT.to_owned()),
+            Self::Recorded => Some(recording_haft(project).to_str().unwrap().to_owned()),
+            Self::Installed => None,
+        }
+    }
 }
 
 /// A model that gives these replies in turn, then ends the conversation. Some clients ask it for a title as well: only
@@ -203,8 +224,8 @@ fn is_conversation(asked: &Asked) -> bool {
 }
 
 fn configure_claude_code(project: &Project, entry: HaftEntry) {
-    if entry == HaftEntry::ByHand {
-        let server = json!({"type": "stdio", "command": HAFT, "args": ["mcp"], "alwaysLoad": true});
+    if let Some(program) = entry.program(project) {
+        let server = json!({"type": "stdio", "command": program, "args": ["mcp"], "alwaysLoad": true});
         project.write("project/.mcp.json", &json!({"mcpServers": {"haft": server}}).to_string());
         let settings = json!({"permissions": {"allow": ["mcp__haft"]}, "enabledMcpjsonServers": ["haft"]});
         project.write("project/.claude/settings.local.json", &settings.to_string());
@@ -227,17 +248,19 @@ fn configure_codex(project: &Project, model: &Stub, entry: HaftEntry) {
          wire_api = \"responses\"\nenv_key = \"STUB_KEY\"\n",
         model.base(Wire::Responses)
     );
-    if entry == HaftEntry::ByHand {
+    if let Some(program) = entry.program(project) {
         config.push_str(&format!(
-            "\n[mcp_servers.haft]\ncommand = {HAFT:?}\nargs = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n"
+            "\n[mcp_servers.haft]\ncommand = {program:?}\nargs = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n"
         ));
     }
     project.write("home/.codex/config.toml", &config);
 }
 
+/// Where the package of Codex has its program.
+const CODEX_PROGRAM: &str = "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
+
 fn codex(project: &Project, modules: &Path) -> Command {
-    let program = modules.join("@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex");
-    let mut command = project.command(&program);
+    let mut command = project.command(&modules.join(CODEX_PROGRAM));
     command.args(["exec", "--skip-git-repo-check", "Go on."]).env("STUB_KEY", "test-key");
     command
 }
@@ -249,8 +272,8 @@ fn configure_gemini_cli(project: &Project, entry: HaftEntry) {
         "privacy": {"usageStatisticsEnabled": false},
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
     });
-    if entry == HaftEntry::ByHand {
-        settings["mcpServers"] = json!({"haft": {"command": HAFT, "args": ["mcp"], "trust": true}});
+    if let Some(program) = entry.program(project) {
+        settings["mcpServers"] = json!({"haft": {"command": program, "args": ["mcp"], "trust": true}});
     }
     project.write("home/.gemini/settings.json", &settings.to_string());
 }
@@ -285,8 +308,8 @@ fn configure_opencode(project: &Project, model: &Stub, entry: HaftEntry) {
         "$schema": "https://opencode.ai/config.json", "provider": {"stub": provider}, "model": "stub/stub-1",
         "small_model": "stub/stub-1", "autoupdate": false, "share": "disabled",
     });
-    if entry == HaftEntry::ByHand {
-        config["mcp"] = json!({"haft": {"type": "local", "command": [HAFT, "mcp"], "enabled": true}});
+    if let Some(program) = entry.program(project) {
+        config["mcp"] = json!({"haft": {"type": "local", "command": [program, "mcp"], "enabled": true}});
     }
     project.write("home/.config/opencode/opencode.json", &config.to_string());
 }
@@ -299,9 +322,9 @@ fn opencode(project: &Project, modules: &Path) -> Command {
 
 fn configure_goose(project: &Project, entry: HaftEntry) {
     let mut config = "GOOSE_PROVIDER: openai\nGOOSE_MODEL: gpt-4o\nGOOSE_MODE: auto\n".to_owned();
-    if entry == HaftEntry::ByHand {
+    if let Some(program) = entry.program(project) {
         config.push_str(&format!(
-            "extensions:\n  haft:\n    name: haft\n    type: stdio\n    cmd: {HAFT}\n    args: [mcp]\n    enabled: true\n    \
+            "extensions:\n  haft:\n    name: haft\n    type: stdio\n    cmd: {program}\n    args: [mcp]\n    enabled: true\n    \
              timeout: 300\n"
         ));
     }

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is left out says so")]
 
+mod beside;
 mod client;
 mod context_cost;
 #[path = "../../../../tests/real/needs.rs"]
@@ -21,6 +22,7 @@ mod skills;
 mod structured;
 mod subagents;
 mod trials;
+mod waiting;
 
 use libtest_mimic::Arguments;
 use std::process::ExitCode;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         context_cost::trials(),
         skills::trials(),
         structured::trials(),
+        waiting::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

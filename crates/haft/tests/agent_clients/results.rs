@@ -1,5 +1,6 @@
 //! What haft's tools give arrives in the model's next request, in every client.
 
+use crate::beside::Page;
 use crate::client::{AgentClient, ModelCall, Transcript};
 use crate::project::{PIXEL, Project, serve_page};
 use crate::trials::for_every_client;
@@ -76,13 +77,15 @@ fn has_image(body: &Value) -> bool {
     }
 }
 
-/// A write that nobody can approve in a headless run: it waits in the inbox, and the model is told so.
+/// A write that nobody can approve in a headless run: it waits in the inbox, and the model is told so, with the address of the
+/// question on the page.
 fn unanswered_question_waits(client: AgentClient) {
     let project = Project::new(1);
+    let page = Page::serve(&project);
     let write = call("file_write", json!({"path": "new.txt", "content": "x"}));
     let transcript = client.run(&project, &[write]);
     let waiting = project.haft(&["approvals", "--json"]);
     let id = waiting[0]["id"].as_str().unwrap_or_else(|| panic!("nothing waits: {}", transcript.printed));
-    assert_told(&transcript, 1, &[&format!("approval {id}")]);
+    assert_told(&transcript, 1, &[&format!("approval {id}"), &format!("{}#/inbox/{id}", page.address)]);
     assert!(!project.root().join("new.txt").exists());
 }

@@ -6,8 +6,9 @@ use crate::terminal::Terminal;
 use haft_stub::{Asked, Reply, Stub, Wire};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ pub(crate) const FILE: &str = "src/cart.py";
 const BEFORE: &str = "def total(items):\n    return sum(items)\n\n\ndef count(items):\n    return len(items)\n";
 const OLD: &str = "    return sum(items)\n";
 pub(crate) const NEW: &str = "    prices = [item.price for item in items]\n    return sum(prices)\n";
+/// Another edit of the same file.
+const OLD_COUNT: &str = "    return len(items)\n";
+pub(crate) const NEW_COUNT: &str = "    return sum(1 for _ in items)\n";
 
 /// How long the model is waited for to be told something.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -32,11 +36,49 @@ pub(crate) enum AgentClient {
     Goose,
 }
 
+/// What a session begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionKind {
+    /// The model edits the file once.
+    OneEdit,
+    /// It edits the file twice, and `haft serve` runs beside the client.
+    TwoEditsWithPage,
+}
+
+/// A `haft serve` that runs until it is dropped.
+pub(crate) struct Page {
+    child: Child,
+    /// Where its page is.
+    pub(crate) address: String,
+}
+
+impl Page {
+    fn serve(home: &Path) -> Self {
+        let mut command = Command::new(HAFT);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--print-url"]).current_dir(home.join("shop"));
+        command.env_clear().env("HOME", home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split('#').next().unwrap_or_default().to_owned();
+        assert!(address.starts_with("http://127.0.0.1:"), "{line:?} is no address");
+        Self { child, address }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// A home directory with a project in it, and a client that talks to a model that edits one file of it.
 pub(crate) struct Session {
     dir: tempfile::TempDir,
     pub(crate) terminal: Terminal,
     pub(crate) model: Stub,
+    pub(crate) page: Option<Page>,
 }
 
 impl AgentClient {
@@ -77,16 +119,26 @@ impl AgentClient {
     /// Starts the client and gives it a prompt on which its model edits the file. `wait_ms` is how long haft waits for an
     /// answer elsewhere.
     pub(crate) fn open(self, wait_ms: u64) -> Session {
+        self.open_as(SessionKind::OneEdit, wait_ms)
+    }
+
+    /// The same, with what this kind of session begins with.
+    pub(crate) fn open_as(self, kind: SessionKind, wait_ms: u64) -> Session {
         let modules = need("HAFT_TEST_AGENTS").unwrap_or_else(|| panic!("HAFT_TEST_WITHOUT_MCP is set"));
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         write(&home, "shop/.git/HEAD", "ref: refs/heads/main\n");
         write(&home, &format!("shop/{FILE}"), BEFORE);
         write(&home, ".config/haft/config.yml", &format!("mcp: {{wait_ms: {wait_ms}}}\n"));
-        let edit = json!({"path": FILE, "old_string": OLD, "new_string": NEW});
+        let page = (kind == SessionKind::TwoEditsWithPage).then(|| Page::serve(&home));
+        let edit = |old: &str, new: &str| ("file_edit", json!({"path": FILE, "old_string": old, "new_string": new}));
         // haft edits only what was read before.
-        let calls = [("file_read", json!({"path": FILE})), ("file_edit", edit)];
-        let replies = calls.map(|(tool, args)| Reply::call(&self.tool_name(tool), args));
+        let mut calls = vec![("file_read", json!({"path": FILE})), edit(OLD, NEW)];
+        if kind == SessionKind::TwoEditsWithPage {
+            calls.push(edit(OLD_COUNT, NEW_COUNT));
+        }
+        let replies: Vec<Reply> =
+            calls.into_iter().map(|(tool, args)| Reply::call(&self.tool_name(tool), args)).collect();
         let next = AtomicUsize::new(0);
         let model = Stub::with(move |asked| {
             if !is_conversation(asked) {
@@ -97,7 +149,7 @@ impl AgentClient {
         });
         let terminal = Terminal::start(&self.command(&home, &modules, &model));
         terminal.shows(self.prompt());
-        let session = Session { dir, terminal, model };
+        let session = Session { dir, terminal, model, page };
         session.prompt();
         while self == Self::ClaudeCode && !session.has_begun() {
             // It does not wait for its servers: without haft's tools the conversation is over at once.

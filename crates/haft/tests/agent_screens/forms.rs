@@ -1,6 +1,6 @@
 //! A question of haft's on the screens of the clients, and what the keys of a person do with it.
 
-use crate::client::{AgentClient, NEW, Session};
+use crate::client::{AgentClient, NEW, NEW_COUNT, Session, SessionKind};
 use crate::picture;
 use libtest_mimic::Trial;
 use std::path::PathBuf;
@@ -30,6 +30,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(Codex, "keys_approve_what_the_form_shows", approve),
         trial(Codex, "chosen_rejection_reaches_the_model", reject),
         trial(Goose, "keys_approve_what_the_form_shows", approve),
+        trial(ClaudeCode, "keys_approve_for_the_session", approve_for_session),
+        trial(Codex, "keys_approve_for_the_session", approve_for_session),
+        trial(Goose, "keys_approve_for_the_session", approve_for_session),
         trial(GeminiCli, "client_without_forms_says_where_to_decide", wait),
         trial(Opencode, "client_without_forms_says_where_to_decide", wait),
     ]
@@ -87,6 +90,22 @@ fn choose_first(client: AgentClient, session: &Session) {
     terminal.press(ENTER, "the change", || session.file().contains(NEW));
 }
 
+/// Chooses the second answer, which holds for the session, and sends it.
+fn choose_second(client: AgentClient, session: &Session) {
+    let terminal = &session.terminal;
+    let shows = |text: &'static str| move || terminal.text().contains(text);
+    if client == AgentClient::ClaudeCode {
+        terminal.press(RIGHT, "the choices", shows("◯ approve once"));
+        terminal.types(DOWN);
+        terminal.settles();
+        terminal.press(ENTER, "the choice", shows("Decision: approve for this session"));
+    } else {
+        terminal.types(DOWN);
+        terminal.settles();
+    }
+    terminal.press(ENTER, "the change", || session.file().contains(NEW));
+}
+
 fn approve(client: AgentClient) {
     let session = client.open(LONG);
     let screen = form(client, &session);
@@ -101,6 +120,22 @@ fn approve(client: AgentClient) {
     std::thread::sleep(READING_TIME);
     choose_first(client, &session);
     session.tells_model(EDITED);
+    assert_eq!(session.file().matches("prices =").count(), 1, "it ran once");
+    assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
+}
+
+/// The person chooses the second answer: the call runs, and so does the next one of its kind, without a question. The form
+/// leads to the question on the page.
+fn approve_for_session(client: AgentClient) {
+    let session = client.open_as(SessionKind::TwoEditsWithPage, LONG);
+    let screen = form(client, &session);
+    let id = session.haft(&["approvals", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let page = format!("{}#/inbox/{id}", session.page.as_ref().unwrap().address);
+    assert!(screen.contains(&page), "{page} is not in the form:\n{screen}");
+    std::thread::sleep(READING_TIME);
+    choose_second(client, &session);
+    session.terminal.until("the second change", || session.file().contains(NEW_COUNT));
+    session.terminal.until("the model's last words", || session.terminal.unwrapped().contains("That is all."));
     assert_eq!(session.file().matches("prices =").count(), 1, "it ran once");
     assert_eq!(session.haft(&["approvals", "--json"]), serde_json::json!([]));
 }

@@ -1,7 +1,7 @@
 //! `haft mcp`: the tools for an MCP client, over stdin and stdout.
 
 use crate::app::{App, Failure, Threads};
-use crate::cli::Common;
+use crate::cli::{Common, McpArgs};
 use crate::config::OnDisconnect;
 use crate::started_by::call_sign;
 use haft_core::{CallError, ErrorKind, SessionId, preview};
@@ -11,16 +11,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Serves one client until it goes.
-pub(super) fn run(common: &Common, dialect: Option<&str>, front: Option<&str>) -> Result<u8, Failure> {
+pub(super) fn run(common: &Common, args: &McpArgs) -> Result<u8, Failure> {
     let app = App::open_to_serve(common, Threads::One)?;
     // Nobody who starts a client names a session; each connection is a conversation of its own.
     let session = if *app.session() == SessionId::default() { fresh_session() } else { app.session().clone() };
     let options = Options {
-        dialect: app.dialect(dialect)?,
+        dialect: app.dialect(args.dialect.as_deref())?,
         caller: app.caller.clone(),
         session: session.clone(),
         session_prefix: "",
-        budget_tokens: app.doors.budget_tokens,
+        budget_tokens: app.doors.listing_budget(args.budget_tokens),
         patience: app.doors.mcp.patience,
         elicitation: app.doors.elicitation,
         holder: call_sign().map_or(ClientHolder::User, ClientHolder::AgentProgram),
@@ -29,7 +29,7 @@ pub(super) fn run(common: &Common, dialect: Option<&str>, front: Option<&str>) -
         decision_place: DecisionPlace::CommandLine(app.haft.settings().data_dir.clone()),
     };
     let mut server = Server::new(Arc::clone(&app.haft), options);
-    server = match (front, app.bridge()) {
+    server = match (args.front.as_deref(), app.bridge()) {
         (Some(name), bridge) => {
             let bridge = bridge.filter(|bridge| bridge.has(name)).ok_or_else(|| {
                 CallError::new(ErrorKind::NotFound, format!("there is no MCP server `{}`", preview::inert(name)))

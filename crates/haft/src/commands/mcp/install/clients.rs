@@ -46,6 +46,8 @@ pub(crate) enum EditPurpose {
     Hook,
     /// No settings of the project turn hooks off.
     HooksOn,
+    /// The client spends no more of its model's context than it did without haft.
+    ContextCost,
 }
 
 /// The edits of one file.

@@ -1,6 +1,6 @@
 //! The clients of the terminal: Claude Code, Codex, Gemini CLI, opencode and goose.
 
-use super::EditPurpose::{Entry, Hook, HooksOn, NativeOff, PreApproval};
+use super::EditPurpose::{ContextCost, Entry, Hook, HooksOn, NativeOff, PreApproval};
 use super::{FilePlan, HookEntry, InstallMode, InstallPlan, NAME, existing, hook_command, own_program};
 use crate::cli::McpClient;
 use crate::commands::mcp::install::edits::{self, ConfigEdit, FileFormat};
@@ -42,6 +42,11 @@ pub(in crate::commands::mcp::install) const OPENCODE_NATIVE: [&str; 10] =
 const GOOSE_NATIVE: [(&str, &str); 3] =
     [("developer", "developer"), ("analyze", "analyze"), ("extensionmanager", "Extension Manager")];
 
+/// What haft's tools may cost in Codex, in tokens as haft estimates them: as much as leaves a request no dearer than one with
+/// Codex's own tools. The tools that Codex has no counterpart for (`file_grep`, `file_glob`) are found with `tool_search`.
+const CODEX_BUDGET_TOKENS: &str = "1000";
+/// The switch of Codex's tool that asks its user in plan mode.
+const CODEX_QUESTIONS: [&str; 3] = ["tools", "experimental_request_user_input", "enabled"];
 /// The plugin by which goose runs haft's hooks, below the home directory.
 pub(in crate::commands::mcp::install) const GOOSE_PLUGIN: &str = ".agents/plugins/haft";
 
@@ -106,6 +111,7 @@ pub(super) fn codex(mode: InstallMode, home: &Path) -> InstallPlan {
         entry["default_tools_approval_mode"] = "approve".into();
         // Otherwise newer models search for haft's tools first, or reach them through scripts only.
         entry["omit_tools_from"] = json!(["deferred", "code_mode"]);
+        entry["args"] = json!(["mcp", "--budget-tokens", CODEX_BUDGET_TOKENS]);
         // Codex has no switch for `apply_patch`: it stays in the list, and the sandbox refuses what it writes. Only forms
         // of MCP servers, which are haft's questions, still reach the person.
         let granular = json!({
@@ -117,7 +123,9 @@ pub(super) fn codex(mode: InstallMode, home: &Path) -> InstallPlan {
             .with(NativeOff, ConfigEdit::set(&["sandbox_mode"], "read-only".into()))
             .with(NativeOff, ConfigEdit::set(&["approval_policy"], json!({ "granular": granular })))
             .with(NativeOff, ConfigEdit::set(&["features", "shell_tool"], false.into()))
-            .with(NativeOff, ConfigEdit::set(&["features", "view_image"], false.into()));
+            .with(NativeOff, ConfigEdit::set(&["features", "view_image"], false.into()))
+            .with(ContextCost, ConfigEdit::set(&["features", "goals"], false.into()))
+            .with(ContextCost, ConfigEdit::set(&CODEX_QUESTIONS, false.into()));
     }
     config = config.with(Entry, ConfigEdit::set(&["mcp_servers", NAME], entry));
     if mode == InstallMode::Hooks {
@@ -136,10 +144,16 @@ pub(super) fn codex(mode: InstallMode, home: &Path) -> InstallPlan {
     let plan = InstallPlan::new(mode, vec![config], &["mcp_servers", NAME]);
     match mode {
         InstallMode::Beside => plan,
-        InstallMode::Replace => plan.note(
-            "Codex has no switch for apply_patch: models that know it still see it, and the read-only sandbox refuses what \
-             it writes",
-        ),
+        InstallMode::Replace => plan
+            .note(
+                "Codex has no switch for apply_patch: models that know it still see it, and the read-only sandbox refuses \
+                 what it writes",
+            )
+            .note(
+                "Codex's goals (`/goal`) and the questions of its plan mode are off: with their tools and haft's, a request \
+                 would cost more tokens than before. `features.goals` and `tools.experimental_request_user_input` turn \
+                 them on",
+            ),
         InstallMode::Hooks => plan.note(
             "Codex runs a hook only after you trusted it: open `/hooks` in Codex; until then it is not run",
         ),
