@@ -212,6 +212,8 @@ fn model_that_runs_a_command(tool: &'static str) -> Stub {
 /// Codex runs haft's hooks only once its user has trusted them: until then `haft doctor` says that they do not run.
 fn doctor_knows_which_hooks_are_trusted(client: AgentClient) {
     let project = Project::new(1);
+    // haft asks about every command of Codex's that no rule names.
+    project.write("home/.config/haft/config.yml", "rules: [{allow: cat}]\n");
     // In each conversation the model runs one command.
     let model = Stub::with(|asked| {
         if asked.tools().iter().any(|tool| tool == "exec_command") && !asked.says("function_call_output") {

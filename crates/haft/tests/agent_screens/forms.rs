@@ -1,6 +1,6 @@
 //! A question of haft's on the screens of the clients, and what the keys of a person do with it.
 
-use crate::client::{AgentClient, NEW, NEW_COUNT, Session, SessionKind};
+use crate::client::{AgentClient, EDITED, NEW, NEW_COUNT, Session, SessionKind};
 use crate::picture;
 use libtest_mimic::Trial;
 use std::path::PathBuf;
@@ -13,8 +13,7 @@ const LONG: u64 = 60_000;
 /// The decision, as every client shows it first.
 const DECISION: &str = "file_edit: src/cart.py";
 
-/// What the model is told of the edit that was made, and of one that was rejected.
-const EDITED: &str = "Edited src/cart.py";
+/// What the model is told of an edit that was rejected.
 const REJECTED: &str = "rejected by the user";
 
 const RIGHT: &str = "\x1b[C";
