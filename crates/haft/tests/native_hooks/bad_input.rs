@@ -131,15 +131,20 @@ fn cursor_is_answered() {
 /// goose names the event, the directory and the call otherwise, and takes an answer without a decision for a failure.
 fn goose_is_answered() {
     let project = Project::new("");
-    let decide = |tool: &str, input: Value| -> Value {
+    let decide_in = |dir: &str, tool: &str, input: Value| -> Value {
         let event = json!({
             "event": "PreToolUse", "session_id": "20261119_1", "matcher_context": tool, "tool_call_id": "call_2",
-            "tool_name": tool, "tool_input": input, "working_dir": project.root(),
+            "tool_name": tool, "tool_input": input, "working_dir": dir,
         });
         let output = project.hook(&["goose", "--wait-ms", "0"], &event.to_string());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("no JSON: {output:?}"))
     };
+    let root = project.root().to_str().unwrap().to_owned();
+    let decide = |tool: &str, input: Value| decide_in(&root, tool, input);
+    // The directory of a delegate is the model's choice and does not move the project.
+    let elsewhere = decide_in("/etc", "shell", json!({"command": "cat hostname"}));
+    assert!(elsewhere["reason"].as_str().unwrap().contains("/etc lies outside the readable roots"), "{elsewhere}");
     for (tool, input) in [
         ("shell", json!({"command": "ls", "timeout_secs": 5})),
         ("tree", json!({"path": ".", "depth": 1})),

@@ -86,9 +86,8 @@ impl HookPayload {
         }
         let (hook_event_name, cwd, tool_use_id) =
             (self.event.clone(), self.working_dir.clone(), self.tool_call_id.clone());
-        // The directory of a session is what its user chose, and goose may run elsewhere.
-        let workspace_roots = self.working_dir.clone().filter(|dir| !dir.is_empty()).map(|dir| vec![dir]);
-        Self { hook_event_name, cwd, tool_use_id, workspace_roots, ..self }
+        // A delegate's directory is the model's choice, so it does not name the project.
+        Self { hook_event_name, cwd, tool_use_id, ..self }
     }
 }
 
@@ -294,7 +293,7 @@ mod tests {
                         "tool_name":"shell","tool_input":{"command":"ls"},"working_dir":"/p"}"#;
         let HookEvent::Before(call) = read(HookClient::Goose, event).unwrap() else { panic!() };
         assert_eq!((call.tool.as_str(), call.use_id.as_deref(), call.cwd.as_str()), ("shell", Some("call_2"), "/p"));
-        assert_eq!((call.session.as_str(), call.project), ("goose-20261119_1", Some(PathBuf::from("/p"))));
+        assert_eq!((call.session.as_str(), call.project), ("goose-20261119_1", None));
         let renamed = event.replace("PreToolUse", "BeforeShellExecution");
         assert!(read(HookClient::Goose, &renamed).is_err(), "haft is not entered under it");
         assert!(read(HookClient::ClaudeCode, event).is_err(), "other clients name the event otherwise");
