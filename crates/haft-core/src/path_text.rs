@@ -74,6 +74,39 @@ pub fn load(text: &str) -> PathBuf {
     }
 }
 
+/// A path in a stored or sent document, in the form of [`store`]: for `#[serde(with = "…")]`, because serde itself refuses a
+/// path that is not text.
+pub mod stored {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::path::{Path, PathBuf};
+
+    /// Writes the path.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::store(path))
+    }
+
+    /// Reads it back.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        String::deserialize(deserializer).map(|text| super::load(&text))
+    }
+}
+
+/// The same for a list of paths.
+pub mod stored_each {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::path::PathBuf;
+
+    /// Writes the paths.
+    pub fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| super::store(path)))
+    }
+
+    /// Reads them back.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+        Ok(Vec::<String>::deserialize(deserializer)?.iter().map(|text| super::load(text)).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +119,22 @@ mod tests {
         assert_eq!(shown(b"caf\\xe9.txt"), "caf\\x5cxe9.txt", "another name than the one before");
         assert_eq!(shown("a\nb\u{85}".as_bytes()), "a\\x0ab\\xc2\\x85");
         assert_eq!(shown("\u{fc}\\n \\x".as_bytes()), "\u{fc}\\n \\x");
+    }
+
+    #[test]
+    fn documents_hold_paths_that_are_not_text() {
+        #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        struct Document {
+            #[serde(with = "stored")]
+            one: PathBuf,
+            #[serde(with = "stored_each")]
+            many: Vec<PathBuf>,
+        }
+        let odd = PathBuf::from(OsStr::from_bytes(b"/proj\xe9ct"));
+        let document = Document { one: odd.clone(), many: vec![odd, "/plain".into()] };
+        let text = serde_json::to_string(&document).unwrap();
+        assert_eq!(text, r#"{"one":"escaped:/proj\\xe9ct","many":["escaped:/proj\\xe9ct","/plain"]}"#);
+        assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
     }
 
     proptest! {

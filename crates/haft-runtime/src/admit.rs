@@ -34,6 +34,7 @@ use haft_core::{
 };
 use haft_sandbox::Level;
 use haft_store::Entry;
+use haft_store::waits::{Wait, WaitKind};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -301,6 +302,9 @@ impl Haft {
             if !answered {
                 self.tell_asked(&pending, &question);
             }
+            let _wait = Wait::begin(WaitKind::Approval, || {
+                format!("{} ({})", question.call_id, pending.checked().spec().name)
+            });
             let heard = tokio::select! {
                 heard = self.put(&pending, &question, approver) => heard?,
                 error = halt.stopped() => {

@@ -195,7 +195,7 @@ impl Haft {
     }
 
     async fn before(&self, hook: &Hook, checked: &Checked, halt: &Halt) -> Result<Before, String> {
-        let (args, cwd) = (api::shown_args(checked), self.workspace.root().to_string_lossy());
+        let (args, cwd) = (api::shown_args(checked), crate::workspace::display(self.workspace.root().as_os_str()));
         let given = told(&Given::before(checked.call(), checked.spec().name.as_str(), &args, &cwd));
         read(&hook.ask(self, given, halt).await?)
     }
@@ -263,7 +263,7 @@ impl Haft {
     }
 
     async fn after(&self, hook: &Hook, checked: &Checked, outcome: &Outcome, halt: &Halt) -> Result<After, String> {
-        let (args, cwd) = (api::shown_args(checked), self.workspace.root().to_string_lossy());
+        let (args, cwd) = (api::shown_args(checked), crate::workspace::display(self.workspace.root().as_os_str()));
         let given = Given::before(checked.call(), checked.spec().name.as_str(), &args, &cwd).after(outcome);
         read(&hook.ask(self, told(&given), halt).await?)
     }

@@ -5,6 +5,7 @@ pub mod agent;
 mod apply;
 pub mod approver;
 pub mod back;
+mod blocking;
 pub mod browser;
 pub mod budget;
 pub mod confined;

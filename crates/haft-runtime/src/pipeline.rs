@@ -34,6 +34,7 @@ use haft_core::shell::Table;
 use haft_core::shell::rule::Rulebook;
 use haft_core::{Call, CallError, CallId, Checked, Origin, Outcome, Policy, SessionId};
 use haft_store::Store;
+use haft_store::waits::{Wait, WaitKind};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -335,8 +336,10 @@ impl Haft {
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let call = registry::unwrapped(call);
         let span = trace::call(&call, &self.registry);
+        let log = trace::CallLog::begin(&call);
         let outcome = self.carry(call, approver, halt).instrument(span.clone()).await;
         trace::ended(&span, &outcome);
+        log.end(&outcome);
         outcome
     }
 
@@ -475,6 +478,10 @@ impl Haft {
             lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
             Arc::clone(lanes.entry(checked.call().session.clone()).or_default())
         };
+        let _wait = Wait::begin(WaitKind::Lock, || {
+            let call = checked.call();
+            format!("the turn of call {} in session {}", call.id, call.session)
+        });
         tokio::select! {
             turn = lane.lock_owned() => Ok(Some(turn)),
             error = halt.stopped() => {

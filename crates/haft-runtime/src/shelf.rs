@@ -351,7 +351,7 @@ impl Shelf {
 
     /// Under what name the store keeps what was accepted of this project.
     pub(crate) fn server(&self) -> String {
-        format!("tools:{}", self.root.display())
+        format!("tools:{}", haft_core::path_text::store(&self.root))
     }
 
     async fn pins(&self) -> Result<Arc<Pins>, CallError> {

@@ -189,7 +189,7 @@ impl SkillCatalog {
 
     /// Under what name the store keeps what was accepted of this project's skills.
     fn server(&self) -> String {
-        format!("skills:{}", self.root.display())
+        format!("skills:{}", haft_core::path_text::store(&self.root))
     }
 
     /// What was accepted, by the directory's path from the root.

@@ -1,7 +1,7 @@
 //! What a tool is to the runtime: a declaration, and one function.
 
+pub use crate::blocking::off_thread;
 use crate::confined::Guest;
-use crate::halt::Halt;
 use crate::hygiene::Looked;
 use crate::making::Proposed;
 use crate::scene::Scene;
@@ -264,18 +264,5 @@ where
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         let (work, scene) = (self.work.clone(), scene.clone());
         Box::pin(async move { off_thread(scene.halt().clone(), move || work(&scene)).await })
-    }
-}
-
-/// Runs blocking work on a worker thread, and stops waiting for it when the call is halted. The work
-/// itself notices at its next `halt.check()`.
-pub async fn off_thread<T: Send + 'static>(
-    halt: Halt,
-    work: impl FnOnce() -> Result<T, CallError> + Send + 'static,
-) -> Result<T, CallError> {
-    let task = tokio::task::spawn_blocking(work);
-    tokio::select! {
-        done = task => done.unwrap_or_else(|crash| Err(CallError::internal(format!("the tool crashed: {crash}")))),
-        stop = halt.stopped() => Err(stop),
     }
 }

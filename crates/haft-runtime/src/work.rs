@@ -42,7 +42,7 @@ const OWN_SLOTS: u32 = 16;
 impl Haft {
     /// Begins a run: it is durable when this returns, and any worker goes on with it.
     pub async fn begin(&self, wanted: Wanted) -> Result<Begun, CallError> {
-        let root = self.workspace.root().to_string_lossy();
+        let root = self.workspace.stored_root();
         begin::begin(&self.store, &self.registry, &root, wanted).await
     }
 
@@ -90,7 +90,7 @@ impl Haft {
     /// command line. Returns its whole id.
     async fn again(&self, run: &str, call: &Call) -> Result<String, CallError> {
         self.tend().await?;
-        let root = self.workspace.root().to_string_lossy();
+        let root = self.workspace.stored_root();
         let mut found = self.store.runs_beginning(&root, run).await.map_err(store_error)?;
         found.retain(|run| run.above.is_none());
         let shown = haft_core::preview::inert(run);

@@ -3,7 +3,7 @@
 
 use crate::own_state::{is_for_tools, judge_process};
 use haft_core::place::{Access, Place, Sensitive, client_control_places, is_client_control, sensitive};
-use haft_core::{CallError, ToolSpec};
+use haft_core::{CallError, ToolSpec, path_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -16,10 +16,14 @@ const MAX_LINKS: usize = 40;
 /// The project and its roots. All paths are absolute and free of links.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Workspace {
+    #[serde(with = "path_text::stored")]
     root: PathBuf,
     home: Option<PathBuf>,
+    #[serde(with = "path_text::stored_each")]
     readable: Vec<PathBuf>,
+    #[serde(with = "path_text::stored_each")]
     writable: Vec<PathBuf>,
+    #[serde(with = "path_text::stored_each")]
     own: Vec<PathBuf>,
     /// The project that this is a copy of, if it is one.
     #[serde(default)]
@@ -111,6 +115,12 @@ impl Workspace {
     /// The project root.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The project root as the store keeps it, in the form of [`haft_core::path_text::store`]: two projects whose paths are
+    /// not text never have one name.
+    pub fn stored_root(&self) -> String {
+        haft_core::path_text::store(&self.root)
     }
 
     /// A path as a person would write it: relative inside the project, absolute elsewhere.

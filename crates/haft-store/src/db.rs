@@ -23,6 +23,9 @@ pub enum DbError {
     /// What it holds is not what anybody here wrote.
     #[error("{0}")]
     Odd(String),
+    /// The job panicked. Nothing of it is kept.
+    #[error("the job panicked, and nothing of it was written: {0}")]
+    Panic(String),
 }
 
 /// Whether an error means that the connection is no more: what was not committed is undone, and what was being committed
@@ -167,7 +170,7 @@ impl<'d> Db<'d> {
         }
         while !self.pending.borrow().is_empty() {
             let pending = self.pending.borrow_mut().take();
-            pending.write(self).inspect_err(|_| self.spoilt.set(true))?;
+            crate::job::without_panic(|| pending.write(self)).inspect_err(|_| self.spoilt.set(true))?;
         }
         Ok(())
     }

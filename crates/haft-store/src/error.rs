@@ -100,6 +100,7 @@ impl StoreError {
             DbError::Lite(error) => Self::from_sqlite(path, error),
             DbError::Post(error) => Self::from_server(path, error),
             DbError::Odd(why) => Self::Failed { path: path.to_owned(), why: why.clone() },
+            DbError::Panic(_) => Self::Failed { path: path.to_owned(), why: error.to_string() },
         }
     }
 

@@ -40,6 +40,7 @@ mod tls;
 mod topic;
 mod trust;
 mod undo;
+pub mod waits;
 pub mod work;
 mod worker;
 

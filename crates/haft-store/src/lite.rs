@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How long a write waits for other processes.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long a wait for a lock may take before the operational log names it.
+const WORTH_SAYING: Duration = Duration::from_secs(1);
 /// How long to wait before coming again to a store that is just being made.
 const AGAIN: Duration = Duration::from_millis(10);
 /// How long the write-ahead log may be when a process ends.
@@ -32,7 +34,7 @@ fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
     prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;
-    connection.busy_timeout(BUSY).map_err(fail)?;
+    connection.busy_handler(Some(wait_for_lock)).map_err(fail)?;
     migrate::migrate(&mut connection, path)?;
     connection.set_prepared_statement_cache_capacity(64);
     // What is deleted is overwritten: arguments that waited for an answer, outcomes that were fetched.
@@ -43,6 +45,26 @@ fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
     let open = "SELECT EXISTS (SELECT 1 FROM open_calls)";
     let found_open = connection.query_row(open, [], |row| row.get(0)).map_err(fail)?;
     Ok((connection, found_open))
+}
+
+/// Waits a little for another process that holds the file, and says whether it is worth trying again: for [`BUSY`] at the
+/// most. A wait that takes long is named in the operational log. The database counts the attempts for one lock.
+fn wait_for_lock(attempt: i32) -> bool {
+    thread_local! {
+        static BEGUN: Cell<(Instant, bool)> = Cell::new((Instant::now(), false));
+    }
+    let (since, said) = if attempt == 0 { (Instant::now(), false) } else { BEGUN.get() };
+    let waited = since.elapsed();
+    let say = !said && waited >= WORTH_SAYING;
+    BEGUN.set((since, said || say));
+    if say {
+        tracing::warn!(waited_ms = waited.as_millis(), "the store is locked by another process; waiting for it");
+    }
+    if waited >= BUSY {
+        return false;
+    }
+    std::thread::sleep(Duration::from_millis(u64::try_from(attempt).unwrap_or_default().clamp(1, 25)));
+    true
 }
 
 /// Opens a file that is there, and leaves it as it is.

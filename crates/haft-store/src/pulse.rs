@@ -26,12 +26,18 @@ impl Pulse {
 
     pub(crate) fn away(&self, error: &StoreError) {
         let mut state = self.state();
+        if state.away.is_none() {
+            tracing::warn!(%error, "the store's server is away; it is tried again");
+        }
         let since = state.away.as_ref().map_or_else(Instant::now, |(since, _)| *since);
         state.away = Some((since, error.to_string()));
     }
 
     pub(crate) fn back(&self) {
         let mut state = self.state();
+        if let Some((since, _)) = &state.away {
+            tracing::info!(seconds = since.elapsed().as_secs(), "the store's server is back");
+        }
         state.away = None;
         // What it works on has had no time of its own until now.
         state.busy = state.busy.map(|_| Instant::now());

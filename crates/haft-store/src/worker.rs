@@ -6,17 +6,20 @@ use crate::listen::Listener;
 use crate::post::{self, Address, Fate};
 use crate::pulse::Pulse;
 use crate::topic::{Bell, Topic};
+use crate::waits::{Wait, WaitKind};
 use crate::{Db, DbError, DbResult, Kind, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-/// How many jobs may wait; then callers do.
+/// How many jobs of async callers may be queued; then callers wait for room, and their threads go on with other tasks.
 const QUEUE: usize = 512;
+/// How many writes that nobody waits for may be queued. Whoever queues one cannot wait for room, so the next is refused.
+const UNAWAITED: usize = 16_384;
 /// How many jobs share one commit at the most.
 const TOGETHER: usize = 256;
 /// How often a process that has nothing to write says that it lives.
@@ -69,11 +72,26 @@ struct Place {
 
 /// Who does the work.
 enum Hands {
-    /// A thread of its own: a caller that need not wait goes on at once.
-    Thread { queue: Option<SyncSender<Job>>, thread: Option<JoinHandle<()>> },
+    /// A thread of its own: a caller that need not wait goes on at once. The channel itself has no bound, because sending
+    /// into a full one would block an async worker thread; `room` bounds what is in it (backpressure).
+    Thread { queue: Option<Sender<Queued>>, room: QueueRoom, thread: Option<JoinHandle<()>> },
     /// Whoever comes: for a process that makes one call and ends, handing over costs more than the work.
     /// Writes that nobody waits for are kept until somebody does, and share that commit.
     Caller(Box<Mutex<(Desk, Vec<Job>)>>),
+}
+
+/// A job in the queue, and the room that it takes there until the thread takes it out.
+struct Queued {
+    job: Job,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+/// How much room the queue has.
+struct QueueRoom {
+    awaited: Arc<Semaphore>,
+    unawaited: Arc<Semaphore>,
+    /// The operational log was told that the queue is full, and it has been since.
+    reported: AtomicBool,
 }
 
 /// A database, and who hears of what is done with it.
@@ -87,7 +105,7 @@ struct Desk {
 impl Drop for Inner {
     fn drop(&mut self) {
         match &mut self.hands {
-            Hands::Thread { queue, thread } => {
+            Hands::Thread { queue, thread, .. } => {
                 drop(queue.take());
                 if let Some(thread) = thread.take() {
                     let _ = thread.join();
@@ -202,7 +220,7 @@ impl Store {
         mode: Mode,
         job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.submit(mode, Deed::once(job)).await.unwrap_or_else(|_| Err(self.gone()))
+        self.submit(mode, Deed::once(job)).await
     }
 
     /// The same for a job that can be done anew: what a lost connection undid is done again once there is another.
@@ -211,20 +229,23 @@ impl Store {
         mode: Mode,
         job: impl FnMut(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.submit(mode, Deed::again(job)).await.unwrap_or_else(|_| Err(self.gone()))
+        self.submit(mode, Deed::again(job)).await
     }
 
-    /// The same as [`Self::run`] for threads that may block. Panics inside an async context.
+    /// The same as [`Self::run`] for threads that may block. Panics inside an async context. It takes no room in the queue:
+    /// there are no more such jobs than threads that wait for them.
     pub fn run_blocking<T: Send + 'static>(
         &self,
         mode: Mode,
         job: impl FnOnce(&Db<'_>) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.submit(mode, Deed::once(job)).blocking_recv().unwrap_or_else(|_| Err(self.gone()))
+        let (job, answer) = awaited(mode, Deed::once(job));
+        self.send(job, None);
+        answer.blocking_recv().unwrap_or_else(|_| Err(self.gone()))
     }
 
     /// Queues a write and goes on; what a lost connection undid is done again. A failure shows at the next
-    /// [`Self::flush`].
+    /// [`Self::flush`]; so does a write that was refused because too many of its kind were queued.
     pub fn later(&self, job: impl FnMut(&Db<'_>) -> DbResult<()> + Send + 'static) {
         let unheard = Arc::clone(&self.inner.unheard);
         let tell = move |done: Result<(), StoreError>| {
@@ -232,7 +253,14 @@ impl Store {
                 slot.get_or_insert(error);
             }
         };
-        self.send(Job::new(Mode::Write, false, Deed::again(job), tell));
+        let job = Job::new(Mode::Write, false, Deed::again(job), tell);
+        match &self.inner.hands {
+            Hands::Thread { room, .. } => match Arc::clone(&room.unawaited).try_acquire_owned() {
+                Ok(place) => self.send(job, Some(place)),
+                Err(_) => job.tell(Err(self.overfull())),
+            },
+            Hands::Caller(_) => self.send(job, None),
+        }
     }
 
     /// Waits until everything queued before is committed, and reports what failed unheard.
@@ -241,16 +269,36 @@ impl Store {
         self.inner.unheard.lock().ok().and_then(|mut slot| slot.take()).map_or(Ok(()), Err)
     }
 
-    fn submit<T: Send + 'static>(&self, mode: Mode, deed: Deed<T>) -> oneshot::Receiver<Result<T, StoreError>> {
-        let (sender, receiver) = oneshot::channel();
-        self.send(Job::new(mode, true, deed, move |done| drop(sender.send(done))));
-        receiver
+    /// Queues a job as soon as there is room, and waits for its answer. A caller that is dropped while it waits for room
+    /// has asked for nothing.
+    async fn submit<T: Send + 'static>(&self, mode: Mode, deed: Deed<T>) -> Result<T, StoreError> {
+        let _wait = Wait::begin(WaitKind::Store, || format!("{mode:?} of {}", self.path().display()));
+        let (job, answer) = awaited(mode, deed);
+        let place = self.place().await;
+        self.send(job, place);
+        answer.await.unwrap_or_else(|_| Err(self.gone()))
     }
 
-    fn send(&self, job: Job) {
+    /// Room for a job in the queue, which is waited for without blocking the thread.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let Hands::Thread { room, .. } = &self.inner.hands else { return None };
+        if let Ok(place) = Arc::clone(&room.awaited).try_acquire_owned() {
+            room.reported.store(false, Ordering::Relaxed);
+            return Some(place);
+        }
+        if !room.reported.swap(true, Ordering::Relaxed) {
+            tracing::warn!(store = %self.path().display(), queued = QUEUE, "the store's queue is full; callers wait");
+        }
+        // It is never closed.
+        Arc::clone(&room.awaited).acquire_owned().await.ok()
+    }
+
+    fn send(&self, job: Job, place: Option<OwnedSemaphorePermit>) {
         match &self.inner.hands {
             // A dead worker drops the job, and with it the caller's channel: the caller hears of it there.
-            Hands::Thread { queue, .. } => drop(queue.as_ref().map(|queue| queue.send(job))),
+            Hands::Thread { queue, .. } => {
+                drop(queue.as_ref().map(|queue| queue.send(Queued { job, _place: place })));
+            }
             Hands::Caller(held) => {
                 let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
                 let now = job.awaited || held.1.len() >= TOGETHER;
@@ -263,9 +311,21 @@ impl Store {
         }
     }
 
+    fn overfull(&self) -> StoreError {
+        let why = format!("{UNAWAITED} writes wait for it already, and one more was not taken");
+        tracing::error!(store = %self.path().display(), why, "a write was refused");
+        StoreError::Failed { path: self.path().to_owned(), why }
+    }
+
     fn gone(&self) -> StoreError {
         StoreError::Failed { path: self.path().to_owned(), why: "its thread has ended".to_owned() }
     }
+}
+
+/// A job whose caller waits for the answer.
+fn awaited<T: Send + 'static>(mode: Mode, deed: Deed<T>) -> (Job, oneshot::Receiver<Result<T, StoreError>>) {
+    let (sender, receiver) = oneshot::channel();
+    (Job::new(mode, true, deed, move |done| drop(sender.send(done))), receiver)
 }
 
 /// An address as people may see it: without its password. A path is itself.
@@ -280,7 +340,9 @@ fn in_a_thread(
     path: &Path,
     erased: Arc<AtomicBool>,
 ) -> Result<(Hands, bool), StoreError> {
-    let (queue, jobs) = sync_channel(QUEUE);
+    let (queue, jobs) = channel();
+    let (awaited, unawaited) = (Arc::new(Semaphore::new(QUEUE)), Arc::new(Semaphore::new(UNAWAITED)));
+    let room = QueueRoom { awaited, unawaited, reported: AtomicBool::new(false) };
     let (tell, opened) = sync_channel(1);
     let life = move || match open() {
         Ok((desk, found_open)) => {
@@ -294,18 +356,18 @@ fn in_a_thread(
     let thread = std::thread::Builder::new().name("haft-store".to_owned()).spawn(life);
     let thread = thread.map_err(|error| fail(error.to_string()))?;
     let found_open = opened.recv().map_err(|_| fail("its thread has ended".to_owned()))??;
-    Ok((Hands::Thread { queue: Some(queue), thread: Some(thread) }, found_open))
+    Ok((Hands::Thread { queue: Some(queue), room, thread: Some(thread) }, found_open))
 }
 
 impl Desk {
-    fn serve(&self, jobs: &Receiver<Job>) {
+    fn serve(&self, jobs: &Receiver<Queued>) {
         loop {
             let heard = match &self.base {
                 Base::Lite { .. } => jobs.recv().map_err(RecvTimeoutError::from),
                 Base::Post(_) => jobs.recv_timeout(RENEW),
             };
             let first = match (heard, &self.base) {
-                (Ok(job), _) => job,
+                (Ok(queued), _) => queued.job,
                 (Err(RecvTimeoutError::Timeout), Base::Post(line)) => {
                     line.renew();
                     continue;
@@ -315,8 +377,8 @@ impl Desk {
             let mut batch = vec![first];
             // Looked at first: what is taken from the queue is done.
             while batch.len() < TOGETHER {
-                let Ok(job) = jobs.try_recv() else { break };
-                batch.push(job);
+                let Ok(queued) = jobs.try_recv() else { break };
+                batch.push(queued.job);
             }
             self.commit(batch);
         }

@@ -75,6 +75,9 @@ pub struct Common {
     /// Agent on whose behalf calls are made.
     #[arg(long, global = true, env = "HAFT_AGENT", help_heading = "Common")]
     pub agent: Option<String>,
+    /// Log on stderr what happens and what is waited for; HAFT_LOG chooses more closely, as RUST_LOG does elsewhere.
+    #[arg(long, global = true, help_heading = "Common")]
+    pub verbose: bool,
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Common")]
     pub color: Color,

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 pub fn run(cli: Cli) -> ExitCode {
     crate::style::choose(cli.common.color);
     let json = cli.common.json();
-    let _telemetry = crate::telemetry::Telemetry::from_env();
+    let _telemetry = crate::telemetry::Telemetry::start(&cli);
     match dispatch(cli) {
         Ok(_) if crate::style::stdout_failed() => {
             crate::style::warn("not everything could be written to stdout");

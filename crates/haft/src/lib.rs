@@ -25,6 +25,7 @@ pub mod config;
 mod input;
 mod live;
 mod openapi;
+mod operational_log;
 mod size;
 mod started_by;
 mod style;

@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 /// The conversation of this project to go on with: the one that is named so or whose name alone begins so; the latest if
 /// nothing is said.
 pub(crate) async fn resumed(app: &App, named: &str) -> Result<SessionId, CallError> {
-    let root = app.haft.workspace().root().to_string_lossy().into_owned();
+    let root = app.haft.workspace().stored_root();
     let talks = app.store().talks(&root, None, TALKS).await.map_err(|error| {
         let hint = error.hint();
         CallError::internal(error.to_string()).hint(hint)

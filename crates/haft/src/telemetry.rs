@@ -1,48 +1,60 @@
-//! Where spans go: to an OpenTelemetry collector, if the usual environment variables name one. Otherwise nowhere, and
-//! nothing is set up for them.
+//! Where spans and events go: spans to an OpenTelemetry collector, if the usual environment variables name one; events to the
+//! operational log, where there is one. Otherwise nowhere, and nothing is set up for them.
 
+use crate::cli::Cli;
+use crate::operational_log::{LogPlan, LogWatch};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Sends spans as long as it lives; what is left goes out when it is dropped.
-pub(crate) struct Telemetry(Option<SdkTracerProvider>);
+/// Sends spans and logs events as long as it lives; what is left goes out when it is dropped.
+pub(crate) struct Telemetry {
+    _log: Option<LogWatch>,
+    spans: Option<SdkTracerProvider>,
+}
 
 impl Telemetry {
     /// Starts sending if `OTEL_EXPORTER_OTLP_ENDPOINT` (or its variant for traces) is set and `OTEL_SDK_DISABLED` and
-    /// `OTEL_TRACES_EXPORTER` do not say otherwise. A collector that cannot be used is a warning: it must not keep
-    /// anybody from working.
-    pub(crate) fn from_env() -> Self {
-        if !wanted() {
-            return Self(None);
+    /// `OTEL_TRACES_EXPORTER` do not say otherwise, and logging as the command has it. A collector that cannot be used is a
+    /// warning: it must not keep anybody from working.
+    pub(crate) fn start(cli: &Cli) -> Self {
+        let (spans, plan) = (provider_wanted(), LogPlan::of(cli));
+        if spans.is_none() && plan.is_none() {
+            return Self { _log: None, spans };
         }
-        match provider() {
-            Ok(provider) => {
-                let layer = tracing_opentelemetry::layer()
-                    .with_tracer(provider.tracer("haft"))
-                    .with_location(false)
-                    .with_threads(false);
-                // What libraries say about themselves is not what a call did.
-                let ours = Targets::new().with_target("haft", tracing::Level::INFO);
-                let all = tracing_subscriber::registry().with(ours).with(layer);
-                if tracing::subscriber::set_global_default(all).is_err() {
-                    crate::style::warn("spans are collected by somebody else already");
-                }
-                Self(Some(provider))
-            }
-            Err(error) => {
-                crate::style::warn(&format!("spans cannot be sent: {error}"));
-                Self(None)
-            }
+        let sending = spans.as_ref().map(|provider| {
+            let layer = tracing_opentelemetry::layer()
+                .with_tracer(provider.tracer("haft"))
+                .with_location(false)
+                .with_threads(false);
+            // What libraries say about themselves is not what a call did, and the operational log is for people.
+            let ours = Targets::new()
+                .with_target("haft", tracing::Level::INFO)
+                .with_target("haft::call", LevelFilter::OFF)
+                .with_target("haft::wait", LevelFilter::OFF);
+            layer.with_filter(ours)
+        });
+        let role = plan.as_ref().map(LogPlan::role);
+        let all = tracing_subscriber::registry().with(plan.map(LogPlan::layer)).with(sending);
+        if tracing::subscriber::set_global_default(all).is_err() {
+            crate::style::warn("spans and events are collected by somebody else already");
+            return Self { _log: None, spans };
         }
+        Self { _log: role.map(LogWatch::start), spans }
     }
+}
+
+fn provider_wanted() -> Option<SdkTracerProvider> {
+    let provider = wanted().then(provider)?;
+    provider.inspect_err(|error| crate::style::warn(&format!("spans cannot be sent: {error}"))).ok()
 }
 
 impl Drop for Telemetry {
     fn drop(&mut self) {
-        if let Some(provider) = self.0.take() {
+        if let Some(provider) = self.spans.take() {
             // What cannot be delivered now is lost: the log has everything.
             let _ = provider.shutdown();
         }

@@ -52,7 +52,7 @@ pub(crate) fn run(common: &Common, args: TuiArgs) -> Result<u8, Failure> {
             session: session.to_string(),
             model: args.model.unwrap_or_default(),
             config: app.config.clone(),
-            project: app.haft.workspace().root().to_string_lossy().into_owned(),
+            project: haft_core::path_text::show(app.haft.workspace().root().as_os_str()),
         },
         ..Screen::default()
     };

@@ -5,6 +5,7 @@ use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use haft_core::path_text;
 use http::{StatusCode, header};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ pub(crate) async fn metrics(State(gateway): State<Shared>) -> Result<Response, P
 /// `GET /v1/status`.
 pub(crate) async fn status(State(gateway): State<Shared>) -> Result<Json<Value>, Problem> {
     Ok(Json(json!({
-        "version": env!("CARGO_PKG_VERSION"), "root": gateway.haft.workspace().root(),
+        "version": env!("CARGO_PKG_VERSION"), "root": path_text::show(gateway.haft.workspace().root().as_os_str()),
         "approvals_pending": gateway.haft.store().pending_count().await?,
         "links": gateway.options.links, "servers": (gateway.options.servers)(),
     })))

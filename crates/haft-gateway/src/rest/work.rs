@@ -155,7 +155,7 @@ pub(crate) async fn search(
 impl Gateway {
     /// The project that is served, as the store knows it.
     fn root(&self) -> String {
-        self.haft.workspace().root().to_string_lossy().into_owned()
+        self.haft.workspace().stored_root()
     }
 
     /// A run of this project. Those of others are looked at where they are.

@@ -12,6 +12,7 @@ use haft_core::record::Digest;
 use haft_core::scan::{scan, wrapped};
 use haft_core::{CallError, ErrorKind};
 use haft_runtime::{CallerOffer, Scene, new_mark};
+use haft_store::waits::{Wait, WaitKind};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, CompleteRequestParams, CompleteResult,
     ContentBlock, ErrorCode, ErrorData, GetPromptRequest, GetPromptRequestParams, GetPromptResult, InputRequests,
@@ -219,6 +220,9 @@ impl Connection {
         scene: &Scene,
         offer: CallerOffer,
     ) -> Result<ServerResult, Broken> {
+        let _wait = Wait::begin(WaitKind::Server, || {
+            format!("{} of the MCP server {} for call {}", request.method(), self.server, scene.call().id)
+        });
         let mut options = PeerRequestOptions::no_options();
         let mut declared = USUAL_OFFER;
         if self.is_newest() {

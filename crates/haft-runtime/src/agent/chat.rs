@@ -129,7 +129,7 @@ impl<'h> Chat<'h> {
         let child = who.child.as_ref();
         let new = NewTalk {
             session: who.session.clone(),
-            root: haft.workspace.root().to_string_lossy().into_owned(),
+            root: haft.workspace.stored_root(),
             title: String::new(),
             above: child.map(|child| child.above.to_string()),
             role: child.and_then(|child| child.role.clone()),

@@ -24,6 +24,7 @@ use haft_core::agent::turns::{Failure, FailureKind};
 use haft_core::agent::wire::{Broken, Wire};
 use haft_core::preview::inert;
 use haft_core::web::Target;
+use haft_store::waits::{Wait, WaitKind};
 use key::Key;
 use serde_json::{Value, json};
 use std::fmt;
@@ -343,7 +344,15 @@ impl Model for Remote {
     ) -> BoxFuture<'static, Result<(), Failure>> {
         let body = self.provider.wire.body(prompt);
         let listener = Listener::new(self.provider.wire, seed, said);
-        Box::pin(async move { self.speak(body, listener).await })
+        Box::pin(async move {
+            let _wait = Wait::begin(WaitKind::Provider, || format!("an answer of {}", self.name));
+            let answered = self.speak(body, listener).await;
+            if let Err(failure) = &answered {
+                let (kind, why) = (failure.kind, failure.message.as_str());
+                tracing::warn!(target: "haft::provider", model = %self.name, ?kind, why, "a provider request failed");
+            }
+            answered
+        })
     }
 
     fn count<'a>(&'a self, prompt: &'a Prompt<'a>) -> BoxFuture<'a, Counted> {

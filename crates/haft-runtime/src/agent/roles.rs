@@ -183,7 +183,7 @@ fn text_of(path: &Path) -> Result<String, Misfit> {
 
 /// Under what name the store keeps what was accepted of a project's agents.
 fn server(workspace: &Workspace) -> String {
-    format!("agents:{}", workspace.root().display())
+    format!("agents:{}", workspace.stored_root())
 }
 
 /// What somebody accepted of a project's agents.

@@ -72,6 +72,7 @@ impl Shell {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Command {
     argv: Vec<String>,
+    #[serde(with = "haft_core::path_text::stored")]
     pub(crate) cwd: PathBuf,
     pub(crate) timeout: Option<Duration>,
 }

@@ -11,7 +11,7 @@ use super::find::Stamp;
 use super::pages::Page;
 use haft_core::record::Digest;
 use haft_sandbox::roots::followed;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -123,10 +123,10 @@ fn linked(root: &Path, path: &Path) -> Result<(Option<File>, Vec<u8>), String> {
         return Ok((None, words));
     }
     // Nothing on the way may have become a link meanwhile.
-    let opened = rustix::fs::openat2(CWD, &real, FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-    let file = opened.map_err(|error| match error {
-        Errno::LOOP => "is being changed".to_owned(),
-        other => failed(other.into()),
+    let opened = haft_sandbox::layer::at::open(&real, FLAGS);
+    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => "is being changed".to_owned(),
+        _ => failed(error),
     })?;
     Ok((Some(File::from(file)), words))
 }

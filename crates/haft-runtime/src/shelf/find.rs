@@ -7,6 +7,7 @@ use haft_core::manifest::Manifest;
 use haft_core::manifest::written::Written;
 use haft_core::record::Digest;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
@@ -243,7 +244,16 @@ fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before) -> Option
     // A pipe would wait for somebody to write into it.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let opened = rustix::fs::openat2(dir, path_of(name), flags, Mode::empty(), within).map_err(io::Error::from);
+    let opened = if haft_sandbox::faults::is_refused("openat2") {
+        Err(Errno::NOSYS)
+    } else {
+        rustix::fs::openat2(dir, path_of(name), flags, Mode::empty(), within)
+    };
+    let opened = match opened {
+        // Without openat2, no link can be followed and be known to stay in its folder.
+        Err(Errno::NOSYS | Errno::PERM) => haft_sandbox::layer::at::open_beneath(dir, &path_of(name), flags),
+        opened => opened.map_err(io::Error::from),
+    };
     let mut file = match opened {
         Ok(file) => File::from(file),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -252,6 +262,9 @@ fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before) -> Option
         }
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             return bad(None, "it leads out of its folder, and is not followed");
+        }
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            return bad(None, "it is a link, or leads over one; links are followed only where the kernel has openat2");
         }
         Err(error) => return bad(None, &format!("it cannot be opened: {error}")),
     };

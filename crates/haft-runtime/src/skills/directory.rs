@@ -1,7 +1,7 @@
 //! The files of one skill's directory: read from inside it alone, bounded, and without following a link.
 
 use haft_core::record::Digest;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, Metadata};
@@ -91,13 +91,12 @@ impl SkillDirectory {
     }
 
     fn file(&self, inside: &str) -> Result<(File, Metadata), String> {
-        let resolve = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
-        let opened = rustix::fs::openat2(&self.fd, inside, FLAGS, Mode::empty(), resolve);
-        let file = File::from(opened.map_err(|error| match error {
-            Errno::NOENT | Errno::NOTDIR => "does not exist".to_owned(),
-            Errno::LOOP => "leads over a link, and none is followed".to_owned(),
-            Errno::XDEV => "leads out of its directory".to_owned(),
-            other => format!("cannot be read: {other}"),
+        let opened = haft_sandbox::layer::at::open_beneath(&self.fd, Path::new(inside), FLAGS);
+        let file = File::from(opened.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOENT | Errno::NOTDIR) => "does not exist".to_owned(),
+            Some(Errno::LOOP) => "leads over a link, and none is followed".to_owned(),
+            Some(Errno::XDEV) => "leads out of its directory".to_owned(),
+            _ => format!("cannot be read: {error}"),
         })?);
         let meta = file.metadata().map_err(|error| error.to_string())?;
         if meta.is_file() { Ok((file, meta)) } else { Err("is not a file".to_owned()) }

@@ -242,3 +242,44 @@ fn skill_that_is_not_for_models_is_not_told() {
     let offered = ground.runtime.block_on(ground.catalog().offered()).unwrap();
     assert_eq!((offered.len(), section(&offered)), (1, None));
 }
+
+/// Where the kernel lacks `openat2`, files are opened one component at a time, with the same answers.
+#[cfg(debug_assertions)]
+#[test]
+fn skill_files_are_read_without_openat2_and_no_link_is_followed() {
+    let ground = Ground::new();
+    ground.skill("home/.claude/skills/pdf", "Makes PDF files");
+    ground.write("home/.claude/skills/pdf/scripts/deep/run.sh", "echo");
+    ground.write("home/secret.txt", "secret");
+    let dir = ground.dir.path().join("home/.claude/skills/pdf");
+    symlink(ground.dir.path().join("home"), dir.join("out")).unwrap();
+    symlink("scripts", dir.join("alias")).unwrap();
+    symlink(ground.dir.path().join("home/secret.txt"), dir.join("secret.txt")).unwrap();
+    let read = || {
+        let opened = SkillDirectory::open(&dir).unwrap();
+        let paths = [
+            "SKILL.md",
+            "scripts/deep/run.sh",
+            "scripts/../scripts/deep/run.sh",
+            "out/secret.txt",
+            "alias/deep/run.sh",
+            "secret.txt",
+            "../../../secret.txt",
+            "scripts/../../pdf/SKILL.md",
+            "/etc/passwd",
+            "missing",
+            "SKILL.md/x",
+            "scripts",
+            "",
+        ];
+        let found = paths.map(|path| (path, opened.read(path, 1 << 20).map(|bytes| bytes.len())));
+        (found, opened.inventory(&mut KnownDigests::new()).unwrap())
+    };
+    let with = read();
+    let _refused = haft_sandbox::faults::refuse(&["openat2"]);
+    assert_eq!(read(), with);
+    let over_link = Err("leads over a link, and none is followed".to_owned());
+    let out = Err("leads out of its directory".to_owned());
+    let expected = [&Ok(4), &over_link, &over_link, &over_link, &out, &out, &out];
+    assert_eq!(with.0[2..].iter().take(7).map(|(_, found)| found).collect::<Vec<_>>(), expected);
+}

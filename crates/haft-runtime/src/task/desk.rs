@@ -235,7 +235,6 @@ impl Held {
 
 fn begin_process(program: &PathBuf, order: &Order) -> Result<(Receiver<Word>, Leash), CallError> {
     let fail = |what: &str, error: &dyn std::fmt::Display| CallError::internal(format!("{what}: {error}"));
-    // A path that is no text cannot be told.
     let mut text = serde_json::to_vec(order).map_err(|error| fail("the task cannot be handed over", &error))?;
     text.push(b'\n');
     let child = std::process::Command::new(program)

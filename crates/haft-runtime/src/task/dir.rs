@@ -117,6 +117,7 @@ impl End {
 pub(crate) struct Task {
     pub(crate) id: TaskId,
     pub(crate) errand: Errand,
+    #[serde(with = "haft_core::path_text::stored")]
     pub(crate) root: PathBuf,
     pub(crate) started_ms: i64,
     /// The process that keeps it, and when that began.

@@ -46,7 +46,7 @@ pub(crate) async fn look(store: &Store, workspace: &Workspace, named: &str) -> R
 /// One that is kept. What a person wrote into the project is meant by its name, whatever somebody else has kept under it.
 async fn kept(store: &Store, workspace: &Workspace, named: &str, files: &[Filed]) -> Result<Plan, CallError> {
     let shown = cut(&inert(named), 80);
-    let root = workspace.root().to_string_lossy();
+    let root = workspace.stored_root();
     let mut kept = store.pipeline(&root, named).await.map_err(store_error)?;
     if kept.len() > 1 {
         let ids: Vec<String> = kept.iter().map(|kept| format!("{} ({})", kept.id, inert(&kept.name))).collect();
@@ -84,7 +84,7 @@ async fn keep(store: &Store, workspace: &Workspace, origin: &str, plan: &Plan) -
         return Err(CallError::invalid("the pipeline has a secret in it, and would be stored with it")
             .hint("keep it with `haft secret set NAME`, and write secret:NAME where a tool takes that"));
     }
-    let root = workspace.root().to_string_lossy();
+    let root = workspace.stored_root();
     let kept = Stored {
         id: new_call_id().to_string(),
         name,

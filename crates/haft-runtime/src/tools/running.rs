@@ -41,7 +41,7 @@ impl Stage {
 }
 
 /// Does blocking work to its end, also when the call is halted: the work hears of it, and only its end is
-/// the end of everything that it started.
+/// the end of everything that it started. Refused while too much work whose callers went away has not ended.
 pub(crate) fn to_its_end<T: Send + 'static>(
     scene: &Scene,
     work: impl FnOnce(&Stage) -> Result<T, CallError> + Send + 'static,
@@ -49,9 +49,14 @@ pub(crate) fn to_its_end<T: Send + 'static>(
     let gone = Arc::new(AtomicBool::new(false));
     let stage = Stage { scene: scene.clone(), gone: Arc::clone(&gone) };
     Box::pin(async move {
+        let (mut owner, token) = crate::blocking::begin_work(None)?;
         let _presence = Presence(gone);
-        let done = tokio::task::spawn_blocking(move || work(&stage)).await;
-        done.unwrap_or_else(|crash| Err(CallError::internal(format!("the tool crashed: {crash}"))))
+        let task = tokio::task::spawn_blocking(move || {
+            let _token = token;
+            work(&stage)
+        });
+        owner.owns(&task);
+        task.await.unwrap_or_else(|crash| Err(CallError::internal(format!("the tool crashed: {crash}"))))
     })
 }
 

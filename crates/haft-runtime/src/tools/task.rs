@@ -172,7 +172,7 @@ fn update() -> ToolSpec {
 
 /// The project in which a call is made.
 fn root(scene: &Scene) -> String {
-    scene.workspace().root().to_string_lossy().into_owned()
+    scene.workspace().stored_root()
 }
 
 async fn run_create(scene: &Scene) -> Result<Reply, CallError> {

@@ -80,7 +80,7 @@ impl Haft {
     pub fn worker(&self, slots: u32) -> Worker {
         let id = format!("w-{}", crate::new_call_id());
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let root = self.workspace.root().to_string_lossy().into_owned();
+        let root = self.workspace.stored_root();
         Worker { id, host, root, labels: Vec::new(), slots, lease: LEASE }
     }
 
@@ -88,7 +88,7 @@ impl Haft {
     /// and people who have decided. Nothing is begun.
     pub async fn tend(&self) -> Result<(), CallError> {
         self.store.take_over().await.map_err(store_error)?;
-        hear(self, &self.workspace.root().to_string_lossy()).await;
+        hear(self, &self.workspace.stored_root()).await;
         Ok(())
     }
 

@@ -24,6 +24,59 @@ pub fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
+/// Opens a path below a directory, if no link is on the way and nothing leads out of the directory.
+pub fn open_beneath(dir: impl AsFd, inside: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = if crate::faults::is_refused("openat2") {
+        Err(Errno::NOSYS)
+    } else {
+        rustix::fs::openat2(&dir, inside, flags, Mode::empty(), resolve)
+    };
+    match opened {
+        Err(Errno::NOSYS | Errno::PERM) => beneath_by_component(dir.as_fd(), inside, flags),
+        opened => Ok(opened?),
+    }
+}
+
+/// The same one component at a time. `..` goes back to the directory that was opened before, which stays the one it is
+/// wherever it is moved meanwhile; before the first one there is nothing to go back to.
+fn beneath_by_component(dir: BorrowedFd<'_>, inside: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let named = inside.as_os_str().as_bytes();
+    let is_directory = named.ends_with(b"/") || named.ends_with(b"/.");
+    let last_flags = if is_directory { flags | OFlags::DIRECTORY } else { flags };
+    let mut opened: Vec<OwnedFd> = Vec::new();
+    let mut components = inside.components().peekable();
+    if components.peek().is_none() {
+        return Err(Errno::NOENT.into());
+    }
+    while let Some(component) = components.next() {
+        let is_last = components.peek().is_none();
+        let name = match component {
+            Component::Normal(name) => name,
+            Component::CurDir => OsStr::new("."),
+            Component::ParentDir if opened.pop().is_some() => OsStr::new("."),
+            _ => return Err(Errno::XDEV.into()),
+        };
+        let from = opened.last().map_or(dir, AsFd::as_fd);
+        let flags = if is_last { last_flags | OFlags::NOFOLLOW } else { step };
+        let found = rustix::fs::openat(from, name, flags, Mode::empty());
+        let found = found.map_err(|error| link_error(Some(from), name, error))?;
+        // With O_PATH, O_NOFOLLOW opens a link instead of refusing it.
+        if flags.contains(OFlags::PATH) && kind(&rustix::fs::fstat(&found)?) == FileType::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        if is_last {
+            return Ok(found);
+        }
+        if name != "." {
+            opened.push(found);
+        }
+    }
+    Err(Errno::NOENT.into())
+}
+
 /// Opens a path one component at a time, each in the directory that was opened before it, and each without following a
 /// link. Nothing that is renamed or linked meanwhile can lead elsewhere: a directory that is open stays the one it is.
 fn open_by_component(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
@@ -50,7 +103,7 @@ fn open_by_component(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
             Some(dir) => rustix::fs::openat(dir, name, flags, Mode::empty()),
             None => rustix::fs::openat(CWD, name, flags, Mode::empty()),
         };
-        let opened = opened.map_err(|error| link_error(dir.as_ref(), name, error))?;
+        let opened = opened.map_err(|error| link_error(dir.as_ref().map(AsFd::as_fd), name, error))?;
         // With O_PATH, O_NOFOLLOW opens a link instead of refusing it.
         if flags.contains(OFlags::PATH) && kind(&rustix::fs::fstat(&opened)?) == FileType::Symlink {
             return Err(Errno::LOOP.into());
@@ -61,7 +114,7 @@ fn open_by_component(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 }
 
 /// A link where a directory has to be fails as "not a directory" here, and as "too many links" with openat2.
-fn link_error(dir: Option<&OwnedFd>, name: &OsStr, error: Errno) -> io::Error {
+fn link_error(dir: Option<BorrowedFd<'_>>, name: &OsStr, error: Errno) -> io::Error {
     let is_link = || {
         let stat = match dir {
             Some(dir) => rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW),
@@ -217,6 +270,36 @@ mod tests {
                 let ours = said(open_by_component(path, flags));
                 assert_eq!(ours, said(kernel.map_err(io::Error::from)), "{} {flags:?}", path.display());
             }
+        }
+    }
+
+    #[test]
+    fn opening_beneath_by_component_agrees_with_openat2() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("root");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::write(root.join("a/b/file"), "x").unwrap();
+        std::fs::write(root.join("../file"), "outside").unwrap();
+        symlink("a", root.join("link")).unwrap();
+        symlink("b/file", root.join("a/to-file")).unwrap();
+        symlink("../..", root.join("a/out")).unwrap();
+        let open_root = open_dir(&root).unwrap();
+        let parts = ["a", "b", "file", "link", "to-file", "out", "missing", "..", ".", ""];
+        let mut paths = vec![String::new(), "/".to_owned(), root.join("a").display().to_string()];
+        for one in parts {
+            for two in parts {
+                for three in parts {
+                    paths.push(format!("{one}/{two}/{three}"));
+                }
+            }
+            paths.push(one.to_owned());
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        for path in paths.iter().map(Path::new) {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let kernel = rustix::fs::openat2(&open_root, path, flags, Mode::empty(), resolve);
+            let ours = said(beneath_by_component(open_root.as_fd(), path, flags));
+            assert_eq!(ours, said(kernel.map_err(io::Error::from)), "{}", path.display());
         }
     }
 

@@ -142,6 +142,9 @@ fn mounts(identity: Identity) -> Result<(), Trial> {
 /// Mounts an overlay, and replaces a directory in it: without `userxattr` that is what fails.
 fn overlay(identity: Identity) -> Result<(), Trial> {
     mounts(identity)?;
+    if crate::faults::is_refused("overlay") {
+        return Err(Trial::Overlay);
+    }
     for dir in ["/tmp/l/x", "/tmp/u", "/tmp/w", "/tmp/m"] {
         std::fs::create_dir_all(dir).map_err(|_| Trial::Dirs)?;
     }

@@ -5,7 +5,7 @@ use super::layout::{GATE, Kind, Layout, Spot, Ways};
 use super::step::{Failed, Step};
 use super::sys::{self, HARMLESS, RDONLY};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
     UnmountFlags,
@@ -78,7 +78,7 @@ fn at(path: &OsStr) -> PathBuf {
 fn open_place(path: &OsStr) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     // A link that was put in the way since the path was resolved must not lead elsewhere.
-    Ok(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+    crate::layer::at::open(Path::new(path), flags)
 }
 
 /// A copy of the mounts at a place, not attached anywhere yet.
@@ -101,6 +101,9 @@ fn by_descriptor(fd: &OwnedFd) -> String {
 }
 
 fn overlay(options: &[(&str, String)], attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    if crate::faults::is_refused("overlay") {
+        return Err(rustix::io::Errno::NODEV.into());
+    }
     let filesystem = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
         rustix::mount::fsconfig_set_string(&filesystem, *name, value.as_str())?;

@@ -14,6 +14,8 @@ mod decisions;
 mod journal;
 #[path = "../store/prune.rs"]
 mod prune;
+#[path = "../store/queue.rs"]
+mod queue;
 #[path = "../store/redact.rs"]
 mod redact;
 #[path = "../store/talks.rs"]

@@ -9,6 +9,7 @@ mod memory;
 mod one_call;
 mod opening;
 mod prune;
+mod queue;
 mod redact;
 mod talks;
 mod tasks;

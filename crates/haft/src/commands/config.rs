@@ -4,8 +4,9 @@ use crate::app::{Failure, Ground};
 use crate::cli::{Common, ConfigArgs, ConfigView};
 use crate::config;
 use crate::style::{self, FAINT, paint};
-use haft_core::CallError;
+use haft_core::{CallError, path_text};
 use serde_json::json;
+use std::path::Path;
 
 /// Shows the configuration, its schema, or its files.
 pub(super) fn run(common: &Common, args: &ConfigArgs) -> Result<u8, Failure> {
@@ -39,9 +40,11 @@ fn paths(common: &Common) -> Result<(), Failure> {
     let store = haft_store::shown(&ground.layers.store()?);
     let (user, project) = (ground.paths.user_config(), ground.paths.project_config());
     if common.json() {
-        style::json(
-            &json!({"user": user, "project": project, "store": store, "data": ground.paths.data_dir(), "root": ground.paths.root()}),
-        );
+        let shown = |path: &Path| path_text::show(path.as_os_str());
+        style::json(&json!({
+            "user": shown(&user), "project": shown(&project), "store": shown(&store), "data": shown(ground.paths.data_dir()),
+            "root": shown(ground.paths.root()),
+        }));
         return Ok(());
     }
     let missing = |path: &std::path::Path| {

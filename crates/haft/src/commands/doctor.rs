@@ -4,6 +4,7 @@ use crate::app::{Failure, Ground};
 use crate::cli::{Common, McpClient};
 use crate::commands::mcp::{ClientState, NativeTools, client_states};
 use crate::config::Loaded;
+use crate::operational_log;
 use crate::style::{self, BAD, CARE, FAINT, GOOD, paint};
 use haft_core::ToolSpec;
 use haft_core::provider::{DeclarationNote, registration_notes};
@@ -56,6 +57,7 @@ pub(super) fn run(common: &Common) -> u8 {
         Ok(ground) => {
             let (found, required) = look(&ground);
             findings.extend(found);
+            findings.push(log_file(ground.paths.data_dir()));
             findings.extend(confinement(ground.paths.data_dir(), required));
         }
         // Whoever has a broken configuration wants to know what else is broken.
@@ -64,7 +66,10 @@ pub(super) fn run(common: &Common) -> u8 {
             findings.push(finding("config", Health::Bad, failure.message(), "mend the file it names"));
             let here = common.root.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
             match crate::config::Paths::from_env(&here) {
-                Ok(paths) => findings.extend(confinement(paths.data_dir(), false)),
+                Ok(paths) => {
+                    findings.push(log_file(paths.data_dir()));
+                    findings.extend(confinement(paths.data_dir(), false));
+                }
                 Err(error) => findings.push(finding("data", Health::Bad, error.to_string(), "set HOME")),
             }
         }
@@ -120,6 +125,12 @@ fn look(ground: &Ground) -> (Vec<Finding>, bool) {
     findings.push(browser(loaded.as_ref().map_or(&usual, |loaded| &loaded.settings.browser)));
     findings.push(configuration(loaded));
     (findings, required)
+}
+
+/// Where processes that stay write down what they do and wait for.
+fn log_file(data_dir: &Path) -> Finding {
+    let (file, bound) = (operational_log::file(data_dir), operational_log::bound());
+    good("log file", format!("{}, of serve, worker and mcp; {bound}", file.display()))
 }
 
 /// A `haft` of the project's that the PATH finds before the user's, as with a virtual environment: a client that starts

@@ -49,7 +49,7 @@ pub(super) fn run(app: &App, action: Option<PipelineAction>) -> Result<u8, Failu
 }
 
 fn root(app: &App) -> String {
-    app.haft.workspace().root().to_string_lossy().into_owned()
+    app.haft.workspace().stored_root()
 }
 
 /// The run whose id begins so.

@@ -39,7 +39,7 @@ pub(super) fn run(app: &App, action: Option<TaskAction>) -> Result<u8, Failure> 
 
 /// The project.
 fn root(app: &App) -> String {
-    app.haft.workspace().root().to_string_lossy().into_owned()
+    app.haft.workspace().stored_root()
 }
 
 /// A person finds every task by its name, wherever it belongs.

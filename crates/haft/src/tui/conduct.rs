@@ -381,7 +381,7 @@ impl Aside<'_> {
     }
 
     async fn talks(&self) {
-        let root = self.app.haft.workspace().root().to_string_lossy().into_owned();
+        let root = self.app.haft.workspace().stored_root();
         match self.app.store().talks(&root, None, LISTED).await {
             Ok(talks) if talks.is_empty() => {
                 self.tell(Input::Note(Tone::Plain, "there is no other conversation in this project".to_owned()));

@@ -17,7 +17,7 @@ const OVER: usize = 3;
 
 /// The lines of it.
 pub(super) async fn rows(app: &App) -> Result<Vec<Row>, StoreError> {
-    let root = app.haft.workspace().root().to_string_lossy().into_owned();
+    let root = app.haft.workspace().stored_root();
     let filter = TaskFilter { places: vec![root.clone(), String::new()], limit: SHOWN, ..TaskFilter::default() };
     let (tasks, now, zone) = (app.store().tasks(filter).await?, now_ms(), TimeZone::system());
     let mut rows = Vec::new();

@@ -31,6 +31,7 @@ mod models;
 mod names;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod operational_log;
 mod own_state;
 mod pipeline;
 mod policy;

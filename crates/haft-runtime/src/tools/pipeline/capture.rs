@@ -249,7 +249,7 @@ impl Tool for Promote {
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
             let args: PromoteArgs = scene.parse()?;
-            let root = scene.workspace().root().to_string_lossy();
+            let root = scene.workspace().stored_root();
             let found = scene.store().pipeline(&root, &args.process_id).await.map_err(store_error)?;
             let captured = found.into_iter().find(|kept| kept.origin == "captured").ok_or_else(|| {
                 let shown = cut(&inert(&args.process_id), 80);

@@ -82,7 +82,7 @@ fn read(path: &Path) -> Result<String, Vec<file::Misfit>> {
 
 /// Under what name the store keeps what was accepted of a project's workflows.
 fn server(workspace: &Workspace) -> String {
-    format!("workflows:{}", workspace.root().display())
+    format!("workflows:{}", workspace.stored_root())
 }
 
 fn standing(pin: Option<&Pin>, digest: Digest) -> Standing {
