@@ -31,6 +31,7 @@ mod orchestrate;
 pub mod output;
 mod own_state;
 pub mod page_address;
+mod panics;
 pub mod pipeline;
 pub mod promised;
 pub mod provider_tools;

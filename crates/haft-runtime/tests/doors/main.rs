@@ -7,6 +7,7 @@ mod deciders;
 mod forms;
 mod hooks;
 mod inbox;
+mod panics;
 mod tools;
 
 use haft_core::{Call, Outcome};
