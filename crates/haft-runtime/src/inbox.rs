@@ -221,6 +221,7 @@ impl Haft {
     pub(crate) async fn store_question(&self, pending: &Pending, question: &Question) -> Result<(), Stop> {
         let call = pending.checked().call();
         let approval = self.approval(pending, question);
+        self.shown_questions.note(question);
         // One that has been decided in the meantime stays decided; whoever waits for it finds that out.
         self.store.ask(approval, call).await.map(drop).map_err(|error| stopped(pending, store_error(error)))
     }

@@ -44,6 +44,7 @@ pub mod script;
 pub mod secrets;
 pub mod seen;
 pub mod shelf;
+mod shown_questions;
 pub mod skills;
 pub mod task;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::memory::{Memory, MemorySettings};
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
 use crate::shelf::{Folder, Interpreters, Shelf};
+use crate::shown_questions::ShownQuestions;
 use crate::skills::{SkillCatalog, SkillFolder};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
@@ -149,6 +150,8 @@ pub struct Haft {
     pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
     /// Stored questions that were decided at the door of their own call, and by whom.
     pub(crate) claimed: Mutex<HashMap<CallId, Decider>>,
+    /// What stored questions looked like when somebody was shown them.
+    pub(crate) shown_questions: Arc<ShownQuestions>,
     /// What each conversation has heard from elsewhere, and when.
     pub(crate) heard: Mutex<BTreeMap<SessionId, Conversation>>,
     pub(crate) web: Arc<Web>,
@@ -265,6 +268,7 @@ impl Haft {
             trees: crate::back::Trees::default(),
             running,
             claimed,
+            shown_questions: Arc::default(),
             heard,
             web,
             browsers,
