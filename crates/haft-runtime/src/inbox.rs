@@ -322,7 +322,7 @@ impl Haft {
 }
 
 /// An outcome that is kept, whose verdict and error do not quote the secrets of the call's command.
-fn without_secrets(outcome: &Outcome, args: &Value) -> Outcome {
+pub(crate) fn without_secrets(outcome: &Outcome, args: &Value) -> Outcome {
     let secrets = haft_core::record::secrets_in(args);
     let quoted = |text: &str| haft_core::shell::masking::mask_quoted(text, &secrets).into_owned();
     let mut kept = outcome.clone();

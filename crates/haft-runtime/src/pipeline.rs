@@ -12,6 +12,7 @@ use crate::events::{Event, Events};
 use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::hooked::HookSettings;
+use crate::idempotency::Claimed;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::making::Making;
@@ -343,13 +344,26 @@ impl Haft {
         self.desk.end_session(session).iter().map(ToString::to_string).collect()
     }
 
-    /// Carries a call through every stage.
+    /// Carries a call through every stage. One that is sent again under the same id is not made again: its caller gets the
+    /// first outcome, and waits for it while the call runs.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let call = registry::unwrapped(call);
         let span = trace::call(&call, &self.registry);
-        let outcome = self.carry(call, approver, halt).instrument(span.clone()).await;
+        let outcome = self.once(call, approver, halt).instrument(span.clone()).await;
         trace::ended(&span, &outcome);
         outcome
+    }
+
+    async fn once(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
+        match self.claim_call(&call, approver, halt).await {
+            Claimed::No => self.carry(call, approver, halt).await,
+            Claimed::New(claim) => {
+                let outcome = self.carry(call, approver, halt).await;
+                claim.end(&outcome);
+                outcome
+            }
+            Claimed::Before(outcome) => *outcome,
+        }
     }
 
     async fn carry(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
@@ -370,6 +384,7 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
+        self.end_approved_claim(&call, &outcome);
         self.settle_claim(&call, &outcome).await;
         self.note_source(&call.session, &outcome);
         self.store.touch_session(&call.session);

@@ -8,6 +8,7 @@ mod forms;
 mod hooks;
 mod inbox;
 mod panics;
+mod repeats;
 mod tools;
 
 use haft_core::{Call, Outcome};

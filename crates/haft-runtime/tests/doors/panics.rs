@@ -143,3 +143,20 @@ fn approver_that_panics_ends_the_call_before_it_runs() {
         assert!(stage.here.call(again, &Person::saying(Said::Once), &free()).await.success);
     });
 }
+
+#[test]
+fn sent_again_a_call_that_panicked_has_its_outcome_and_does_not_run() {
+    run(async {
+        let stage = Stage::new();
+        register(&stage, Effect::Acts);
+        let again = call("test.await", json!({}));
+        let person = Person::saying(Said::Once);
+        let first = stage.here.call(again.clone(), &person, &free()).await;
+        let second = stage.here.call(again, &person, &free()).await;
+        assert_eq!((kind(&first), first.error, person.asked()), ("internal", second.error, 1));
+        stage.here.flush().await.unwrap();
+        let records = stage.here.store().records(0, 100, None).await.unwrap();
+        let intents = records.iter().filter(|record| record.body["kind"] == Kind::Intent.as_str());
+        assert_eq!(intents.count(), 1);
+    });
+}
