@@ -1,9 +1,11 @@
 //! One request to run a tool, as it came through a door.
 
 use crate::dialect::Dialect;
+use crate::error::CallError;
 use crate::policy::Autonomy;
+use crate::record::Digest;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::fmt;
 
 /// Names one call for ever: in replies, in the audit log, for undo.
@@ -38,11 +40,99 @@ impl CallId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it has the form of the ids that [`CallId::new`] makes.
+    pub fn is_generated(&self) -> bool {
+        is_generated(&self.0)
+    }
+
+    /// An id that a caller chose for its own call. Ids that look like those of haft's are refused, so that no caller's id
+    /// meets one that haft gives.
+    pub fn chosen(text: &str) -> Result<Self, CallError> {
+        let shown = || crate::preview::cut(&crate::preview::inert(text), 80);
+        let id = Self::parse(text).ok_or_else(|| {
+            CallError::invalid(format!("`{}` is not a call id: it has 1 to 64 letters, digits and hyphens", shown()))
+                .hint("a UUID is a good one")
+        })?;
+        let reserved = RESERVED.iter().any(|prefix| text.starts_with(prefix));
+        if reserved || id.is_generated() {
+            return Err(CallError::invalid(format!("`{}` has the form of the ids that haft gives", shown()))
+                .hint("choose another call id; a UUID is a good one"));
+        }
+        Ok(id)
+    }
+
+    /// The id of the call that a caller names by an idempotency key: the same for the same key at the same door in the same
+    /// session.
+    pub fn for_key(key: &str, origin: Origin, session: &SessionId) -> Result<Self, CallError> {
+        let fits = (1..=KEY_MAX).contains(&key.len()) && key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if !fits {
+            let why = format!("an idempotency key has 1 to {KEY_MAX} printable ASCII characters");
+            return Err(CallError::invalid(why).hint("a UUID is a good one"));
+        }
+        let scope = json!([origin, session.lasting_name(), key]);
+        Ok(Self(format!("{KEY_PREFIX}{}", &Digest::of(scope.to_string().as_bytes()).to_string()[..KEY_DIGITS])))
+    }
 }
 
-/// Appends the low `digits` base-32 digits of `value` (Crockford's alphabet: no letter reads as another).
+/// What the ids of calls begin with that callers name by idempotency keys.
+const KEY_PREFIX: &str = "key-";
+/// How many hexadecimal digits follow.
+const KEY_DIGITS: usize = 48;
+/// How long an idempotency key may be.
+const KEY_MAX: usize = 255;
+/// What ids begin with that haft gives: of runs and their steps, of forms, of calls named by idempotency keys.
+const RESERVED: [&str; 3] = ["run-", "form-", KEY_PREFIX];
+
+/// How a caller names a call that it may have to send again: at most one of both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallName {
+    /// The id that the call is to have. It is one call's on the whole store.
+    #[serde(default)]
+    pub call_id: Option<String>,
+    /// A key, for one door and session.
+    #[serde(default)]
+    pub idempotency_key: Option<String>,
+}
+
+impl CallName {
+    /// The id of the call that is named; none if the caller names none.
+    pub fn id(&self, origin: Origin, session: &SessionId) -> Result<Option<CallId>, CallError> {
+        match (&self.call_id, &self.idempotency_key) {
+            (None, None) => Ok(None),
+            (Some(id), None) => CallId::chosen(id).map(Some),
+            (None, Some(key)) => CallId::for_key(key, origin, session).map(Some),
+            (Some(_), Some(_)) => Err(CallError::invalid("the call has both a call id and an idempotency key")
+                .hint("send one of them: either names the call")),
+        }
+    }
+}
+
+/// Whether a text is an id as [`CallId::new`] makes it.
+fn is_generated(text: &str) -> bool {
+    let is_digits = |part: &str| part.bytes().all(|byte| ALPHABET.contains(&byte));
+    matches!(text.split_once('-'), Some((time, chance)) if time.len() == 9 && chance.len() == 8 && is_digits(time) && is_digits(chance))
+}
+
+/// A value whose members are in one order, however they were sent.
+fn in_order(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(in_order).collect(),
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            let sorted = names.into_iter().map(|name| (name.clone(), in_order(&members[name.as_str()])));
+            Value::Object(sorted.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Crockford's digits: no letter reads as another.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Appends the low `digits` base-32 digits of `value`.
 fn push_base32(text: &mut String, value: u64, digits: u32) {
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     for place in (0..digits).rev() {
         let digit = usize::try_from(value >> (5 * place) & 31).unwrap_or(0);
         text.push(char::from(ALPHABET[digit]));
@@ -78,7 +168,20 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Its name without the part that a door makes anew at each start (`gateway-1m7f…` is `gateway-`), so that a caller who
+    /// named no session is known again after a restart.
+    pub fn lasting_name(&self) -> &str {
+        let start = self.0.len().saturating_sub(GENERATED);
+        match self.0.split_at_checked(start) {
+            Some((before, end)) if before.ends_with('-') && is_generated(end) => before,
+            _ => &self.0,
+        }
+    }
 }
+
+/// How long a generated id is.
+const GENERATED: usize = 18;
 
 impl Default for SessionId {
     fn default() -> Self {
@@ -151,7 +254,7 @@ impl Caller {
 /// One request to run a tool. It can be stored and taken up again by another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// Its name for ever.
+    /// Its name for ever. Sent again under the same id, it is not made again (see [`CallId::chosen`]).
     pub id: CallId,
     /// The tool's name as the caller said it.
     pub spoken: String,
@@ -194,6 +297,21 @@ impl Call {
         }
     }
 
+    /// The digest of what is asked for: tool, arguments, dialect, door, session, agent and project. A call that is sent again
+    /// under the same id has the same one.
+    pub fn content_digest(&self, project: &str) -> Digest {
+        let content = json!([
+            self.spoken,
+            in_order(&self.args),
+            self.dialect,
+            self.origin,
+            self.session.lasting_name(),
+            self.caller.agent,
+            project,
+        ]);
+        Digest::of(content.to_string().as_bytes())
+    }
+
     /// A canonical call that this one makes, for the same caller in the same session.
     #[must_use]
     pub fn makes(&self, id: CallId, tool: impl Into<String>, args: Value) -> Self {
@@ -222,6 +340,49 @@ mod tests {
         assert!(early < late);
         assert_ne!(CallId::new(1_000, 1), CallId::new(1_000, 2));
         assert_eq!(CallId::parse(early.as_str()), Some(early));
+    }
+
+    #[test]
+    fn chosen_id_is_refused_in_the_form_of_generated_ids() {
+        assert!(CallId::new(1_732_000_000_000, 7).is_generated());
+        for bad in [CallId::new(1, 2).as_str(), "run-1-n-1", "form-1", "key-1", "", "a b"] {
+            assert_eq!(CallId::chosen(bad).unwrap_err().kind, crate::ErrorKind::InvalidInput, "{bad}");
+        }
+        let uuid = "8e03978e-40d5-43dd-bc93-6894a57f9324";
+        let id = CallId::chosen(uuid).unwrap();
+        assert_eq!((id.as_str(), id.is_generated()), (uuid, false));
+    }
+
+    #[test]
+    fn idempotency_key_names_one_call_of_its_door_and_session() {
+        let session = |name: &str| SessionId::new(name).unwrap();
+        let id = |key: &str, origin, name: &str| CallId::for_key(key, origin, &session(name)).unwrap();
+        let first = id("a", Origin::Gateway, "s");
+        assert_eq!(first, id("a", Origin::Gateway, "s"));
+        for other in [id("b", Origin::Gateway, "s"), id("a", Origin::Mcp, "s"), id("a", Origin::Gateway, "t")] {
+            assert_ne!(first, other);
+        }
+        assert!(CallId::parse(first.as_str()).is_some() && !first.is_generated());
+        let started = |chance| format!("gateway-{}", CallId::new(1_732_000_000_000, chance));
+        assert_eq!(id("a", Origin::Gateway, &started(1)), id("a", Origin::Gateway, &started(2)), "after a restart");
+        assert!(CallId::for_key("", Origin::Gateway, &session("s")).is_err());
+        assert!(CallId::for_key("\n", Origin::Gateway, &session("s")).is_err());
+        let both = CallName { call_id: Some("a".to_owned()), idempotency_key: Some("b".to_owned()) };
+        assert!(both.id(Origin::Gateway, &session("s")).is_err());
+        assert_eq!(CallName::default().id(Origin::Gateway, &session("s")), Ok(None));
+    }
+
+    #[test]
+    fn content_digest_is_of_what_is_asked_for() {
+        let call = |args: &str| Call::new(CallId::new(1, 2), "file.write", serde_json::from_str(args).unwrap());
+        let digest = |call: &Call| call.content_digest("/project");
+        let first = call(r#"{"path": "a", "content": {"x": 1, "y": [2]}}"#);
+        assert_eq!(digest(&first), digest(&call(r#"{"content": {"y": [2], "x": 1}, "path": "a"}"#)));
+        assert_ne!(digest(&first), digest(&call(r#"{"content": {"y": [3], "x": 1}, "path": "a"}"#)));
+        assert_ne!(digest(&first), first.content_digest("/elsewhere"));
+        assert_ne!(digest(&first), digest(&Call { spoken: "file.edit".to_owned(), ..first.clone() }));
+        let session = SessionId::new("other").unwrap();
+        assert_ne!(digest(&first), digest(&Call { session, ..first.clone() }));
     }
 
     #[test]

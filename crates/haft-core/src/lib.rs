@@ -45,7 +45,7 @@ pub mod web;
 pub mod work;
 
 pub use admit::{Admitted, Answer, Checked, Facts, Hold, Pending, Refused, Ruling, Shell};
-pub use call::{Call, CallId, Caller, Origin, SessionId};
+pub use call::{Call, CallId, CallName, Caller, Origin, SessionId};
 pub use content::{ContentBlock, ContentBody, ResultContent};
 pub use dialect::Dialect;
 pub use error::{CallError, ErrorKind};

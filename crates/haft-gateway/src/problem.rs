@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use haft_core::{CallError, ErrorKind, Outcome};
+use haft_runtime::is_refused_repeat;
 use haft_store::StoreError;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
@@ -107,7 +108,7 @@ fn status_of(kind: ErrorKind) -> StatusCode {
 }
 
 /// Whether a call with this error has come to its tool. What the tool met is its answer, not the gateway's.
-pub(crate) fn ran(kind: ErrorKind) -> bool {
+fn ran(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::Failed
@@ -119,8 +120,13 @@ pub(crate) fn ran(kind: ErrorKind) -> bool {
     )
 }
 
+/// Whether a call with this outcome has come to its tool.
+pub(crate) fn came_to_its_tool(outcome: &Outcome, kind: ErrorKind) -> bool {
+    ran(kind) && !is_refused_repeat(outcome)
+}
+
 /// An outcome with its status: 200 once the tool ran, whatever it met.
 pub(crate) fn told(outcome: &Outcome) -> Response {
-    let refused = outcome.error.as_ref().map(|error| error.kind).filter(|kind| !ran(*kind));
+    let refused = outcome.error.as_ref().map(|error| error.kind).filter(|kind| !came_to_its_tool(outcome, *kind));
     (refused.map_or(StatusCode::OK, status_of), Json(outcome)).into_response()
 }

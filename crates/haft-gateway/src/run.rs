@@ -65,15 +65,17 @@ impl Drop for Leash {
     }
 }
 
-/// A call that is under way, as long as this lives.
+/// A call that is under way, as long as this lives. One that is sent again meanwhile is the first one's.
 struct Active<'a> {
     all: &'a Mutex<HashMap<CallId, SessionId>>,
-    id: CallId,
+    id: Option<CallId>,
 }
 
 impl Drop for Active<'_> {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        if let Some(id) = &self.id {
+            self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        }
     }
 }
 
@@ -105,8 +107,13 @@ impl Gateway {
 
     fn active(&self, call: &Call) -> Active<'_> {
         let all = &self.work.active;
-        all.lock().unwrap_or_else(PoisonError::into_inner).insert(call.id.clone(), call.session.clone());
-        Active { all, id: call.id.clone() }
+        let mut active = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = !active.contains_key(&call.id);
+        if is_first {
+            active.insert(call.id.clone(), call.session.clone());
+        }
+        drop(active);
+        Active { all, id: is_first.then(|| call.id.clone()) }
     }
 
     /// Whether a call that is ready to wait may begin: not while there are too many that do.

@@ -78,7 +78,7 @@ struct Conversation {
     gateway: Shared,
     visitor: Visitor,
     work: JoinSet<Done>,
-    open: HashMap<CallId, Open>,
+    open: HashMap<CallId, Vec<Open>>,
     /// The session's latest call with effects has begun once this says so: calls of a session run in their order.
     latest: HashMap<SessionId, oneshot::Receiver<()>>,
     /// Who waits for the end of what is said in a session, the one whose turn it is first.
@@ -197,7 +197,7 @@ impl Conversation {
         };
         let (before, gate) = self.queue(&call);
         if let Some(id) = &id {
-            self.open.insert(call.id.clone(), Open { form, id: id.clone(), gate });
+            self.open.entry(call.id.clone()).or_default().push(Open { form, id: id.clone(), gate });
         }
         let gateway = Shared::clone(&self.gateway);
         self.work.spawn(async move {
@@ -232,7 +232,7 @@ impl Conversation {
             Err(RecvError::Lagged(count)) => {
                 self.gateway.meters.missed.inc_by(count);
                 // Whatever was to be waited for may be among what was missed.
-                self.open.values_mut().for_each(|open| drop(open.gate.take()));
+                self.open.values_mut().flatten().for_each(|open| drop(open.gate.take()));
                 return vec![self.form.event(&Value::Null, "missed", &json!({ "count": count }))];
             }
             Err(RecvError::Closed) => return Vec::new(),
@@ -250,13 +250,13 @@ impl Conversation {
             Event::Step { .. } | Event::RunsElsewhere { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return self.asked(&event) };
-        drop(open.gate.take());
+        open.iter_mut().for_each(|open| drop(open.gate.take()));
         let (name, data) = match &event {
             // Its own end comes with its outcome.
             Event::CallEnd { .. } => return Vec::new(),
             other => hub::worded(other),
         };
-        vec![open.form.event(&open.id, name, &data)]
+        open.iter().map(|open| open.form.event(&open.id, name, &data)).collect()
     }
 
     /// That a call of a conversation which this socket waits for waits itself.
@@ -296,8 +296,13 @@ impl Conversation {
             }
             Answered::Call(outcome) => outcome,
         };
-        self.open.remove(&outcome.call_id);
         let Some(id) = id else { return Vec::new() };
+        if let Some(open) = self.open.get_mut(&outcome.call_id) {
+            open.retain(|open| open.id != id);
+            if open.is_empty() {
+                self.open.remove(&outcome.call_id);
+            }
+        }
         let small = outcome.output.len()
             + outcome.data.as_ref().map_or(0, |data| data.to_string().len())
             + outcome.content.length()

@@ -17,7 +17,7 @@ use crate::secrets::reference;
 use crate::tool::off_thread;
 use crate::tools::api;
 use crate::web::texts;
-use crate::{apply, now_ms, store_error};
+use crate::{apply, now_ms, panics, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::change::digest;
@@ -472,7 +472,7 @@ impl Haft {
         };
         let halt = halt.within(checked.spec().timeout);
         let scene = self.scene(basis, &halt);
-        let looked = match entry.tool().act(&scene).await {
+        let looked = match panics::act(entry.tool().as_ref(), &scene).await {
             Ok(reply) => {
                 let shown = digest(&reply.changes);
                 let (workspace, vault) = (Arc::clone(&self.workspace), self.vault.clone());

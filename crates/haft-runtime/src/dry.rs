@@ -3,8 +3,8 @@
 use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::hygiene::{self, Looked};
-use crate::pipeline::{Haft, Stop};
-use crate::{apply, journal};
+use crate::pipeline::{Haft, Stop, panicked, spoken};
+use crate::{apply, journal, panics};
 use haft_core::admit::judge;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::place::{Access, Place};
@@ -45,19 +45,15 @@ impl Haft {
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
         let call = crate::registry::unwrapped(call);
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
-        let checked = match self.made_ready(&call).await {
-            Ok(()) => self.check(call.clone(), halt),
-            Err(stop) => Err(stop),
-        };
-        let known = match checked {
-            Ok(checked) => self.known(checked, halt, Purpose::Look).await.map(|(checked, facts)| (facts, checked)),
-            Err(stop) => Err(stop),
-        };
-        let hold = known.as_ref().ok().and_then(|(facts, _)| facts.hold.clone());
-        let rehearsed = match known {
-            Ok((facts, checked)) => self.rehearse(&checked, &facts, halt).await,
-            Err(stop) => Err(stop),
-        };
+        let mut hold = None;
+        let rehearsed = panics::caught("the dry run", async {
+            self.made_ready(&call).await?;
+            let checked = self.check(call.clone(), halt)?;
+            let (checked, facts) = self.known(checked, halt, Purpose::Look).await?;
+            hold.clone_from(&facts.hold);
+            self.rehearse(&checked, &facts, halt).await
+        });
+        let rehearsed = rehearsed.await.unwrap_or_else(|error| Err(panicked(spoken(&call), error)));
         let mut outcome = rehearsed.unwrap_or_else(|stop| Outcome::failure(id, stop.tool, stop.error, stop.verdict));
         outcome.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         journal::rehearsed(&self.store, &call, self.loggable(&call), hold.as_ref(), &outcome);

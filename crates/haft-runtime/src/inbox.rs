@@ -221,6 +221,7 @@ impl Haft {
     pub(crate) async fn store_question(&self, pending: &Pending, question: &Question) -> Result<(), Stop> {
         let call = pending.checked().call();
         let approval = self.approval(pending, question);
+        self.shown_questions.note(question);
         // One that has been decided in the meantime stays decided; whoever waits for it finds that out.
         self.store.ask(approval, call).await.map(drop).map_err(|error| stopped(pending, store_error(error)))
     }
@@ -321,7 +322,7 @@ impl Haft {
 }
 
 /// An outcome that is kept, whose verdict and error do not quote the secrets of the call's command.
-fn without_secrets(outcome: &Outcome, args: &Value) -> Outcome {
+pub(crate) fn without_secrets(outcome: &Outcome, args: &Value) -> Outcome {
     let secrets = haft_core::record::secrets_in(args);
     let quoted = |text: &str| haft_core::shell::masking::mask_quoted(text, &secrets).into_owned();
     let mut kept = outcome.clone();

@@ -4,6 +4,7 @@
 mod audit;
 
 use crate::halt::Halt;
+use crate::panics;
 use crate::pipeline::{Haft, Stop};
 use crate::scene::Basis;
 use crate::store_error;
@@ -102,7 +103,7 @@ impl Haft {
             return Err(stop(CallError::internal("a proposal cannot be looked at")));
         };
         let scene = self.scene(basis, &halt.within(checked.spec().timeout));
-        let reply = entry.tool().act(&scene).await.map_err(stop)?;
+        let reply = panics::act(entry.tool().as_ref(), &scene).await.map_err(stop)?;
         let Some(proposed) = reply.proposal else { return Ok(()) };
         // What was stored is noted already.
         if call.origin == Origin::Approval {

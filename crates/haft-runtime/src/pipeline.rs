@@ -12,6 +12,7 @@ use crate::events::{Event, Events};
 use crate::finding::Finder;
 use crate::halt::Halt;
 use crate::hooked::HookSettings;
+use crate::idempotency::Claimed;
 use crate::inbox::Conversation;
 use crate::maker::Maker;
 use crate::making::Making;
@@ -20,6 +21,7 @@ use crate::memory::{Memory, MemorySettings};
 use crate::registry::{self, Meant, Registry};
 use crate::secrets::Secrets;
 use crate::shelf::{Folder, Interpreters, Shelf};
+use crate::shown_questions::ShownQuestions;
 use crate::skills::{SkillCatalog, SkillFolder};
 use crate::task::{Desk, Keeper};
 use crate::trace::{self, stage};
@@ -27,7 +29,7 @@ use crate::trial::Trials;
 use crate::undo::{UndoLimits, Vault};
 use crate::web::{Web, WebSettings};
 use crate::workspace::Workspace;
-use crate::{journal, observed, run, tools};
+use crate::{journal, observed, panics, run, tools};
 use haft_core::approval::{Chain, Decider, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
 use haft_core::shell::Table;
@@ -150,6 +152,8 @@ pub struct Haft {
     pub(crate) running: Mutex<HashMap<CallId, (u64, Halt)>>,
     /// Stored questions that were decided at the door of their own call, and by whom.
     pub(crate) claimed: Mutex<HashMap<CallId, Decider>>,
+    /// What stored questions looked like when somebody was shown them.
+    pub(crate) shown_questions: Arc<ShownQuestions>,
     /// What each conversation has heard from elsewhere, and when.
     pub(crate) heard: Mutex<BTreeMap<SessionId, Conversation>>,
     pub(crate) web: Arc<Web>,
@@ -177,6 +181,14 @@ pub(crate) struct Stop {
     pub(crate) tool: String,
     pub(crate) verdict: Verdict,
     pub(crate) error: CallError,
+}
+
+/// A call that may run now, or somebody else's outcome of it.
+enum PreparedCall {
+    /// Its intent is written, and it is its turn.
+    Here(Box<journal::Opened>, Option<Turn>),
+    /// Somebody else decided about it, and ran it.
+    Elsewhere(Box<Outcome>),
 }
 
 /// How far a call came.
@@ -258,6 +270,7 @@ impl Haft {
             trees: crate::back::Trees::default(),
             running,
             claimed,
+            shown_questions: Arc::default(),
             heard,
             web,
             browsers,
@@ -332,15 +345,28 @@ impl Haft {
         self.desk.end_session(session).iter().map(ToString::to_string).collect()
     }
 
-    /// Carries a call through every stage.
+    /// Carries a call through every stage. One that is sent again under the same id is not made again: its caller gets the
+    /// first outcome, and waits for it while the call runs.
     pub async fn call(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         let call = registry::unwrapped(call);
         let span = trace::call(&call, &self.registry);
         let log = trace::CallLog::begin(&call);
-        let outcome = self.carry(call, approver, halt).instrument(span.clone()).await;
+        let outcome = self.once(call, approver, halt).instrument(span.clone()).await;
         trace::ended(&span, &outcome);
         log.end(&outcome);
         outcome
+    }
+
+    async fn once(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
+        match self.claim_call(&call, approver, halt).await {
+            Claimed::No => self.carry(call, approver, halt).await,
+            Claimed::New(claim) => {
+                let outcome = self.carry(call, approver, halt).await;
+                claim.end(&outcome);
+                outcome
+            }
+            Claimed::Before(outcome) => *outcome,
+        }
     }
 
     async fn carry(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
@@ -361,6 +387,7 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
+        self.end_approved_claim(&call, &outcome);
         self.settle_claim(&call, &outcome).await;
         self.note_source(&call.session, &outcome);
         self.store.touch_session(&call.session);
@@ -392,29 +419,47 @@ impl Haft {
     /// The same for a call that stops if they are not.
     pub(crate) async fn made_ready(&self, call: &Call) -> Result<(), Stop> {
         let verdict = || registry::undecided("its manifest cannot be read, so nothing was decided");
-        let tool = || haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80);
-        self.ready(call).await.map_err(|error| Stop { tool: tool(), verdict: verdict(), error })
+        self.ready(call).await.map_err(|error| Stop { tool: spoken(call), verdict: verdict(), error })
     }
 
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
+        let tool = spoken(&call);
+        let prepared =
+            panics::caught("an approver or a check of the call", self.open_in_turn(call, approver, halt)).await;
+        let (opened, _turn) = match prepared.map_err(|error| panicked(tool, error))?? {
+            PreparedCall::Here(opened, turn) => (*opened, turn),
+            PreparedCall::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
+        };
+        let record = journal::Unfinished::new(&self.store, &opened);
+        let ended = panics::caught("the running call", self.complete(&opened, approver, halt)).await;
+        let (mut outcome, goes_on) = ended.unwrap_or_else(|error| (panicked_outcome(&opened, error), false));
+        outcome.duration_ms = millis(begun);
+        record.close(&outcome, goes_on);
+        Ok(Passed::Here(Box::new(outcome)))
+    }
+
+    /// Decides about a call, waits for its turn and writes its intent.
+    async fn open_in_turn(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Result<PreparedCall, Stop> {
         self.made_ready(&call).await?;
         let checked = stage!("validate").in_scope(|| self.check(call, halt))?;
         let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
             Entered::Admitted(admitted) => *admitted,
-            Entered::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
+            Entered::Elsewhere(outcome) => return Ok(PreparedCall::Elsewhere(outcome)),
         };
-        let _turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
+        let turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
         let opened = self.open(admitted).instrument(stage!("record")).await?;
-        let record = journal::Unfinished::new(&self.store, &opened);
-        let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
+        Ok(PreparedCall::Here(Box::new(opened), turn))
+    }
+
+    /// Runs a call whose intent is written. Also says whether something goes on after it.
+    async fn complete(&self, opened: &journal::Opened, approver: &dyn Approver, halt: &Halt) -> (Outcome, bool) {
+        let raw = self.run(opened, approver, halt).instrument(stage!("run")).await;
         let goes_on = raw.goes_on();
-        let outcome = self.shape(&opened, raw).instrument(stage!("shape")).await;
-        let mut outcome = self.heed_after(&opened, outcome, halt).await;
-        outcome.duration_ms = millis(begun);
+        let outcome = self.shape(opened, raw).instrument(stage!("shape")).await;
+        let mut outcome = self.heed_after(opened, outcome, halt).await;
         let warning = self.note_executed(opened.admitted(), &outcome).await;
         outcome.warnings.extend(warning);
-        record.close(&outcome, goes_on);
-        Ok(Passed::Here(Box::new(outcome)))
+        (outcome, goes_on)
     }
 
     /// Finds the tool, translates and validates the arguments.
@@ -489,6 +534,24 @@ impl Haft {
             }
         }
     }
+}
+
+/// A tool's name as the caller said it, for people.
+pub(crate) fn spoken(call: &Call) -> String {
+    haft_core::preview::cut(&haft_core::preview::inert(&call.spoken), 80)
+}
+
+/// A call that a panic ended before it ran.
+pub(crate) fn panicked(tool: String, error: CallError) -> Stop {
+    Stop { tool, verdict: registry::undecided("a panic ended the call before it ran"), error }
+}
+
+/// The outcome of a call that a panic ended while it ran.
+fn panicked_outcome(opened: &journal::Opened, error: CallError) -> Outcome {
+    let admitted = opened.admitted();
+    let checked = admitted.checked();
+    let name = checked.spec().name.as_str();
+    Outcome::failure(checked.call().id.clone(), name, error, admitted.verdict().clone())
 }
 
 /// Milliseconds since then.

@@ -152,11 +152,10 @@ impl Haft {
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
         let id = &asked.id;
-        let now = self.still_the_same(&asked, halt).await?;
-        if let (Some(seen), Some(now)) = (seen, &now)
-            && now.face().to_string() != seen
-        {
-            return Err(seen_otherwise(id));
+        let now = self.question_here(id, halt).await?;
+        if let Some(now) = &now {
+            self.check_face(now, seen)?;
+            self.check_basis(now, &asked)?;
         }
         if let (Resolution::Always(pattern), Some(question)) = (&resolution, &now) {
             // Before anything is decided: a bad pattern must not use the question up.
@@ -229,6 +228,7 @@ impl Haft {
         };
         drop(self.trials.take(&call.id));
         let question = self.question(&pending, &halt).await;
+        self.shown_questions.note(&question);
         let approval = self.approval(&pending, &question);
         if !self.store.amend(approval, &call, by).await.map_err(store_error)? {
             return Err(decided());
@@ -253,21 +253,35 @@ impl Haft {
             return Err(CallError::conflict("it cannot be tried without doing it, or has been tried"));
         }
         layer.try_out(&pending, &mut question, halt).await;
+        self.shown_questions.note(&question);
         Ok(question)
     }
 
     /// Refuses if files, links or rules have made a question into another one since it was asked or last
     /// looked at.
-    async fn still_the_same(&self, asked: &Approval, halt: &Halt) -> Result<Option<Question>, CallError> {
-        let now = self.question_here(&asked.id, halt).await?;
-        if now.as_ref().is_none_or(|now| now.basis.to_string() == asked.basis) {
-            return Ok(now);
+    fn check_basis(&self, now: &Question, asked: &Approval) -> Result<(), CallError> {
+        if now.basis.to_string() == asked.basis {
+            return Ok(());
         }
-        Err(CallError::conflict(format!(
-            "{} is no longer what was asked about: the files it names have changed",
-            asked.id
-        ))
-        .hint(look_again(&asked.id)))
+        let what = self.shown_questions.changed_since_basis(&asked.basis, now);
+        let what = what.unwrap_or_else(|| "the files it names, where they lead, or its tool have changed".to_owned());
+        Err(CallError::conflict(format!("{} is no longer what was asked about: {what}", asked.id))
+            .hint(look_again(&asked.id)))
+    }
+
+    /// Refuses if somebody says that they saw another question than this one, and says what has changed since they did.
+    fn check_face(&self, now: &Question, seen: Option<&str>) -> Result<(), CallError> {
+        let Some(seen) = seen.filter(|seen| now.face().to_string() != *seen) else { return Ok(()) };
+        let id = &now.call_id;
+        Err(match self.shown_questions.changed_since_face(seen, now) {
+            Some(what) => CallError::conflict(format!("{id} is not what you saw any more: {what}"))
+                .hint("look at it again, then decide"),
+            None => CallError::conflict(format!(
+                "the basis of the decision is none that {id} was shown with: it is another question's, or too old to tell \
+                 what has changed since"
+            ))
+            .hint("look at the question again, and name its `basis` as it is shown then"),
+        })
     }
 
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
@@ -306,13 +320,15 @@ impl Haft {
             let rebased = self.store.rebase(id, &now.basis.to_string(), &now.why()).await;
             rebased.map_err(store_error)?;
         }
+        self.shown_questions.note(&now);
         Ok(Some(now))
     }
 
     /// The same for somebody who is shown a part of it: what an approval is for stays what it was.
     pub async fn glance_at(&self, id: &str) -> Result<Option<Question>, CallError> {
         self.belongs_here(id).await?;
-        self.question_of(id, &Halt::new()).await
+        let now = self.question_of(id, &Halt::new()).await?;
+        Ok(now.inspect(|now| self.shown_questions.note(now)))
     }
 
     /// The rules under which a stored shell command would have run unasked, where there are safe ones.
@@ -324,7 +340,7 @@ impl Haft {
     /// Refuses if a stored call raises another question than the one that somebody saw.
     pub async fn check_seen(&self, id: &str, seen: &str) -> Result<(), CallError> {
         let now = self.question_of(id, &Halt::new()).await?;
-        if now.is_none_or(|now| now.face().to_string() == seen) { Ok(()) } else { Err(seen_otherwise(id)) }
+        now.map_or(Ok(()), |now| self.check_face(&now, Some(seen)))
     }
 
     /// Rejects a stored call.
@@ -575,9 +591,4 @@ fn look_again(id: &str) -> String {
         || look.clone(),
         |run| format!("{look}, and if it cannot be done any more, `haft pipeline retry {run}` reads again what it was made from"),
     )
-}
-
-fn seen_otherwise(id: &str) -> CallError {
-    CallError::conflict(format!("{id} is not what you saw any more: it was edited or tried, or its files have changed"))
-        .hint("look at it again, then decide")
 }

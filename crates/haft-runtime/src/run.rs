@@ -7,6 +7,7 @@ use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
 use crate::maker::Maker;
 use crate::making::{Proposed, SKILL, TOOL};
+use crate::panics;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::store_error;
@@ -57,7 +58,7 @@ impl Haft {
         } else {
             let (back, mut wishes) = back::channel(approver);
             let scene = self.scene(Basis::of(opened.admitted()), &halt).asking(back);
-            let mut act = entry.tool().act(&scene);
+            let mut act = std::pin::pin!(panics::act(entry.tool().as_ref(), &scene));
             // It hears the halt itself, and first ends and clears away what it started.
             let hears = checked.spec().effects.effect == Effect::Runs;
             let mut reply = loop {

@@ -8,7 +8,7 @@ use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::secrets::Used;
 use crate::tool::Reply;
-use crate::{apply, journal};
+use crate::{apply, journal, panics};
 use haft_core::change::digest;
 use haft_core::tool::Effect;
 use haft_core::{CallError, CallId, Checked, Facts, Hold, Outcome, Pending};
@@ -107,7 +107,7 @@ impl Haft {
         })?;
         let entry = self.registry.get(name.as_str()).ok_or_else(|| CallError::failed("it was just unregistered"))?;
         let scene = self.scene(basis, &halt.within(checked.spec().timeout));
-        let mut reply = entry.tool().act(&scene).await;
+        let mut reply = panics::act(entry.tool().as_ref(), &scene).await;
         scene.used().mask_reply(&mut reply);
         reply.map(|reply| (reply, scene.used().clone()))
     }

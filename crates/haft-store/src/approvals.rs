@@ -407,7 +407,7 @@ fn kept(outcome: &Outcome) -> Outcome {
 }
 
 /// Masks secrets in every text of a value.
-fn mask_all(value: &mut Value) {
+pub(crate) fn mask_all(value: &mut Value) {
     match value {
         Value::String(text) => *text = mask(text).into_owned(),
         Value::Array(items) => items.iter_mut().for_each(mask_all),

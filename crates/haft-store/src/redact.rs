@@ -8,7 +8,7 @@
 use crate::cells;
 use crate::db::{Db, DbError, DbResult};
 use crate::journal::{BODY, ENVELOPE, REDACTED, append};
-use crate::{Entry, Mode, Store, StoreError};
+use crate::{Entry, Mode, Store, StoreError, idempotency};
 use haft_core::CallId;
 use haft_core::record::{Digest, Kind};
 use serde::Serialize;
@@ -214,6 +214,7 @@ fn portion(
         let sql = "UPDATE approvals SET preview = ?2, reason = ?2, sources = NULL,
                    outcome = CASE WHEN outcome IS NULL THEN NULL ELSE ?3 END WHERE id = ?1 AND state IN ('done', 'rejected')";
         db.execute(sql, cells![call.as_str(), REMOVED, json!({"rejected": REMOVED}).to_string()])?;
+        idempotency::redact(db, call)?;
     }
     if done.records > 0 {
         let mut entry = Entry::new(Kind::Redaction).with("by", by).with("records", done.records);

@@ -15,10 +15,12 @@ pub enum Topic {
     Tasks,
     /// Pipelines and their steps.
     Work,
+    /// Calls that their callers named.
+    Calls,
 }
 
 impl Topic {
-    pub(crate) const ALL: [Self; 4] = [Self::Approvals, Self::Records, Self::Tasks, Self::Work];
+    pub(crate) const ALL: [Self; 5] = [Self::Approvals, Self::Records, Self::Tasks, Self::Work, Self::Calls];
 
     /// The word for it.
     pub const fn as_str(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Topic {
             Self::Records => "records",
             Self::Tasks => "tasks",
             Self::Work => "work",
+            Self::Calls => "calls",
         }
     }
 
@@ -41,7 +44,7 @@ impl Topic {
 pub(crate) struct Topics(u8);
 
 impl Topics {
-    pub(crate) const ALL: Self = Self(0b1111);
+    pub(crate) const ALL: Self = Self(0b1_1111);
 
     /// With this one.
     #[must_use]
@@ -57,8 +60,8 @@ impl Topics {
 /// Those who wait, by what they wait for.
 #[derive(Default)]
 pub(crate) struct Bell {
-    anyone: [watch::Sender<u64>; 4],
-    others: [watch::Sender<u64>; 4],
+    anyone: [watch::Sender<u64>; 5],
+    others: [watch::Sender<u64>; 5],
 }
 
 impl Bell {

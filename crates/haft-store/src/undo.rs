@@ -124,6 +124,11 @@ impl Store {
     /// Keeps what it takes to undo a call, durably, before the call acts. For threads that may block.
     pub fn keep_undo_blocking(&self, call: UndoCall, steps: Vec<UndoStep>) -> Result<(), StoreError> {
         self.run_blocking(Mode::Durable, move |db| {
+            let known = "SELECT EXISTS (SELECT 1 FROM undo_calls WHERE call_id = ?1)";
+            if db.one(known, cells![call.call_id.as_str()], |row| row.get::<bool>(0))? {
+                let why = "has changed files before: its id was used twice, and nothing was changed this time";
+                return Err(DbError::Odd(format!("call {} {why}", call.call_id)));
+            }
             let host = (db.kind() == Kind::Post).then(host_name);
             db.execute("INSERT INTO undo_calls (call_id, at_ms, root, bytes, dirs, gap, undoes, host) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", cells![
                     call.call_id.as_str(),

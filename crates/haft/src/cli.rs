@@ -285,6 +285,8 @@ pub struct BatchArgs {
     /// What comes on stdin runs as it comes: consecutive calls that only read run together, others wait for those before
     /// them. A line that makes no sense has an outcome of its own. A file is read whole, and nothing of it runs if a line
     /// makes no sense. The exit code is that of the first call that failed.
+    ///
+    /// A line with a "call_id" of its sender's own can be sent again: its call is made once, and gives the first outcome.
     #[arg(default_value = "-")]
     pub file: String,
     /// Vocabulary of the names and arguments.

@@ -17,6 +17,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! An embedder that does not know whether a call was made sends the same [`Call`] again, after a restart as well: a call of
+//! a tool that may have an effect is made once for its [`CallId`], and sent again it gives the first outcome. A call under an
+//! id of the embedder's own ([`CallId::chosen`]) is kept even if it only reads.
 
 pub mod app;
 pub mod cli;

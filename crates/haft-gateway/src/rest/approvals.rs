@@ -169,7 +169,7 @@ impl Gateway {
         let (here, elsewhere): (Vec<Approval>, Vec<Approval>) =
             self.haft.store().approvals(!all).await?.into_iter().partition(|approval| self.is_here(approval));
         let pending = elsewhere.iter().filter(|approval| approval.state == ApprovalState::Pending).count();
-        let latest = &here[here.len().saturating_sub(LIMIT)..];
+        let latest: Vec<Value> = here[here.len().saturating_sub(LIMIT)..].iter().map(told_of).collect();
         Ok(json!({ "approvals": latest, "elsewhere": pending }))
     }
 
@@ -225,10 +225,18 @@ fn seen(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 fn shown(approval: &Approval, question: Option<&Question>) -> Value {
-    let mut value = json!({ "approval": approval });
+    let mut value = json!({ "approval": told_of(approval) });
     if let Some(question) = question {
         value["question"] = asked(question);
     }
+    value
+}
+
+/// An approval as every wire shows it. What it is stored by is for the store: the one basis that an answer may name is the
+/// question's.
+fn told_of(approval: &Approval) -> Value {
+    let mut value = serde_json::to_value(approval).unwrap_or_default();
+    value.as_object_mut().map(|members| members.remove("basis"));
     value
 }
 

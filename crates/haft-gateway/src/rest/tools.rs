@@ -9,10 +9,11 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::{Extension, Json};
 use haft_core::provider::{Provider, ToolDeclarations};
-use haft_core::{Call, CallError, Dialect};
+use haft_core::{Call, CallError, CallName, Dialect};
 use haft_runtime::provider_tools::provider_tools;
 use haft_runtime::registry::{Entry, declaration, visible};
 use haft_runtime::{Explained, new_call_id};
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -34,6 +35,9 @@ pub(crate) struct Wanted {
     pub(crate) dialect: Option<String>,
     pub(crate) dry_run: bool,
     pub(crate) wait_ms: Option<u64>,
+    /// The call's name, for a caller that may have to send it again.
+    pub(crate) call_id: Option<String>,
+    pub(crate) idempotency_key: Option<String>,
 }
 
 /// `GET /v1/tools`.
@@ -48,7 +52,9 @@ pub(crate) async fn call(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let wanted: Wanted = body::json(&gateway, request).await?;
+    let key = idempotency_key(request.headers())?;
+    let mut wanted: Wanted = body::json(&gateway, request).await?;
+    wanted.idempotency_key = key.or(wanted.idempotency_key);
     let manner = gateway.manner(&wanted);
     let call = gateway.wanted(name, wanted, visitor)?;
     if !gateway.has_room(&call, manner) {
@@ -67,6 +73,17 @@ pub(crate) async fn explain(
     let wanted: Wanted = body::json(&gateway, request).await?;
     let call = gateway.wanted(name, wanted, visitor)?;
     Ok(Json(gateway.haft.explain(call).await?))
+}
+
+/// The header by which a call is named, as HTTP clients send it: a text in quotes, or without.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut said = headers.get_all("idempotency-key").iter();
+    let Some(value) = said.next() else { return Ok(None) };
+    let quoted = |text: &str| text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map(str::to_owned);
+    match (value.to_str(), said.next()) {
+        (Ok(text), None) => Ok(Some(quoted(text).unwrap_or_else(|| text.to_owned()))),
+        _ => Err(Problem::invalid("Idempotency-Key is to hold one key, in printable ASCII characters")),
+    }
 }
 
 impl Gateway {
@@ -100,8 +117,11 @@ impl Gateway {
                 .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?,
             None => visitor.session(self.options.session.as_str()).unwrap_or_else(|| self.options.session.clone()),
         };
+        let name_of_call = CallName { call_id: wanted.call_id, idempotency_key: wanted.idempotency_key };
+        let chosen = name_of_call.id(visitor.origin, &session)?;
         Ok(Call {
-            id: new_call_id(),
+            // A dry run makes no call that could be sent again.
+            id: chosen.filter(|_| !wanted.dry_run).unwrap_or_else(new_call_id),
             spoken: name,
             args: wanted.args.unwrap_or_else(|| json!({})),
             dialect: self.dialect(wanted.dialect.as_deref())?,

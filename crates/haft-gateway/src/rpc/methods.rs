@@ -4,7 +4,7 @@ use super::{BAD_PARAMS, BUSY, Fault, NO_METHOD};
 use crate::agent::Send;
 use crate::gateway::{Gateway, Shared};
 use crate::guard::{Holder, Visitor};
-use crate::problem::ran;
+use crate::problem::came_to_its_tool;
 use crate::rest::approvals::{self, Answer, Decided, Resolved};
 use crate::rest::tools;
 use crate::run::{Manner, TOO_MANY_WAIT};
@@ -32,12 +32,14 @@ struct Invoked {
     #[serde(default)]
     dry_run: bool,
     wait_ms: Option<u64>,
+    call_id: Option<String>,
+    idempotency_key: Option<String>,
 }
 
 impl Invoke {
     pub(crate) fn read(gateway: &Shared, visitor: Visitor, params: Value) -> Result<Self, Fault> {
-        let Invoked { name, args, session, dialect, dry_run, wait_ms } = given(params)?;
-        let wanted = tools::Wanted { args, session, dialect, dry_run, wait_ms };
+        let Invoked { name, args, session, dialect, dry_run, wait_ms, call_id, idempotency_key } = given(params)?;
+        let wanted = tools::Wanted { args, session, dialect, dry_run, wait_ms, call_id, idempotency_key };
         let manner = gateway.manner(&wanted);
         let call = gateway.wanted(name, wanted, visitor)?;
         if !gateway.has_room(&call, manner) {
@@ -50,7 +52,7 @@ impl Invoke {
 /// An outcome as the answer: a result once the tool ran, an error if it was not let through.
 pub(crate) fn invoked(outcome: Outcome) -> Result<Value, Fault> {
     match &outcome.error {
-        Some(error) if !ran(error.kind) => {
+        Some(error) if !came_to_its_tool(&outcome, error.kind) => {
             let fault = Fault::from(error.clone());
             Err(fault.with(serde_json::to_value(outcome).unwrap_or_default()))
         }

@@ -12,7 +12,8 @@ use super::progress::{Reporter, Told, log};
 use super::reply::reply;
 use super::rounds::{Asked, Ended, LongCall, Rounds, Running, Turn, Whose};
 use futures_util::FutureExt as _;
-use haft_core::{Call, CallId, Caller, ErrorKind, Origin, Outcome};
+use haft_core::approval::{Decision, Verdict};
+use haft_core::{Call, CallError, CallId, CallName, Caller, ErrorKind, Origin, Outcome};
 use haft_runtime::tool::ResultSource;
 use haft_runtime::{Halt, new_call_id};
 use rmcp::RoleServer;
@@ -29,28 +30,41 @@ use tokio::time::Instant;
 /// Makes a call for a client, and always has an answer.
 pub(super) async fn answer(
     door: &Door,
-    request: CallToolRequestParams,
+    mut request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
+    let shared = door.shared();
+    let spoken = request.name.into_owned();
+    let name = shared.bridged.as_ref().and_then(|bridged| bridged.front_tool_name(&spoken)).unwrap_or(spoken);
+    let args = Value::Object(request.arguments.unwrap_or_default());
+    let mut call = new_call(door, name, args, door.caller(&context));
+    if let Some(id) = chosen_id(&context, &call)? {
+        call.id = id;
+    }
+    let input = RoundInput::take(&mut request.input_responses, &mut request.request_state);
+    let (id, tool) = (call.id.clone(), call.spoken.clone());
     // Boxed, because a request's future is moved several times before it runs.
-    let making = Box::pin(make(door, request, &context));
+    let making = Box::pin(make(door, call, input, &context));
     match AssertUnwindSafe(making).catch_unwind().await {
         Ok(answer) => answer,
-        Err(_) => Err(crashed()),
+        Err(_) => result_of(shared, crash(id, &tool), true).map(Into::into),
     }
+}
+
+/// The id that a client chose for its call, in `_meta.haft.call_id`, so that it can send the call again.
+fn chosen_id(context: &RequestContext<RoleServer>, call: &Call) -> Result<Option<CallId>, ErrorData> {
+    let Some(said) = context.meta.get("haft").cloned() else { return Ok(None) };
+    let wrong = |why: String| ErrorData::invalid_params(format!("`_meta.haft` does not name a call: {why}"), None);
+    let name: CallName = serde_json::from_value(said).map_err(|error| wrong(error.to_string()))?;
+    name.id(call.origin, &call.session).map_err(|error| wrong(error.message))
 }
 
 async fn make(
     door: &Door,
-    mut request: CallToolRequestParams,
+    call: Call,
+    input: RoundInput,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let shared = door.shared();
-    let input = RoundInput::take(&mut request.input_responses, &mut request.request_state);
-    let spoken = request.name.into_owned();
-    let name = shared.bridged.as_ref().and_then(|bridged| bridged.front_tool_name(&spoken)).unwrap_or(spoken);
-    let args = Value::Object(request.arguments.unwrap_or_default());
-    let call = new_call(door, name, args, door.caller(context));
     let by_way = is_by_way(&call);
     match begin_or_resume(door, context, call, input, long_call(door, context)).await? {
         CallReply::Asked(told) => Ok(told.into()),
@@ -136,7 +150,7 @@ async fn round(
     loop {
         let question = match pause {
             Pause::Ended(ended) => return Ok(CallReply::Ended(ended)),
-            Pause::Lost => return Err(crashed()),
+            Pause::Lost => return Ok(CallReply::Ended(Box::new(crash(open.running.id, &open.running.spoken)))),
             Pause::Question(question) => Some(question),
             Pause::Overdue => None,
         };
@@ -246,6 +260,14 @@ pub(super) fn lacking(lack: Lack, outcome: &Outcome) -> ErrorData {
     let message = outcome.error.as_ref().map_or_else(String::new, |error| error.message.clone());
     let data = json!({"requiredCapabilities": needed, "call_id": outcome.call_id});
     ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message, Some(data))
+}
+
+/// What came of a call that a panic ended outside of the path that every call goes.
+pub(super) fn crash(id: CallId, tool: &str) -> Ended {
+    let error = CallError::internal("the call crashed").hint(format!("`haft log {id}` shows how far it came"));
+    let verdict = Verdict::new(Decision::Deny, "mcp", "the call did not come to its end");
+    let outcome = Outcome::failure(id, haft_core::preview::inert(tool), error, verdict);
+    Ended { outcome, lacks: None }
 }
 
 pub(super) fn crashed() -> ErrorData {

@@ -6,7 +6,7 @@
 
 use super::Shared;
 use super::bridged::protocol_error;
-use super::call::{crashed, result_of};
+use super::call::{crash, crashed, result_of};
 use super::progress::Reporter;
 use super::rounds::{Asked, Ended, Running, TASK_WAIT, Turn, random_word};
 use haft_core::{Call, CallId, Caller, ErrorKind, SessionId};
@@ -236,13 +236,13 @@ async fn follow(shared: &Arc<Shared>, id: &str, new_task: NewCallTask) {
             Turn::Asked(question) => tasks.change(id, |task| task.pose(question)),
             // The client has its task.
             Turn::RemoteTask => {}
-            Turn::Ended(ended) => break Some(ended),
-            Turn::Lost => break None,
+            Turn::Ended(ended) => break ended,
+            Turn::Lost => break Box::new(crash(running.id.clone(), &running.spoken)),
         }
     };
     tasks.change(id, |task| {
         shared.recent.ended(owner.session, task.call.clone());
-        let payload = payload(shared, ended, by_way, task.is_cancelled);
+        let payload = payload(shared, *ended, by_way, task.is_cancelled);
         task.finish(payload);
     });
 }
@@ -256,8 +256,7 @@ async fn next_activity(reporter: &mut Option<Reporter>) -> String {
 }
 
 /// What a task's call came to, in the words of the extension.
-fn payload(shared: &Shared, ended: Option<Box<Ended>>, by_way: bool, is_cancelled: bool) -> TaskPayload {
-    let Some(ended) = ended else { return failed(&crashed()) };
+fn payload(shared: &Shared, ended: Ended, by_way: bool, is_cancelled: bool) -> TaskPayload {
     let was_cancelled = |ended: &Ended| ended.outcome.error.as_ref().is_some_and(|e| e.kind == ErrorKind::Cancelled);
     if is_cancelled && was_cancelled(&ended) {
         return TaskPayload::Cancelled;
@@ -266,7 +265,7 @@ fn payload(shared: &Shared, ended: Option<Box<Ended>>, by_way: bool, is_cancelle
     if let Some(error) = ended.outcome.error.as_ref().and_then(protocol_error) {
         return failed(&error);
     }
-    match result_of(shared, *ended, by_way) {
+    match result_of(shared, ended, by_way) {
         Ok(result) => match serde_json::to_value(result) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
             _ => failed(&crashed()),

@@ -164,6 +164,8 @@ pub(super) enum Turn {
 /// A call in a task of its own.
 pub(super) struct Running {
     pub(super) id: CallId,
+    /// Its tool, as the client said it.
+    pub(super) spoken: String,
     pub(super) halt: Halt,
     asked: mpsc::Receiver<Asked>,
     ended: oneshot::Receiver<Ended>,
@@ -176,7 +178,7 @@ impl Running {
     #[cfg(test)]
     pub(super) fn idle(id: CallId) -> Self {
         let ((_, asked), (_, ended)) = (mpsc::channel(1), oneshot::channel());
-        Self { id, halt: Halt::new(), asked, ended, is_remote_task: None }
+        Self { id, spoken: String::new(), halt: Halt::new(), asked, ended, is_remote_task: None }
     }
 
     /// What it does next.
@@ -249,8 +251,8 @@ impl Rounds {
         let (done, ended) = oneshot::channel();
         let (is_remote_task, halt) = (CancellationToken::new(), Halt::new());
         let client = client(Turns { asking, long_call, is_remote_task: is_remote_task.clone() });
-        let id = call.id.clone();
-        let running = Running { id, halt: halt.clone(), asked, ended, is_remote_task: Some(is_remote_task) };
+        let (id, spoken) = (call.id.clone(), call.spoken.clone());
+        let running = Running { id, spoken, halt: halt.clone(), asked, ended, is_remote_task: Some(is_remote_task) };
         let here = Arc::clone(shared);
         shared.rounds.tasks.spawn(async move {
             let calling = here.haft.call(call, &client, &halt);

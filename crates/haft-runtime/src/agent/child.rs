@@ -162,6 +162,7 @@ impl Haft {
             trees: crate::back::Trees::default(),
             running: Mutex::default(),
             claimed: Mutex::default(),
+            shown_questions: Arc::clone(&self.shown_questions),
             heard: Mutex::default(),
             web: Arc::clone(&self.web),
             browsers: Arc::clone(&self.browsers),

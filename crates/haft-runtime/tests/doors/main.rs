@@ -7,6 +7,8 @@ mod deciders;
 mod forms;
 mod hooks;
 mod inbox;
+mod panics;
+mod repeats;
 mod tools;
 
 use haft_core::{Call, Outcome};

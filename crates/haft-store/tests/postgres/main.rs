@@ -10,6 +10,8 @@
 mod calls;
 #[path = "../store/decisions.rs"]
 mod decisions;
+#[path = "../store/idempotency.rs"]
+mod idempotency;
 #[path = "../store/journal.rs"]
 mod journal;
 #[path = "../store/prune.rs"]

@@ -4,6 +4,7 @@
 
 mod calls;
 mod decisions;
+mod idempotency;
 mod journal;
 mod memory;
 mod one_call;

@@ -5,7 +5,7 @@ use super::call::{approver, watched};
 use crate::app::{App, Failure, unrun};
 use crate::cli::BatchArgs;
 use crate::{input, style};
-use haft_core::{CallError, Dialect};
+use haft_core::{CallError, CallId, Dialect};
 use haft_runtime::{Asked, Halt, new_call_id};
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +28,9 @@ pub(super) struct Line {
     pub(super) args: Value,
     #[serde(default)]
     pub(super) dialect: Option<Dialect>,
+    /// The call's id, chosen by whoever may have to send the line again.
+    #[serde(default)]
+    pub(super) call_id: Option<String>,
 }
 
 /// A line, or why it is none.
@@ -69,10 +72,13 @@ async fn hand_on(app: &App, mut heard: mpsc::Receiver<Heard>, sender: mpsc::Send
 }
 
 async fn call(app: &App, line: Line, dialect: Option<&str>) -> Asked {
-    let Line { tool, args, dialect: own } = line;
-    let made = app.call_soon(&tool, args, dialect).await;
-    let mut call = made.map_err(|error| Box::new(unrun(new_call_id(), &tool, error)))?;
+    let Line { tool, args, dialect: own, call_id } = line;
+    let unmade = |error| Box::new(unrun(new_call_id(), &tool, error));
+    let mut call = app.call_soon(&tool, args, dialect).await.map_err(unmade)?;
     call.dialect = own.unwrap_or(call.dialect);
+    if let Some(id) = call_id {
+        call.id = CallId::chosen(&id).map_err(unmade)?;
+    }
     Ok(call)
 }
 

@@ -36,6 +36,7 @@ mod own_state;
 mod pipeline;
 mod policy;
 mod process;
+mod repeats;
 mod rules;
 mod run;
 mod script;

@@ -93,6 +93,46 @@ fn what_has_changed_since_it_was_shown_is_not_approved() {
 }
 
 #[test]
+fn one_basis_is_sent_and_deciding_with_it_works() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = gateway.ask_to_write("a.txt");
+    let shown = gateway.get(&format!("/v1/approvals/{id}"));
+    assert_eq!(shown.text().matches("\"basis\"").count(), 1, "{}", shown.text());
+    assert!(!gateway.get("/v1/approvals").text().contains("basis"), "what is listed cannot be decided by");
+    let basis = shown.json()["question"]["basis"].clone();
+    let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once", "basis": basis}));
+    assert_eq!((done.status, env.read("a.txt").as_str()), (200, "hello"), "{done:?}");
+}
+
+#[test]
+fn deciding_with_another_basis_is_told_what_changed() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let id = gateway.ask_to_write("a.txt");
+    let path = format!("/v1/approvals/{id}");
+    let decide = |basis: &Value| {
+        let late = gateway.post(&path, json!({"decision": "once", "basis": basis}));
+        assert_eq!((late.status, late.json()["error"]["kind"].as_str()), (409, Some("conflict")), "{late:?}");
+        late.json()["error"]["message"].as_str().unwrap().to_owned()
+    };
+    let first = gateway.get(&path).json()["question"]["basis"].clone();
+    let unknown = decide(&json!("0000"));
+    assert!(unknown.contains("none that") && unknown.contains("was shown with"), "{unknown}");
+    assert!(!unknown.contains("edited"), "nothing was: {unknown}");
+    let edited = gateway.post(&format!("{path}/edit"), json!({"args": {"path": "a.txt", "content": "other"}}));
+    let second = edited.json()["question"]["basis"].clone();
+    assert!(decide(&first).contains("its arguments were edited"));
+    env.file("a.txt", "somebody was here");
+    let late = decide(&second);
+    assert!(late.contains("because they were changed") && !late.contains("edited"), "{late}");
+    assert_eq!(env.read("a.txt"), "somebody was here");
+    let third = gateway.get(&path).json()["question"]["basis"].clone();
+    let rejected = gateway.post(&path, json!({"decision": "reject", "basis": third}));
+    assert_eq!(rejected.status, 200, "{rejected:?}");
+}
+
+#[test]
 fn an_approval_of_another_process_is_decided_here() {
     let env = Env::new();
     let gateway = env.serve();

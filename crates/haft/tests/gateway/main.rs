@@ -15,6 +15,7 @@ mod hostile;
 mod life;
 mod links;
 mod mcp_progress;
+mod repeats;
 mod sessions;
 mod socket;
 mod work;

@@ -46,6 +46,34 @@ fn a_budget_of_zero_lists_all_with_what_they_do() {
 }
 
 #[test]
+fn call_with_an_id_of_the_clients_own_is_made_once_whatever_process_gets_it() {
+    let env = Env::new();
+    let send = |args: Value, meta: Value| {
+        env.connect().ask("tools/call", json!({"name": "file_write", "arguments": args, "_meta": {"haft": meta}}))
+    };
+    let args = json!({"path": "a.txt", "content": "one"});
+    let own = json!({"call_id": "mine-1"});
+    let asked = send(args.clone(), own.clone());
+    assert_eq!(asked["result"]["_meta"]["haft"]["call_id"], "mine-1", "{asked:#}");
+    assert_eq!(asked["result"]["_meta"]["haft"]["error"]["kind"], "approval_required", "{asked:#}");
+    assert!(env.run(&["approvals", "approve", "mine-1"]).status.success());
+    env.file("a.txt", "mine");
+    let again = send(args, own.clone());
+    assert_eq!(
+        (&again["result"]["isError"], &again["result"]["_meta"]["haft"]["call_id"]),
+        (&json!(false), &json!("mine-1"))
+    );
+    let other = send(json!({"path": "a.txt", "content": "two"}), own);
+    assert_eq!(other["result"]["_meta"]["haft"]["error"]["kind"], "conflict", "{other:#}");
+    let intents = env.records().into_iter().filter(|record| record["body"]["kind"] == "intent").count();
+    assert_eq!((intents, std::fs::read_to_string(env.root().join("a.txt")).unwrap().as_str()), (1, "mine"));
+    for bad in [json!({"call_id": "a b"}), json!({"call_id": 1}), json!("mine-1")] {
+        let refused = send(json!({"path": "a.txt", "content": "x"}), bad);
+        assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
+    }
+}
+
+#[test]
 fn a_dialect_lists_its_own_words() {
     let env = Env::new();
     let mut client = env.spawn(&["--dialect", "flyto"]);
