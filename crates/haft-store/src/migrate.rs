@@ -1,7 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells, host, memory, observed, talks, tasks, work};
+use crate::{StoreError, cells, host, memory, notes, observed, talks, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -123,10 +123,12 @@ const STEPS: &[Step] = &[
         "ALTER TABLE journal ADD COLUMN body TEXT;
     ALTER TABLE journal ADD COLUMN salt BLOB;",
     ),
+    // 18: what a conversation has not been told, and by what it goes.
+    notes::STEP,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 17;
+pub(crate) const KNOWN: i64 = 18;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
