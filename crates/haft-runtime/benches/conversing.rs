@@ -200,7 +200,7 @@ fn history(pairs: usize) -> Vec<Message> {
             mark: None,
         };
         let text = "let value = compute(number, &mut state)?; // as before\n".repeat(75);
-        let told = Block::Result { id, text, images: Vec::new(), failed: false };
+        let told = Block::result(id, text, false);
         [Message { role: Role::Assistant, blocks: vec![used] }, Message { role: Role::User, blocks: vec![told] }]
     };
     let mut history: Vec<Message> =

@@ -68,7 +68,11 @@ impl Haft {
         let patience = approver.patience();
         if patience.is_zero() {
             return match request_decision(approver, question).await {
-                Said::Nobody => self.store_question(pending, question).await.map(|()| Heard::Nobody),
+                Said::Nobody => {
+                    self.store_question(pending, question).await?;
+                    let deferred = self.store.defer(question.call_id.as_str()).await;
+                    deferred.map(|_| Heard::Nobody).map_err(|error| stopped(pending, store_error(error)))
+                }
                 said => Ok(Heard::Said(said, approver.decider())),
             };
         }
@@ -94,9 +98,9 @@ impl Haft {
             decided = &mut elsewhere => return decided,
             () = tokio::time::sleep_until(until) => {}
         }
-        match self.store.approval(question.call_id.as_str()).await {
+        match self.store.defer(question.call_id.as_str()).await {
             // Patience was for an answer, and there is one.
-            Ok(Some(found)) if found.state != ApprovalState::Pending => elsewhere.await,
+            Ok(false) => elsewhere.await,
             _ => Ok(Heard::Nobody),
         }
     }

@@ -9,6 +9,7 @@ use haft_core::change::Change;
 use haft_core::outcome::Undo;
 use haft_core::{CallError, CallId, ErrorKind, Policy, SessionId, ToolName};
 use haft_store::Store;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -51,6 +52,30 @@ impl Maker {
         }
     }
 
+    /// What a command of the session's own made of files that the session has seen is no news to it.
+    fn note_own_changes(&self, session: &SessionId, changes: &[Change]) {
+        let written_whole = |change: &Change| matches!(change, Change::Write { .. });
+        if changes.iter().all(written_whole) {
+            return;
+        }
+        // If it cannot be noted, the model is told that the files have changed: too much, and nothing wrong.
+        let Ok(mut seen) = self.store.seen_files_blocking(session) else { return };
+        if seen.is_empty() {
+            return;
+        }
+        let mut places: BTreeSet<&Path> = changes.iter().map(|change| change.path().as_path()).collect();
+        places.extend(changes.iter().filter_map(|change| match change {
+            Change::Move { to, .. } => Some(to.as_path()),
+            _ => None,
+        }));
+        seen.retain(|file| file.path.ancestors().any(|place| places.contains(place)));
+        let mut known = crate::seen::changed(&seen, &|path| self.workspace.shown(path));
+        known.iter_mut().for_each(|change| change.text = None);
+        if !known.is_empty() {
+            let _ = self.store.note_changes_blocking(session, known);
+        }
+    }
+
     /// Keeps what is there, then makes the changes. Returns how to take them back, and what they do not keep.
     /// What is staged has to stay until it is placed.
     pub(crate) fn make(
@@ -66,6 +91,7 @@ impl Maker {
         for (path, sighting) in apply::sightings(changes) {
             self.store.note_sighting(session.clone(), path, sighting);
         }
+        self.note_own_changes(session, changes);
         let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
         Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, notes))
     }

@@ -513,6 +513,7 @@ impl Haft {
 
     async fn undo_to(&self, call: &CallId, extent: Extent) -> Result<PartlyUndone, CallError> {
         if let Some((call_id, undo)) = self.undo_memory(call).await? {
+            self.tell_undone(call, &undo, &[]).await;
             return Ok(PartlyUndone { call_id, undo, left: Vec::new() });
         }
         let (found, steps) = self.undo_data(call).await?;
@@ -558,7 +559,15 @@ impl Haft {
         if left.is_empty() {
             self.store.mark_undone(call, &id).await.map_err(store_error)?;
         }
+        self.tell_undone(call, &undo, &left).await;
         Ok(PartlyUndone { call_id: id, undo, left })
+    }
+
+    /// Has the conversation told that made the call. The files are as they are, whether or not that can be written down.
+    async fn tell_undone(&self, call: &CallId, undo: &Undo, left: &[String]) {
+        if let Err(error) = self.note_undone(call, undo, left).await {
+            tracing::warn!(%call, error = %error.message, "the conversation is not told that its call was undone");
+        }
     }
 
     async fn take_back(

@@ -1,9 +1,16 @@
 //! Read-before-edit: a session may only change a file whose present content it has seen.
 
+use crate::files;
+use haft_core::change::State;
 use haft_core::record::Digest;
 use haft_core::{CallError, SessionId};
-use haft_store::{Sighting, Store};
+use haft_store::{SeenChange, SeenFile, Sighting, Store};
 use std::path::Path;
+
+/// The state of a file that is gone.
+const GONE: &str = "gone";
+/// The state of one that is again what was seen.
+const AS_SEEN: &str = "as seen";
 
 /// What one session has read.
 pub struct Seen<'s> {
@@ -55,6 +62,47 @@ fn unchanged(known: &Sighting, now: &Sighting) -> bool {
     match (known.digest, now.digest) {
         (Some(then), Some(now)) => then == now,
         _ => known.size == now.size && known.mtime_ns == now.mtime_ns,
+    }
+}
+
+/// Which of these files are others now than their session knows. Must not be called from an async context.
+pub(crate) fn changed(files: &[SeenFile], shown: &dyn Fn(&Path) -> String) -> Vec<SeenChange> {
+    let mut changes = Vec::new();
+    for file in files {
+        let Some(state) = state(file).filter(|state| file.told.as_ref() != Some(state)) else { continue };
+        let name = haft_core::preview::cut(&shown(&file.path), 200);
+        let text = match state.as_str() {
+            AS_SEEN if file.told.is_none() => continue,
+            AS_SEEN => format!("{name} is again as this conversation last saw it"),
+            GONE => format!("{name} is gone"),
+            _ => format!("{name} has been changed"),
+        };
+        changes.push(SeenChange { path: file.path.clone(), state, text: Some(text) });
+    }
+    changes
+}
+
+/// What a file is now, compared with what was seen. None if that cannot be found out.
+fn state(SeenFile { path, seen, .. }: &SeenFile) -> Option<String> {
+    let meta = match std::fs::symlink_metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(GONE.to_owned()),
+        Err(_) => return None,
+    };
+    let (size, mtime_ns) = (i64::try_from(meta.len()).unwrap_or(i64::MAX), files::mtime_ns(&meta));
+    if !meta.is_file() {
+        return Some(GONE.to_owned());
+    }
+    if (size, mtime_ns) == (seen.size, seen.mtime_ns) {
+        return Some(AS_SEEN.to_owned());
+    }
+    match seen.digest {
+        Some(known) if meta.len() <= files::LOAD_MAX => match files::state(path).ok()? {
+            State::File { digest, .. } if digest == known => Some(AS_SEEN.to_owned()),
+            State::File { digest, .. } => Some(digest.to_string()),
+            _ => Some(GONE.to_owned()),
+        },
+        _ => Some(format!("{size} bytes at {mtime_ns}")),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::cells;
 use crate::db::{Cell, Db, DbError, DbResult, Kind as Database, Row};
 use crate::host::machine;
 use crate::journal::append;
+use crate::notes::{self, NoteKind};
 use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
 use haft_core::approval::{Decider, DeciderIdentity, DecisionRefused, DecisionScope};
 use haft_core::record::Kind;
@@ -273,6 +274,7 @@ impl Store {
             let Some(call) = waiting(db, &id)? else { return Ok(None) };
             decide(db, &id, ApprovalState::Approved, &by.to_string())?;
             record(db, &id, "approved", By::Decider(&by))?;
+            note_decided(db, &id)?;
             Ok(Some(call))
         })
         .await
@@ -289,6 +291,17 @@ impl Store {
                 return Ok(false);
             }
             record(db, &id, "allowed", By::Decider(&by)).map(|()| true)
+        })
+        .await
+    }
+
+    /// Notes that the caller of an undecided question was told to wait for a person, and goes on meanwhile: from now on its
+    /// conversation is told what is decided. Returns whether it was undecided.
+    pub async fn defer(&self, id: &str) -> Result<bool, StoreError> {
+        let id = id.to_owned();
+        self.insist(Mode::Durable, move |db| {
+            let sql = "UPDATE approvals SET is_deferred = 1 WHERE id = ?1 AND state = 'pending'";
+            db.execute(sql, cells![id]).map(|changed| changed > 0)
         })
         .await
     }
@@ -360,7 +373,10 @@ impl Store {
             let sql = "UPDATE approvals SET state = 'done', outcome = ?3
                        WHERE id = ?1 AND state = 'approved' AND decided_by = ?2";
             db.notify(Topic::Approvals);
-            db.execute(sql, cells![id, by, outcome]).map(drop)
+            if db.execute(sql, cells![id, by, outcome])? > 0 {
+                note_decided(db, &id)?;
+            }
+            Ok(())
         })
         .await
     }
@@ -377,7 +393,21 @@ fn close(db: &Db<'_>, id: &str, by: By<'_>, message: &str) -> DbResult<bool> {
     }
     let outcome = serde_json::json!({ "rejected": message }).to_string();
     db.execute("UPDATE approvals SET outcome = ?2 WHERE id = ?1", cells![id, outcome])?;
-    record(db, id, "rejected", by).map(|()| true)
+    record(db, id, "rejected", by)?;
+    if matches!(by, By::Decider(_)) {
+        note_decided(db, id)?;
+    }
+    Ok(true)
+}
+
+/// Leaves a note for the conversation whose model was told that a person has to decide, in the transaction that says what they
+/// decided or what came of it.
+fn note_decided(db: &Db<'_>, id: &str) -> DbResult<()> {
+    let sql = "SELECT session FROM approvals WHERE id = ?1 AND is_deferred = 1";
+    match db.first(sql, cells![id], |row| row.get::<Option<String>>(0))?.flatten() {
+        Some(session) => notes::leave(db, &session, NoteKind::Approval, id, ""),
+        None => Ok(()),
+    }
 }
 
 /// Whether a yes that is said to have been kept is the one that this question has. Any other identity has said its own.

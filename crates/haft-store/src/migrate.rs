@@ -1,7 +1,7 @@
 //! The store's format, step by step. A step, once released, never changes.
 
 use crate::db::{Db, DbError, DbResult};
-use crate::{StoreError, cells, host, idempotency, memory, observed, talks, tasks, work};
+use crate::{StoreError, cells, host, idempotency, memory, notes, observed, talks, tasks, work};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -125,10 +125,12 @@ const STEPS: &[Step] = &[
     ),
     // 18: calls that their callers named, and what came of them.
     idempotency::TABLES,
+    // 19: what a conversation has not been told, and by what it goes.
+    notes::STEP,
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 18;
+pub(crate) const KNOWN: i64 = 19;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

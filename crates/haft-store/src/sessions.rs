@@ -78,7 +78,7 @@ impl Store {
             db.execute("DELETE FROM grants WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM messages WHERE session = ?1", cells![session.as_str()])?;
             db.execute("DELETE FROM talks WHERE session = ?1", cells![session.as_str()])?;
-            db.execute("DELETE FROM reports WHERE session = ?1", cells![session.as_str()])?;
+            db.execute("DELETE FROM notes WHERE session = ?1", cells![session.as_str()])?;
             if gone {
                 append(db, &Entry::new(Kind::Session).with("deleted", session.as_str()))?;
             }
@@ -93,7 +93,7 @@ impl Store {
             db.execute("INSERT INTO sightings (session, path, digest, size, mtime_ns, whole) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                      ON CONFLICT (session, path) DO UPDATE SET
                         whole = CASE WHEN sightings.whole = 1 AND sightings.digest = excluded.digest THEN 1 ELSE excluded.whole END,
-                        digest = excluded.digest, size = excluded.size, mtime_ns = excluded.mtime_ns", cells![
+                        digest = excluded.digest, size = excluded.size, mtime_ns = excluded.mtime_ns, told = NULL", cells![
                     session.as_str(),
                     path.as_os_str().as_bytes(),
                     sighting.digest.as_ref().map(Digest::as_bytes),

@@ -6,6 +6,7 @@
 use crate::cells;
 use crate::db::{Db, DbResult};
 use crate::migrate::Step;
+use crate::notes::{self, Note};
 use crate::{Mode, Store, StoreError, now_ms};
 use haft_core::SessionId;
 use haft_core::agent::{Message, Usage};
@@ -74,10 +75,31 @@ pub struct Talk {
     /// What it was asked for, if it is a child's: in the words of whoever asked.
     #[serde(skip)]
     pub asked: Option<String>,
+    /// By what it goes.
+    #[serde(skip)]
+    pub terms: TalkTerms,
+    /// What was spent of its budget, in millionths of a dollar.
+    #[serde(skip)]
+    pub spent_micros: Option<i64>,
     /// When it began.
     pub begun_ms: i64,
     /// When something was last said.
     pub at_ms: i64,
+}
+
+/// By what a conversation goes: what was chosen for it, so that it goes on as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TalkTerms {
+    /// The models that are asked, the first choice first.
+    pub models: Vec<String>,
+    /// How hard they think.
+    pub effort: Option<String>,
+    /// Its budget in millionths of a dollar, if it was given one of its own.
+    pub max_micros: Option<i64>,
+    /// How often a model is asked for one thing that is said, if that was given.
+    pub max_turns: Option<i64>,
+    /// Tokens read and written for one thing that is said, if that was given.
+    pub max_tokens: Option<i64>,
 }
 
 /// What changes of a conversation with a word.
@@ -97,6 +119,10 @@ pub struct Standing {
     pub calls: i64,
     /// The tools that were found.
     pub active: Vec<String>,
+    /// What was spent of its budget, in millionths of a dollar.
+    pub spent_micros: i64,
+    /// The notes that are a part of the messages: they wait no longer.
+    pub told: Vec<Note>,
 }
 
 /// A conversation that begins, as far as it is known then.
@@ -121,7 +147,7 @@ pub struct NewTalk {
 }
 
 const COLUMNS: &str = "session, root, title, above, role, mode, model, state, usage, cost_micros, turns, calls, epoch, active, \
-                       place, begun_ms, at_ms, asked";
+                       place, begun_ms, at_ms, asked, models, effort, max_micros, spent_micros, max_turns, max_tokens";
 
 fn talk(row: &crate::db::Row<'_>) -> DbResult<Talk> {
     let (usage, active): (String, String) = (row.get(8)?, row.get(13)?);
@@ -144,6 +170,17 @@ fn talk(row: &crate::db::Row<'_>) -> DbResult<Talk> {
         begun_ms: row.get(15)?,
         at_ms: row.get(16)?,
         asked: row.get(17)?,
+        terms: TalkTerms {
+            models: row
+                .get::<Option<String>>(18)?
+                .and_then(|text| serde_json::from_str(&text).ok())
+                .unwrap_or_default(),
+            effort: row.get(19)?,
+            max_micros: row.get(20)?,
+            max_turns: row.get(22)?,
+            max_tokens: row.get(23)?,
+        },
+        spent_micros: row.get(21)?,
     })
 }
 
@@ -203,7 +240,7 @@ impl Store {
             let now = now_ms();
             let (usage, active) = (json(&standing.usage), json(&standing.active));
             let sql = "UPDATE talks SET model = ?3, state = ?4, usage = ?5, cost_micros = ?6, turns = ?7, calls = ?8, active = ?9,
-                at_ms = ?10, title = ?11 WHERE session = ?1 AND writer = ?2";
+                at_ms = ?10, title = ?11, spent_micros = ?12 WHERE session = ?1 AND writer = ?2";
             let own = db.execute(
                 sql,
                 cells![
@@ -217,14 +254,33 @@ impl Store {
                     standing.calls,
                     active,
                     now,
-                    title
+                    title,
+                    standing.spent_micros
                 ],
             )?;
             if own == 0 {
                 return Ok(false);
             }
             write(db, session.as_str(), from, &messages, now)?;
+            notes::remove(db, session.as_str(), &standing.told)?;
             Ok(true)
+        })
+        .await
+    }
+
+    /// Keeps by what a conversation goes, before a model is asked by it. Returns whether it is still this writer's.
+    pub async fn keep_terms(
+        &self,
+        (session, writer): (SessionId, String),
+        terms: TalkTerms,
+    ) -> Result<bool, StoreError> {
+        self.insist(Mode::Write, move |db| {
+            let sql = "UPDATE talks SET models = ?3, effort = ?4, max_micros = ?5, max_turns = ?6, max_tokens = ?7
+                WHERE session = ?1 AND writer = ?2";
+            let models = json(&terms.models);
+            let TalkTerms { effort, max_micros, max_turns, max_tokens, .. } = &terms;
+            db.execute(sql, cells![session.as_str(), writer, models, effort, max_micros, max_turns, max_tokens])
+                .map(|own| own > 0)
         })
         .await
     }
@@ -242,37 +298,6 @@ impl Store {
             }
             write(db, session.as_str(), 0, &messages, now_ms())?;
             Ok(true)
-        })
-        .await
-    }
-
-    /// Keeps what a child has to say to its parent's conversation, until that has heard it. What it says last counts.
-    pub async fn leave_report(&self, session: &SessionId, child: &str, text: String) -> Result<(), StoreError> {
-        let (session, child) = (session.clone(), child.to_owned());
-        self.insist(Mode::Durable, move |db| {
-            let sql = "INSERT INTO reports (session, child, at_ms, text) VALUES (?1, ?2, ?3, ?4)
-                ON CONFLICT (session, child) DO UPDATE SET at_ms = excluded.at_ms, text = excluded.text";
-            db.execute(sql, cells![session.as_str(), child, now_ms(), text]).map(drop)
-        })
-        .await
-    }
-
-    /// What children had to say that a conversation has not heard: each with its words, the oldest first.
-    pub async fn reports(&self, session: &SessionId) -> Result<Vec<(String, String)>, StoreError> {
-        let session = session.clone();
-        self.insist(Mode::Read, move |db| {
-            let sql = "SELECT child, text FROM reports WHERE session = ?1 ORDER BY at_ms, child";
-            db.all(sql, cells![session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-        })
-        .await
-    }
-
-    /// A conversation has heard what a child had to say.
-    pub async fn drop_report(&self, session: &SessionId, child: &str) -> Result<(), StoreError> {
-        let (session, child) = (session.clone(), child.to_owned());
-        self.insist(Mode::Durable, move |db| {
-            let sql = "DELETE FROM reports WHERE session = ?1 AND child = ?2";
-            db.execute(sql, cells![session.as_str(), child]).map(drop)
         })
         .await
     }

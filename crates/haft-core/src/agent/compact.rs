@@ -33,10 +33,14 @@ fn weight(block: &Block) -> usize {
 pub fn trimmed(history: &[Message], keep: usize) -> Vec<Message> {
     let newer = newer(history, keep);
     let cut = |block: &Block| match block {
-        Block::Result { id, text, images, failed } if text.len() > LONG || !images.is_empty() => {
+        Block::Result { id, text, images, failed, awaits } if text.len() > LONG || !images.is_empty() => {
             let head = &text[..text.floor_char_boundary(LONG / 4)];
             Block::Result {
-                id: id.clone(), text: format!("{head}…\n{LEFT_OUT}"), images: Vec::new(), failed: *failed
+                id: id.clone(),
+                text: format!("{head}…\n{LEFT_OUT}"),
+                images: Vec::new(),
+                failed: *failed,
+                awaits: awaits.clone(),
             }
         }
         Block::Image(_) => Block::Text { text: LEFT_OUT.to_owned() },
@@ -101,7 +105,7 @@ mod tests {
         let id = format!("c{id}");
         let asked =
             Block::Use { id: id.clone(), name: "file_read".to_owned(), input: json!({"path": "a"}), mark: None };
-        let told = Block::Result { id, text: "word ".repeat(gave), images: Vec::new(), failed: false };
+        let told = Block::result(id, "word ".repeat(gave), false);
         [Message { role: Role::Assistant, blocks: vec![asked] }, Message { role: Role::User, blocks: vec![told] }]
     }
 

@@ -114,7 +114,7 @@ pub fn mend(history: Vec<Message>) -> Vec<Message> {
 }
 
 fn cut_off(id: &str) -> Block {
-    Block::Result { id: id.to_owned(), text: CUT_OFF.to_owned(), images: Vec::new(), failed: true }
+    Block::result(id, CUT_OFF, true)
 }
 
 /// Adds a message; to the last one if that is of the same side.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn a_result(id: &str) -> Block {
-        Block::Result { id: id.to_owned(), text: "ok".to_owned(), images: Vec::new(), failed: false }
+        Block::result(id, "ok", false)
     }
 
     fn said(role: Role, blocks: Vec<Block>) -> Message {

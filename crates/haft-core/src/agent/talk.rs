@@ -1,7 +1,11 @@
 //! What is said between an agent and a model, in no provider's own form.
 
+use crate::CallId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// What a note begins with: words of haft's own about what happened outside the conversation, beside those of a person.
+pub const NOTE: &str = "[haft notes: ";
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +58,9 @@ pub enum Block {
         /// Whether it went wrong.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         failed: bool,
+        /// The stored question that is still to be decided, by the call's own id. Providers are not told of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        awaits: Option<CallId>,
     },
     /// A picture.
     Image(Image),
@@ -84,6 +91,18 @@ pub struct Message {
     pub blocks: Vec<Block>,
 }
 
+impl Block {
+    /// What came of a call that nobody has to decide about.
+    pub fn result(id: impl Into<String>, text: impl Into<String>, failed: bool) -> Self {
+        Self::Result { id: id.into(), text: text.into(), images: Vec::new(), failed, awaits: None }
+    }
+
+    /// Whether it is a note of haft's own ([`NOTE`]).
+    pub fn is_note(&self) -> bool {
+        matches!(self, Self::Text { text } if text.starts_with(NOTE))
+    }
+}
+
 impl Message {
     /// Words of a person.
     pub fn user(text: impl Into<String>) -> Self {
@@ -108,7 +127,16 @@ impl Message {
 
     /// Its words alone.
     pub fn text(&self) -> String {
-        let words = self.blocks.iter().filter_map(|block| match block {
+        self.words_of(|_| true)
+    }
+
+    /// The same without notes of haft's own.
+    pub fn spoken(&self) -> String {
+        self.words_of(|block| !block.is_note())
+    }
+
+    fn words_of(&self, wanted: impl Fn(&Block) -> bool) -> String {
+        let words = self.blocks.iter().filter(|block| wanted(block)).filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
             _ => None,
         });

@@ -10,14 +10,23 @@ use super::gather::Gather;
 use super::pairs::{CUT_OFF, check, mend};
 use super::talk::{Block, Delta, Image, Message, Role, Stop, Usage};
 use super::wire::Scribe;
+use crate::CallId;
 use repeats::Repeats;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// How often a model that does not answer is asked again before the next one is.
 const TRIES: u32 = 5;
-/// How long to wait before that: the first time, and at the most.
+/// How long to wait before that: the first time, and at the most. Jitter takes off up to half of it.
 const PAUSE_MS: (i64, i64) = (1000, 60_000);
+/// How long a provider may have one request wait (`retry-after`, added up) before the next model is asked, if there is one.
+const PATIENCE_MS: i64 = 600_000;
+/// The same if there is none: a quota of a day is over by then.
+const PATIENCE_ALONE_MS: i64 = 2 * 86_400_000;
+/// Jitter adds this part of a wait that a provider asked for, and not more than that: those who were told the same do not come
+/// back at the same moment.
+const JITTER: (i64, i64) = (10, 5_000);
 /// How often a model that ran into its limit is let go on.
 const CONTINUED: u32 = 2;
 /// What a model is told that ran into its limit.
@@ -38,6 +47,8 @@ pub struct Limits {
     pub window: Option<u64>,
     /// How many models there are to fall back to, after the first.
     pub fallbacks: usize,
+    /// What the jitter of waits is made from.
+    pub seed: u64,
 }
 
 /// What happens.
@@ -67,6 +78,8 @@ pub enum Event {
         images: Vec<Image>,
         /// Whether it went wrong.
         failed: bool,
+        /// The stored question that is still to be decided, if it is one.
+        awaits: Option<CallId>,
     },
     /// The pause is over.
     Rested,
@@ -171,15 +184,28 @@ pub struct Turns {
     phase: Phase,
     /// Said while the model had its turn; told with the next results.
     meanwhile: Vec<Block>,
+    /// The calls that were under way when it was stopped: what came of them may still be told.
+    cut_off: BTreeSet<String>,
     asked: u32,
     usage: Usage,
     /// How much the last answer read and wrote: what the next one has to read at least.
     filled: u64,
     model: usize,
     failures: u32,
+    /// How often, and for how long in all, the provider had the present request wait.
+    waits: Waits,
+    /// Of the jitter.
+    chance: u64,
     continued: u32,
     shortened: bool,
     repeats: Repeats,
+}
+
+/// The waits that a provider asked for (`retry-after`). They use up no try.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waits {
+    count: u32,
+    asked_ms: i64,
 }
 
 #[derive(Debug)]
@@ -226,11 +252,14 @@ impl Turns {
             limits,
             phase: Phase::Idle,
             meanwhile: Vec::new(),
+            cut_off: BTreeSet::new(),
             asked: 0,
             usage: Usage::default(),
             filled: 0,
             model: 0,
             failures: 0,
+            waits: Waits::default(),
+            chance: limits.seed,
             continued: 0,
             shortened: false,
             repeats: Repeats::default(),
@@ -263,6 +292,40 @@ impl Turns {
         both.into_iter().filter(|message| !message.blocks.is_empty()).collect()
     }
 
+    /// Adds what was said meanwhile and was not told when it ended. Without this it was not said: whoever said it has it back.
+    pub fn keep_unsaid(&mut self) {
+        let unsaid = std::mem::take(&mut self.meanwhile);
+        self.add(Role::User, unsaid);
+    }
+
+    /// Whether a note can be added to what is about to be sent: the model is not in the middle of something that it goes on with.
+    pub fn takes_notes(&self) -> bool {
+        let goes_on = |block: &Block| matches!(block, Block::Text { text } if text == GO_ON);
+        self.history.last().is_some_and(|last| last.role == Role::User && !last.blocks.last().is_some_and(goes_on))
+    }
+
+    /// Adds notes to the end of what is about to be sent.
+    pub fn note(&mut self, notes: Vec<Block>) {
+        self.add(Role::User, notes);
+    }
+
+    /// A question was decided after its call was told to wait for that: from now on these words are told in its place. Says in
+    /// which message, if there is one.
+    pub fn decided(&mut self, question: &CallId, words: &str) -> Option<usize> {
+        for (at, message) in self.history.iter_mut().enumerate() {
+            for block in &mut message.blocks {
+                if let Block::Result { text, awaits, .. } = block
+                    && awaits.as_ref() == Some(question)
+                {
+                    (*text, *awaits) = (words.to_owned(), None);
+                    self.scribe.forget();
+                    return Some(at);
+                }
+            }
+        }
+        None
+    }
+
     /// What was used up.
     pub fn usage(&self) -> Usage {
         self.usage
@@ -283,8 +346,8 @@ impl Turns {
             Event::NoFunds => self.stop(End::Funds),
             Event::NoTokens => self.stop(End::Tokens),
             Event::Late => self.stop(End::Time),
-            Event::Called { id, text, images, failed } => {
-                self.called(&id, Block::Result { id: id.clone(), text, images, failed }, now_ms)
+            Event::Called { id, text, images, failed, awaits } => {
+                self.called(&id, Block::Result { id: id.clone(), text, images, failed, awaits }, now_ms)
             }
             Event::Rested if matches!(self.phase, Phase::Resting) => self.ask(now_ms),
             Event::Shortened(history) if matches!(self.phase, Phase::Shortening) => {
@@ -303,6 +366,7 @@ impl Turns {
             Phase::Idle | Phase::Over => {
                 self.add(Role::User, blocks);
                 (self.failures, self.continued, self.shortened) = (0, 0, false);
+                self.waits = Waits::default();
                 self.repeats.clear();
                 self.ask(now_ms)
             }
@@ -324,13 +388,27 @@ impl Turns {
         }
     }
 
-    fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
+    /// The limit that is reached, if one is.
+    fn limit(&self, now_ms: i64) -> Option<End> {
         let Limits { turns, until_ms, .. } = self.limits;
-        if turns.is_some_and(|most| self.asked >= most) {
-            return self.end(End::Turns);
+        match () {
+            () if turns.is_some_and(|most| self.asked >= most) => Some(End::Turns),
+            () if until_ms.is_some_and(|until| now_ms >= until) => Some(End::Time),
+            () => None,
         }
-        if until_ms.is_some_and(|until| now_ms >= until) {
-            return self.end(End::Time);
+    }
+
+    /// Asks with what was said meanwhile. At a limit that is not said: whoever said it decides again.
+    fn ask_on(&mut self, now_ms: i64) -> Vec<Effect> {
+        if self.limit(now_ms).is_none() {
+            self.keep_unsaid();
+        }
+        self.ask(now_ms)
+    }
+
+    fn ask(&mut self, now_ms: i64) -> Vec<Effect> {
+        if let Some(end) = self.limit(now_ms) {
+            return self.end(end);
         }
         if !self.shortened && self.is_full() {
             self.phase = Phase::Shortening;
@@ -363,8 +441,7 @@ impl Turns {
             Value::Object(_) => None,
             _ => Some("The arguments are not a JSON object, so the call was not made. Make it again with valid JSON."),
         };
-        let result =
-            wrong.map(|text| Block::Result { id: id.clone(), text: text.to_owned(), images: Vec::new(), failed: true });
+        let result = wrong.map(|text| Block::result(id.clone(), text, true));
         let made = result.is_none();
         turn.calls.push(Slot { id: id.clone(), what, result });
         if made { vec![Effect::Call { id, name, input }] } else { Vec::new() }
@@ -381,11 +458,30 @@ impl Turns {
     }
 
     fn called(&mut self, id: &str, result: Block, now_ms: i64) -> Vec<Effect> {
-        let Phase::Turn(turn) = &mut self.phase else { return Vec::new() };
+        let Phase::Turn(turn) = &mut self.phase else {
+            self.called_late(id, result);
+            return Vec::new();
+        };
         if let Some(slot) = turn.calls.iter_mut().find(|slot| slot.id == id && slot.result.is_none()) {
             slot.result = Some(result);
         }
         self.go_on(now_ms)
+    }
+
+    /// A call ended after it was told as cut off, because everything was stopped: what it gave until then takes that place.
+    fn called_late(&mut self, id: &str, mut result: Block) {
+        if !self.cut_off.remove(id) {
+            return;
+        }
+        if let Block::Result { text, failed: true, .. } = &mut result {
+            text.push_str(&format!("\n\n{CUT_OFF}"));
+        }
+        let mut told = self.history.iter_mut().rev().flat_map(|message| &mut message.blocks);
+        let place = told.find(|block| matches!(block, Block::Result { id: known, .. } if known == id));
+        if let Some(place) = place {
+            *place = result;
+            self.scribe.forget();
+        }
     }
 
     /// Goes on if the model has spoken and all its calls have ended.
@@ -397,15 +493,13 @@ impl Turns {
         let Phase::Turn(turn) = std::mem::replace(&mut self.phase, Phase::Idle) else { return Vec::new() };
         let (stop, calls) = (turn.gather.stop(), turn.calls.len());
         let looping = self.close(turn);
-        (self.failures, self.asked) = (0, self.asked + 1);
+        (self.failures, self.waits, self.asked) = (0, Waits::default(), self.asked + 1);
         self.shortened &= self.is_full();
-        let told = std::mem::take(&mut self.meanwhile);
-        let more = !told.is_empty();
-        self.add(Role::User, told);
+        let more = !self.meanwhile.is_empty();
         match stop {
             _ if looping => self.end(End::Loop),
             Some(Stop::Refused) if calls == 0 => self.end(End::Refused),
-            _ if calls > 0 || more => self.ask(now_ms),
+            _ if calls > 0 || more => self.ask_on(now_ms),
             Some(Stop::Paused) => self.ask(now_ms),
             Some(Stop::Length) if self.continued < CONTINUED => {
                 self.continued += 1;
@@ -426,11 +520,9 @@ impl Turns {
         self.add(Role::Assistant, turn.message().blocks);
         let (mut results, mut whats) = (Vec::new(), Vec::new());
         for Slot { id, what, result } in turn.calls {
-            let result = result.unwrap_or_else(|| Block::Result {
-                id,
-                text: CUT_OFF.to_owned(),
-                images: Vec::new(),
-                failed: true,
+            let result = result.unwrap_or_else(|| {
+                self.cut_off.insert(id.clone());
+                Block::result(id, CUT_OFF, true)
             });
             let text = if let Block::Result { text, .. } = &result { text.as_str() } else { "" };
             whats.push(format!("{what}\n{text}"));
@@ -463,27 +555,60 @@ impl Turns {
                 return vec![Effect::Shorten];
             }
             FailureKind::Overflow => return self.end(End::Overflow),
-            FailureKind::Busy(_) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
-                let pause = PAUSE_MS.0.saturating_mul(1 << self.failures.min(16)).min(PAUSE_MS.1);
-                let until = match failure.kind {
-                    // Whoever says "at once" again and again is not believed.
-                    FailureKind::Busy(Some(after_ms)) => {
-                        let least = if self.failures == 0 { 0 } else { pause / 4 };
-                        now_ms.saturating_add(after_ms.clamp(least, PAUSE_MS.1 * 10))
-                    }
-                    _ => now_ms.saturating_add(pause),
-                };
+            FailureKind::Busy(Some(after_ms)) => {
+                if let Some(pause) = self.asked_pause(after_ms) {
+                    return self.rest(now_ms.saturating_add(pause));
+                }
+            }
+            FailureKind::Busy(None) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
+                let pause = self.backoff(self.failures);
                 self.failures += 1;
-                self.phase = Phase::Resting;
-                return vec![Effect::Rest(until)];
+                return self.rest(now_ms.saturating_add(pause));
             }
             _ => {}
         }
         if self.model < self.limits.fallbacks {
-            (self.model, self.failures) = (self.model + 1, 0);
+            (self.model, self.failures, self.waits) = (self.model + 1, 0, Waits::default());
             return self.ask(now_ms);
         }
         self.end(End::Failed(failure))
+    }
+
+    fn rest(&mut self, until_ms: i64) -> Vec<Effect> {
+        self.phase = Phase::Resting;
+        vec![Effect::Rest(until_ms)]
+    }
+
+    /// How long to wait before the model is asked again, by exponential backoff with jitter.
+    fn backoff(&mut self, failures: u32) -> i64 {
+        let pause = PAUSE_MS.0.saturating_mul(1 << failures.min(16)).min(PAUSE_MS.1);
+        pause - self.jitter(pause / 2)
+    }
+
+    /// How long to wait if the provider asked for a wait (`retry-after`): never less than it said. None if it has asked for so
+    /// much that somebody else is to be asked.
+    fn asked_pause(&mut self, after_ms: i64) -> Option<i64> {
+        let patience = if self.model < self.limits.fallbacks { PATIENCE_MS } else { PATIENCE_ALONE_MS };
+        // Whoever says "at once" again and again is not believed.
+        let least = if self.waits.count == 0 { 0 } else { self.backoff(self.waits.count - 1) / 2 };
+        let pause = after_ms.max(least);
+        let asked_ms = self.waits.asked_ms.saturating_add(pause);
+        if asked_ms > patience {
+            return None;
+        }
+        self.waits = Waits { count: self.waits.count + 1, asked_ms };
+        Some(pause + self.jitter((after_ms / JITTER.0).min(JITTER.1)))
+    }
+
+    /// A number from nought up to this, by chance that the seed decides (`SplitMix64`).
+    fn jitter(&mut self, most: i64) -> i64 {
+        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.chance;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        let most = u64::try_from(most).unwrap_or_default();
+        i64::try_from(mixed % (most + 1)).unwrap_or_default()
     }
 
     /// Stops at once. What was under way is told as cut off, so that somebody can go on from here.
@@ -512,8 +637,6 @@ impl Turns {
 
     fn end(&mut self, end: End) -> Vec<Effect> {
         self.phase = Phase::Over;
-        let told = std::mem::take(&mut self.meanwhile);
-        self.add(Role::User, told);
         vec![Effect::End(end)]
     }
 }

@@ -2,8 +2,9 @@
 
 use super::agents::is_told;
 use super::drive::Drive;
-use super::model::Model;
-use super::purse::Purse;
+use super::model::{Model, ModelRef};
+use super::notes::Edits;
+use super::purse::{Micros, Purse};
 use super::settings::Role;
 use super::told::{Ended, Told, Watch};
 use crate::approver::Approver;
@@ -17,7 +18,8 @@ use haft_core::policy::Autonomy;
 use haft_core::preview::{cut, inert};
 use haft_core::record::masked;
 use haft_core::{CallError, CallId, Caller, Origin, SessionId};
-use haft_store::talks::{NewTalk, Standing, Talk};
+use haft_store::Note;
+use haft_store::talks::{NewTalk, Standing, Talk, TalkTerms};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -83,7 +85,8 @@ pub struct Door<'d> {
     pub origin: Origin,
     /// Who watches.
     pub watch: Watch,
-    /// What somebody says meanwhile: told with the next results.
+    /// What somebody says meanwhile: told with the next results. What is in no message when it has ended was not said, unless it
+    /// is a child's conversation: whoever said it has it back, and decides again.
     pub meanwhile: Option<mpsc::UnboundedReceiver<Vec<Block>>>,
 }
 
@@ -101,6 +104,10 @@ pub struct Chat<'h> {
     pub(super) left: Option<Left>,
     /// The same of tokens, which its children share.
     pub(super) tokens: Option<Arc<Purse>>,
+    /// The notes that are told and not written down yet as a part of what was said.
+    pub(super) told: Vec<Note>,
+    /// The budget that was chosen for it; none if it has that of the settings.
+    budget: Option<Micros>,
     talk: Talk,
 }
 
@@ -148,7 +155,15 @@ impl<'h> Chat<'h> {
             turns: talk.turns,
             calls: talk.calls,
         };
-        let purse = who.purse.clone().unwrap_or_else(|| Purse::new(haft.settings.agent.max_micros));
+        let budget = match &who.purse {
+            Some(purse) => purse.limit(),
+            None => talk.terms.max_micros.and_then(|micros| u64::try_from(micros).ok()),
+        };
+        let purse = who.purse.clone().unwrap_or_else(|| {
+            let spent = talk.spent_micros.and_then(|spent| u64::try_from(spent).ok()).unwrap_or_default();
+            Purse::resumed(budget.or(haft.settings.agent.max_micros), spent)
+        });
+        let who = as_before(who, &talk.terms);
         Ok(Self {
             haft,
             who,
@@ -159,6 +174,8 @@ impl<'h> Chat<'h> {
             purse,
             left: None,
             tokens: None,
+            told: Vec::new(),
+            budget,
             talk,
         })
     }
@@ -188,9 +205,20 @@ impl<'h> Chat<'h> {
         &self.talk
     }
 
+    /// The model that is asked next; none if that is for the settings to say.
+    pub fn model(&self) -> Option<&ModelRef> {
+        self.who.models.first().or_else(|| self.who.role.as_ref()?.model.as_ref())
+    }
+
     /// Asks other models from now on.
     pub fn use_models(&mut self, models: Vec<super::ModelRef>) {
         self.who.models = models;
+    }
+
+    /// Keeps which models are asked, so that they are when somebody goes on with it.
+    pub async fn keep_models(&mut self) -> Result<(), CallError> {
+        let models = self.models().await?;
+        self.keep_terms(&models).await
     }
 
     /// Says something, and follows what comes of it to its end.
@@ -205,6 +233,8 @@ impl<'h> Chat<'h> {
         if self.talk.title.is_empty() {
             self.talk.title = title(&blocks);
         }
+        self.keep_terms(&models).await?;
+        self.haft.note_edits(&self.who.session, Edits::All).await?;
         let blocks = self.with_reports(blocks).await?;
         let watch = Arc::clone(&door.watch);
         let skills = self.skills().await?;
@@ -247,6 +277,31 @@ impl<'h> Chat<'h> {
         }
     }
 
+    /// How hard the model is to think.
+    pub(super) fn effort(&self) -> Option<Effort> {
+        self.who.effort.or_else(|| self.who.role.as_ref()?.effort).or(self.haft.settings.agent.effort)
+    }
+
+    /// Keeps by what it goes, before a model is asked by it.
+    async fn keep_terms(&mut self, models: &[Arc<dyn Model>]) -> Result<(), CallError> {
+        let word = |effort| serde_json::to_value(effort).ok()?.as_str().map(str::to_owned);
+        let terms = TalkTerms {
+            models: models.iter().map(|model| model.name().to_string()).collect(),
+            effort: self.effort().and_then(word),
+            max_micros: self.budget.and_then(|micros| i64::try_from(micros).ok()),
+            max_turns: self.who.max_turns.map(i64::from),
+            max_tokens: self.who.max_tokens.and_then(|tokens| i64::try_from(tokens).ok()),
+        };
+        if terms != self.talk.terms {
+            let by = (self.who.session.clone(), self.writer.clone());
+            if !self.haft.store.keep_terms(by, terms.clone()).await.map_err(store_error)? {
+                return Err(taken(&self.who.session));
+            }
+            self.talk.terms = terms;
+        }
+        Ok(())
+    }
+
     async fn models(&self) -> Result<Vec<Arc<dyn Model>>, CallError> {
         let role = self.who.role.as_ref().and_then(|role| role.model.clone());
         let wanted = match (self.who.models.is_empty(), role) {
@@ -278,6 +333,8 @@ impl<'h> Chat<'h> {
             turns: self.total.turns,
             calls: self.total.calls,
             active: self.haft.active.of(&self.who.session).iter().map(ToString::to_string).collect(),
+            spent_micros: i64::try_from(self.purse.spent()).unwrap_or(i64::MAX),
+            told: self.told.clone(),
         };
         let by = (self.who.session.clone(), self.writer.clone());
         let (store, title, so_many) = (self.haft.store.clone(), self.talk.title.clone(), history.len());
@@ -290,7 +347,13 @@ impl<'h> Chat<'h> {
     /// Something was written down, or somebody else goes on with it.
     pub(super) fn kept(&mut self, kept: Result<Option<usize>, CallError>) -> Result<(), CallError> {
         self.saved = kept?.ok_or_else(|| taken(&self.who.session))?;
+        self.told.clear();
         Ok(())
+    }
+
+    /// A message that is written down is another one now.
+    pub(super) fn changed(&mut self, at: usize) {
+        self.saved = self.saved.min(at + 1);
     }
 
     /// What is sent is this from now on.
@@ -312,6 +375,27 @@ fn written(message: &Message) -> String {
         }
     }
     serde_json::to_string(&message).unwrap_or_default()
+}
+
+/// Who converses, by what the conversation went before, as far as nobody says otherwise. A child goes by what it is asked for.
+fn as_before(who: Who, terms: &TalkTerms) -> Who {
+    if who.child.is_some() {
+        return who;
+    }
+    let role = who.role.as_ref();
+    let models = || terms.models.iter().filter_map(|name| ModelRef::parse(name)).collect();
+    let effort = || serde_json::from_value(Value::from(terms.effort.clone()?)).ok();
+    Who {
+        models: if who.models.is_empty() && role.is_none_or(|role| role.model.is_none()) {
+            models()
+        } else {
+            who.models.clone()
+        },
+        effort: if role.is_some_and(|role| role.effort.is_some()) { who.effort } else { who.effort.or_else(effort) },
+        max_turns: who.max_turns.or_else(|| terms.max_turns.and_then(|turns| u32::try_from(turns).ok())),
+        max_tokens: who.max_tokens.or_else(|| terms.max_tokens.and_then(|tokens| u64::try_from(tokens).ok())),
+        ..who
+    }
 }
 
 fn taken(session: &SessionId) -> CallError {

@@ -9,6 +9,7 @@ mod parts;
 use super::agents::{Live, Lived};
 use super::chat::{Chat, Door, Keeping, Left};
 use super::model::Model;
+use super::notes::{DECIDED, edits_note};
 use super::offer::{Like, Offer, system};
 use super::purse::Purse;
 use super::result::told;
@@ -19,14 +20,15 @@ use crate::events::Event as Heard;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::BoxFuture;
-use crate::{new_call_id, now_ms};
+use crate::{new_call_id, now_ms, store_error};
 use funds::Held;
 use haft_core::agent::compact::weigh;
-use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
+use haft_core::agent::turns::{Effect, End, Event, Failure, FailureKind, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
-use haft_core::{Call, CallError, Dialect, Origin, Outcome, provider::Provider};
+use haft_core::{Call, CallError, CallId, Dialect, ErrorKind, Origin, Outcome, provider::Provider};
+use haft_store::NoteKind;
 use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -98,6 +100,12 @@ struct Run {
     declared_to: Option<Provider>,
     /// The warnings about declarations that were given.
     warned: BTreeSet<String>,
+    /// Whether the provider asked for the wait that comes next.
+    requested: bool,
+    /// Whether the notes for the next request have been taken in.
+    noted: bool,
+    /// Whether something was paid for that is not written down yet.
+    paid: bool,
 }
 
 impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
@@ -125,6 +133,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             until_ms,
             window: models.first().map(|model| model.facts().window),
             fallbacks: models.len().saturating_sub(1),
+            seed: crate::chance(),
         };
         let caller = as_asked(&chat.who.caller, models.first());
         let offer = Arc::new(Offer::new(haft, &caller, &haft.active.of(&chat.who.session)));
@@ -185,6 +194,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 // What was under way is told as cut off.
                 self.turns.on(Event::Cancel, now_ms());
                 self.halt_calls().await;
+                self.close_unsaid();
                 let model = self.model(self.run.last_model);
                 // It may be somebody else's by now.
                 let _ = self.keep(&state, &model).await;
@@ -192,6 +202,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 return Err(error);
             }
         };
+        self.close_unsaid();
         self.count_children();
         let left = self.run.left;
         self.chat.left = Some(Left { turns: left.turns.saturating_sub(self.turns.asked()), until_ms: left.until_ms });
@@ -218,8 +229,17 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         }
     }
 
+    /// A child has nobody who types: what was said to it stays said.
+    fn close_unsaid(&mut self) {
+        if self.chat.who.child.is_some() {
+            self.turns.keep_unsaid();
+        }
+    }
+
     async fn go(&mut self, blocks: Vec<Block>) -> Result<End, CallError> {
-        self.on(Event::Say(blocks));
+        let notes = self.take_notes().await?;
+        self.run.noted = true;
+        self.on(Event::Say(notes.into_iter().chain(blocks).collect()));
         loop {
             while let Some(effect) = self.effects.pop_front() {
                 if let Some(end) = self.act(effect).await? {
@@ -229,7 +249,45 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             }
             let event = self.next().await?;
             self.on(event);
+            if self.run.paid && self.effects.is_empty() {
+                // A call may take long, and what its answer cost must outlive this process.
+                let model = self.model(self.run.last_model);
+                self.begin_keeping(&model);
+            }
         }
+    }
+
+    /// Takes in what happened outside the conversation and its model does not know. It waits in the store until it is written
+    /// down as a part of what was said.
+    async fn take_notes(&mut self) -> Result<Vec<Block>, CallError> {
+        let haft = self.haft();
+        let (mut texts, mut edits) = (Vec::new(), Vec::new());
+        for note in haft.store.notes(&self.chat.who.session).await.map_err(store_error)? {
+            if self.chat.told.contains(&note) {
+                continue;
+            }
+            match note.kind {
+                NoteKind::Approval => {
+                    let Some(text) = haft.decided_note(&note.id).await? else { continue };
+                    let decided = CallId::parse(&note.id).and_then(|id| self.turns.decided(&id, DECIDED));
+                    decided.into_iter().for_each(|at| self.chat.changed(at));
+                    texts.push(text);
+                }
+                NoteKind::Edit => edits.push(note.text.clone()),
+                NoteKind::Undo | NoteKind::Process | NoteKind::Report => texts.push(note.text.clone()),
+            }
+            self.chat.told.push(note);
+        }
+        if !edits.is_empty() {
+            texts.push(edits_note(&edits));
+        }
+        Ok(texts.into_iter().map(|text| Block::Text { text }).collect())
+    }
+
+    /// Begins to write down what was said, while something else goes on.
+    fn begin_keeping(&mut self, model: &str) {
+        self.run.paid = false;
+        self.keeping = Some(self.chat.keeping(self.turns.history(), &self.turns.draft(), model, "running"));
     }
 
     fn on(&mut self, event: Event) {
@@ -265,16 +323,24 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     async fn act(&mut self, effect: Effect) -> Result<Option<End>, CallError> {
         match effect {
-            Effect::Ask { model } => self.ask(model),
+            Effect::Ask { model } => {
+                if !std::mem::take(&mut self.run.noted) && self.turns.takes_notes() {
+                    let notes = self.take_notes().await?;
+                    self.turns.note(notes);
+                }
+                self.ask(model);
+            }
             Effect::Call { id, name, input } => self.call(id, name, input).await?,
             Effect::Rest(until) => {
                 self.rest_until = Some(until);
-                self.tell(&Told::Retry { why: self.run.why.clone(), after_ms: (until - now_ms()).max(0) });
+                let (why, after_ms) = (self.run.why.clone(), (until - now_ms()).max(0));
+                self.tell(&Told::Retry { why, after_ms, requested: self.run.requested });
             }
             Effect::Shorten => {
                 // All of it, before any of it is left out.
                 let model = self.model(self.run.last_model);
                 self.keep("running", &model).await?;
+                self.announce();
                 self.shorten();
             }
             Effect::HangUp => {
@@ -309,7 +375,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         self.warn_of_left_out(model.wire().declares());
         let name = self.model(at);
         // Meanwhile the model reads: whatever it calls waits until it is kept.
-        self.keeping = Some(self.chat.keeping(self.turns.history(), &self.turns.draft(), &name, "running"));
+        self.begin_keeping(&name);
         self.announce();
         let estimate = self.estimate(self.turns.history());
         let Some((max_output, reserved)) = self.reserve(model.as_ref(), estimate) else {
@@ -319,9 +385,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         self.tell(&Told::Turn { number: self.turns.asked(), model: name });
         self.run.seed += 1;
         let seed = format!("{}{}", &crate::new_mark()[..8], self.run.seed);
-        let effort = self.chat.who.effort.or_else(|| self.chat.who.role.as_ref()?.effort);
-        let (effort, native_search) =
-            (effort.or(self.haft().settings.agent.effort), self.haft().settings.agent.native_search);
+        let (effort, native_search) = (self.chat.effort(), self.haft().settings.agent.native_search);
         let (sender, said) = mpsc::channel(PIECES);
         let request = Request {
             model: &model.name().model,
@@ -436,7 +500,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     fn too_many(&mut self, id: String) {
         let text = format!("At most {CALLS_MAX} calls are made at once. This one was not made: make it later.");
-        self.on(Event::Called { id, text, images: Vec::new(), failed: true });
+        self.on(Event::Called { id, text, images: Vec::new(), failed: true, awaits: None });
     }
 
     fn shorten(&mut self) {
@@ -455,6 +519,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
 
     /// Writes down what was said, and waits until that is done.
     async fn keep(&mut self, state: &str, model: &str) -> Result<(), CallError> {
+        self.run.paid = false;
         let keeping = self.chat.keeping(self.turns.history(), &self.turns.draft(), model, state);
         // What was being written before is part of this.
         self.keeping = None;
@@ -509,6 +574,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 Ok(()) => Event::Spoken,
                 Err(failure) => {
                     self.run.why.clone_from(&failure.message);
+                    self.run.requested = matches!(failure.kind, FailureKind::Busy(Some(_)));
                     Event::Failed(failure)
                 }
             };
@@ -559,6 +625,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let facts = model.facts();
         if !silent {
             self.pay(asking.reserved, &usage, facts.price);
+            self.run.paid = true;
             self.run.filled = usage.read() + usage.output;
             self.chat.total.usage += usage;
             self.chat.total.turns += 1;
@@ -574,9 +641,16 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             return None;
         };
         let id = self.calls.as_mut()?.ids.remove(&outcome.call_id)?;
+        Some(self.ended_call(id, outcome))
+    }
+
+    /// What the model is told of a call that has ended.
+    fn ended_call(&self, id: String, outcome: Outcome) -> Event {
         let (text, images, failed) = told(&outcome);
+        let asks = outcome.error.as_ref().is_some_and(|error| error.kind == ErrorKind::ApprovalRequired);
+        let awaits = asks.then(|| outcome.call_id.clone());
         self.tell(&Told::ToolEnd { id: id.clone(), outcome: Box::new(outcome) });
-        Some(Event::Called { id, text, images, failed })
+        Event::Called { id, text, images, failed, awaits }
     }
 
     async fn shortened(&mut self, shorter: Option<Shorter>) -> Result<Event, CallError> {

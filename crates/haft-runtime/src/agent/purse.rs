@@ -40,6 +40,16 @@ impl Purse {
         Arc::new(Self { limit, ..Self::default() })
     }
 
+    /// One of which this much is spent already.
+    pub fn resumed(limit: Option<Micros>, spent: Micros) -> Arc<Self> {
+        Arc::new(Self { limit, state: Mutex::new(State { spent, reserved: 0 }), above: None })
+    }
+
+    /// How much was in it, if that is limited.
+    pub fn limit(&self) -> Option<Micros> {
+        self.limit
+    }
+
     /// A share of this one, limited by itself as well.
     pub fn share(self: &Arc<Self>, limit: Option<Micros>) -> Arc<Self> {
         Arc::new(Self { limit, above: Some(Arc::clone(self)), ..Self::default() })
@@ -133,6 +143,14 @@ mod tests {
         assert_eq!((child.left(), parent.left()), (Some(40), Some(80)));
         let sibling = parent.share(None);
         assert!(sibling.reserve(81).is_none() && sibling.reserve(80).is_some());
+    }
+
+    #[test]
+    fn what_was_spent_before_is_not_there_again() {
+        let resumed = Purse::resumed(Some(100), 70);
+        assert_eq!((resumed.spent(), resumed.left(), resumed.limit()), (70, Some(30), Some(100)));
+        assert!(resumed.reserve(31).is_none() && resumed.reserve(30).is_some());
+        assert!(Purse::resumed(Some(100), 170).reserve(1).is_none(), "the limit may have been lowered since");
     }
 
     #[test]

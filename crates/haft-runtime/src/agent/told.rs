@@ -77,6 +77,8 @@ pub enum Told {
         why: String,
         /// When, in milliseconds from now.
         after_ms: i64,
+        /// Whether its provider asked for that wait.
+        requested: bool,
     },
     /// Another model is asked from now on.
     Fallback {

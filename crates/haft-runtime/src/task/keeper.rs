@@ -6,10 +6,12 @@ use crate::output::{Collector, Pace, Printed};
 use crate::task::dir::{End, Task, TaskDir, Wish};
 use crate::task::leash::{Collar, Word};
 use crate::task::order::{Ground, Order};
+use haft_core::agent::talk::NOTE;
 use haft_core::outcome::Undo;
+use haft_core::preview::{cut, inert};
 use haft_core::record::Kind;
 use haft_core::{CallError, ErrorKind, ToolName};
-use haft_store::Entry;
+use haft_store::{Entry, NoteKind};
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -116,8 +118,30 @@ impl Charge<'_> {
     fn close(&mut self, end: End) {
         self.record(&end);
         self.task.end = Some(end);
+        self.note_end();
         // What cannot be written is found as lost when this keeper is gone.
         let _ = self.dir.write(&self.task);
+    }
+
+    /// Leaves a note for the conversation that started it, before anybody can see its end elsewhere. Whoever waits for the task
+    /// takes the note away: only they know whether they still waited.
+    fn note_end(&self) {
+        let (Task { id, errand, .. }, Some(end)) = (&self.task, &self.task.end) else { return };
+        let how = match &end.ending.error {
+            Some(error) => format!("{}: {}", end.state.word(), error.message.lines().next().unwrap_or_default()),
+            None => end.state.word().to_owned(),
+        };
+        let command = cut(&inert(&errand.command), 200);
+        let took = command::seconds(end.ending.duration_ms);
+        let text = format!(
+            "{NOTE}the background command {id} (`{command}`) has ended after {took}: {}. process.output {{\"id\": \"{id}\"}} \
+             shows what it printed.]",
+            haft_core::secret::mask(&inert(&how))
+        );
+        let store = &self.ground.maker.store;
+        if let Err(error) = store.leave_note_blocking(&errand.session, NoteKind::Process, &id.to_string(), &text) {
+            tracing::warn!(task = %id, %error, "the conversation is not told that a background command has ended");
+        }
     }
 
     /// What came of it: what it changed is kept as after a call in the foreground.

@@ -4,7 +4,7 @@
 use crate::confined::command::Command;
 use crate::output;
 use crate::scene::Scene;
-use crate::task::{Desk, State, Wish};
+use crate::task::{Desk, State, Task, Wish};
 use crate::tool::{Blocking, BoxFuture, Reply, Tool};
 use crate::tools::declare;
 use crate::tools::running::{self, Stage};
@@ -191,12 +191,21 @@ struct OneArgs {
 fn status(scene: &Scene) -> Result<Reply, CallError> {
     let args: OneArgs = scene.parse()?;
     let (dir, task) = scene.desk().find(&args.id, &scene.call().session)?;
+    told_of(scene, &task);
     Ok(Reply::text(running::line(scene, &task)).data(running::data(&task, &dir)))
+}
+
+/// If a task of this session has ended, the caller knows it now.
+fn told_of(scene: &Scene, task: &Task) {
+    if task.end.is_some() && task.errand.session == scene.call().session {
+        running::knows_end(scene, task.id);
+    }
 }
 
 fn printed(scene: &Scene) -> Result<Reply, CallError> {
     let args: OneArgs = scene.parse()?;
     let (dir, task) = scene.desk().find(&args.id, &scene.call().session)?;
+    told_of(scene, &task);
     let mut data = running::data(&task, &dir);
     if args.offset.is_none() && args.limit.is_none() {
         let mut shown = running::printed(&dir, scene);
@@ -229,6 +238,7 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
     let args: ListArgs = scene.parse()?;
     let session = Some(&scene.call().session).filter(|_| !args.all);
     let tasks = scene.desk().list(session);
+    tasks.iter().for_each(|(_, task)| told_of(scene, task));
     let lines: Vec<String> = tasks.iter().map(|(_, task)| running::line(scene, task)).collect();
     let text = if lines.is_empty() { "Nothing was started in the background".to_owned() } else { lines.join("\n") };
     let data: Vec<Value> = tasks.iter().map(|(dir, task)| running::data(task, dir)).collect();
@@ -239,11 +249,13 @@ fn kill(scene: &Scene) -> Result<Reply, CallError> {
     let args: OneArgs = scene.parse()?;
     let (dir, task) = scene.desk().find(&args.id, &scene.call().session)?;
     if task.state() != State::Running {
+        told_of(scene, &task);
         let text = format!("It had ended already. {}", running::line(scene, &task));
         return Ok(Reply::text(text).data(running::data(&task, &dir)));
     }
     dir.ask_to_end(if args.signal.as_deref() == Some("SIGKILL") { Wish::Kill } else { Wish::Terminate })?;
     let task = Desk::wait(&dir, PATIENCE).unwrap_or(task);
+    told_of(scene, &task);
     let mut text = running::line(scene, &task);
     if task.end.as_ref().is_some_and(|end| end.undo.is_some()) {
         text.push_str(&format!("\nundo what it changed with: haft undo {}", task.errand.call_id));

@@ -7,6 +7,7 @@ use crate::scene::Scene;
 use crate::task::{Errand, Held, News, State, Task, TaskDir, TaskId};
 use crate::tool::{BoxFuture, Reply};
 use haft_core::{CallError, Dialect, ErrorKind};
+use haft_store::NoteKind;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,6 +167,7 @@ pub(super) fn movable(stage: &Stage, errand: Errand, command: Command, patience:
 
 /// The reply about a task that ended while it was waited for. It need not be remembered as one.
 fn waited_for(scene: &Scene, held: &Held, cut: Option<CallError>) -> Result<Reply, CallError> {
+    knows_end(scene, held.id);
     let task = held.dir.read().ok_or_else(|| CallError::internal("the task's own record is gone"))?;
     let Some(end) = &task.end else {
         return Err(CallError::internal("whoever kept the command died, and it with them; nothing was kept"));
@@ -212,6 +214,11 @@ fn moved(scene: &Scene, held: Held, after: Duration) -> Reply {
 /// What a task has printed, as far as this call may show it.
 pub(super) fn printed(dir: &TaskDir, scene: &Scene) -> Shown {
     Ends::read(&dir.output()).map(|ends| ends.shown(scene.limits())).unwrap_or_default()
+}
+
+/// The caller is told by this very call that a task has ended, and needs no note about it.
+pub(super) fn knows_end(scene: &Scene, id: TaskId) {
+    scene.store().drop_note(&scene.call().session, NoteKind::Process, &id.to_string());
 }
 
 /// A task as the caller's dialect names it.

@@ -52,6 +52,38 @@ async fn the_same_words_in_the_middle_of_a_stream_mean_the_same() {
 }
 
 #[tokio::test]
+async fn a_status_goes_before_words() {
+    let says = |kind: &str, message: &str| format!(r#"{{"error":{{"type":"{kind}","message":"{message}"}}}}"#);
+    let tokens = || says("rate_limit_error", "Too many tokens, please wait");
+    for wire in WIRES {
+        for (status, body, expected) in [
+            (429, tokens(), FailureKind::Busy(Some(7000))),
+            (503, says("api_error", "the context window is unavailable"), FailureKind::Busy(Some(7000))),
+            (529, tokens(), FailureKind::Busy(Some(7000))),
+            (429, says("insufficient_quota", "You exceeded your current quota"), FailureKind::Denied),
+            (401, tokens(), FailureKind::Denied),
+            (403, says("x", "maximum context length"), FailureKind::Denied),
+            (400, tokens(), FailureKind::Overflow),
+            (413, says("x", "rate limit"), FailureKind::Overflow),
+            (422, says("x", "This model's maximum context length is 4096"), FailureKind::Overflow),
+            (500, says("x", "the request exceeds the available context size"), FailureKind::Overflow),
+            (404, tokens(), FailureKind::Invalid),
+            (502, tokens(), FailureKind::Away),
+        ] {
+            let reply = Reply::status(status, body.clone()).header("retry-after", "7");
+            assert_eq!(failure(reply, wire).await.kind, expected, "{wire:?} {status} {body}");
+        }
+        // In a stream there is no status: what says that it is busy goes before what may mean an overflow.
+        let streamed = |body: String| Reply::status(200, body).header("content-type", "application/json");
+        assert_eq!(failure(streamed(tokens()), wire).await.kind, FailureKind::Busy(None), "{wire:?}");
+        let overflow = streamed(says("invalid_request_error", "prompt is too long: 9 tokens"));
+        assert_eq!(failure(overflow, wire).await.kind, FailureKind::Overflow, "{wire:?}");
+        let quota = streamed(says("insufficient_quota", "Rate limit: no quota is left"));
+        assert_eq!(failure(quota, wire).await.kind, FailureKind::Denied, "{wire:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_says_when_to_come_again() {
     let busy = |name: &'static str, value: &'static str| async move {
         failure(Reply::trouble(Trouble::Limited).header(name, value), WIRES[0]).await.kind

@@ -34,12 +34,7 @@ async fn every_provider_is_understood_from_end_to_end() {
         assert_eq!(told.stop, Some(Stop::Calls), "{wire:?}");
 
         // The provider takes back what it said, with results in whichever order.
-        let results = told.message.uses().map(|(id, ..)| Block::Result {
-            id: id.to_owned(),
-            text: "gave".to_owned(),
-            images: Vec::new(),
-            failed: false,
-        });
+        let results = told.message.uses().map(|(id, ..)| Block::result(id, "gave", false));
         let results = Message { role: Role::User, blocks: results.collect() };
         let again = ask_with(&model, &[Message::user("Go."), told.message.clone(), results]).await;
         assert_eq!((again.result, again.message.text()), (Ok(()), "Done.".to_owned()), "{wire:?}");

@@ -11,6 +11,8 @@ mod declared;
 mod kept;
 mod later;
 mod lost;
+mod notes;
+mod resumed;
 mod talking;
 mod worktrees;
 

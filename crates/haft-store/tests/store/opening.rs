@@ -1,9 +1,9 @@
 //! Opening: private, patient, and honest about what it cannot read.
 
 use crate::{Scene, wait};
-use haft_core::ToolName;
 use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Kind;
+use haft_core::{SessionId, ToolName};
 use haft_store::{Entry, Mode, RedactionScope, Store, StoreError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -86,7 +86,16 @@ fn many_may_make_the_store_at_once() {
 fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
     let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
-        ALTER TABLE journal DROP COLUMN salt; PRAGMA user_version = 15;
+        ALTER TABLE journal DROP COLUMN salt; DROP TABLE notes; ALTER TABLE approvals DROP COLUMN is_deferred;
+        ALTER TABLE sightings DROP COLUMN told; ALTER TABLE talks DROP COLUMN models; ALTER TABLE talks DROP COLUMN effort;
+        ALTER TABLE talks DROP COLUMN max_micros; ALTER TABLE talks DROP COLUMN spent_micros;
+        ALTER TABLE talks DROP COLUMN max_turns; ALTER TABLE talks DROP COLUMN max_tokens;
+        CREATE TABLE reports (
+            session TEXT NOT NULL, child TEXT NOT NULL, at_ms INTEGER NOT NULL, text TEXT NOT NULL,
+            PRIMARY KEY (session, child)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO reports VALUES ('talk-1', 'child-1', 5, 'It is done.');
+        PRAGMA user_version = 15;
         INSERT INTO grants (id, root, tool, pattern) VALUES ('g-old', '/p', 'shell.exec', 'make x');";
     scene.raw().execute_batch(previous).unwrap();
     let scene = scene.restarted();
@@ -103,6 +112,9 @@ fn grant_of_the_previous_format_is_for_guarded_calls() {
     let grants = wait(scene.store.grants(Path::new("/p"), None)).unwrap();
     let scopes: Vec<_> = grants.iter().map(|grant| (grant.id.as_str(), grant.scope)).collect();
     assert_eq!(scopes, [("g-new", GrantScope::Unguarded), ("g-old", GrantScope::Guarded)]);
+    let parent = SessionId::new("talk-1").unwrap();
+    let report = ("child-1".to_owned(), "It is done.".to_owned());
+    assert_eq!(wait(scene.store.reports(&parent)).unwrap(), [report], "what nobody has heard yet is not lost");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::{Scene, wait};
 use haft_core::SessionId;
 use haft_core::agent::{Message, Usage};
-use haft_store::talks::{NewTalk, Standing};
+use haft_store::talks::{NewTalk, Standing, TalkTerms};
+use haft_store::{Note, NoteKind};
 
 fn new(session: &str, above: Option<&str>) -> NewTalk {
     NewTalk {
@@ -27,6 +28,8 @@ fn standing(turns: i64) -> Standing {
         turns,
         calls: 2,
         active: vec!["web.fetch".to_owned()],
+        spent_micros: 9,
+        told: Vec::new(),
     }
 }
 
@@ -141,4 +144,72 @@ fn children_are_found_by_their_parent_and_a_session_is_forgotten_whole() {
     assert!(wait(scene.store.delete_session(session.clone())).unwrap());
     assert_eq!(names(Some("p")), ["p-b"]);
     assert!(wait(scene.store.said(&session)).unwrap().is_empty());
+}
+
+fn kept(scene: &Scene, session: &str, told: Vec<Note>) -> bool {
+    let own = (SessionId::new(session).unwrap(), "w".to_owned());
+    let standing = Standing { told, ..standing(1) };
+    wait(scene.store.keep_talk(own, 0, "mend it".to_owned(), texts(&["x"]), standing)).unwrap()
+}
+
+#[test]
+fn a_note_waits_until_it_is_written_down_as_a_part_of_the_conversation() {
+    let scene = Scene::new();
+    let (parent, child) = (SessionId::new("p").unwrap(), SessionId::new("p-a").unwrap());
+    let leave = |session: &SessionId, kind, id: &str, text: &str| {
+        wait(scene.store.leave_note(session, kind, id, text.to_owned())).unwrap();
+    };
+    leave(&parent, NoteKind::Undo, "1", "nobody converses here yet");
+    for (session, above) in [("p", None), ("p-a", Some("p"))] {
+        wait(scene.store.open_talk(new(session, above), "w".to_owned())).unwrap();
+    }
+    let notes = |session: &SessionId| wait(scene.store.notes(session)).unwrap();
+    assert_eq!(notes(&parent), []);
+    leave(&child, NoteKind::Undo, "1", "undone");
+    leave(&child, NoteKind::Process, "bg_1", "ended");
+    wait(scene.store.leave_report(&parent, "p-a", "a report".to_owned())).unwrap();
+    let texts = |session: &SessionId| notes(session).into_iter().map(|note| note.text).collect::<Vec<_>>();
+    let mut of_child = texts(&child);
+    of_child.sort();
+    assert_eq!(of_child, ["ended", "undone"]);
+    assert_eq!(texts(&parent), ["undone"], "whoever a child works for knows what became of its calls, and no more");
+    let told = notes(&parent);
+    // Something else is left about the same before it is written down.
+    leave(&parent, NoteKind::Undo, "1", "in force again");
+    assert!(kept(&scene, "p", told));
+    assert_eq!(texts(&parent), ["in force again"]);
+    let told = notes(&parent);
+    let late = Standing { told: told.clone(), ..standing(1) };
+    let theirs = (parent.clone(), "another".to_owned());
+    assert!(!wait(scene.store.keep_talk(theirs, 0, String::new(), Vec::new(), late)).unwrap());
+    assert_eq!(texts(&parent).len(), 1, "whoever does not write the conversation takes nothing away");
+    assert!(kept(&scene, "p", told));
+    assert_eq!((texts(&parent).len(), wait(scene.store.reports(&parent)).unwrap().len()), (0, 1));
+    scene.store.drop_note(&child, NoteKind::Process, "bg_1");
+    assert_eq!(texts(&child), ["undone"]);
+    wait(scene.store.delete_session(child.clone())).unwrap();
+    assert_eq!(notes(&child), []);
+}
+
+#[test]
+fn by_what_a_conversation_goes_is_kept_by_its_writer() {
+    let scene = Scene::new();
+    let session = SessionId::new("talk-1").unwrap();
+    let (talk, _) = wait(scene.store.open_talk(new("talk-1", None), "w".to_owned())).unwrap();
+    assert_eq!((talk.terms, talk.spent_micros), (TalkTerms::default(), None));
+    let terms = TalkTerms {
+        models: vec!["a/b".to_owned(), "c/d".to_owned()],
+        effort: Some("high".to_owned()),
+        max_micros: Some(250_000),
+        max_turns: Some(7),
+        max_tokens: None,
+    };
+    for (writer, own) in [("another", false), ("w", true)] {
+        let by = (session.clone(), writer.to_owned());
+        assert_eq!(wait(scene.store.keep_terms(by, terms.clone())).unwrap(), own, "{writer}");
+    }
+    assert!(kept(&scene, "talk-1", Vec::new()));
+    let scene = scene.restarted();
+    let (talk, _) = wait(scene.store.open_talk(new("talk-1", None), "w2".to_owned())).unwrap();
+    assert_eq!((talk.terms, talk.spent_micros), (terms, Some(9)));
 }

@@ -118,6 +118,8 @@ impl<'a> Conduct<'a> {
                 Some(Wish::Resume(Some(name))) => match resumed(self.aside.app, &name).await {
                     Ok(session) => {
                         self.session = session;
+                        // It goes on with the model that it was with.
+                        self.models.clear();
                         chat = self.open().await;
                     }
                     Err(error) => self.aside.fail(&error),
@@ -136,7 +138,7 @@ impl<'a> Conduct<'a> {
         match Chat::open(&self.aside.app.haft, who).await {
             Ok(chat) => {
                 self.spoken |= !chat.messages().is_empty();
-                self.aside.opened(&chat, &self.models).await;
+                self.aside.opened(&chat).await;
                 Some(chat)
             }
             Err(error) => {
@@ -161,6 +163,9 @@ impl<'a> Conduct<'a> {
                 self.models = vec![named];
                 if let Some(chat) = chat {
                     chat.use_models(self.models.clone());
+                    if let Err(error) = chat.keep_models().await {
+                        self.aside.fail(&error);
+                    }
                 }
             }
             Err(error) => self.aside.fail(&error),
@@ -331,11 +336,10 @@ impl Aside<'_> {
     }
 
     /// Shows a conversation, and what was said in it.
-    async fn opened(&self, chat: &Chat<'_>, models: &[ModelRef]) {
+    async fn opened(&self, chat: &Chat<'_>) {
         let talk = chat.talk();
-        let (model, problem) = match models.first() {
+        let (model, problem) = match chat.model() {
             Some(named) => (named.to_string(), None),
-            None if !talk.model.is_empty() => (talk.model.clone(), None),
             None => match self.app.haft.models().chosen().await {
                 Ok(chosen) => (chosen.first().map(ToString::to_string).unwrap_or_default(), None),
                 Err(error) => (String::new(), Some(error)),

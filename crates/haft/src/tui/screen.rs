@@ -425,7 +425,7 @@ impl Screen {
         }
         self.talk.tally = used;
         self.look.conversation += 1;
-        let said = messages.iter().filter(|message| message.role == Role::User).map(Message::text);
+        let said = messages.iter().filter(|message| message.role == Role::User).map(Message::spoken);
         said.filter(|text| !text.is_empty()).for_each(|text| self.history.push(&text));
         self.look.top = None;
     }

@@ -163,7 +163,7 @@ impl Talk {
             Told::ToolStart { id, call_id, preview, .. } => self.tool(id, inert(preview), Some(call_id.clone()), now),
             Told::ToolProgress { id, message } => self.with_tool(id, |tool| tool.print(message)),
             Told::ToolEnd { id, outcome } => self.with_tool(id, |tool| tool.end = Some(came(outcome))),
-            Told::Retry { why, after_ms } => self.retry(why, *after_ms),
+            Told::Retry { why, after_ms, requested } => self.retry(why, *after_ms, *requested),
             Told::Fallback { model, why } => self.note(Tone::Care, format!("{model} is asked from now on: {why}")),
             Told::Compacted { before, after } => {
                 let text = format!("what is sent is shorter now: {} → {} tokens", count(*before), count(*after));
@@ -285,9 +285,10 @@ impl Talk {
         false
     }
 
-    fn retry(&mut self, why: &str, after_ms: i64) {
+    fn retry(&mut self, why: &str, after_ms: i64, requested: bool) {
         let after = lasted(u64::try_from(after_ms).unwrap_or(0));
-        self.note(Tone::Care, format!("no answer ({why}); asked again in {after}"));
+        let wait = if requested { ", as its provider wants" } else { "" };
+        self.note(Tone::Care, format!("no answer ({why}); asked again in {after}{wait}"));
     }
 
     fn done(&mut self, ended: &Ended) {
@@ -391,6 +392,7 @@ impl Talk {
 
     fn kept(&mut self, role: Role, block: &Block) {
         match (role, block) {
+            (Role::User, Block::Text { text }) if block.is_note() => self.note(Tone::Plain, text.clone()),
             (Role::User, Block::Text { text }) => self.push(Item::You { text: text.clone(), waits: false }),
             (Role::Assistant, Block::Text { text }) => self.say(text),
             (_, Block::Thinking { text, .. }) => self.think(text),

@@ -1,7 +1,8 @@
 //! `haft run`: an agent does something, and a person or a program sees it happen.
 
 use super::{Env, Ran};
-use haft_stub::{Asked, Reply, Stub, Trouble, Wire};
+use haft_core::SessionId;
+use haft_stub::{Asked, Counted, Reply, Stub, Trouble, Wire};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -360,4 +361,118 @@ fn where_stderr_is_no_terminal_nobody_is_told_what_is_waited_for() {
     let ran = scene(&stub).run(&["run", "take your time"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "At last.\n"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("waiting") && !ran.stderr.contains('\r'), "{:?}", ran.stderr);
+}
+
+#[test]
+fn a_rate_limit_in_the_words_of_an_overflow_is_waited_for() {
+    let limited = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many tokens, please wait."}}"#;
+    let script = || {
+        vec![
+            Reply::call("calc_eval", json!({"expression": "1+1"})),
+            Reply::status(429, limited).header("retry-after", "1").header("content-type", "application/json"),
+            Reply::say("Two, after all."),
+        ]
+    };
+    let stub = Stub::start(script());
+    let ran = scene(&stub).run(&["run", "count"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Two, after all.\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("asking again in 2 s, as its provider wants"), "{}", ran.stderr);
+    let asked = stub.asked();
+    assert_eq!(asked.len(), 3);
+    assert_eq!(asked[1].body["messages"], asked[2].body["messages"], "nothing is left out for it");
+    let stub = Stub::start(script());
+    let told = lines(&scene(&stub).run(&["run", "--json", "count"]));
+    let waits: Vec<&Value> = told.iter().filter(|told| told["event"] == "retry").collect();
+    assert_eq!((waits.len(), &waits[0]["requested"]), (1, &json!(true)), "{told:?}");
+    assert!(waits[0]["after_ms"].as_i64().unwrap() > 500 && told.iter().all(|told| told["event"] != "compacted"));
+    let stub = Stub::start(script());
+    let told = lines(&scene(&stub).run(&["run", "--format", "stream-json", "count"]));
+    assert_eq!(told.iter().filter(|told| told["subtype"] == "api_retry").count(), 1, "{told:?}");
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_with_its_model_effort_budget_and_cost() {
+    let costs =
+        |reply: Reply| reply.counted(Counted { input: 100_000, cache_read: 0, cache_write: 0, output: 0, thinking: 0 });
+    let stub = Stub::with(move |asked| match asked.number {
+        0 => costs(Reply::call("shell_exec", json!({"command": "echo begun; sleep 60"}))),
+        number => costs(Reply::call("calc_eval", json!({"expression": format!("{number}+1")}))),
+    });
+    let env = Env::new();
+    let url = stub.base(Wire::Anthropic);
+    env.config(&format!(
+        "models:\n  use: [stub/stub-1]\n  providers:\n    stub: {{wire: anthropic, url: \"{url}\"}}\n  known:\n    \
+         stub/stub-1: {{window: 200000, max_output: 4000, input: 1, output: 1}}\n    \
+         stub/stub-2: {{window: 200000, max_output: 4000, input: 1, output: 1}}\n"
+    ));
+    let mut child = env
+        .command(&["run", "--yes", "--json", "--model", "stub/stub-2", "--effort", "high", "--max-usd", "0.25", "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let start: Value = serde_json::from_str(&told.next().unwrap()).unwrap();
+    let session = start["session"].as_str().unwrap().to_owned();
+    // Its answer is paid for and its call is under way; the price is written down while the call runs.
+    let begun = told.find(|line| line.contains(r#""event":"usage""#));
+    assert!(begun.is_some());
+    let written = || {
+        let store = haft_store::Store::open(&env.store()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let talk = runtime.block_on(store.talk(&SessionId::new(&session).unwrap())).unwrap();
+        talk.is_some_and(|talk| talk.cost_micros == Some(100_000))
+    };
+    let since = std::time::Instant::now();
+    while !written() {
+        assert!(
+            since.elapsed() < Duration::from_mins(2),
+            "what the answer cost is not written down while its call runs"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = env.run(&["run", "--yes", "--json", "--resume", "go on"]);
+    let (told, asked) = (lines(&ran), stub.asked());
+    assert_eq!((told[0]["session"].as_str(), told[0]["model"].as_str()), (Some(session.as_str()), Some("stub/stub-2")));
+    assert_eq!((asked[0].model(), asked[1].model()), ("stub-2".to_owned(), "stub-2".to_owned()));
+    assert_eq!(asked[1].body["thinking"], asked[0].body["thinking"]);
+    assert_eq!(asked[1].body["thinking"]["type"], "enabled", "{:#}", asked[1].body);
+    assert_eq!((told.last().unwrap()["ended"]["end"].as_str(), asked.len()), (Some("funds"), 2), "{}", ran.stdout);
+    let usage = told.iter().rfind(|told| told["event"] == "usage").unwrap();
+    assert_eq!(usage["cost_micros"], 200_000, "{}", ran.stdout);
+    assert!(ran.stderr.contains("no money left"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_undo_and_a_later_yes_are_told_when_the_conversation_goes_on() {
+    let stub = Stub::with(|asked| match asked.body["messages"].to_string().matches("tool_result").count() {
+        0 => Reply::call("file_write", json!({"path": "a.txt", "content": "one\n"})),
+        1 => Reply::call("file_write", json!({"path": "b.txt", "content": "two\n"})),
+        _ => Reply::say("Done."),
+    });
+    let env = scene(&stub);
+    let ran = env.run(&["run", "--no-input", "write both"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let waiting = env.run(&["approvals", "--json"]).json();
+    let ids: Vec<String> =
+        waiting.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 2, "{waiting}");
+    assert_eq!(env.run(&["approvals", "approve", &ids[0]]).code, 0);
+    assert_eq!(env.run(&["approvals", "reject", &ids[1], "--message", "not that one"]).code, 0);
+    assert_eq!((env.read("a.txt").as_str(), env.root().join("b.txt").exists()), ("one\n", false));
+    let undone = env.run(&["undo", "--last"]);
+    assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
+    for round in 0..2 {
+        assert_eq!(env.run(&["run", "--no-input", "--resume", "and now?"]).code, 0);
+        let last = stub.asked().pop().unwrap();
+        let messages = last.body["messages"].to_string();
+        for told in ["has been run. Do not make it again", "was rejected by", "not that one", "was undone"] {
+            assert_eq!(messages.matches(told).count(), 1, "{round} {told}: {messages}");
+        }
+        assert!(!messages.contains("a person has to decide"), "{messages}");
+    }
+    assert_eq!(stub.faults(), Vec::<String>::new());
 }

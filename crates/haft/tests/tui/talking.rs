@@ -120,3 +120,25 @@ fn a_conversation_is_found_again() {
     window.shows("Kumquat, as I said.");
     assert!(model.was_told("The word is **kumquat**."));
 }
+
+#[test]
+fn what_was_queued_comes_back_to_the_box_when_the_model_is_stopped() {
+    let env = Env::new();
+    let long = format!("I think about it. {}", "word ".repeat(200));
+    let slow = Reply::say(long).in_pieces(8).slow(Duration::from_millis(150));
+    let model = Model::new(vec![slow, Reply::say("As you like.")]);
+    let mut window = env.open(&model, &["paint it red"]);
+    window.shows("I think");
+    window.says("no, green");
+    window.shows("told with the next results");
+    window.types(ESC);
+    window.shows("stopped. What was said stays");
+    window.hides("told with the next results");
+    window.shows("no, green");
+    // It is in the box: there it can be wiped out.
+    window.types("\u{15}");
+    window.hides("no, green");
+    window.says("go on");
+    window.shows("As you like.");
+    assert!(!model.was_told("no, green"), "it was said all the same");
+}

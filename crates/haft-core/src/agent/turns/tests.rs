@@ -29,7 +29,10 @@ fn stops(turns: &mut Turns, stop: Stop) -> Vec<Effect> {
 }
 
 fn ended(turns: &mut Turns, id: &str, text: &str) -> Vec<Effect> {
-    turns.on(Event::Called { id: id.to_owned(), text: text.to_owned(), images: Vec::new(), failed: false }, 0)
+    turns.on(
+        Event::Called { id: id.to_owned(), text: text.to_owned(), images: Vec::new(), failed: false, awaits: None },
+        0,
+    )
 }
 
 fn says(turns: &mut Turns, text: &str, stop: Stop) -> Vec<Effect> {
@@ -70,6 +73,65 @@ fn what_is_said_meanwhile_is_told_with_the_results() {
 }
 
 #[test]
+fn what_was_said_meanwhile_is_not_said_if_it_is_stopped_before() {
+    let mut turns = begun(Limits::default());
+    calls(&mut turns, 0, "a", "{}");
+    turns.on(Event::Say(words("stop reading")), 0);
+    turns.on(Event::Cancel, 0);
+    assert!(turns.history().iter().all(|message| !message.text().contains("stop reading")));
+    turns.keep_unsaid();
+    assert_eq!(turns.history().last().unwrap().text(), "stop reading", "unless somebody wants it kept");
+    assert_eq!(check(turns.history()), Ok(()));
+    let mut turns = begun(Limits { turns: Some(1), ..Limits::default() });
+    turns.on(Event::Say(words("and more")), 0);
+    assert_eq!(says(&mut turns, "Done.", Stop::End), [Effect::End(End::Turns)]);
+    assert!(turns.history().iter().all(|message| !message.text().contains("and more")), "nor at a limit");
+}
+
+#[test]
+fn what_a_call_gave_before_it_was_stopped_is_told() {
+    let mut turns = begun(Limits::default());
+    calls(&mut turns, 0, "a", "{}");
+    calls(&mut turns, 1, "b", "{}");
+    turns.on(Event::Cancel, 0);
+    let late = |id: &str, failed| Event::Called {
+        id: id.to_owned(),
+        text: format!("{id} gave this"),
+        images: Vec::new(),
+        failed,
+        awaits: None,
+    };
+    for _ in 0..2 {
+        assert_eq!(turns.on(late("a", true), 0), []);
+        turns.on(late("b", false), 0);
+    }
+    let told = |at: usize| match &turns.history()[2].blocks[at] {
+        Block::Result { text, .. } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((told(0), told(1)), (format!("a gave this\n\n{CUT_OFF}"), "b gave this".to_owned()));
+    assert_eq!(check(turns.history()), Ok(()));
+}
+
+#[test]
+fn a_question_that_was_decided_is_not_open_any_more() {
+    let (mut turns, question) = (begun(Limits::default()), CallId::new(1, 1));
+    calls(&mut turns, 0, "a", "{}");
+    let awaits = Some(question.clone());
+    let text = "approval_required".to_owned();
+    turns.on(Event::Called { id: "a".to_owned(), text, images: Vec::new(), failed: true, awaits }, 0);
+    assert_eq!(stops(&mut turns, Stop::Calls), [Effect::Ask { model: 0 }]);
+    assert_eq!(turns.decided(&CallId::new(1, 2), "another"), None);
+    assert_eq!(turns.decided(&question, "decided since"), Some(2));
+    assert_eq!(turns.decided(&question, "again"), None, "once");
+    assert!(turns.takes_notes());
+    turns.note(words("it ran"));
+    let last = turns.history().last().unwrap();
+    let result = matches!(&last.blocks[0], Block::Result { text, awaits: None, .. } if text == "decided since");
+    assert!(result && last.text() == "it ran", "{last:?}");
+}
+
+#[test]
 fn arguments_that_are_no_object_are_told_and_not_called() {
     let mut turns = begun(Limits::default());
     assert!(calls(&mut turns, 0, "a", r#"{"path": "#).is_empty());
@@ -82,14 +144,21 @@ fn failure(kind: FailureKind) -> Event {
     Event::Failed(Failure { kind, message: "no".to_owned() })
 }
 
+/// Until when it rests.
+fn rests(effects: &[Effect]) -> i64 {
+    match effects {
+        [Effect::Rest(until)] => *until,
+        other => panic!("it does not rest: {other:?}"),
+    }
+}
+
 #[test]
 fn a_model_that_is_busy_is_asked_again_and_then_another_one() {
     let mut turns = begun(Limits { fallbacks: 1, ..Limits::default() });
-    assert_eq!(turns.on(failure(FailureKind::Busy(Some(7000))), 50), [Effect::Rest(7050)], "when it says so");
-    assert_eq!(turns.on(Event::Rested, 7050), [Effect::Ask { model: 0 }]);
-    for pause in [2000, 4000, 8000] {
-        assert_eq!(turns.on(failure(FailureKind::Away), 0), [Effect::Rest(pause)]);
-        turns.on(Event::Rested, 0);
+    for pause in [1000, 2000, 4000, 8000] {
+        let until = rests(&turns.on(failure(FailureKind::Away), 0));
+        assert!((pause / 2..=pause).contains(&until), "{until} of {pause}");
+        assert_eq!(turns.on(Event::Rested, until), [Effect::Ask { model: 0 }]);
     }
     assert_eq!(turns.on(failure(FailureKind::Away), 0), [Effect::Ask { model: 1 }]);
     let denied = Failure { kind: FailureKind::Denied, message: "no".to_owned() };
@@ -99,6 +168,62 @@ fn a_model_that_is_busy_is_asked_again_and_then_another_one() {
         "a key is not tried twice"
     );
     assert_eq!(turns.history().len(), 1, "and what was said is still there");
+}
+
+#[test]
+fn a_wait_that_the_provider_asks_for_uses_up_no_try_and_is_not_cut_short() {
+    let mut turns = begun(Limits::default());
+    let hour = 3_600_000;
+    for after in [7000, 0, 0, 0, 30_000, 0, 0, 30_000, hour, 20 * hour] {
+        let until = rests(&turns.on(failure(FailureKind::Busy(Some(after))), 50));
+        assert!(until >= 50 + after && until <= 50 + after + 65_000, "{until} for {after}");
+        assert_eq!(turns.on(Event::Rested, until), [Effect::Ask { model: 0 }]);
+    }
+    let until = rests(&turns.on(failure(FailureKind::Away), 0));
+    assert!(until <= 1000, "the first try is still there: {until}");
+    turns.on(Event::Rested, until);
+    assert_eq!(says(&mut turns, "Here.", Stop::End), [Effect::End(End::Done)]);
+}
+
+#[test]
+fn a_wait_without_end_is_left_for_the_next_model_or_ends() {
+    let busy = || failure(FailureKind::Busy(Some(400_000)));
+    let mut turns = begun(Limits { fallbacks: 1, ..Limits::default() });
+    rests(&turns.on(busy(), 0));
+    turns.on(Event::Rested, 0);
+    assert_eq!(turns.on(busy(), 0), [Effect::Ask { model: 1 }], "ten minutes are up");
+    let mut ended = Vec::new();
+    for _ in 0..1000 {
+        ended = turns.on(busy(), 0);
+        if !matches!(ended.as_slice(), [Effect::Rest(_)]) {
+            break;
+        }
+        turns.on(Event::Rested, 0);
+    }
+    assert!(matches!(ended.as_slice(), [Effect::End(End::Failed(_))]), "{ended:?}");
+    let mut turns = begun(Limits::default());
+    let waits = (0..1000).take_while(|_| {
+        let rests = matches!(turns.on(failure(FailureKind::Busy(Some(0))), 0).as_slice(), [Effect::Rest(_)]);
+        turns.on(Event::Rested, 0);
+        rests
+    });
+    assert!(waits.count() == 1000, "who says at once is asked again, more and more slowly");
+}
+
+#[test]
+fn jitter_is_what_the_seed_makes_it() {
+    let waits = |seed: u64| {
+        let mut turns = begun(Limits { seed, ..Limits::default() });
+        let mut all = Vec::new();
+        for kind in [FailureKind::Away, FailureKind::Busy(Some(60_000)), FailureKind::Odd, FailureKind::Busy(None)] {
+            all.push(rests(&turns.on(failure(kind), 0)));
+            turns.on(Event::Rested, 0);
+        }
+        all
+    };
+    assert_eq!(waits(7), waits(7));
+    let different: std::collections::BTreeSet<Vec<i64>> = (0..20).map(waits).collect();
+    assert!(different.len() > 15, "those who fail together do not come back together");
 }
 
 #[test]
@@ -207,7 +332,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => prop_oneof![Just(Stop::End), Just(Stop::Calls), Just(Stop::Length), Just(Stop::Paused)]
             .prop_map(|stop| Event::Said(Delta::Stopped(stop))),
         3 => Just(Event::Spoken),
-        4 => id.prop_map(|id| Event::Called { id, text: "r".into(), images: vec![], failed: false }),
+        4 => id.prop_map(|id| Event::Called { id, text: "r".into(), images: vec![], failed: false, awaits: None }),
         1 => Just(Event::Say(words("more"))),
         1 => Just(Event::Rested),
         1 => Just(failure(FailureKind::Away)),

@@ -113,7 +113,7 @@ fn block(block: &Block) -> Option<Value> {
             let input = if input.is_object() { input.clone() } else { json!({}) };
             json!({"type": "tool_use", "id": id, "name": name, "input": input})
         }
-        Block::Result { id, text, images, failed } => {
+        Block::Result { id, text, images, failed, .. } => {
             let mut content = vec![json!({"type": "text", "text": text})];
             content.extend(images.iter().map(image));
             let mut result = json!({"type": "tool_result", "tool_use_id": id, "content": content});

@@ -56,7 +56,7 @@ pub(crate) fn said(message: &Message, history: &[Message], out: &mut Vec<Value>)
                 }
                 parts.push(part);
             }
-            Block::Result { id, text, images, failed } => {
+            Block::Result { id, text, images, failed, .. } => {
                 let told = if *failed { json!({ "error": text }) } else { json!({ "output": text }) };
                 parts.push(json!({"functionResponse": {"name": named(id, history), "response": told}}));
                 parts.extend(images.iter().map(image));

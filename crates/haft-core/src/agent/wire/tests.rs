@@ -205,8 +205,10 @@ fn history() -> Vec<Message> {
     let (_, stream) = ALL[0];
     let (said, ..) = read(Wire::Anthropic, &[stream.as_bytes()]).unwrap();
     let picture = Image { media_type: "image/png".into(), data: "iVBO".into() };
-    let result =
-        |id: &str, images: Vec<Image>, failed| Block::Result { id: id.into(), text: "gave".into(), images, failed };
+    let result = |id: &str, images: Vec<Image>, failed| {
+        let (id, text) = (id.into(), "gave".into());
+        Block::Result { id, text, images, failed, awaits: None }
+    };
     let results = vec![result("toolu_1", vec![picture], false), result("toolu_2", vec![], true)];
     vec![Message::user("Read it."), said, Message { role: Role::User, blocks: results }]
 }

@@ -139,8 +139,8 @@ pub(super) fn as_asked(caller: &Caller, model: Option<&Arc<dyn Model>>) -> Calle
     Caller { provider: model.map(|model| model.name().provider.clone()), ..caller.clone() }
 }
 
-impl super::Drive<'_, '_, '_> {
-    /// Ends the calls that are under way, and waits until they have ended.
+impl<'h: 'd, 'd> super::Drive<'_, 'h, 'd> {
+    /// Ends the calls that are under way, and waits until they have ended. What they gave until then is told.
     pub(super) async fn halt_calls(&mut self) {
         if let Some(mut calls) = self.calls.take() {
             calls.halt.cancel();
@@ -148,7 +148,8 @@ impl super::Drive<'_, '_, '_> {
             calls.work.await;
             while let Ok(outcome) = calls.outcomes.try_recv() {
                 if let Some(id) = calls.ids.remove(&outcome.call_id) {
-                    self.tell(&crate::agent::told::Told::ToolEnd { id, outcome: Box::new(outcome) });
+                    let called = self.ended_call(id, outcome);
+                    self.on(called);
                 }
             }
         }

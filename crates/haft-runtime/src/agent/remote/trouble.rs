@@ -55,7 +55,15 @@ const KEYLESS: &[&str] = &[
 ];
 
 /// Too much to do, or too much asked.
-const BUSY: &[&str] = &["overloaded", "rate_limit", "resource_exhausted", "unavailable", "too_many_requests"];
+const BUSY: &[&str] = &[
+    "overloaded",
+    "rate_limit",
+    "rate limit",
+    "resource_exhausted",
+    "unavailable",
+    "too_many_requests",
+    "too many requests",
+];
 
 /// The request is wrong.
 const WRONG: &[&str] = &["invalid_request", "invalid_argument", "not_found", "failed_precondition", "invalid_prompt"];
@@ -147,19 +155,24 @@ impl Trouble<'_> {
         )
     }
 
-    /// By status and words.
+    /// By status first, and by words where the status leaves it open: a rate limit may be told in the words of an overflow
+    /// ("too many tokens"), and shortening what is sent does not lift it.
     fn said(&self, status: Option<u16>, after: Option<i64>, words: &str, told: &str) -> Failure {
         let words = words.to_lowercase();
         let any = |list: &[&str]| list.iter().any(|word| words.contains(word));
         let kind = match status {
-            _ if any(OVERFLOW) => FailureKind::Overflow,
-            Some(401..=403) => FailureKind::Denied,
-            _ if any(UNPAID) || any(KEYLESS) => FailureKind::Denied,
+            // An account without money gives the status of a rate limit, which no wait lifts.
+            Some(429) if any(UNPAID) => FailureKind::Denied,
             Some(429 | 503 | 529) => FailureKind::Busy(after),
+            Some(401..=403) => FailureKind::Denied,
             Some(413) => FailureKind::Overflow,
+            // Some servers on this machine break down (500) over a request that is too long.
+            Some(400 | 422 | 500) if any(OVERFLOW) => FailureKind::Overflow,
+            _ if any(UNPAID) || any(KEYLESS) => FailureKind::Denied,
             Some(408 | 500..) => FailureKind::Away,
             Some(_) => FailureKind::Invalid,
             None if any(BUSY) => FailureKind::Busy(after),
+            None if any(OVERFLOW) => FailureKind::Overflow,
             None if any(WRONG) => FailureKind::Invalid,
             None => FailureKind::Away,
         };

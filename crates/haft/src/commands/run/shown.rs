@@ -84,8 +84,9 @@ fn show(told: &Told, state: &mut State, way: Way, depth: usize) {
         Told::ToolProgress { message, .. } if std::io::stderr().is_terminal() => {
             line(state, format!("  {}", paint(FAINT, cut(&inert(message), columns))));
         }
-        Told::Retry { why, after_ms } => {
-            let text = format!("{}; asking again in {} s", cut(&inert(why), columns), after_ms.div_euclid(1000) + 1);
+        Told::Retry { why, after_ms, requested } => {
+            let wait = if *requested { ", as its provider wants" } else { "" };
+            let text = format!("{}; asking again in {}{wait}", cut(&inert(why), columns), waited(*after_ms));
             line(state, paint(CARE, text));
         }
         Told::Fallback { model, why } => {
@@ -139,6 +140,16 @@ fn hear(message: &Message, state: &mut State) -> bool {
         state.said.clear();
     }
     over
+}
+
+/// How long is waited.
+fn waited(ms: i64) -> String {
+    let seconds = ms.max(0) / 1000 + 1;
+    match (seconds / 3600, seconds / 60 % 60) {
+        (0, 0 | 1) => format!("{seconds} s"),
+        (0, minutes) => format!("{minutes} min"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
 }
 
 /// So many of something.

@@ -26,6 +26,10 @@ fn line(told: &Told, cwd: &str, session: &str, parent: Option<&str>) -> Option<V
             "deferred_tools": deferred,
         })),
         Told::Message { message } => Some(said(message, session, parent)),
+        Told::Retry { why, after_ms, requested } => Some(json!({
+            "type": "system", "subtype": "api_retry", "session_id": session, "parent_tool_use_id": parent, "error": why,
+            "retry_delay_ms": after_ms, "requested": requested,
+        })),
         Told::SubagentEvent { subagent_id, inner } => line(inner, cwd, session, Some(subagent_id)),
         Told::Done { ended } if parent.is_none() => Some(result(ended, session)),
         _ => None,
