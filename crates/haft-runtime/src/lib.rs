@@ -42,6 +42,7 @@ pub mod scene;
 pub mod script;
 pub mod secrets;
 pub mod seen;
+mod shared_data;
 pub mod shelf;
 pub mod skills;
 pub mod task;
