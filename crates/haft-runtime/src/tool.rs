@@ -130,7 +130,7 @@ const STAGING: &str = "staging";
 /// What was made so long ago and is not locked was left by a process that died.
 const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
 /// How often a directory that was swept away while it was made is made again.
-const SWEPT_MAX: usize = 16;
+const SWEPT_MAX: usize = 200;
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
 #[derive(Debug)]

@@ -86,7 +86,7 @@ fn many_may_make_the_store_at_once() {
 fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
     let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
-        ALTER TABLE journal DROP COLUMN salt; PRAGMA user_version = 15;
+        ALTER TABLE journal DROP COLUMN salt; ALTER TABLE open_calls DROP COLUMN lock; PRAGMA user_version = 15;
         INSERT INTO grants (id, root, tool, pattern) VALUES ('g-old', '/p', 'shell.exec', 'make x');";
     scene.raw().execute_batch(previous).unwrap();
     let scene = scene.restarted();
