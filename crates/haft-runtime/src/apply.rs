@@ -29,11 +29,11 @@ pub(crate) use copy::copy;
 pub(crate) use diff::{Drawing, Side, diff};
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
-pub(crate) use place::{Draft, Slot, coming};
+pub(crate) use place::{Draft, Identity, Slot, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
-pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above};
 #[cfg(test)]
-pub(crate) use shelf::{shelf_name, shelves_of};
+pub(crate) use shelf::shelf_name;
+pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above, shelves_of};
 pub(crate) use spot::{Spot, TAKEN, spot_in};
 
 use crate::files;
@@ -154,7 +154,7 @@ pub(crate) fn step(change: &Change, slot: &Slot<'_>) -> Result<(), StepError> {
             }
             place::let_into(path, || place::place(slot, path, staged, before, after))
         }
-        Change::Mode { path, mode, .. } => place::mode(path, *mode),
+        Change::Mode { path, mode, before } => place::mode(slot, path, before, *mode),
     }
 }
 

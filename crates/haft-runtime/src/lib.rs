@@ -45,6 +45,7 @@ pub mod scene;
 pub mod script;
 pub mod secrets;
 pub mod seen;
+mod shared_data;
 pub mod shelf;
 mod shown_questions;
 pub mod skills;

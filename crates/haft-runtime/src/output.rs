@@ -216,8 +216,7 @@ pub(crate) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Makes a file that nobody else may read.
 fn create(path: &Path) -> io::Result<File> {
     if let Some(dir) = path.parent() {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        crate::shared_data::make_directory(dir)?;
     }
     std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }

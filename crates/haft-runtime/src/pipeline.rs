@@ -233,6 +233,7 @@ impl Haft {
             // Shipped names are distinct; a test registers them all.
             let _ = registry.register_shipped(Arc::clone(tool));
         }
+        store.keep_lock_in(&settings.data_dir);
         let vault = Vault::new(&settings.data_dir, settings.undo);
         let workspace = Arc::new(workspace.own(&settings.data_dir));
         let terms = Arc::new(Terms { data_dir: settings.data_dir.clone(), ..settings.terms.clone() });

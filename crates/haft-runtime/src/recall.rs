@@ -1,5 +1,6 @@
 //! Looking back: what a call changed, taking it back, and running what a person approved later.
 
+use crate::confined::Terms;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::pipeline::Haft;
@@ -427,7 +428,11 @@ impl Haft {
         if let Some((_, steps)) = found {
             self.vault.sweep(call, &steps);
         }
-        Staging::sweep(&self.settings.data_dir, call);
+        let base = Terms::staging_base(&self.settings.data_dir);
+        Staging::sweep(&base, call);
+        if base != self.settings.data_dir {
+            Staging::sweep(&self.settings.data_dir, call);
+        }
         Ok(())
     }
 
@@ -583,9 +588,10 @@ impl Haft {
             let shown = |path: &Path| workspace.shown(path);
             let kept = vault.carry_out(&store, (&id, Some(&undoes)), workspace.root(), &changes, &shown)?;
             undo::remove_dirs(&dirs);
-            vault.release(&store, &undoes, &steps);
+            let late = vault.release(&store, &undoes, &steps);
             let files = changes.iter().map(|change| shown(change.path())).collect();
-            Ok(Undo { available: kept.gap.is_none(), files, reason: kept.gap })
+            let available = kept.gap.is_none();
+            Ok(Undo { available, files, reason: undo::told(kept.gap, &late, &shown) })
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))

@@ -18,7 +18,7 @@ use haft_core::shape::{Cut, truncate};
 use haft_core::tool::Effect;
 use haft_core::{Call, CallError, ErrorKind, Outcome};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 /// How wide one line about a call may be where nobody says otherwise.
@@ -236,7 +236,7 @@ impl Haft {
         let write = move || {
             let room = kept.make_room(&data_dir, bytes);
             room.map_err(|error| std::io::Error::other(error.message))?;
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+            crate::shared_data::make_directory(&dir)?;
             let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(text.as_bytes())
         };

@@ -125,10 +125,12 @@ pub struct Reply {
     pub proposal: Option<Box<Proposed>>,
 }
 
+/// Where calls prepare what they need, in the data directory.
+const STAGING: &str = "staging";
 /// What was made so long ago and is not locked was left by a process that died.
 const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
 /// How often a directory that was swept away while it was made is made again.
-const SWEPT_MAX: usize = 16;
+const SWEPT_MAX: usize = 200;
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
 #[derive(Debug)]
@@ -149,24 +151,33 @@ impl Staging {
     /// would do is looked at before it is let through.
     pub fn create(data_dir: &Path, call: &CallId) -> std::io::Result<Arc<Self>> {
         Self::sweep_all(data_dir);
+        crate::shared_data::make_directory(&data_dir.join(STAGING))?;
         let dir = Self::of(data_dir, call).join(format!("{:016x}", crate::chance()));
-        let make = || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-        // Whoever sweeps may take the call's own directory away while there is nothing in it yet.
-        let swept =
-            |done: &std::io::Result<()>| matches!(done, Err(error) if error.kind() == std::io::ErrorKind::NotFound);
-        let mut done = make();
+        let mut made = Self::make(&dir);
+        // Whoever sweeps may take it away before it is locked, or the call's own directory while there is nothing in it.
         for _ in 0..SWEPT_MAX {
-            if !swept(&done) {
-                break;
+            match &made {
+                Ok(None) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                _ => break,
             }
-            done = make();
+            made = Self::make(&dir);
         }
-        done?;
+        Ok(Arc::new(made?.ok_or(std::io::ErrorKind::NotFound)?))
+    }
+
+    /// Makes and locks a directory; none if it was swept away in between.
+    fn make(dir: &Path) -> std::io::Result<Option<Self>> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         // Links on the way would keep its files from being opened later.
         let dir = dir.canonicalize()?;
         let lock = std::fs::File::open(&dir)?;
         lock.lock()?;
-        Ok(Arc::new(Self { dir, _lock: lock }))
+        // Only from now on nobody sweeps it.
+        let (held, there) = (lock.metadata()?, std::fs::symlink_metadata(&dir).ok());
+        let is_there = there.is_some_and(|there| (there.dev(), there.ino()) == (held.dev(), held.ino()));
+        Ok(is_there.then_some(Self { dir, _lock: lock }))
     }
 
     /// Its directory.
@@ -174,21 +185,34 @@ impl Staging {
         &self.dir
     }
 
-    /// Removes what a process left of a call when it died.
+    /// Removes what a process left of a call when it died. What is locked is in use, whatever the store says of its process.
     pub(crate) fn sweep(data_dir: &Path, call: &CallId) {
-        let _ = remove_all(&Self::of(data_dir, call));
+        let dir = Self::of(data_dir, call);
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            Self::remove_unused(&entry.path());
+        }
+        // Only if nothing is left in it.
+        let _ = std::fs::remove_dir(dir);
+    }
+
+    /// Removes a directory that nobody holds, and holds it meanwhile.
+    fn remove_unused(dir: &Path) {
+        if let Ok(lock) = std::fs::File::open(dir)
+            && lock.try_lock().is_ok()
+        {
+            let _ = remove_all(dir);
+        }
     }
 
     /// Removes everything that processes left when they died. Best effort: the next one tries again.
     fn sweep_all(data_dir: &Path) {
         let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
-        for call in entries(&data_dir.join("staging")) {
+        for call in entries(&data_dir.join(STAGING)) {
             for entry in entries(&call.path()) {
-                let unused = std::fs::File::open(entry.path()).is_ok_and(|dir| dir.try_lock().is_ok());
                 // Between being made and being locked it looks unused, but not old.
                 let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-                if unused && age.is_some_and(|age| age > UNCLAIMED) {
-                    let _ = remove_all(&entry.path());
+                if age.is_some_and(|age| age > UNCLAIMED) {
+                    Self::remove_unused(&entry.path());
                 }
             }
             // Only if nothing is left in it.
@@ -197,7 +221,7 @@ impl Staging {
     }
 
     pub(crate) fn of(data_dir: &Path, call: &CallId) -> PathBuf {
-        data_dir.join("staging").join(call.as_str())
+        data_dir.join(STAGING).join(call.as_str())
     }
 }
 
@@ -264,5 +288,50 @@ where
     fn act<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
         let (work, scene) = (self.work.clone(), scene.clone());
         Box::pin(async move { off_thread(scene.halt().clone(), move || work(&scene)).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn staging_in_use_is_not_swept_and_what_was_left_is() {
+        let data = tempfile::tempdir().unwrap();
+        let call = crate::new_call_id();
+        let staging = Staging::create(data.path(), &call).unwrap();
+        std::fs::write(staging.path().join("layer"), "x").unwrap();
+        let left = Staging::of(data.path(), &call).join("left");
+        std::fs::create_dir(&left).unwrap();
+        // Somebody was told that the call's process is gone.
+        Staging::sweep(data.path(), &call);
+        assert!(staging.path().join("layer").exists());
+        assert!(!left.exists());
+        drop(staging);
+        assert!(!Staging::of(data.path(), &call).exists());
+    }
+
+    #[test]
+    fn staging_that_is_swept_while_it_is_made_is_made_again() {
+        let data = tempfile::tempdir().unwrap();
+        let call = crate::new_call_id();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    Staging::sweep(data.path(), &call);
+                }
+            });
+            for _ in 0..300 {
+                let staging = Staging::create(data.path(), &call);
+                let is_there = staging.as_ref().is_ok_and(|staging| staging.path().is_dir());
+                if !is_there {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                assert!(is_there, "{staging:?}");
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
     }
 }

@@ -19,7 +19,10 @@ pub(crate) mod interference;
 mod invert;
 mod keep;
 #[cfg(test)]
+mod late_writes;
+#[cfg(test)]
 mod laws;
+mod letting_go;
 pub mod loose;
 mod memory;
 #[cfg(test)]
@@ -32,14 +35,15 @@ mod tests;
 pub(crate) use changes::changes;
 pub(crate) use invert::{Inverse, alike, same, take_back};
 pub(crate) use keep::Kept;
+pub(crate) use letting_go::told;
 
 use crate::apply::{self, Failed};
 use crate::files;
 use haft_core::change::{Change, State};
 use haft_core::{CallError, CallId};
-use haft_sandbox::layer::remove_all;
 use haft_store::{Store, UndoCall, UndoStep};
 use keep::Keeping;
+use letting_go::LateVersion;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,12 +124,16 @@ impl Vault {
         crate::crash_point("kept");
         match apply::apply(changes, &kept, shown) {
             Ok(()) => {
-                kept.let_go();
+                let late = kept.let_go();
+                kept.gap = told(kept.gap.take(), &late, shown);
                 Ok(kept)
             }
             Err(Failed::Whole(error)) => {
-                self.drop(store, call);
-                Err(error)
+                let late = kept.late_versions();
+                if late.is_empty() {
+                    self.drop(store, call);
+                }
+                Err(letting_go::after(error, &late, shown))
             }
             Err(Failed::Half(error)) => Err(error),
         }
@@ -202,21 +210,24 @@ impl Vault {
         }
     }
 
-    /// Drops the images of steps that were taken back: they are where they came from. Best effort, too.
-    pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) {
-        let mut left = 0;
+    /// Drops the images of steps that were taken back: they are where they came from. Best effort, too. What somebody wrote
+    /// into one of them meanwhile stays.
+    pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) -> Vec<LateVersion> {
+        crate::crash_point("releasing");
+        let (mut left, mut late) = (0, Vec::new());
         for (step, image) in steps.iter().filter_map(|step| Some((step, step.image.as_ref()?))) {
             let image = self.image(call, image);
             if step.action == keep::WRITE {
                 left += keep::weight(&image).unwrap_or(0);
                 continue;
             }
-            for name in invert::names_of(&image) {
-                let _ = remove_all(&name);
-            }
+            let stayed = letting_go::release_image(&image, step);
+            left += stayed.iter().map(|version| keep::weight(&version.kept).unwrap_or(0)).sum::<u64>();
+            late.extend(stayed);
         }
         let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));
         self.forget(store);
+        late
     }
 
     /// Clears away what a process left half-made when it died in this call. Nothing, if the call is still being carried out.

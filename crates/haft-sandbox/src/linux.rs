@@ -19,7 +19,7 @@ mod temp;
 mod usage;
 mod wall;
 
-pub use sys::signals;
+pub use sys::{is_open_for_writing, signals};
 
 use crate::backend::{Backend, Plan, Program, Run, SandboxError, Stdio};
 use crate::confinement::{Confinement, Network};

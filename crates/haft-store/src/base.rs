@@ -2,6 +2,7 @@
 
 use crate::db::{Db, DbResult};
 use crate::post::{Address, Fate, Line};
+use crate::presence::Presence;
 use crate::pulse::Pulse;
 use crate::{Mode, StoreError, lite, post};
 use std::cell::{Cell, RefCell};
@@ -16,6 +17,8 @@ pub(crate) enum Base {
         path: PathBuf,
         /// How carefully it writes just now.
         care: Cell<Mode>,
+        /// By which others see that this process lives.
+        presence: Arc<Presence>,
     },
     /// A server.
     Post(Box<Line>),
@@ -23,23 +26,27 @@ pub(crate) enum Base {
 
 impl Base {
     /// Opens a file, brings it up to date, and says whether calls are open in it.
-    pub(crate) fn file(path: &Path) -> Result<(Self, bool), StoreError> {
+    pub(crate) fn file(path: &Path, presence: Arc<Presence>) -> Result<(Self, bool), StoreError> {
         let (connection, found_open) = lite::connect(path)?;
-        Ok((Self::Lite { connection, path: path.to_owned(), care: Cell::new(Mode::Read) }, found_open))
+        Ok((Self::Lite { connection, path: path.to_owned(), care: Cell::new(Mode::Read), presence }, found_open))
     }
 
     /// The same for a server.
-    pub(crate) fn server(address: Address, pulse: Arc<Pulse>) -> Result<(Self, bool), StoreError> {
+    pub(crate) fn server(
+        address: Address,
+        pulse: Arc<Pulse>,
+        presence: Arc<Presence>,
+    ) -> Result<(Self, bool), StoreError> {
         let (server, found_open) = post::connect(&address)?;
-        let line = Line { server: RefCell::new(server), address, pulse, mark: Cell::new(0) };
+        let line = Line { server: RefCell::new(server), address, pulse, mark: Cell::new(0), presence };
         Ok((Self::Post(Box::new(line)), found_open))
     }
 
     /// Either, as its name says.
     pub(crate) fn open(place: &Path) -> Result<Self, StoreError> {
         let base = match Address::read(place)? {
-            Some(address) => Self::server(address, Arc::default())?,
-            None => Self::file(place)?,
+            Some(address) => Self::server(address, Arc::default(), Arc::default())?,
+            None => Self::file(place, Arc::new(Presence::beside(place)))?,
         };
         Ok(base.0)
     }
@@ -48,17 +55,19 @@ impl Base {
     pub(crate) fn unchanged(place: &Path) -> Result<Self, StoreError> {
         let Some(address) = Address::read(place)? else {
             let connection = lite::connect_as_it_is(place)?;
-            return Ok(Self::Lite { connection, path: place.to_owned(), care: Cell::new(Mode::Read) });
+            let (care, presence) = (Cell::new(Mode::Read), Arc::default());
+            return Ok(Self::Lite { connection, path: place.to_owned(), care, presence });
         };
         let server = RefCell::new(address.dial()?);
-        Ok(Self::Post(Box::new(Line { server, address, pulse: Arc::default(), mark: Cell::new(0) })))
+        let (pulse, presence) = (Arc::default(), Arc::default());
+        Ok(Self::Post(Box::new(Line { server, address, pulse, mark: Cell::new(0), presence })))
     }
 
     /// For jobs.
     pub(crate) fn db(&self) -> Db<'_> {
         match self {
-            Self::Lite { connection, .. } => Db::lite(connection),
-            Self::Post(line) => Db::post(&line.server),
+            Self::Lite { connection, presence, .. } => Db::lite(connection).of(presence),
+            Self::Post(line) => Db::post(&line.server).of(&line.presence),
         }
     }
 

@@ -3,8 +3,9 @@
 
 use crate::cells;
 use crate::db::{Db, DbResult, Kind};
+use crate::host::CallOwner;
 use crate::journal::{head, read_record};
-use crate::{ApprovalState, Head, Mode, Record, Store, StoreError, host};
+use crate::{ApprovalState, Head, Mode, Record, Store, StoreError};
 use haft_core::CallId;
 use std::collections::HashSet;
 
@@ -178,10 +179,9 @@ fn trace(db: &Db<'_>, call_id: CallId) -> DbResult<Traced> {
         })?;
     let undone_by =
         db.first("SELECT undone_by FROM undo_calls WHERE call_id = ?1", cells![id], |row| row.get(0))?.flatten();
-    let sql = "SELECT process, pid, born FROM open_calls WHERE call_id = ?1";
-    let open: Option<(String, i64, String)> =
-        db.first(sql, cells![id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let open = open.map(|(process, pid, born)| host::lives(db, &process, pid, &born)).transpose()?;
+    let sql = format!("SELECT {} FROM open_calls WHERE call_id = ?1", CallOwner::COLUMNS);
+    let owner = db.first(&sql, cells![id], |row| CallOwner::read(row, 0))?;
+    let open = owner.map(|owner| owner.lives(db)).transpose()?;
     let question = question.and_then(|(word, preview)| Some((ApprovalState::parse(&word)?, preview)));
     Ok(Traced { call_id, records, question, undone_by, open: open.unwrap_or(false) })
 }

@@ -5,6 +5,7 @@
 
 use crate::host::Me;
 use crate::pending::Pending;
+use crate::presence::{LockState, Presence};
 use crate::topic::{Topic, Topics};
 use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use std::borrow::Cow;
@@ -61,6 +62,8 @@ pub enum Kind {
 /// A transaction on one of them.
 pub struct Db<'d> {
     side: Side<'d>,
+    /// The lock by which others see that this process lives.
+    presence: Option<&'d Presence>,
     /// What those who wait are to hear of once it is committed.
     told: cell::Cell<Topics>,
     /// When it began, by a server's clock.
@@ -140,7 +143,13 @@ impl<'d> Db<'d> {
 
     fn new(side: Side<'d>) -> Self {
         let (told, began_ms, hurried) = (cell::Cell::default(), cell::Cell::default(), cell::Cell::default());
-        Self { side, told, began_ms, pending: RefCell::default(), hurried, spoilt: cell::Cell::default() }
+        let (pending, spoilt) = (RefCell::default(), cell::Cell::default());
+        Self { side, presence: None, told, began_ms, pending, hurried, spoilt }
+    }
+
+    /// The same, for a process that has this lock.
+    pub(crate) fn of(self, presence: &'d Presence) -> Self {
+        Self { presence: Some(presence), ..self }
     }
 
     /// The same, begun then.
@@ -191,12 +200,22 @@ impl<'d> Db<'d> {
         self.told.get()
     }
 
-    /// What this store is known by on a server; of a file nothing, because there a process is known by its number.
+    /// What this store is known by on a server; of a file nothing, because there a process is known by its lock.
     pub(crate) fn process(&self) -> String {
         match self.side {
             Side::Lite(_) => String::new(),
             Side::Post(server) => server.borrow().me.id.clone(),
         }
+    }
+
+    /// The name of the lock that this process holds. Empty if it can have none.
+    pub(crate) fn lock_name(&self) -> DbResult<String> {
+        self.presence.map_or_else(|| Ok(String::new()), Presence::name)
+    }
+
+    /// What can be seen of another process's lock.
+    pub(crate) fn lock_state(&self, name: &str) -> LockState {
+        self.presence.map_or(LockState::Missing, |presence| presence.look(name))
     }
 
     /// Which it is.

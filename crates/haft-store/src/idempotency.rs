@@ -7,8 +7,9 @@
 use crate::approvals::mask_all;
 use crate::cells;
 use crate::db::{Db, DbError, DbResult};
+use crate::host::CallOwner;
 use crate::migrate::Step;
-use crate::{ApprovalState, Mode, Store, StoreError, Topic, host, myself, now_ms};
+use crate::{ApprovalState, Mode, Store, StoreError, Topic, myself, now_ms};
 use haft_core::record::Digest;
 use haft_core::{CallId, ErrorKind, Outcome, ResultContent};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use serde_json::Value;
 pub(crate) const TABLES: Step = Step::alike(
     "CREATE TABLE idempotency_keys (
         call_id TEXT PRIMARY KEY, digest TEXT, state TEXT NOT NULL, outcome TEXT, owner TEXT NOT NULL, at_ms INTEGER NOT NULL,
-        pid INTEGER NOT NULL, born TEXT NOT NULL, process TEXT NOT NULL
+        pid INTEGER NOT NULL, born TEXT NOT NULL, process TEXT NOT NULL, lock TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;",
 );
 
@@ -74,9 +75,9 @@ impl Store {
                 return Ok(Claim::Taken);
             }
             db.execute(
-                "INSERT INTO idempotency_keys (call_id, digest, state, owner, at_ms, pid, born, process)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (call_id) DO NOTHING",
-                cells![id.as_str(), content, RUNNING, owner, now_ms(), pid, born, db.process()],
+                "INSERT INTO idempotency_keys (call_id, digest, state, owner, at_ms, pid, born, process, lock)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (call_id) DO NOTHING",
+                cells![id.as_str(), content, RUNNING, owner, now_ms(), pid, born, db.process(), db.lock_name()?],
             )?;
             // A lost connection may have undone the claim, or only its acknowledgement.
             match row(db, &id)? {
@@ -140,26 +141,14 @@ struct ClaimRow {
     state: String,
     outcome: Option<String>,
     owner: String,
-    maker: Maker,
-}
-
-/// The process that has something under way.
-struct Maker {
-    process: String,
-    pid: i64,
-    born: String,
-}
-
-impl Maker {
-    fn lives(&self, db: &Db<'_>) -> DbResult<bool> {
-        host::lives(db, &self.process, self.pid, &self.born)
-    }
+    /// The process that makes the call.
+    maker: CallOwner,
 }
 
 fn row(db: &Db<'_>, id: &CallId) -> DbResult<Option<ClaimRow>> {
-    let sql = "SELECT digest, state, outcome, owner, process, pid, born FROM idempotency_keys WHERE call_id = ?1";
+    let sql = "SELECT digest, state, outcome, owner, process, pid, born, lock, at_ms FROM idempotency_keys WHERE call_id = ?1";
     db.first(sql, cells![id.as_str()], |row| {
-        let maker = Maker { process: row.get(4)?, pid: row.get(5)?, born: row.get(6)? };
+        let maker = CallOwner::read(row, 4)?;
         Ok(ClaimRow { digest: row.get(0)?, state: row.get(1)?, outcome: row.get(2)?, owner: row.get(3)?, maker })
     })
 }
@@ -231,10 +220,9 @@ impl Question {
     }
 }
 
-fn open_in(db: &Db<'_>, id: &CallId) -> DbResult<Option<Maker>> {
-    db.first("SELECT process, pid, born FROM open_calls WHERE call_id = ?1", cells![id.as_str()], |row| {
-        Ok(Maker { process: row.get(0)?, pid: row.get(1)?, born: row.get(2)? })
-    })
+fn open_in(db: &Db<'_>, id: &CallId) -> DbResult<Option<CallOwner>> {
+    let sql = format!("SELECT {} FROM open_calls WHERE call_id = ?1", CallOwner::COLUMNS);
+    db.first(&sql, cells![id.as_str()], |row| CallOwner::read(row, 0))
 }
 
 fn is_open(db: &Db<'_>, id: &CallId) -> DbResult<bool> {

@@ -2,6 +2,7 @@
 
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Row};
+use crate::host::CallOwner;
 use crate::pending::{Linked, Opened};
 use crate::redact::{Redaction, Removed, seal};
 use crate::{Mode, Store, StoreError, Topic, host, now_ms, observed};
@@ -164,9 +165,9 @@ pub struct Unclosed {
     /// Whether an agent made it by a tool of its own, and ended before it said what came of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub observed: bool,
-    /// What its process was known by.
+    /// Who had it open.
     #[serde(skip)]
-    process: String,
+    owner: CallOwner,
 }
 
 /// Adds a record inside a transaction.
@@ -238,8 +239,8 @@ impl Store {
         let id = id.clone();
         self.run_blocking(Mode::Write, move |db| {
             let (pid, born) = myself();
-            let sql = "UPDATE open_calls SET pid = ?2, born = ?3, process = ?4 WHERE call_id = ?1";
-            db.execute(sql, cells![id.as_str(), pid, born, db.process()]).map(drop)
+            let sql = "UPDATE open_calls SET pid = ?2, born = ?3, process = ?4, lock = ?5 WHERE call_id = ?1";
+            db.execute(sql, cells![id.as_str(), pid, born, db.process(), db.lock_name()?]).map(drop)
         })
     }
 
@@ -263,8 +264,9 @@ impl Store {
             let mut taken = Vec::new();
             for mut call in dead.iter().cloned() {
                 // Whoever took it over meanwhile, or came back, goes on with it.
-                let sql = "DELETE FROM open_calls WHERE call_id = ?1 AND process = ?2";
-                let gone = db.execute(sql, cells![call.call_id.as_str(), call.process])?;
+                let sql = "DELETE FROM open_calls WHERE call_id = ?1 AND process = ?2 AND lock = ?3 AND born = ?4";
+                let CallOwner { process, lock, born, .. } = &call.owner;
+                let gone = db.execute(sql, cells![call.call_id.as_str(), process, lock, born])?;
                 if gone == 1 {
                     let mut entry = Entry::new(record::Kind::Interrupted).call(&call.call_id);
                     entry = entry.with("tool", call.tool.as_str());
@@ -374,16 +376,16 @@ fn is_redacted_envelope(text: &str) -> bool {
 }
 
 fn dead_calls(db: &Db<'_>) -> DbResult<Vec<Unclosed>> {
-    let sql = "SELECT call_id, tool, at_ms, process, pid, born FROM open_calls ORDER BY at_ms";
-    let open: Vec<(Unclosed, i64, String)> = db.all(sql, &[], |row| {
-        let (id, process): (String, String) = (row.get(0)?, row.get(3)?);
+    let sql = format!("SELECT call_id, tool, at_ms, {} FROM open_calls ORDER BY at_ms", CallOwner::COLUMNS);
+    let open: Vec<Unclosed> = db.all(&sql, &[], |row| {
+        let id: String = row.get(0)?;
         let call_id = CallId::parse(&id).ok_or(DbError::Odd("a word that nobody here writes".to_owned()))?;
-        let (tool, at_ms, host) = (row.get(1)?, row.get(2)?, host::name_of(&process));
-        Ok((Unclosed { call_id, tool, at_ms, host, observed: false, process }, row.get(4)?, row.get(5)?))
+        let (tool, at_ms, owner) = (row.get(1)?, row.get(2)?, CallOwner::read(row, 3)?);
+        Ok(Unclosed { call_id, tool, at_ms, host: owner.host_name(), observed: false, owner })
     })?;
     let mut dead = Vec::new();
-    for (call, pid, born) in open {
-        if !host::lives(db, &call.process, pid, &born)? {
+    for call in open {
+        if !call.owner.lives(db)? {
             dead.push(call);
         }
     }
@@ -404,19 +406,13 @@ pub fn process_birth(pid: i64) -> Option<String> {
     birth(pid)
 }
 
-/// Whether that process still lives.
-pub fn is_alive(pid: i64, born: &str) -> bool {
-    birth(pid).is_some_and(|birth| birth == born)
-}
-
 /// When a process began, in the kernel's own units since this boot, with the boot's id.
-fn birth(pid: i64) -> Option<String> {
+pub(crate) fn birth(pid: i64) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name stands in parentheses and may contain anything; the fields count from there.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     // What has ended and was not collected yet is not alive.
     fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
     let began = fields.nth(18)?.to_owned();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Some(format!("{began}@{}", boot.trim()))
+    Some(format!("{began}@{}", host::boot_id()))
 }

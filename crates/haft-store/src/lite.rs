@@ -1,6 +1,7 @@
 //! The embedded database: a file of this user's.
 
 use crate::db::{Db, DbResult};
+use crate::network_files::{self, network_file_system};
 use crate::{Mode, StoreError, migrate};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -31,6 +32,11 @@ pub(crate) fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
 }
 
 fn try_connect(path: &Path) -> Result<(Connection, bool), StoreError> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    if let Some(name) = network_file_system(dir) {
+        let why = network_files::refusal(name, dir);
+        return Err(StoreError::Open { path: path.to_owned(), why });
+    }
     prepare_file(path).map_err(|error| StoreError::Open { path: path.to_owned(), why: error.to_string() })?;
     let fail = |error: rusqlite::Error| StoreError::from_sqlite(path, &error);
     let mut connection = Connection::open(path).map_err(fail)?;

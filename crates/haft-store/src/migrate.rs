@@ -127,10 +127,12 @@ const STEPS: &[Step] = &[
     idempotency::TABLES,
     // 19: what a conversation has not been told, and by what it goes.
     notes::STEP,
+    // 20: the lock by which the process of an open call is known to live.
+    Step::alike("ALTER TABLE open_calls ADD COLUMN lock TEXT NOT NULL DEFAULT '';"),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 19;
+pub(crate) const KNOWN: i64 = 20;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -290,6 +292,38 @@ mod tests {
         }
         raw.execute("UPDATE journal SET text = ?1 WHERE seq = 1", [&first]).unwrap();
         assert!(verify().is_ok());
+    }
+
+    #[test]
+    fn calls_of_a_format_before_the_locks_are_judged_by_what_can_be_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("haft.db");
+        let connection = Connection::open(&path).unwrap();
+        for step in &STEPS[..17] {
+            connection.execute_batch(step.file).unwrap();
+        }
+        connection.pragma_update(None, "user_version", 17).unwrap();
+        let ((pid, born), now, day) = (crate::myself(), crate::now_ms(), 86_400_000);
+        let hidden = format!("1{born}");
+        // Who is seen, who was there before the machine was started, and who is not seen: in another PID namespace, or dead.
+        let rows = [
+            (1, pid, born.as_str(), 0),
+            (2, pid, "1@another-boot", now),
+            (3, 99_999_999, born.as_str(), now),
+            (4, pid, hidden.as_str(), now - day - 1),
+        ];
+        for (number, pid, born, at_ms) in rows {
+            let sql = "INSERT INTO open_calls (call_id, tool, at_ms, pid, born) VALUES (?1, 'file.write', ?2, ?3, ?4)";
+            connection.execute(sql, (CallId::new(number, 0).as_str(), at_ms, pid, born)).unwrap();
+        }
+        drop(connection);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let store = crate::Store::open(&path).unwrap();
+        assert!(store.found_open_calls());
+        let mut taken: Vec<CallId> =
+            runtime.block_on(store.take_interrupted()).unwrap().into_iter().map(|call| call.call_id).collect();
+        taken.sort();
+        assert_eq!(taken, [CallId::new(2, 0), CallId::new(4, 0)]);
     }
 
     #[test]

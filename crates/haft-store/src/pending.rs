@@ -34,7 +34,7 @@ pub(crate) struct Opened {
     pub(crate) at_ms: i64,
     pub(crate) pid: i64,
     pub(crate) born: String,
-    /// Who has it open, if that is not the process that says so.
+    /// Who has it open, if that is not the process that says so. Such a process holds no lock.
     pub(crate) process: Option<String>,
 }
 
@@ -97,9 +97,12 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
         return Ok(());
     }
     let (process, until) = (db.process(), work::lease_needed(db)?);
+    let is_own = |call: &Opened| call.process.is_none();
+    let lock = if opened.iter().any(is_own) { db.lock_name()? } else { String::new() };
     let rows: Vec<Vec<Cell<'_>>> = opened
         .iter()
-        .map(|Opened { call, tool, at_ms, pid, born, process: of }| {
+        .map(|opened| {
+            let Opened { call, tool, at_ms, pid, born, process: of } = opened;
             let until = work::is_a_steps(call).then_some(until);
             vec![
                 Cell::Text(call.as_str().into()),
@@ -108,19 +111,25 @@ fn open(db: &Db<'_>, opened: &[Opened]) -> DbResult<()> {
                 pid.cell(),
                 born.cell(),
                 Cell::Text(of.as_ref().unwrap_or(&process).as_str().into()),
+                Cell::Text(if is_own(opened) { lock.as_str() } else { "" }.into()),
                 until.map_or(Cell::Null, Cell::Int),
             ]
         })
         .collect();
-    let touched = in_rows(db, &rows, &["TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "TEXT", "BIGINT"], |values| {
-        format!(
-            "WITH v (call_id, tool, at_ms, pid, born, process, until_ms) AS (VALUES {values})
-             INSERT INTO open_calls (call_id, tool, at_ms, pid, born, process)
-             SELECT call_id, tool, at_ms, pid, born, process FROM v
+    let touched = in_rows(
+        db,
+        &rows,
+        &["TEXT", "TEXT", "BIGINT", "BIGINT", "TEXT", "TEXT", "TEXT", "BIGINT"],
+        |values| {
+            format!(
+            "WITH v (call_id, tool, at_ms, pid, born, process, lock, until_ms) AS (VALUES {values})
+             INSERT INTO open_calls (call_id, tool, at_ms, pid, born, process, lock)
+             SELECT call_id, tool, at_ms, pid, born, process, lock FROM v
              WHERE until_ms IS NULL OR EXISTS (SELECT 1 FROM steps JOIN runs ON runs.id = steps.run
                  WHERE steps.call_id = v.call_id AND runs.state = 'running' AND (steps.state = 'asking' OR (steps.state = 'running' AND steps.lease_ms > v.until_ms)))"
         )
-    })?;
+        },
+    )?;
     if touched == opened.len() {
         return Ok(());
     }

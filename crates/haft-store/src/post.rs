@@ -150,6 +150,8 @@ pub(crate) struct Line {
     pub(crate) pulse: std::sync::Arc<Pulse>,
     /// How often it has begun to write. The number is written along, and so tells which of its writings came through.
     pub(crate) mark: std::cell::Cell<i64>,
+    /// By which others with the same data directory see that this process lives.
+    pub(crate) presence: std::sync::Arc<crate::presence::Presence>,
 }
 
 /// What became of a transaction whose commit nobody confirmed.

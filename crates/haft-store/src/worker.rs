@@ -4,6 +4,7 @@ use crate::base::Base;
 use crate::job::{Deed, Job};
 use crate::listen::Listener;
 use crate::post::{self, Address, Fate};
+use crate::presence::Presence;
 use crate::pulse::Pulse;
 use crate::topic::{Bell, Topic};
 use crate::waits::{Wait, WaitKind};
@@ -58,6 +59,7 @@ struct Inner {
     erased: Arc<AtomicBool>,
     bell: Arc<Bell>,
     pulse: Arc<Pulse>,
+    presence: Arc<Presence>,
     listener: OnceLock<Option<Listener>>,
 }
 
@@ -139,10 +141,12 @@ impl Store {
         let (bell, pulse, erased) = (Bell::new(), Arc::<Pulse>::default(), Arc::<AtomicBool>::default());
         let (seen, heart, rung) = (shown.clone(), Arc::clone(&pulse), Arc::clone(&bell));
         let at = address.clone();
+        let presence = Arc::new(if at.is_some() { Presence::default() } else { Presence::beside(path) });
+        let lock = Arc::clone(&presence);
         let open = move || {
             let (base, found_open) = match at {
-                Some(address) => Base::server(address, Arc::clone(&heart))?,
-                None => Base::file(&seen)?,
+                Some(address) => Base::server(address, Arc::clone(&heart), lock)?,
+                None => Base::file(&seen, lock)?,
             };
             Ok((Desk { base, path: seen, bell: rung, pulse: heart }, found_open))
         };
@@ -154,7 +158,7 @@ impl Store {
         };
         let (unheard, listener) = (Unheard::default(), OnceLock::new());
         let place = Place { said: path.to_owned(), shown, address };
-        let inner = Inner { place, hands, unheard, found_open, erased, bell, pulse, listener };
+        let inner = Inner { place, hands, unheard, found_open, erased, bell, pulse, presence, listener };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -172,6 +176,15 @@ impl Store {
     /// Which database it is.
     pub fn kind(&self) -> Kind {
         if self.inner.place.address.is_some() { Kind::Post } else { Kind::Lite }
+    }
+
+    /// Keeps the lock by which others see that this process lives in a data directory, for a store on a server: who has the
+    /// same directory then sees at once whether it lives. A file's lock is beside the file. On a network file system there is
+    /// none, and what counts is when this process was last heard of.
+    pub fn keep_lock_in(&self, data_dir: &Path) {
+        if self.kind() == Kind::Post && crate::network_file_system(data_dir).is_none() {
+            self.inner.presence.settle_in(data_dir);
+        }
     }
 
     /// How the way to it is kept private.

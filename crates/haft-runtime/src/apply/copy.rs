@@ -2,6 +2,7 @@
 //! times, holes, and the hard links among what is copied.
 
 use super::metadata::{FileMetadata, is_sparse};
+use super::place::chmod_held;
 use super::spot::Spot;
 use haft_sandbox::layer::at;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
@@ -117,9 +118,14 @@ fn let_read<T>(dir: BorrowedFd<'_>, name: &OsStr, stat: &Stat, work: impl FnOnce
     if mode & needed == needed || rustix::process::geteuid().is_root() {
         return work();
     }
-    at::chmod(dir, name, mode | needed)?;
+    let held = at::open_at(dir, name, OFlags::PATH)?;
+    let found = rustix::fs::fstat(&held)?;
+    if (found.st_dev, found.st_ino) != (stat.st_dev, stat.st_ino) {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "it was exchanged while it was copied"));
+    }
+    chmod_held(&held, mode | needed)?;
     let done = work();
-    at::chmod(dir, name, mode).and(done)
+    chmod_held(&held, mode).and(done)
 }
 
 fn times(stat: &Stat) -> Timestamps {

@@ -8,8 +8,9 @@ use super::{Conflict, StepError, copy};
 use crate::files;
 use haft_core::change::State;
 use haft_sandbox::layer::at;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// How often a file is put back that others keep replacing.
@@ -29,6 +30,24 @@ pub(crate) struct Slot<'a> {
     pub(crate) number: usize,
     /// What stands ready to replace a file, if this step writes one.
     pub(crate) draft: Option<Draft<'a>>,
+    /// Which directory it is whose mode this step changes, if it does.
+    pub(crate) identity: Option<Identity>,
+}
+
+/// Which file or directory something is, whatever its name: its device and its inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity(u64, u64);
+
+impl Identity {
+    fn of(stat: &Stat) -> Self {
+        Self(stat.st_dev, stat.st_ino)
+    }
+}
+
+/// What stands at a path.
+pub(crate) fn identity_of(path: &Path) -> io::Result<Identity> {
+    let stat = Spot::of(path)?.stat()?.ok_or(io::ErrorKind::NotFound)?;
+    Ok(Identity::of(&stat))
 }
 
 /// A file that stands ready to replace another.
@@ -99,8 +118,8 @@ pub(crate) fn place(
     if *before == State::Absent {
         from.move_to(&to)?;
     } else {
-        loosen(&to, before)?;
-        exchange(slot, &from, &to, before, after)?;
+        let loosened = loosen(&to, before)?;
+        exchange(slot, &from, &to, before, after).inspect_err(|_| loosened.iter().for_each(Loosened::fasten))?;
     }
     crate::crash_point("placed");
     match after {
@@ -234,46 +253,95 @@ fn give_back(slot: &Slot<'_>, taken: &Spot, place: &Spot) -> StepError {
 /// Takes away what is at a path.
 pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(), StepError> {
     let (victim, image) = (Spot::of(path)?, slot.image()?);
-    loosen(&victim, before)?;
+    let loosened = loosen(&victim, before)?;
     victim.take_to(&image)?;
     crate::crash_point("removed");
     if !(Expected { state: before, metadata: None }).is_at(&image) {
-        return Err(give_back(slot, &image, &victim));
+        let conflict = give_back(slot, &image, &victim);
+        loosened.iter().for_each(Loosened::fasten);
+        return Err(conflict);
     }
     Ok(fasten(&image, before)?)
 }
 
-/// A directory's permission bits.
-pub(crate) fn mode(path: &Path, mode: u32) -> Result<(), StepError> {
-    let (dir, name) = at::reach(path)?;
-    Ok(at::chmod(&dir, name, mode)?)
+/// A directory's permission bits. Only the directory that was expected gets them: it is held, so whatever takes its name
+/// meanwhile is neither widened nor changed.
+pub(crate) fn mode(slot: &Slot<'_>, path: &Path, before: &State, mode: u32) -> Result<(), StepError> {
+    let spot = Spot::of(path)?;
+    crate::crash_point("drafted");
+    let held = at::open_at(&spot.dir, &spot.name, OFlags::PATH)?;
+    let stat = rustix::fs::fstat(&held)?;
+    let identity = Identity::of(&stat);
+    let is_expected = at::kind(&stat) == FileType::Directory && *before == State::Dir { mode: at::mode(&stat) };
+    if !is_expected || slot.identity.is_some_and(|expected| expected != identity) {
+        return Err(StepError::Conflict(Conflict { kept: None }));
+    }
+    crate::crash_point("held");
+    chmod_held(&held, mode)?;
+    crate::crash_point("moded");
+    if spot.stat()?.is_some_and(|now| Identity::of(&now) == identity) {
+        return Ok(());
+    }
+    // It has another name now, and nobody asked for another mode there.
+    chmod_held(&held, at::mode(&stat))?;
+    Err(StepError::Conflict(Conflict { kept: None }))
+}
+
+/// Gives what is held a mode, whatever its name is by now.
+pub(super) fn chmod_held(held: &OwnedFd, mode: u32) -> io::Result<()> {
+    Ok(rustix::fs::chmod(at::held_path(held.as_fd()), Mode::from_raw_mode(mode))?)
 }
 
 /// Works in a directory that its owner may not change: a command in a namespace of its own could. If the
 /// process dies meanwhile, the directory stays writable for its owner.
 pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
     let Some(parent) = path.parent().filter(|_| !rustix::process::geteuid().is_root()) else { return work() };
-    let (dir, name) = at::reach(parent)?;
-    match at::stat(&dir, name)?.map(|stat| at::mode(&stat)) {
-        Some(mode) if mode & 0o700 != 0o700 => {
-            at::chmod(&dir, name, mode | 0o700)?;
-            let done = work();
-            at::chmod(&dir, name, mode)?;
-            done
+    let Some((held, stat)) = hold(&Spot::of(parent)?)? else { return work() };
+    let mode = at::mode(&stat);
+    if mode & 0o700 == 0o700 {
+        return work();
+    }
+    chmod_held(&held, mode | 0o700)?;
+    let done = work();
+    chmod_held(&held, mode)?;
+    done
+}
+
+/// Holds what has a name, if anything has.
+fn hold(spot: &Spot) -> io::Result<Option<(OwnedFd, Stat)>> {
+    match at::open_at(&spot.dir, &spot.name, OFlags::PATH) {
+        Ok(held) => {
+            let stat = rustix::fs::fstat(&held)?;
+            Ok(Some((held, stat)))
         }
-        _ => work(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A directory that its owner may write to for a moment, and the mode that it had.
+struct Loosened {
+    held: OwnedFd,
+    mode: u32,
+}
+
+impl Loosened {
+    /// Takes that back, wherever the directory is now: it was not the one that was expected. Best effort: the step has failed.
+    fn fasten(&self) {
+        let _ = chmod_held(&self.held, self.mode);
     }
 }
 
 /// Lets a directory be moved: that changes its `..`, so the owner must be allowed to write to it.
-fn loosen(spot: &Spot, state: &State) -> io::Result<()> {
-    let State::Tree { mode, .. } = state else { return Ok(()) };
-    match spot.stat()? {
-        Some(stat) if mode & 0o200 == 0 && at::kind(&stat) == FileType::Directory => {
-            spot.chmod_same(stat.st_ino, at::mode(&stat) | 0o200)
-        }
-        _ => Ok(()),
+fn loosen(spot: &Spot, state: &State) -> io::Result<Option<Loosened>> {
+    let State::Tree { mode: expected, .. } = state else { return Ok(None) };
+    let Some((held, stat)) = hold(spot)? else { return Ok(None) };
+    let mode = at::mode(&stat);
+    if expected & 0o200 != 0 || mode & 0o200 != 0 || at::kind(&stat) != FileType::Directory {
+        return Ok(None);
     }
+    chmod_held(&held, mode | 0o200)?;
+    Ok(Some(Loosened { held, mode }))
 }
 
 /// Gives what is in haft's own directory the mode it is to have, if it has another: a directory that was loosened, or an image

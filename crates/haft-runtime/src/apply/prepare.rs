@@ -1,6 +1,6 @@
 //! Making ready what a change brings, so that a step is one system call.
 
-use super::place::bring_near;
+use super::place::{bring_near, identity_of};
 use super::spot::Spot;
 use super::{FileMetadata, coming, spot_in};
 use crate::files;
@@ -33,10 +33,11 @@ pub(crate) fn prepare(
                 Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
             }
             Change::Place { staged, .. } => bring_near(&kept.slot(number), staged),
-            Change::Write { before: State::Absent, .. }
-            | Change::Move { .. }
-            | Change::Remove { .. }
-            | Change::Mode { .. } => Ok(None),
+            Change::Mode { path, .. } => identity_of(path).map(|found| {
+                kept.identified(number, found);
+                None
+            }),
+            Change::Write { before: State::Absent, .. } | Change::Move { .. } | Change::Remove { .. } => Ok(None),
         };
         drafts.extend(made.map_err(|error| not_ready(&shown(change.path()), &error))?);
     }

@@ -82,7 +82,7 @@ impl Desk {
         let (dir, id) = TaskDir::create(self.data_dir())
             .map_err(|error| CallError::internal(format!("there is no room for a task: {error}")))?;
         let root = self.ground.maker.workspace.root().to_owned();
-        let task = Task { id, errand, root, started_ms: crate::now_ms(), keeper: haft_store::myself(), end: None };
+        let task = Task::new(id, errand, root);
         let held = self.begin(dir.clone(), task, command).and_then(|held| held.started(halted));
         held.inspect_err(|_| dir.remove())
     }

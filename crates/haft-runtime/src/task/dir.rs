@@ -7,6 +7,7 @@ use haft_core::outcome::Undo;
 use haft_core::{CallError, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -122,6 +123,12 @@ pub(crate) struct Task {
     pub(crate) started_ms: i64,
     /// The process that keeps it, and when that began.
     pub(crate) keeper: (i64, String),
+    /// Whether the keeper holds the task's directory locked. Earlier versions did not.
+    #[serde(default)]
+    pub(crate) locked: bool,
+    /// Whether the keeper lived when this was read.
+    #[serde(skip)]
+    pub(super) is_kept: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<End>,
 }
@@ -131,9 +138,15 @@ impl Task {
     pub(crate) fn state(&self) -> State {
         match &self.end {
             Some(end) => end.state,
-            None if haft_store::is_alive(self.keeper.0, &self.keeper.1) => State::Running,
+            None if self.is_kept => State::Running,
             None => State::Lost,
         }
+    }
+
+    /// A task that begins now.
+    pub(crate) fn new(id: TaskId, errand: Errand, root: PathBuf) -> Self {
+        let keeper = haft_store::myself();
+        Self { id, errand, root, started_ms: crate::now_ms(), keeper, locked: false, is_kept: true, end: None }
     }
 
     /// How long it took, or has run.
@@ -164,7 +177,7 @@ impl TaskDir {
     /// Makes a directory with a number that nobody had before.
     pub(crate) fn create(data_dir: &Path) -> io::Result<(Self, TaskId)> {
         let all = Self::all(data_dir);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
+        crate::shared_data::make_directory(&all)?;
         let mut number = numbers(&all).into_iter().max().unwrap_or(0);
         loop {
             number += 1;
@@ -220,9 +233,41 @@ impl TaskDir {
         self.0.join("output.txt")
     }
 
-    /// What stands there.
+    /// What stands there, and whether the task is still kept.
     pub(crate) fn read(&self) -> Option<Task> {
+        let task = self.read_file()?;
+        if task.end.is_some() {
+            return Some(task);
+        }
+        if self.is_kept(&task) {
+            return Some(Task { is_kept: true, ..task });
+        }
+        // Its keeper may have written its end since.
+        self.read_file()
+    }
+
+    fn read_file(&self) -> Option<Task> {
         serde_json::from_slice(&std::fs::read(self.0.join("task.json")).ok()?).ok()
+    }
+
+    /// Whether a task's keeper lives. The kernel says so, in every PID namespace.
+    fn is_kept(&self, task: &Task) -> bool {
+        if !task.locked {
+            return haft_store::may_live(task.keeper.0, &task.keeper.1, task.started_ms);
+        }
+        let Ok(dir) = File::open(&self.0) else { return false };
+        !matches!(dir.try_lock_shared(), Ok(()))
+    }
+
+    /// Locks it for its keeper, until the value is dropped.
+    pub(crate) fn hold(&self) -> io::Result<File> {
+        let dir = File::open(&self.0)?;
+        loop {
+            match dir.lock() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done.map(|()| dir),
+            }
+        }
     }
 
     /// Writes what stands there: old or new, never a part.
@@ -276,7 +321,7 @@ mod tests {
             looks: false,
             persist: false,
         };
-        Task { id, errand, root: "/p".into(), started_ms: 0, keeper, end: None }
+        Task { keeper, ..Task::new(id, errand, "/p".into()) }
     }
 
     #[test]
@@ -298,10 +343,30 @@ mod tests {
 
     #[test]
     fn a_task_whose_keeper_is_gone_is_lost_and_never_running() {
+        let data = tempfile::tempdir().unwrap();
+        let (dir, id) = TaskDir::create(data.path()).unwrap();
+        // Whatever its keeper's number is: it may be another process's by now, or mean something in another namespace.
+        for keeper in [haft_store::myself(), (1 << 40, "never".to_owned())] {
+            dir.write(&Task { locked: true, ..task(id, keeper) }).unwrap();
+            let held = dir.hold().unwrap();
+            assert_eq!(dir.read().unwrap().state(), State::Running);
+            drop(held);
+            assert_eq!(dir.read().unwrap().state(), State::Lost);
+        }
+    }
+
+    #[test]
+    fn a_task_of_an_earlier_version_is_known_by_its_keepers_number() {
+        let data = tempfile::tempdir().unwrap();
+        let (dir, id) = TaskDir::create(data.path()).unwrap();
         let (pid, born) = haft_store::myself();
-        let id = TaskId(1);
-        assert_eq!(task(id, (pid, born.clone())).state(), State::Running);
-        assert_eq!(task(id, (pid, format!("{born}0"))).state(), State::Lost, "the number was given to another");
-        assert_eq!(task(id, (1 << 40, born)).state(), State::Lost);
+        let state = |keeper: (i64, String)| {
+            let mut text = serde_json::to_value(task(id, keeper)).unwrap();
+            text.as_object_mut().unwrap().remove("locked");
+            std::fs::write(dir.path().join("task.json"), text.to_string()).unwrap();
+            dir.read().unwrap().state()
+        };
+        assert_eq!(state((pid, born)), State::Running);
+        assert_eq!(state((pid, "1@another-boot".to_owned())), State::Lost);
     }
 }

@@ -66,7 +66,16 @@ pub fn keep(input: impl Read + Send + 'static, output: impl Write) -> Result<(),
 impl Charge<'_> {
     /// Runs the task to its end. What keeps it from running at all is said, and nothing has happened.
     pub(super) fn carry_out(mut self) {
-        self.task.keeper = haft_store::myself();
+        // As long as it is locked, the task runs, for everybody who looks.
+        let _held = match self.dir.hold() {
+            Ok(held) => held,
+            Err(error) => {
+                let why = format!("the task's directory {} cannot be locked: {error}", self.dir.path().display());
+                (self.say)(Word::Refused(CallError::internal(why)));
+                return;
+            }
+        };
+        (self.task.keeper, self.task.locked) = (haft_store::myself(), true);
         let begun = Cell::new(false);
         let Err(error) = self.run(&begun) else { return };
         if begun.get() {

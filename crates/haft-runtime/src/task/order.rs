@@ -96,9 +96,11 @@ impl Order {
             })
         };
         let floor = self.floor.iter().map(rule).collect::<Result<_, CallError>>()?;
+        let store = Store::open_for_one_call(&self.store).map_err(crate::store_error)?;
+        store.keep_lock_in(&self.terms.data_dir);
         let maker = Maker {
             vault: Vault::new(&self.terms.data_dir, self.undo),
-            store: Store::open_for_one_call(&self.store).map_err(crate::store_error)?,
+            store,
             workspace: Arc::new(self.workspace.clone()),
             policy: Arc::new(Policy { floor, ..Policy::default() }),
         };

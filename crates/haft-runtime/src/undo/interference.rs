@@ -35,13 +35,17 @@ pub(crate) fn at(stage: &str) {
 /// Runs something, and something else once, at the first point of a name.
 pub(super) fn at_stage<T>(stage: &'static str, act: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> T {
     let mut act = Some(act);
-    OBSERVER.with_borrow_mut(|place| {
-        *place = Some(Box::new(move |now| {
-            if let Some(act) = act.take_if(|_| now == stage) {
-                act();
-            }
-        }));
-    });
+    let at_first = move |now: &str| {
+        if let Some(act) = act.take_if(|_| now == stage) {
+            act();
+        }
+    };
+    at_every_stage(at_first, work)
+}
+
+/// Runs something, and something else at each point.
+pub(super) fn at_every_stage<T>(act: impl FnMut(&str) + 'static, work: impl FnOnce() -> T) -> T {
+    OBSERVER.with_borrow_mut(|place| *place = Some(Box::new(act)));
     let done = work();
     OBSERVER.with_borrow_mut(|place| *place = None);
     done

@@ -1,11 +1,12 @@
 //! What is kept of one call while it is carried out, and afterwards until it can no longer be undone.
 
 use super::{KeptFile, UndoLimits, Vault};
-use crate::apply::{self, Draft, FileMetadata, Shelves, Slot, spot_in};
+use crate::apply::{self, Draft, FileMetadata, Identity, Shelves, Slot, spot_in};
+use crate::shared_data;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_core::{CallError, CallId, path_text};
-use haft_sandbox::layer::{at, remove_all, tree};
+use haft_sandbox::layer::{at, tree};
 use haft_store::{Store, UndoCall, UndoStep};
 use rustix::fs::{FileType, FlockOperation};
 use rustix::io::Errno;
@@ -21,6 +22,9 @@ pub(super) const WRITE: &str = "write";
 pub(super) const PLACE: &str = "place";
 /// A file that somebody else was about to change; the image is a copy of it with all its metadata.
 pub(super) const COPY: &str = "copy";
+
+/// Where a call's steps keep what they take away when they are taken back.
+pub(super) const BACK: &str = "back";
 
 /// How the before-images of a call come to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub(crate) struct Kept {
     origins: BTreeMap<usize, PathBuf>,
     /// What replaced files had, by step.
     metadata: BTreeMap<usize, FileMetadata>,
+    /// The directories whose modes are changed, by step.
+    identities: BTreeMap<usize, Identity>,
     /// The steps whose images are too large to stay once everything is done.
     excess: BTreeSet<usize>,
     bytes: u64,
@@ -65,6 +71,7 @@ impl Kept {
         undoes: Option<&CallId>,
         (changes, keeping): (&[Change], Keeping),
     ) -> io::Result<Self> {
+        shared_data::make_directory(vault)?;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(vault.join(call))?;
         let vault = vault.canonicalize()?;
         let dir = vault.join(call);
@@ -76,6 +83,7 @@ impl Kept {
             shelves: Vec::new(),
             origins: BTreeMap::new(),
             metadata: BTreeMap::new(),
+            identities: BTreeMap::new(),
             excess: BTreeSet::new(),
             bytes: 0,
             made_dirs: missing_dirs(changes, &vault),
@@ -137,22 +145,32 @@ impl Kept {
             dir: &self.shelves[number],
             number,
             draft: self.metadata.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata }),
+            identity: self.identity(number),
         }
     }
 
     /// Where a step that is taken back keeps what it takes away: an image of another call where it came from, so that the
     /// other call can still be undone.
     pub(super) fn back(&self, number: usize) -> io::Result<BackSlot<'_>> {
-        let (call, vault) = (self.call.as_str(), self.vault.as_path());
+        let (call, vault, identity) = (self.call.as_str(), self.vault.as_path(), self.identity(number));
         if let Some(origin) = self.origins.get(&number).filter(|origin| origin.symlink_metadata().is_err())
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number });
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, identity });
         }
-        let dir = self.shelves[number].join("back");
+        let dir = self.shelves[number].join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number })
+        Ok(BackSlot { call, vault, dir, number, identity })
+    }
+
+    /// Notes which directory it is whose mode a step changes: another one under its name is left alone.
+    pub(crate) fn identified(&mut self, number: usize, identity: Identity) {
+        self.identities.insert(number, identity);
+    }
+
+    fn identity(&self, number: usize) -> Option<Identity> {
+        self.identities.get(&number).copied()
     }
 
     pub(super) fn vault(&self) -> &Path {
@@ -204,11 +222,9 @@ impl Kept {
         store.keep_undo_blocking(undo, steps).map_err(crate::store_error)
     }
 
-    /// Removes what is too large to stay.
-    pub(super) fn let_go(&self) {
-        for number in &self.excess {
-            let _ = remove_all(&self.shelves[*number].join(number.to_string()));
-        }
+    /// The steps whose images are too large to stay.
+    pub(super) fn excess(&self) -> impl Iterator<Item = usize> {
+        self.excess.iter().copied()
     }
 
     /// Removes all that is kept.
@@ -242,11 +258,13 @@ pub(super) struct BackSlot<'a> {
     vault: &'a Path,
     dir: PathBuf,
     number: usize,
+    identity: Option<Identity>,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: None }
+        let Self { call, vault, dir, number, identity } = self;
+        Slot { call, vault, dir, number: *number, draft: None, identity: *identity }
     }
 }
 

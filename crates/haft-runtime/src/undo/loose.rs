@@ -2,7 +2,7 @@
 //! store. What was there is kept only until all is done.
 
 use super::keep::Keeping;
-use super::{Kept, UndoLimits};
+use super::{Kept, UndoLimits, letting_go};
 use crate::apply::{self, Failed};
 use haft_core::CallError;
 use haft_core::change::Change;
@@ -18,14 +18,18 @@ pub fn carry_out(scratch: &Path, changes: &[Change], shown: &dyn Fn(&Path) -> St
     let call = crate::new_call_id();
     let kept = Kept::plan(&scratch.join("before"), &limits, call.as_str(), None, (changes, Keeping::Moved));
     let mut kept = kept.map_err(fail)?;
-    let made = make(changes, &mut kept, shown);
-    if !matches!(made, Err(Failed::Half(_))) {
+    let made = match make(changes, &mut kept, shown) {
+        Err(Failed::Half(error)) => return Err(moved_out(scratch, call.as_str(), error)),
+        Err(Failed::Whole(error)) => Err(error),
+        Ok(()) => Ok(()),
+    };
+    let late = kept.late_versions();
+    if late.is_empty() {
         kept.remove();
+        return made;
     }
-    made.map_err(|failed| match failed {
-        Failed::Whole(error) => error,
-        Failed::Half(error) => moved_out(scratch, call.as_str(), error),
-    })
+    let error = made.err().unwrap_or_else(|| CallError::conflict("all changes were made"));
+    Err(moved_out(scratch, call.as_str(), letting_go::after(error, &late, shown)))
 }
 
 /// What must not get lost leaves the caller's directory, which goes when the caller is done.

@@ -169,7 +169,7 @@ fn a_parent_swapped_for_a_link_leads_nowhere() {
     symlink(decoy.parent().unwrap(), bench.root().join("dir")).unwrap();
     assert!(bench.carry_out(&changes).is_err());
     assert!(bench.carry_out(&changes[1..]).is_err());
-    let slot = Slot { call: "c", vault: &bench.data, dir: &bench.data, number: 0, draft: None };
+    let slot = Slot { call: "c", vault: &bench.data, dir: &bench.data, number: 0, draft: None, identity: None };
     for change in &changes {
         assert!(crate::apply::step(change, &slot).is_err(), "even without looking first");
     }

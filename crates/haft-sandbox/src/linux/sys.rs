@@ -305,6 +305,27 @@ pub(super) fn scrub() {
     }
 }
 
+/// `F_SETSIG` of `fcntl(2)`, which `libc` does not name everywhere.
+const F_SETSIG: i32 = 10;
+
+/// Whether somebody has an open file open for writing, or mapped so. Only the file's owner and root are told, and only by local
+/// file systems.
+pub fn is_open_for_writing(file: impl AsFd) -> io::Result<bool> {
+    let fd = file.as_fd().as_raw_fd();
+    // Somebody who opens the file while the lease is held breaks it. The signal for that is one that is ignored by default.
+    // SAFETY: it sets a number on an open descriptor and touches no memory.
+    checked(unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) }.into())?;
+    // SAFETY: it asks for a lease on an open descriptor and touches no memory.
+    match checked(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) }.into()) {
+        Ok(_) => {
+            // SAFETY: it gives the lease back.
+            checked(unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) }.into()).map(|_| false)
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
 /// A descriptor that reports signals instead of having them interrupt this thread.
 pub fn signals(wanted: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: a sigset_t is plain data, and sigemptyset sets it up before it is used.

@@ -3,8 +3,9 @@
 use super::end::{self, End};
 use crate::cells;
 use crate::db::{Db, DbResult, Kind, Row};
+use crate::host::CallOwner;
 use crate::post::chance;
-use crate::{Mode, Store, StoreError, host};
+use crate::{Mode, Store, StoreError};
 use haft_core::CallId;
 
 /// How many workers may be lost with a step before somebody looks at it.
@@ -171,25 +172,20 @@ impl Store {
 
 /// Steps that somebody said yes to, and whoever was to do them is gone.
 fn given_up(db: &Db<'_>, now: i64) -> DbResult<Vec<(Claimed, bool)>> {
-    let approved = db.all(
-        "SELECT steps.run, steps.nr, steps.id, steps.attempt, steps.call_id, steps.repeatable, open_calls.process,
-         open_calls.pid, open_calls.born FROM steps JOIN approvals ON approvals.id = steps.call_id
+    let sql = format!(
+        "SELECT steps.run, steps.nr, steps.id, steps.attempt, steps.call_id, steps.repeatable, {} FROM steps JOIN approvals ON approvals.id = steps.call_id
          LEFT JOIN open_calls ON open_calls.call_id = steps.call_id
          WHERE steps.state = 'asking' AND approvals.state = 'approved'
          AND (approvals.decided_ms < ?1 OR open_calls.call_id IS NOT NULL) LIMIT 256",
-        cells![now - GIVEN_UP_MS],
-        |row| {
-            let step = (claimed(row)?, row.get::<bool>(5)?);
-            Ok((step, row.get::<Option<String>>(6)?, row.get::<Option<i64>>(7)?, row.get::<Option<String>>(8)?))
-        },
-    )?;
+        CallOwner::COLUMNS
+    );
+    let approved = db.all(&sql, cells![now - GIVEN_UP_MS], |row| {
+        let owner = row.get::<Option<String>>(6)?.map(|_| CallOwner::read(row, 6)).transpose()?;
+        Ok(((claimed(row)?, row.get::<bool>(5)?), owner))
+    })?;
     let mut gone = Vec::new();
-    for (step, process, pid, born) in approved {
-        let lives = match (process, pid, born) {
-            (Some(process), Some(pid), Some(born)) => host::lives(db, &process, pid, &born)?,
-            _ => false,
-        };
-        if !lives {
+    for (step, owner) in approved {
+        if !owner.map_or(Ok(false), |owner| owner.lives(db))? {
             gone.push(step);
         }
     }

@@ -91,6 +91,42 @@ fn a_call_of_a_machine_that_is_gone_is_reported_once() {
 }
 
 #[test]
+fn lock_in_a_shared_data_directory_says_at_once_who_lives() {
+    let scene = Scene::new();
+    let data = tempfile::tempdir().unwrap();
+    scene.store.keep_lock_in(data.path());
+    let other = Store::open(&scene.path()).unwrap();
+    other.keep_lock_in(data.path());
+    let ids = ["01K00000000000000000000001", "01K00000000000000000000002"].map(|id| CallId::parse(id).unwrap());
+    let [lives, ended] = &ids;
+    for id in &ids {
+        wait(scene.store.open_call(id, "shell.exec", Entry::new(Kind::Intent).call(id))).unwrap();
+    }
+    // The lock of a process that was killed: heard of just now, and released by the kernel.
+    std::fs::write(data.path().join("locks/00aa"), "").unwrap();
+    scene.tamper(&format!("UPDATE open_calls SET lock = '00aa' WHERE call_id = '{ended}'"));
+    // And one that lives, though the server has not heard of it for long.
+    scene.tamper("UPDATE processes SET seen_ms = 0");
+    let missed = wait(other.take_interrupted()).unwrap();
+    assert_eq!(missed.iter().map(|call| &call.call_id).collect::<Vec<_>>(), [ended]);
+    assert!(wait(other.traced(lives.clone())).unwrap().unwrap().open);
+}
+
+#[test]
+fn format_before_the_locks_is_brought_up_to_date_and_its_calls_go_by_the_server() {
+    let scene = Scene::new();
+    let id = CallId::parse("01K00000000000000000000001").unwrap();
+    wait(scene.store.open_call(&id, "shell.exec", Entry::new(Kind::Intent).call(&id))).unwrap();
+    scene.tamper("ALTER TABLE open_calls DROP COLUMN lock");
+    scene.tamper("UPDATE haft_format SET version = 17");
+    let other = Store::open(&scene.path()).unwrap();
+    assert_eq!(wait(other.take_interrupted()).unwrap(), [], "its process is heard of");
+    let _again = scene.restarted();
+    let missed = wait(other.take_interrupted()).unwrap();
+    assert_eq!(missed.iter().map(|call| &call.call_id).collect::<Vec<_>>(), [&id], "it has said goodbye");
+}
+
+#[test]
 fn who_leaves_is_not_missed() {
     let scene = Scene::new();
     let other = Store::open(&scene.path()).unwrap();

@@ -86,7 +86,8 @@ fn many_may_make_the_store_at_once() {
 fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
     let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
-        ALTER TABLE journal DROP COLUMN salt; DROP TABLE notes; ALTER TABLE approvals DROP COLUMN is_deferred;
+        ALTER TABLE journal DROP COLUMN salt; ALTER TABLE open_calls DROP COLUMN lock; DROP TABLE notes;
+        DROP TABLE idempotency_keys; ALTER TABLE approvals DROP COLUMN is_deferred;
         ALTER TABLE sightings DROP COLUMN told; ALTER TABLE talks DROP COLUMN models; ALTER TABLE talks DROP COLUMN effort;
         ALTER TABLE talks DROP COLUMN max_micros; ALTER TABLE talks DROP COLUMN spent_micros;
         ALTER TABLE talks DROP COLUMN max_turns; ALTER TABLE talks DROP COLUMN max_tokens;

@@ -42,6 +42,9 @@ pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
             style::inert(&passed.reason)
         ));
     }
+    if let Some(reason) = &undo.reason {
+        style::warn(&style::inert(reason));
+    }
     for left in left {
         style::warn(&format!("left as it is: {}", style::inert(left)));
     }

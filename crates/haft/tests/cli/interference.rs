@@ -13,12 +13,12 @@ const CALLS: usize = 25;
 const FILES: usize = 4;
 const WRITES: usize = 20;
 
-fn open_to_all(path: &Path, mode: u32) {
+pub(crate) fn open_to_all(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// The same command, started by another program.
-fn behind(command: &Command, program: &[&str]) -> Command {
+pub(crate) fn behind(command: &Command, program: &[&str]) -> Command {
     let mut outer = Command::new(program[0]);
     outer.args(&program[1..]).arg(command.get_program()).args(command.get_args()).env_clear();
     for (name, value) in command.get_envs() {
@@ -29,7 +29,7 @@ fn behind(command: &Command, program: &[&str]) -> Command {
 }
 
 /// Whether a program that starts others does so here.
-fn can(program: &[&str]) -> bool {
+pub(crate) fn can(program: &[&str]) -> bool {
     let mut command = Command::new(program[0]);
     let ran = command.args(&program[1..]).arg("true").stderr(Stdio::null()).status();
     ran.is_ok_and(|status| status.success())

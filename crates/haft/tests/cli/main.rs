@@ -29,6 +29,7 @@ mod media;
 mod memory;
 mod models;
 mod names;
+mod namespaces;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod operational_log;

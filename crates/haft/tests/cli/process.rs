@@ -27,7 +27,7 @@ pub(crate) fn has(dir: &Path, name: &str) -> bool {
 }
 
 /// Which processes have this in their command line.
-fn alive(marker: &str) -> usize {
+pub(crate) fn alive(marker: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).contains(marker)).count()
