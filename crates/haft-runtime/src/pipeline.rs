@@ -42,6 +42,8 @@ use tracing::Instrument;
 
 /// Arguments larger than this are refused unread.
 const ARGS_MAX: usize = 16 << 20;
+/// How often one call is decided about because the files that it runs change meanwhile.
+const DECISIONS_MAX: usize = 3;
 
 /// What a [`Haft`] goes by.
 #[derive(Clone)]
@@ -176,6 +178,14 @@ pub(crate) struct Stop {
     pub(crate) tool: String,
     pub(crate) verdict: Verdict,
     pub(crate) error: CallError,
+}
+
+/// A call whose turn has come.
+enum InTurn {
+    /// It may run.
+    Admitted(Box<haft_core::Admitted>, Option<Turn>),
+    /// It has run: somebody decided about it elsewhere.
+    Elsewhere(Box<Outcome>),
 }
 
 /// How far a call came.
@@ -396,11 +406,10 @@ impl Haft {
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
         self.made_ready(&call).await?;
         let checked = stage!("validate").in_scope(|| self.check(call, halt))?;
-        let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
-            Entered::Admitted(admitted) => *admitted,
-            Entered::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
+        let (admitted, _turn) = match self.enter(checked, approver, halt).await? {
+            InTurn::Admitted(admitted, turn) => (*admitted, turn),
+            InTurn::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
         };
-        let _turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
         let opened = self.open(admitted).instrument(stage!("record")).await?;
         let record = journal::Unfinished::new(&self.store, &opened);
         let raw = self.run(&opened, approver, halt).instrument(stage!("run")).await;
@@ -412,6 +421,30 @@ impl Haft {
         outcome.warnings.extend(warning);
         record.close(&outcome, goes_on);
         Ok(Passed::Here(Box::new(outcome)))
+    }
+
+    /// Lets a call in and waits for its turn. If the files that it runs have changed by then, it is decided about anew.
+    async fn enter(&self, mut checked: Checked, approver: &dyn Approver, halt: &Halt) -> Result<InTurn, Stop> {
+        let mut decisions = 0;
+        loop {
+            let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
+                Entered::Admitted(admitted) => *admitted,
+                Entered::Elsewhere(outcome) => return Ok(InTurn::Elsewhere(outcome)),
+            };
+            let turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
+            decisions += 1;
+            let Err(changed) = self.verify_executed(&admitted) else {
+                return Ok(InTurn::Admitted(Box::new(admitted), turn));
+            };
+            // An answer from the inbox is used up; at a door, the same person is asked again.
+            let is_stored = admitted.checked().call().origin == Origin::Approval || !approver.patience().is_zero();
+            if (admitted.asked() && is_stored) || decisions >= DECISIONS_MAX {
+                let error = self.asked_anew(admitted.checked(), &changed).await;
+                let tool = admitted.checked().spec().name.to_string();
+                return Err(Stop { tool, verdict: admitted.verdict().clone(), error });
+            }
+            checked = admitted.into_checked();
+        }
     }
 
     /// Finds the tool, translates and validates the arguments.

@@ -123,10 +123,16 @@ const STEPS: &[Step] = &[
         "ALTER TABLE journal ADD COLUMN body TEXT;
     ALTER TABLE journal ADD COLUMN salt BLOB;",
     ),
+    // 18: the files that an approved command runs, their digests, and what came of trying it.
+    Step::alike(
+        "ALTER TABLE approvals ADD COLUMN executed TEXT;
+    ALTER TABLE approvals ADD COLUMN trial TEXT;
+    ALTER TABLE grants ADD COLUMN executed TEXT;",
+    ),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 17;
+pub(crate) const KNOWN: i64 = 18;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

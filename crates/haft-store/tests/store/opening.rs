@@ -86,7 +86,9 @@ fn many_may_make_the_store_at_once() {
 fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
     let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
-        ALTER TABLE journal DROP COLUMN salt; PRAGMA user_version = 15;
+        ALTER TABLE journal DROP COLUMN salt; ALTER TABLE approvals DROP COLUMN executed;
+        ALTER TABLE approvals DROP COLUMN trial; ALTER TABLE grants DROP COLUMN executed;
+        PRAGMA user_version = 15;
         INSERT INTO grants (id, root, tool, pattern) VALUES ('g-old', '/p', 'shell.exec', 'make x');";
     scene.raw().execute_batch(previous).unwrap();
     let scene = scene.restarted();
@@ -98,6 +100,7 @@ fn grant_of_the_previous_format_is_for_guarded_calls() {
         uses_left: None,
         expires_ms: None,
         scope: GrantScope::Unguarded,
+        executed: None,
     };
     wait(scene.store.grant(Path::new("/p"), new)).unwrap();
     let grants = wait(scene.store.grants(Path::new("/p"), None)).unwrap();
