@@ -436,6 +436,8 @@ impl Haft {
             let Err(changed) = self.verify_executed(&admitted) else {
                 return Ok(InTurn::Admitted(Box::new(admitted), turn));
             };
+            // What was tried were other bytes.
+            drop(self.trials.take(&admitted.checked().call().id));
             // An answer from the inbox is used up; at a door, the same person is asked again.
             let is_stored = admitted.checked().call().origin == Origin::Approval || !approver.patience().is_zero();
             if (admitted.asked() && is_stored) || decisions >= DECISIONS_MAX {
