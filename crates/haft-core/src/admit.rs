@@ -6,7 +6,7 @@
 //! ```compile_fail,E0451
 //! // The fields are private: nobody can write one down.
 //! fn forge(checked: haft_core::Checked, facts: haft_core::Facts, verdict: haft_core::approval::Verdict) {
-//!     let admitted = haft_core::Admitted { checked, facts, verdict, shown: None, asked: false };
+//!     let admitted = haft_core::Admitted { checked, facts, verdict, shown: None, asked: false, blind: false };
 //! }
 //! ```
 //!
@@ -18,10 +18,11 @@
 //! }
 //! ```
 
-use crate::approval::{Cast, Chain, Decider, Decision, DecisionScope, Question, Verdict, settle};
+use crate::approval::{Cast, Chain, Decider, DeciderIdentity, Decision, DecisionScope, Question, Verdict, settle};
 use crate::call::Call;
 use crate::dialect::Translated;
 use crate::error::{CallError, ErrorKind};
+use crate::executed::{ChangedFile, ExecutedFiles, described};
 use crate::grant::{Grant, subject};
 use crate::hook::HookSaid;
 use crate::observed::Observation;
@@ -126,6 +127,8 @@ pub struct Facts {
     pub hold: Option<Hold>,
     /// What is known of the shell command that this call runs, if it runs one.
     pub shell: Option<Shell>,
+    /// The files that decide what the command does, and their digests.
+    pub executed: ExecutedFiles,
     /// Why the tool is not the one that was accepted: its declaration has changed since.
     pub altered: Option<String>,
     /// Why the tool may not run at all: nobody has accepted it.
@@ -280,9 +283,15 @@ pub struct Admitted {
     verdict: Verdict,
     shown: Option<Digest>,
     asked: bool,
+    blind: bool,
 }
 
 impl Admitted {
+    /// The validated call, to decide about it anew.
+    pub fn into_checked(self) -> Checked {
+        self.checked
+    }
+
     /// The validated call.
     pub fn checked(&self) -> &Checked {
         &self.checked
@@ -301,6 +310,18 @@ impl Admitted {
     /// Whether a person was asked and said yes.
     pub fn asked(&self) -> bool {
         self.asked
+    }
+
+    /// Whether somebody said yes and knows that what it changes may not be undone: they saw the change, or let everything run
+    /// without looking.
+    pub fn accepts_gaps(&self) -> bool {
+        self.asked && (self.shown.is_some() || self.blind)
+    }
+
+    /// Whether the yes to it is for the files that it runs as they were: a person's answer, or a grant that keeps digests.
+    pub fn is_for_bytes(&self) -> bool {
+        let granted = || self.facts.grant_for(&self.checked).is_some_and(|grant| grant.executed.is_some());
+        self.asked || granted()
     }
 
     /// Whether it was let through only because the command that it runs provably only reads.
@@ -366,7 +387,8 @@ impl Pending {
             Answer::Yes(by) => {
                 let reason = format!("approved; asked because {}", self.verdict.reason);
                 let verdict = Verdict::new(Decision::Allow, by.to_string(), reason);
-                Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown, asked: true })
+                let blind = *by.identity() == DeciderIdentity::YesFlag;
+                Ok(Admitted { checked: self.checked, facts: self.facts, verdict, shown, asked: true, blind })
             }
             Answer::No(by, message) => {
                 let said =
@@ -385,6 +407,16 @@ impl Pending {
     pub fn with_grants(self, grants: Vec<Grant>, policy: &Policy, chain: &Chain) -> Ruling {
         let facts = Facts { grants, ..self.facts };
         decide(self.checked, facts, policy, chain)
+    }
+
+    /// The same with word of the files that are not what an earlier yes was for.
+    #[must_use]
+    pub fn after_changes(mut self, changed: &[ChangedFile]) -> Self {
+        if !changed.is_empty() {
+            self.verdict.reason =
+                format!("{}; changed since it was approved: {}", self.verdict.reason, described(changed));
+        }
+        self
     }
 
     /// Gives the call up: nobody could be asked now.
@@ -492,7 +524,9 @@ fn explain_hint(checked: &Checked) -> String {
 pub fn decide(checked: Checked, facts: Facts, policy: &Policy, chain: &Chain) -> Ruling {
     let (_, verdict) = judge(&checked, &facts, policy, chain);
     match verdict.decision {
-        Decision::Allow => Ruling::Admitted(Admitted { checked, facts, verdict, shown: None, asked: false }),
+        Decision::Allow => {
+            Ruling::Admitted(Admitted { checked, facts, verdict, shown: None, asked: false, blind: false })
+        }
         Decision::Ask => Ruling::Ask(Pending { checked, facts, verdict }),
         Decision::Deny => {
             let message = format!("{} (by {})", verdict.reason, verdict.by);

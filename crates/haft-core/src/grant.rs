@@ -2,6 +2,7 @@
 
 use crate::admit::{Checked, Facts};
 use crate::call::SessionId;
+use crate::executed::{ChangedFile, ExecutedFile};
 use crate::name::ToolName;
 use crate::pattern::glob_is_sane;
 use crate::record::Digest;
@@ -65,6 +66,9 @@ pub struct Grant {
     /// For which calls.
     #[serde(default)]
     pub scope: GrantScope,
+    /// The files that the approved command runs, as they were; none where it was given without a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executed: Option<Vec<ExecutedFile>>,
 }
 
 /// Why a pattern is not remembered.
@@ -175,6 +179,10 @@ impl Grant {
         if self.scope == GrantScope::Guarded && facts.bypasses_guards(checked.spec()) {
             return false;
         }
+        // What could not be hashed is looked at each time.
+        if facts.executed.gap().is_some() || !self.changed_files(facts).is_empty() {
+            return false;
+        }
         let runs = checked.spec().effects.effect == Effect::Runs && checked.args().get("command").is_some();
         if !runs || !is_wild(&self.pattern) {
             return true;
@@ -182,6 +190,21 @@ impl Grant {
         let judged = facts.shell.as_ref().map(|shell| &shell.judged);
         let rule = Rule::of_grant(&self.pattern).ok();
         judged.zip(rule).is_some_and(|(judged, rule)| rule.covers_all(judged))
+    }
+
+    /// The files that a call runs and that are not what the grant was given for. A pattern that leaves something open also
+    /// covers files that its giver has not seen.
+    pub fn changed_files(&self, facts: &Facts) -> Vec<ChangedFile> {
+        let Some(executed) = &self.executed else { return Vec::new() };
+        let mut changed = facts.executed.changed_since(executed);
+        if is_wild(&self.pattern) {
+            let known = |file: &ChangedFile| {
+                let is_known = |files: &[ExecutedFile]| files.iter().any(|one| one.name() == file.path);
+                is_known(executed) && is_known(&facts.executed.files)
+            };
+            changed.retain(known);
+        }
+        changed
     }
 
     /// In what way it has ended.
@@ -305,6 +328,7 @@ mod tests {
             uses_left: None,
             expires_ms: None,
             scope,
+            executed: None,
         };
         facts.grants = vec![grant(GrantScope::Guarded)];
         assert_eq!(facts.grant_for(&checked), None);

@@ -13,6 +13,7 @@ pub mod change;
 pub mod content;
 pub mod dialect;
 pub mod error;
+pub mod executed;
 pub mod finding;
 pub mod form;
 pub mod grant;

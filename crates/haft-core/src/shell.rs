@@ -7,6 +7,7 @@ mod arithmetic;
 mod braces;
 mod deed;
 mod entry;
+mod executed;
 mod judged;
 pub mod masking;
 mod options;
@@ -24,6 +25,7 @@ mod walk;
 mod word;
 
 pub use entry::{BadEntry, Directories, Prints, Tracked, Wraps, Written, WrittenWhen};
+pub use executed::{ExecutedLanguage, ExecutedLookup, ExecutedTarget};
 pub use judged::{
     Cause, Class, Command, Doubt, Flow, Harm, Judged, Redirect, Standing, Subtree, Target, TrackedFiles, Unreadable,
     Used,
@@ -53,6 +55,7 @@ pub struct Ground<'g> {
 /// Judges a command. Nothing is looked up: the same text on the same ground is always judged alike.
 pub fn judge(text: &str, ground: &Ground<'_>) -> Judged {
     let mut walk = Walk::new(text, ground.table, ground.home);
+    ground.cwd.clone_into(&mut walk.start);
     let error = if text.len() > COMMAND_MAX {
         Some(walk::at(text, 0, &format!("it is longer than {COMMAND_MAX} bytes")))
     } else {
@@ -75,6 +78,7 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
     let Walk { commands, reads, subtrees, tracked, writes, mut doubts, catastrophe, repositories, interactive, .. } =
         walk;
     let follows = walk.follows;
+    let (executed, unbound) = (walk.executed, walk.unbound);
     let mut class = commands.iter().fold(Class::Neutral, |class, command| class.and(command.class));
     for doubt in commands.iter().flat_map(|command| &command.doubts) {
         if !doubts.contains(doubt) {
@@ -112,6 +116,8 @@ fn finish(walk: Walk<'_>, error: Option<Unreadable>) -> Judged {
         tracked,
         follows,
         interactive,
+        executed,
+        unbound,
     }
 }
 

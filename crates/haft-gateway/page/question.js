@@ -45,8 +45,10 @@ export function questionParts(question, editor, changed) {
     sources.length ? sourcesPart(sources) : null,
     question.shell ? commandPart(question) : null,
     effects(question),
+    question.trial && question.tried == null ? trialPart(question.trial) : null,
     editor ?? argumentsPart(question, changed.includes('the arguments')),
     question.hold ? holdPart(question.hold) : null,
+    question.executed ? executedPart(question.executed) : null,
     question.places?.length ? part('Places', {}, codes(question.places)) : null,
     sources.length ? null : sourcesPart(sources),
     rulesPart(question),
@@ -105,6 +107,32 @@ export function holdPart(hold) {
   );
 }
 
+/** What came of trying it when it was stored. A yes runs it anew. */
+function trialPart({ printed, diff, gap = null, problem = null }) {
+  return part(
+    'What it did when it was tried',
+    { test: 'trial' },
+    h('p.quiet', 'It was tried when it was asked, and nothing was kept. A yes runs it anew.'),
+    problem ? callout('warn', problem) : null,
+    gap ? callout('warn', h('strong', 'It could not be taken back: '), gap) : null,
+    diff ? diffView(diff) : h('p.quiet', 'No file changes.'),
+    printed ? [h('h4', 'What it printed'), block(printed, 'Output of the stored trial')] : h('p.quiet', 'It printed nothing.'),
+  );
+}
+
+/** The files that it runs: a yes is for these bytes. */
+function executedPart({ files = [], unbound = [], beyond = null }) {
+  const there = files.filter(({ note }) => note !== 'absent');
+  const rows = there.map(({ path, sha256, note }) => [h('code', path), h('code', sha256 ? `sha256 ${sha256}` : note)]);
+  return part(
+    'What it runs',
+    { test: 'executed' },
+    rows.length ? [h('p.quiet', 'A yes is for these files as they are now.'), pairs(rows)] : null,
+    beyond ? callout('warn', beyond) : null,
+    unbound.length ? [h('p.quiet', 'A yes is not bound to:'), codes(unbound)] : null,
+  );
+}
+
 function sourcesPart(sources) {
   const list = h('ul.plain', sources.map((source) => {
     const [label, ...rest] = source.split(': ');
@@ -124,7 +152,7 @@ function rulesPart({ rules = [], subject }) {
 
 const COMPARED = [
   ['args', 'the arguments'], ['diff', 'what it would change'], ['places', 'where it happens'], ['preview', 'the summary'],
-  ['severity', 'the severity'], ['hold', 'the permissions'], ['shell', 'the reading of the command'], ['verdict', 'the reason'],
+  ['severity', 'the severity'], ['hold', 'the permissions'], ['shell', 'the reading of the command'], ['executed', 'the files that it runs'], ['verdict', 'the reason'],
   ['problem', 'whether it would fail'], ['tried', 'the trial'], ['sources', 'where the data came from'], ['subject', 'the subject'],
 ];
 

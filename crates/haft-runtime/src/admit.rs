@@ -21,6 +21,7 @@ use crate::{apply, now_ms, panics, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::change::digest;
+use haft_core::executed::ChangedFile;
 use haft_core::grant::{Grant, subject};
 use haft_core::place::Place;
 use haft_core::preview::{cut, inert};
@@ -117,6 +118,16 @@ pub(crate) struct Effects {
     pub(crate) shown: Option<Digest>,
 }
 
+/// The files that a call runs and that are not what they were when a grant was given that would cover it.
+fn changed_since_granted(pending: &Pending, grants: &[Grant]) -> Vec<ChangedFile> {
+    let (checked, facts) = (pending.checked(), pending.facts());
+    let subject = subject(checked, facts);
+    let mut covering = grants.iter().filter(|grant| grant.covers(checked, &subject, facts.now_ms));
+    covering
+        .find_map(|grant| Some(grant.changed_files(facts)).filter(|changed| !changed.is_empty()))
+        .unwrap_or_default()
+}
+
 /// Whether an identity says yes without having looked.
 fn is_blind(by: &Decider) -> bool {
     *by.identity() == DeciderIdentity::YesFlag
@@ -175,7 +186,8 @@ impl Haft {
         loop {
             let Ruling::Admitted(admitted) = pending.clone().with_grants(grants.clone(), policy, chain) else {
                 self.note_lapsed(&pending, &grants);
-                return Ok(Ruling::Ask(pending));
+                let changed = changed_since_granted(&pending, &grants);
+                return Ok(Ruling::Ask(pending.after_changes(&changed)));
             };
             let Some(grant) = admitted.facts().grant_for(admitted.checked()).cloned() else {
                 return Ok(Ruling::Admitted(admitted));
@@ -212,6 +224,7 @@ impl Haft {
             error,
         })?;
         let (shell, named) = self.judge(checked, &places).unzip();
+        let executed = shell.as_ref().map(|shell| self.executed_files(&shell.judged).files).unwrap_or_default();
         places.extend(named.into_iter().flatten());
         let undecided = |error| Stop {
             tool: checked.spec().name.to_string(),
@@ -262,6 +275,7 @@ impl Haft {
             grants: Vec::new(),
             hold,
             shell,
+            executed,
             altered,
             barred,
             web,
@@ -296,6 +310,12 @@ impl Haft {
             self.propose(&pending, halt).await?;
         }
         let mut question = self.question(&pending, halt).await;
+        // What runs now is not what was approved: that is another question.
+        let changed = approver.approved_files().map(|approved| question.executed.changed_since(approved));
+        if let Some(changed) = changed.filter(|changed| !changed.is_empty()) {
+            let error = self.asked_anew(pending.checked(), &changed).await;
+            return Err(pending.defer(error).into());
+        }
         // What was approved earlier has its answer: nobody is asked again.
         let answered = pending.checked().call().origin == Origin::Approval;
         let (said, decider) = loop {
@@ -407,6 +427,10 @@ impl Haft {
         if let Some(guest) = facts.hold.as_ref().and_then(|hold| hold.guest.as_ref()) {
             basis.push_str(&format!(" {guest}"));
         }
+        // And what is in the files that it runs.
+        if !facts.executed.is_empty() {
+            basis.push_str(&format!(" {}", facts.executed.identity()));
+        }
         // The same name is something else in another part of memory.
         if self.room != Room::Everybodys {
             basis.push_str(&format!(" {:?}", self.room));
@@ -437,6 +461,8 @@ impl Haft {
             // A rule would have to quote the secret.
             rules: facts.shell.as_ref().filter(|_| secrets.is_empty()).map(suggested).unwrap_or_default(),
             tried: None,
+            trial: None,
+            executed: facts.executed.clone().map_texts(&quoted),
             shown,
             basis: Digest::of(basis.as_bytes()),
         };

@@ -5,6 +5,7 @@ use crate::judge::ShellShown;
 use crate::tool::BoxFuture;
 use crate::workspace::Workspace;
 use haft_core::approval::{Decider, DeciderIdentity, Verdict};
+use haft_core::executed::{ExecutedFile, ExecutedFiles, TrialResult};
 use haft_core::record::Digest;
 use haft_core::shell::Class;
 use haft_core::tool::Severity;
@@ -48,6 +49,12 @@ pub struct Question {
     pub sources: Vec<String>,
     /// For a shell command: the rules under which it would have run unasked, where there are safe ones.
     pub rules: Vec<String>,
+    /// The files that it runs, and their digests: a yes is for these.
+    #[serde(skip_serializing_if = "ExecutedFiles::is_empty")]
+    pub executed: ExecutedFiles,
+    /// What came of trying it when it was stored. It only informs: a yes runs it anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialResult>,
     /// What it printed when it was tried.
     pub tried: Option<String>,
     /// The digest of the changes in `diff`: only these may be made on this answer.
@@ -122,6 +129,11 @@ pub trait Approver: Send + Sync {
 
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Said>;
+
+    /// The files that the call ran when this approver said yes to it, if that was earlier.
+    fn approved_files(&self) -> Option<&[ExecutedFile]> {
+        None
+    }
 
     /// How long a call waits in the inbox for anybody else to decide about it, if it does not get its answer here.
     /// Not at all: a question that finds nobody is stored, and the call ends.

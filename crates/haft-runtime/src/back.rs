@@ -380,6 +380,8 @@ impl Haft {
             hold: None,
             class: None,
             shell: None,
+            executed: haft_core::executed::ExecutedFiles::default(),
+            trial: None,
             asker: asker(&checked.call().caller, &self.workspace),
             sources: self.sources(&checked.call().session),
             rules: Vec::new(),

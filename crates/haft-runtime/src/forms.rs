@@ -123,6 +123,8 @@ impl Haft {
             host: None,
             consent: None,
             form: Some(written),
+            executed: Vec::new(),
+            trial: None,
         };
         let preview = approval.preview.clone();
         self.store.ask_form(approval).await.ok()?;

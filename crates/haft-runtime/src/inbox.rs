@@ -70,6 +70,7 @@ impl Haft {
             return match request_decision(approver, question).await {
                 Said::Nobody => {
                     self.store_question(pending, question).await?;
+                    self.try_stored(pending, question).await;
                     let deferred = self.store.defer(question.call_id.as_str()).await;
                     deferred.map(|_| Heard::Nobody).map_err(|error| stopped(pending, store_error(error)))
                 }
@@ -81,9 +82,17 @@ impl Haft {
         let until = tokio::time::Instant::now() + patience;
         let elsewhere = self.decided(pending, question);
         tokio::pin!(elsewhere);
-        let asked = tokio::select! {
-            said = request_decision(approver, question) => said,
-            decided = &mut elsewhere => return decided,
+        let (asking, trying) = (request_decision(approver, question), self.try_stored(pending, question));
+        tokio::pin!(asking);
+        tokio::pin!(trying);
+        let mut is_tried = false;
+        let asked = loop {
+            tokio::select! {
+                biased;
+                said = &mut asking => break said,
+                decided = &mut elsewhere => return decided,
+                () = &mut trying, if !is_tried => is_tried = true,
+            }
         };
         if matches!(asked, Said::Try | Said::Edit(_)) {
             return Ok(Heard::Said(asked, approver.decider()));
@@ -94,9 +103,15 @@ impl Haft {
             return Ok(Heard::Said(asked, approver.decider()));
         }
         // Nobody answers here; or somebody was faster, or has made another question of it since it was shown here.
-        tokio::select! {
-            decided = &mut elsewhere => return decided,
-            () = tokio::time::sleep_until(until) => {}
+        let wait = tokio::time::sleep_until(until);
+        tokio::pin!(wait);
+        loop {
+            tokio::select! {
+                biased;
+                decided = &mut elsewhere => return decided,
+                () = &mut wait => break,
+                () = &mut trying, if !is_tried => is_tried = true,
+            }
         }
         match self.store.defer(question.call_id.as_str()).await {
             // Patience was for an answer, and there is one.
@@ -252,6 +267,8 @@ impl Haft {
             host: None,
             consent: None,
             form: None,
+            executed: question.executed.files.clone(),
+            trial: None,
         }
     }
 

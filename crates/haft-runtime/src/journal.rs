@@ -35,6 +35,10 @@ pub(crate) async fn open(store: &Store, admitted: Admitted, hook: Hook) -> Resul
         Some(hold) => entry.with("confinement", shown(hold, checked.args())),
         None => entry,
     };
+    let entry = match admitted.facts().executed.files.as_slice() {
+        [] => entry,
+        files => entry.with("executed", shown(&files, checked.args())),
+    };
     // A tool that a hook marks stands out for whoever reads the log.
     let entry = if hook == Hook::Log { entry.with("marked", true) } else { entry };
     if has_no_effect(&admitted) {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use subtree::{Coverage, SearchedTree, Unclear, careful_places};
 
+pub(crate) mod executed_files;
 mod glob;
 mod index;
 pub(crate) mod subtree;
@@ -253,24 +254,15 @@ impl Look<'_> {
 
     /// A program is what its name says only if nobody could have put another one before it.
     fn programs(&mut self, judged: &Judged) {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
         let mut names: Vec<&str> = judged.commands.iter().filter_map(|command| command.name.as_deref()).collect();
         names.sort_unstable();
         names.dedup();
         for name in names.into_iter().filter(|name| !name.contains('/')) {
-            for dir in &dirs {
-                let file = dir.join(name);
-                if !file.exists() {
-                    continue;
-                }
-                let real = file.canonicalize().unwrap_or(file);
-                let own = self.workspace.writable_roots().iter().any(|root| real.starts_with(root));
-                if dir.is_relative() || own {
-                    let shown = self.workspace.shown(&real);
-                    self.unsettled.push(format!("`{name}` would be {shown}, which the project itself decides"));
-                }
-                break;
+            let Some((dir, real)) = on_path(name) else { continue };
+            let own = self.workspace.writable_roots().iter().any(|root| real.starts_with(root));
+            if dir.is_relative() || own {
+                let shown = self.workspace.shown(&real);
+                self.unsettled.push(format!("`{name}` would be {shown}, which the project itself decides"));
             }
         }
     }
@@ -308,6 +300,15 @@ impl Look<'_> {
             _ => self.unsettled.push(format!("{}: its index is not understood", self.workspace.shown(&git))),
         }
     }
+}
+
+/// The program that a name means: the directory of the PATH that has it, and where it really is.
+fn on_path(name: &str) -> Option<(PathBuf, PathBuf)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).find_map(|dir| {
+        let file = dir.join(name);
+        file.exists().then(|| (dir, file.canonicalize().unwrap_or(file)))
+    })
 }
 
 /// The paths that a target names. A pattern that matches too much is doubted where it is looked up as a path.

@@ -79,6 +79,7 @@ impl Haft {
             // A session has no end that haft could see, so what is granted for one ends by itself.
             expires_ms: (!lasting).then(|| now_ms().saturating_add(SESSION_GRANT_MS)),
             scope: GrantScope::of(checked, pending.facts()),
+            executed: pending.facts().shell.as_ref().map(|_| pending.facts().executed.files.clone()),
         };
         let stored = self.store.grant(self.workspace.root(), grant).await;
         stored.map_err(|error| stop(store_error(error)))

@@ -30,6 +30,17 @@ impl Maker {
             .hint("raise undo.max_file_bytes or undo.max_total_bytes, or let a person decide"))
     }
 
+    /// The same for what a person let through without having seen what it changes.
+    pub(crate) fn revocable_unseen(&self, changes: &[Change]) -> Result<(), CallError> {
+        // Whoever turned undo off wants to change files all the same.
+        let Some(gap) = self.vault.gap(changes).filter(|_| !self.vault.is_off()) else { return Ok(()) };
+        let message = format!(
+            "nothing was changed: whoever approved it has not seen that what it changes could not be taken back: {gap}"
+        );
+        Err(CallError::conflict(message)
+            .hint("try it before it is approved, which shows what it changes, or raise undo.max_file_bytes"))
+    }
+
     /// What was let through because it only reads must not have changed anything. If it has, the judgement was
     /// wrong, and nothing of it stays.
     pub(crate) fn unchanged(&self, changes: &[Change]) -> Result<(), CallError> {

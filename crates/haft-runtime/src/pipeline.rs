@@ -45,6 +45,8 @@ use tracing::Instrument;
 
 /// Arguments larger than this are refused unread.
 const ARGS_MAX: usize = 16 << 20;
+/// How often one call is decided about because the files that it runs change meanwhile.
+const DECISIONS_MAX: usize = 3;
 
 /// What a [`Haft`] goes by.
 #[derive(Clone)]
@@ -188,6 +190,14 @@ enum PreparedCall {
     /// Its intent is written, and it is its turn.
     Here(Box<journal::Opened>, Option<Turn>),
     /// Somebody else decided about it, and ran it.
+    Elsewhere(Box<Outcome>),
+}
+
+/// A call whose turn has come.
+enum InTurn {
+    /// It may run.
+    Admitted(Box<haft_core::Admitted>, Option<Turn>),
+    /// It has run: somebody decided about it elsewhere.
     Elsewhere(Box<Outcome>),
 }
 
@@ -443,11 +453,10 @@ impl Haft {
     async fn open_in_turn(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Result<PreparedCall, Stop> {
         self.made_ready(&call).await?;
         let checked = stage!("validate").in_scope(|| self.check(call, halt))?;
-        let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
-            Entered::Admitted(admitted) => *admitted,
-            Entered::Elsewhere(outcome) => return Ok(PreparedCall::Elsewhere(outcome)),
+        let (admitted, turn) = match self.enter(checked, approver, halt).await? {
+            InTurn::Admitted(admitted, turn) => (*admitted, turn),
+            InTurn::Elsewhere(outcome) => return Ok(PreparedCall::Elsewhere(outcome)),
         };
-        let turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
         let opened = self.open(admitted).instrument(stage!("record")).await?;
         Ok(PreparedCall::Here(Box::new(opened), turn))
     }
@@ -461,6 +470,32 @@ impl Haft {
         let warning = self.note_executed(opened.admitted(), &outcome).await;
         outcome.warnings.extend(warning);
         (outcome, goes_on)
+    }
+
+    /// Lets a call in and waits for its turn. If the files that it runs have changed by then, it is decided about anew.
+    async fn enter(&self, mut checked: Checked, approver: &dyn Approver, halt: &Halt) -> Result<InTurn, Stop> {
+        let mut decisions = 0;
+        loop {
+            let admitted = match self.admit(checked, approver, halt).instrument(stage!("admit")).await? {
+                Entered::Admitted(admitted) => *admitted,
+                Entered::Elsewhere(outcome) => return Ok(InTurn::Elsewhere(outcome)),
+            };
+            let turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
+            decisions += 1;
+            let Err(changed) = self.verify_executed(&admitted) else {
+                return Ok(InTurn::Admitted(Box::new(admitted), turn));
+            };
+            // What was tried were other bytes.
+            drop(self.trials.take(&admitted.checked().call().id));
+            // An answer from the inbox is used up; at a door, the same person is asked again.
+            let is_stored = admitted.checked().call().origin == Origin::Approval || !approver.patience().is_zero();
+            if (admitted.asked() && is_stored) || decisions >= DECISIONS_MAX {
+                let error = self.asked_anew(admitted.checked(), &changed).await;
+                let tool = admitted.checked().spec().name.to_string();
+                return Err(Stop { tool, verdict: admitted.verdict().clone(), error });
+            }
+            checked = admitted.into_checked();
+        }
     }
 
     /// Finds the tool, translates and validates the arguments.

@@ -3,6 +3,7 @@
 use crate::confined::Terms;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
+use crate::judge::executed_files::{CHANGED, changed_error};
 use crate::pipeline::Haft;
 use crate::tool::{BoxFuture, Staging};
 use crate::undo::extent::{Extent, LastUndoable, PartlyUndone, PassedOver};
@@ -10,14 +11,16 @@ use crate::{Approver, Question, Said, new_call_id, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
 use haft_core::change::Change;
+use haft_core::executed::{ChangedFile, ExecutedFile, described};
 use haft_core::grant::Grant;
 use haft_core::outcome::Undo;
 use haft_core::preview::inert;
 use haft_core::record::Kind;
-use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling, path_text};
+use haft_core::{Call, CallError, CallId, Checked, ErrorKind, Origin, Outcome, Pending, Ruling, path_text};
 use haft_store::work::RUN_PREFIX;
 use haft_store::{Approval, ApprovalState, Entry, Topic, UndoCall, UndoStep};
 use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +57,7 @@ pub struct Changed {
 struct Earlier {
     decider: Decider,
     basis: String,
+    executed: Vec<ExecutedFile>,
     said: Said,
 }
 
@@ -97,6 +101,9 @@ impl Approver for Earlier {
         let said =
             if same { self.said.clone() } else { Said::Reject("it changed while it was being approved".to_owned()) };
         Box::pin(std::future::ready(said))
+    }
+    fn approved_files(&self) -> Option<&[ExecutedFile]> {
+        Some(&self.executed)
     }
 }
 
@@ -173,7 +180,8 @@ impl Haft {
         self.tell_decided(&call.id, "approved", by);
         call.origin = Origin::Approval;
         crate::crash_point("approved");
-        let approver = Earlier { decider: by.clone(), basis: asked.basis.clone(), said: resolution.into() };
+        let Approval { basis, executed, .. } = asked;
+        let approver = Earlier { decider: by.clone(), basis, executed, said: resolution.into() };
         // Settled before its end is told, so that whoever hears of the end finds the question done.
         self.claims().insert(call.id.clone(), by.clone());
         Ok(self.call(call, &approver, halt).await)
@@ -264,10 +272,17 @@ impl Haft {
         if now.basis.to_string() == asked.basis {
             return Ok(());
         }
-        let what = self.shown_questions.changed_since_basis(&asked.basis, now);
-        let what = what.unwrap_or_else(|| "the files it names, where they lead, or its tool have changed".to_owned());
-        Err(CallError::conflict(format!("{} is no longer what was asked about: {what}", asked.id))
-            .hint(look_again(&asked.id)))
+        let changed = now.executed.changed_since(&asked.executed);
+        let what = match described(&changed) {
+            none if none.is_empty() => {
+                let what = self.shown_questions.changed_since_basis(&asked.basis, now);
+                what.unwrap_or_else(|| "the files it names, where they lead, or its tool have changed".to_owned())
+            }
+            files => format!("what it runs has changed: {files}"),
+        };
+        let error = CallError::conflict(format!("{} is no longer what was asked about: {what}", asked.id));
+        let error = if changed.is_empty() { error } else { error.details(json!({ CHANGED: changed })) };
+        Err(error.hint(look_again(&asked.id)))
     }
 
     /// Refuses if somebody says that they saw another question than this one, and says what has changed since they did.
@@ -285,6 +300,42 @@ impl Haft {
         })
     }
 
+    /// Stores the question anew that a call raises now, because what it runs has changed since somebody said yes. Returns what
+    /// the caller is told.
+    pub(crate) async fn asked_anew(&self, checked: &Checked, changed: &[ChangedFile]) -> CallError {
+        let error = changed_error(checked, changed);
+        match self.ask_anew(checked, changed).await {
+            Ok(Some(id)) => error
+                .hint(format!("it is asked again as {id}: look at it with `haft approvals show {id}`"))
+                .details(json!({ CHANGED: changed, "approval_id": id })),
+            // Nobody would be asked now, or it cannot be stored; the caller can call again.
+            Ok(None) | Err(_) => error,
+        }
+    }
+
+    async fn ask_anew(&self, checked: &Checked, changed: &[ChangedFile]) -> Result<Option<CallId>, CallError> {
+        let (halt, old) = (Halt::new(), checked.call());
+        let asked = self.store.approval(old.id.as_str()).await.map_err(store_error)?;
+        let origin = asked.and_then(|asked| serde_json::from_value(json!(asked.origin?)).ok());
+        let origin = origin.unwrap_or(old.origin);
+        if origin == Origin::Work {
+            // The run begins the step again, as a call of its own.
+            return Ok(None);
+        }
+        let call = Call { id: new_call_id(), origin, ..old.clone() };
+        let id = call.id.clone();
+        let checked = self.check(call, &halt).map_err(|stop| stop.error)?;
+        let (checked, facts) = self.known(checked, &halt, Purpose::Look).await.map_err(|stop| stop.error)?;
+        let Ruling::Ask(pending) = decide(checked, facts, &self.settings.policy, &self.settings.chain) else {
+            return Ok(None);
+        };
+        let pending = pending.after_changes(changed);
+        let question = self.question(&pending, &halt).await;
+        self.store_question(&pending, &question).await.map_err(|stop| stop.error)?;
+        self.try_stored(&pending, &question).await;
+        Ok(Some(id))
+    }
+
     /// The question that a stored call raises now; none if it is decided, or would not be asked any more.
     async fn question_of(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
         let asked = self.store.approval(id).await.map_err(store_error)?;
@@ -296,7 +347,13 @@ impl Haft {
     /// The same in the layer that the call is made in.
     async fn question_here(&self, id: &str, halt: &Halt) -> Result<Option<Question>, CallError> {
         match self.pending_of(id, halt).await? {
-            Some(pending) => Ok(Some(self.question(&pending, halt).await)),
+            Some(pending) => {
+                let mut question = self.question(&pending, halt).await;
+                let asked = self.store.approval(id).await.map_err(store_error)?;
+                let basis = question.basis.to_string();
+                question.trial = asked.and_then(|asked| asked.trial).filter(|trial| trial.basis == basis);
+                Ok(Some(question))
+            }
             None => Ok(None),
         }
     }
@@ -318,7 +375,12 @@ impl Haft {
         let asked = self.belongs_here(id).await?;
         let Some(now) = self.question_of(id, &Halt::new()).await? else { return Ok(None) };
         if now.basis.to_string() != asked.basis {
-            let rebased = self.store.rebase(id, &now.basis.to_string(), &now.why()).await;
+            let changed = now.executed.changed_since(&asked.executed);
+            let why = match described(&changed) {
+                none if none.is_empty() => now.why(),
+                files => format!("{}; changed since it was asked: {files}", now.why()),
+            };
+            let rebased = self.store.rebase(id, &now.basis.to_string(), &why, &now.executed.files).await;
             rebased.map_err(store_error)?;
         }
         self.shown_questions.note(&now);

@@ -5,6 +5,7 @@ use crate::back::{self, Wish};
 use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
+use crate::judge::executed_files::ExecutedSnapshot;
 use crate::maker::Maker;
 use crate::making::{Proposed, SKILL, TOOL};
 use crate::panics;
@@ -52,10 +53,18 @@ impl Haft {
             return Raw { reply: Err(error), undo: None };
         };
         let tried = self.trials.take(&checked.call().id);
+        let mut executed = None;
         let reply = if let Some(reply) = tried.filter(|_| opened.admitted().shown().is_some()) {
             // It has run already, and this is what somebody saw.
             Ok(reply)
         } else {
+            executed = match self.verify_executed(opened.admitted()) {
+                Ok(executed) => executed,
+                Err(changed) => {
+                    let error = self.asked_anew(checked, &changed).await;
+                    return Raw { reply: Err(error), undo: None };
+                }
+            };
             let (back, mut wishes) = back::channel(approver);
             let scene = self.scene(Basis::of(opened.admitted()), &halt).asking(back);
             let mut act = std::pin::pin!(panics::act(entry.tool().as_ref(), &scene));
@@ -79,15 +88,17 @@ impl Haft {
         };
         let changes = matches!(checked.spec().effects.effect, Effect::Changes | Effect::Runs);
         match reply {
-            Ok(mut reply) if changes && !reply.changes.is_empty() => match self.permitted(opened, &reply.changes) {
-                Ok(()) => {
-                    let proposal = reply.proposal.take();
-                    let made = self.change(checked.call(), reply, &halt).await;
-                    let made = self.accepted(opened, proposal.as_deref(), made).await;
-                    self.noted(opened, proposal, made).await
+            Ok(mut reply) if changes && !reply.changes.is_empty() => {
+                match self.permitted(opened, &reply.changes, executed.as_ref()) {
+                    Ok(()) => {
+                        let proposal = reply.proposal.take();
+                        let made = self.change(checked.call(), reply, &halt).await;
+                        let made = self.accepted(opened, proposal.as_deref(), made).await;
+                        self.noted(opened, proposal, made).await
+                    }
+                    Err(error) => Raw { reply: Err(error), undo: None },
                 }
-                Err(error) => Raw { reply: Err(error), undo: None },
-            },
+            }
             // What a task in the background changed is changed already.
             Ok(mut reply) => {
                 let undo = reply.undo.take();
@@ -121,8 +132,16 @@ impl Haft {
     }
 
     /// Whether these are the changes that a person saw, at places that no floor rule forbids.
-    fn permitted(&self, opened: &Opened, changes: &[Change]) -> Result<(), CallError> {
+    fn permitted(
+        &self,
+        opened: &Opened,
+        changes: &[Change],
+        executed: Option<&ExecutedSnapshot>,
+    ) -> Result<(), CallError> {
         let admitted = opened.admitted();
+        if let Some(executed) = executed {
+            self.verify_untouched(admitted, executed)?;
+        }
         if admitted.shown().is_some_and(|shown| shown != digest(changes)) {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")
                 .hint("call again to see what it would do now"));
@@ -134,6 +153,8 @@ impl Haft {
         // Whoever turned undo off wants to change files all the same.
         if (runs || !self.vault.is_off()) && !admitted.asked() {
             self.maker().revocable(changes)?;
+        } else if runs && !admitted.accepts_gaps() {
+            self.maker().revocable_unseen(changes)?;
         }
         self.maker().permitted(&admitted.checked().spec().name, changes)
     }

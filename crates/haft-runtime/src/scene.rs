@@ -34,6 +34,7 @@ pub(crate) struct Basis {
     checked: Checked,
     facts: Facts,
     asked: bool,
+    accepts_gaps: bool,
     looks: bool,
     trial: bool,
 }
@@ -42,7 +43,8 @@ impl Basis {
     /// To run a call that was let through.
     pub(crate) fn of(admitted: &Admitted) -> Arc<Self> {
         let (checked, facts) = (admitted.checked().clone(), admitted.facts().clone());
-        Arc::new(Self { checked, facts, asked: admitted.asked(), looks: admitted.looks(), trial: false })
+        let (asked, accepts_gaps, looks) = (admitted.asked(), admitted.accepts_gaps(), admitted.looks());
+        Arc::new(Self { checked, facts, asked, accepts_gaps, looks, trial: false })
     }
 
     /// To run a call's program on a copy-on-write view, where nothing it does has happened.
@@ -50,7 +52,14 @@ impl Basis {
         let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
         let harmless = checked.spec().effects.effect != Effect::Runs || layered;
         let basis = || {
-            Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true })
+            Arc::new(Self {
+                checked: checked.clone(),
+                facts: facts.clone(),
+                asked: false,
+                accepts_gaps: false,
+                looks: false,
+                trial: true,
+            })
         };
         (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
     }
@@ -60,7 +69,14 @@ impl Basis {
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
         harmless.then(|| {
-            Arc::new(Self { checked: checked.clone(), facts: facts.clone(), asked: false, looks: false, trial: true })
+            Arc::new(Self {
+                checked: checked.clone(),
+                facts: facts.clone(),
+                asked: false,
+                accepts_gaps: false,
+                looks: false,
+                trial: true,
+            })
         })
     }
 }
@@ -197,6 +213,11 @@ impl Scene {
     /// Whether a person was asked about this call and said yes.
     pub fn asked(&self) -> bool {
         self.basis.asked
+    }
+
+    /// Whether somebody said yes and knows that what it changes may not be undone.
+    pub(crate) fn accepts_gaps(&self) -> bool {
+        self.basis.accepts_gaps
     }
 
     /// Whether this only looks what the call would do, before anybody lets it through.

@@ -3,22 +3,31 @@
 
 use crate::approver::Question;
 use crate::confined::{self, Terms};
+use crate::dry::may_look;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::scene::Basis;
 use crate::secrets::Used;
 use crate::tool::Reply;
-use crate::{apply, journal, panics};
+use crate::{apply, journal, new_call_id, panics};
 use haft_core::change::digest;
+use haft_core::executed::TrialResult;
 use haft_core::tool::Effect;
-use haft_core::{CallError, CallId, Checked, Facts, Hold, Outcome, Pending};
+use haft_core::{Call, CallError, CallId, Checked, Facts, Hold, Origin, Outcome, Pending};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// How much of what a trial printed is shown with the question.
 const SHOWN: haft_core::shape::Limits =
     haft_core::shape::Limits { lines: 40, bytes: 4096, keep: haft_core::shape::Keep::HeadAndTail };
+
+/// How much of what a trial changed is stored with the question.
+const STORED_DIFF: haft_core::shape::Limits =
+    haft_core::shape::Limits { lines: 2000, bytes: 128 << 10, keep: haft_core::shape::Keep::HeadAndTail };
+/// How long a stored question's call is tried.
+const STORED_MAX: Duration = Duration::from_secs(10);
 
 /// How many trials wait for their calls to be decided; then the oldest goes. Each holds files on disk.
 const TRIALS_MAX: usize = 32;
@@ -120,6 +129,48 @@ impl Haft {
         outcome.error.clone_from(&reply.error);
         outcome.data.clone_from(&reply.data);
         journal::rehearsed(&self.store, call, self.loggable(call), pending.facts().hold.as_ref(), &outcome);
+    }
+
+    /// Tries a call whose question is stored, where nothing of it can reach anybody, and keeps what came of it for those who
+    /// decide. It has an id of its own: the call may be approved elsewhere and run meanwhile.
+    pub(crate) async fn try_stored(&self, pending: &Pending, question: &Question) {
+        let (checked, facts) = (pending.checked(), pending.facts());
+        let is_program = checked.spec().effects.effect == Effect::Runs && checked.call().origin != Origin::Hook;
+        let reaches_nobody = facts.hold.as_ref().is_some_and(Hold::harmless);
+        // What a read would have to be asked for is not stored unasked, either.
+        if !is_program || !reaches_nobody || !may_look(&facts.places) || !question.can_try() {
+            return;
+        }
+        let (halt, call) = (Halt::new(), Call { id: new_call_id(), ..checked.call().clone() });
+        let Ok(own) = self.check(call, &halt) else { return };
+        if own.args() != checked.args() {
+            return;
+        }
+        let tried = self.rehearsal(&own, facts, &halt.within(STORED_MAX)).await;
+        let basis = question.basis.to_string();
+        let trial = match tried {
+            Ok((reply, used)) => {
+                let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
+                used.mask(&mut diff);
+                self.record_trial(checked, pending, &reply);
+                TrialResult {
+                    basis,
+                    printed: haft_core::shape::truncate(&reply.text, SHOWN).text,
+                    diff: haft_core::shape::truncate(&diff, STORED_DIFF).text,
+                    gap: self.vault.gap(&reply.changes),
+                    problem: reply.error.as_ref().map(|error| error.message.clone()),
+                }
+            }
+            Err(error) => TrialResult {
+                basis,
+                printed: String::new(),
+                diff: String::new(),
+                gap: None,
+                problem: Some(format!("the trial did not come to its end: {}", error.message)),
+            },
+        };
+        // The question stands without it.
+        let _ = self.store.note_trial(question.call_id.as_str(), &trial).await;
     }
 
     /// Tries a call that is being asked about, and adds what came of it to the question.

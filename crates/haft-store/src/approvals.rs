@@ -7,6 +7,7 @@ use crate::journal::append;
 use crate::notes::{self, NoteKind};
 use crate::{Entry, Mode, Store, StoreError, Topic, now_ms};
 use haft_core::approval::{Decider, DeciderIdentity, DecisionRefused, DecisionScope};
+use haft_core::executed::{ExecutedFile, TrialResult};
 use haft_core::record::Kind;
 use haft_core::secret::mask;
 use haft_core::{Call, Outcome};
@@ -87,6 +88,12 @@ pub struct Approval {
     /// What a person is to fill in, if they are not asked for a yes: who wants it, what they say, and its schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub form: Option<Value>,
+    /// The files that the call runs, and their digests when it was asked or last looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub executed: Vec<ExecutedFile>,
+    /// What came of trying the call when it was asked, until it is decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<TrialResult>,
 }
 
 impl Approval {
@@ -97,7 +104,7 @@ impl Approval {
     }
 }
 
-const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources, host, consent, CASE WHEN id LIKE 'form-%' THEN call END";
+const COLUMNS: &str = "id, state, tool, preview, reason, root, asked_ms, decided_by, outcome, basis, session, origin, caller, sources, host, consent, CASE WHEN id LIKE 'form-%' THEN call END, executed, trial";
 /// How long the outcome of a decided call can be fetched: a week.
 const OUTCOME_KEPT_MS: i64 = 7 * 86_400_000;
 /// How much text of an outcome is kept.
@@ -125,7 +132,14 @@ fn read(row: &Row<'_>) -> DbResult<Approval> {
         host: row.get(14)?,
         consent: row.get(15)?,
         form: row.get::<Option<String>>(16)?.and_then(|text| serde_json::from_str(&text).ok()),
+        executed: row.get::<Option<String>>(17)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        trial: row.get::<Option<String>>(18)?.and_then(|text| serde_json::from_str(&text).ok()),
     })
+}
+
+/// Files as they are stored; nothing for calls that run none.
+fn written(executed: &[ExecutedFile]) -> Option<String> {
+    (!executed.is_empty()).then(|| serde_json::to_string(executed).unwrap_or_default())
 }
 
 /// The first question that a condition is true of.
@@ -169,11 +183,12 @@ impl Store {
         self.insist(Mode::Durable, move |db| {
             let asked = db.execute(
                 "INSERT INTO approvals
-                 (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources, host)
-                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                 (id, state, call, tool, preview, reason, root, asked_ms, basis, session, origin, caller, sources, host,
+                  executed)
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
                  ON CONFLICT (id) DO UPDATE SET call = excluded.call, tool = excluded.tool, preview = excluded.preview,
                  reason = excluded.reason, basis = excluded.basis, sources = excluded.sources, host = excluded.host,
-                 consent = NULL
+                 executed = excluded.executed, consent = NULL
                  WHERE approvals.state = 'pending'",
                 cells![
                     approval.id,
@@ -189,6 +204,7 @@ impl Store {
                     approval.caller,
                     serde_json::to_string(&approval.sources).unwrap_or_default(),
                     (db.kind() == Database::Post).then(machine),
+                    written(&approval.executed),
                 ],
             )?;
             let old = now_ms() - OUTCOME_KEPT_MS;
@@ -228,13 +244,36 @@ impl Store {
         self.insist(Mode::Read, move |db| waiting(db, &id)).await
     }
 
+    /// Keeps what came of trying an undecided call, without its secrets.
+    pub async fn note_trial(&self, id: &str, trial: &TrialResult) -> Result<(), StoreError> {
+        let kept = TrialResult {
+            printed: mask(&trial.printed).into_owned(),
+            diff: mask(&trial.diff).into_owned(),
+            problem: trial.problem.as_ref().map(|problem| mask(problem).into_owned()),
+            ..trial.clone()
+        };
+        let (id, trial) = (id.to_owned(), serde_json::to_string(&kept).unwrap_or_default());
+        self.insist(Mode::Write, move |db| {
+            let sql = "UPDATE approvals SET trial = ?2 WHERE id = ?1 AND state = 'pending'";
+            db.notify(Topic::Approvals);
+            db.execute(sql, cells![id, trial]).map(drop)
+        })
+        .await
+    }
+
     /// Notes what a question is about now, after somebody has looked at it.
-    pub async fn rebase(&self, id: &str, basis: &str, reason: &str) -> Result<(), StoreError> {
-        let (id, basis, reason) = (id.to_owned(), basis.to_owned(), reason.to_owned());
+    pub async fn rebase(
+        &self,
+        id: &str,
+        basis: &str,
+        reason: &str,
+        executed: &[ExecutedFile],
+    ) -> Result<(), StoreError> {
+        let (id, basis, reason, executed) = (id.to_owned(), basis.to_owned(), reason.to_owned(), written(executed));
         self.insist(Mode::Durable, move |db| {
-            let sql =
-                "UPDATE approvals SET basis = ?2, reason = ?3, consent = NULL WHERE id = ?1 AND state = 'pending'";
-            db.execute(sql, cells![id, basis, reason])?;
+            let sql = "UPDATE approvals SET basis = ?2, reason = ?3, executed = ?4, consent = NULL
+                 WHERE id = ?1 AND state = 'pending'";
+            db.execute(sql, cells![id, basis, reason, executed])?;
             record(db, &id, "changed", By::None)
         })
         .await
@@ -246,10 +285,10 @@ impl Store {
         self.note_erased();
         let (call, by) = (serde_json::to_string(call).unwrap_or_default(), by.clone());
         self.run(Mode::Durable, move |db| {
-            let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6, consent = NULL
+            let sql = "UPDATE approvals SET call = ?2, preview = ?3, reason = ?4, basis = ?5, tool = ?6, executed = ?7, consent = NULL
                        WHERE id = ?1 AND state = 'pending'";
-            let Approval { id, preview, reason, basis, tool, .. } = approval;
-            if db.execute(sql, cells![id, call, preview, reason, basis, tool])? == 0 {
+            let Approval { id, preview, reason, basis, tool, executed, .. } = approval;
+            if db.execute(sql, cells![id, call, preview, reason, basis, tool, written(&executed)])? == 0 {
                 return Ok(false);
             }
             record(db, &id, "amended", By::Decider(&by)).map(|()| true)
@@ -454,5 +493,5 @@ fn waiting(db: &Db<'_>, id: &str) -> DbResult<Option<Call>> {
 }
 
 pub(crate) fn decide(db: &Db<'_>, id: &str, state: ApprovalState, by: &str) -> DbResult<usize> {
-    db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, db.now_ms()?])
+    db.execute("UPDATE approvals SET state = ?2, decided_by = ?3, decided_ms = ?4, call = NULL, trial = NULL WHERE id = ?1 AND state = 'pending'", cells![id, state.as_str(), by, db.now_ms()?])
 }

@@ -5,6 +5,7 @@ use crate::cells;
 use crate::db::{DbError, DbResult, Row};
 use crate::journal::append;
 use crate::{Entry, Mode, Store, StoreError, now_ms};
+use haft_core::executed::ExecutedFile;
 use haft_core::grant::{Grant, GrantScope};
 use haft_core::record::Kind;
 use haft_core::{CallId, SessionId, ToolName};
@@ -20,7 +21,13 @@ fn read(row: &Row<'_>) -> DbResult<Grant> {
         uses_left: row.get(4)?,
         expires_ms: row.get(5)?,
         scope: GrantScope::named(&row.get::<String>(6)?),
+        executed: row.get::<Option<String>>(7)?.map(|text| files(&text)).transpose()?,
     })
+}
+
+/// The files that a grant is for. What cannot be read is an error, because without it the grant would cover more.
+fn files(text: &str) -> DbResult<Vec<ExecutedFile>> {
+    serde_json::from_str(text).map_err(|_| DbError::Odd("a list of files that nobody here writes".to_owned()))
 }
 
 impl Store {
@@ -28,9 +35,10 @@ impl Store {
     pub async fn grant(&self, root: &Path, grant: Grant) -> Result<(), StoreError> {
         let root = haft_core::path_text::store(root);
         self.insist(Mode::Durable, move |db| {
-            db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", cells![
+            db.execute("INSERT INTO grants (id, root, tool, pattern, session, uses_left, expires_ms, scope, executed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", cells![
                     grant.id, root, grant.tool.as_str(), grant.pattern, grant.session.as_ref().map(SessionId::as_str),
-                    grant.uses_left, grant.expires_ms, grant.scope.name()
+                    grant.uses_left, grant.expires_ms, grant.scope.name(),
+                    grant.executed.as_ref().map(|files| serde_json::to_string(files).unwrap_or_default())
                 ])?;
             let entry = Entry::new(Kind::Grant)
                 .with("grant", grant.id.as_str())
@@ -48,7 +56,7 @@ impl Store {
         let (root, tool) = (haft_core::path_text::store(root), tool.map(ToString::to_string));
         self.insist(Mode::Read, move |db| {
             db.all(
-                "SELECT id, tool, pattern, session, uses_left, expires_ms, scope FROM grants
+                "SELECT id, tool, pattern, session, uses_left, expires_ms, scope, executed FROM grants
                      WHERE root = ?1 AND (CAST(?2 AS TEXT) IS NULL OR tool = ?2) ORDER BY id",
                 cells![root, tool],
                 read,

@@ -129,10 +129,16 @@ const STEPS: &[Step] = &[
     notes::STEP,
     // 20: the lock by which the process of an open call is known to live.
     Step::alike("ALTER TABLE open_calls ADD COLUMN lock TEXT NOT NULL DEFAULT '';"),
+    // 21: the files that an approved command runs, their digests, and what came of trying it.
+    Step::alike(
+        "ALTER TABLE approvals ADD COLUMN executed TEXT;
+    ALTER TABLE approvals ADD COLUMN trial TEXT;
+    ALTER TABLE grants ADD COLUMN executed TEXT;",
+    ),
 ];
 
 /// The newest format known here: the number of steps.
-pub(crate) const KNOWN: i64 = 20;
+pub(crate) const KNOWN: i64 = 21;
 
 /// Brings the store to the newest format, one committed step at a time.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {

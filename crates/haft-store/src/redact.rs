@@ -211,7 +211,7 @@ fn portion(
         done.calls.extend(record.call.as_deref().and_then(CallId::parse));
     }
     for call in &done.calls {
-        let sql = "UPDATE approvals SET preview = ?2, reason = ?2, sources = NULL,
+        let sql = "UPDATE approvals SET preview = ?2, reason = ?2, sources = NULL, executed = NULL, trial = NULL,
                    outcome = CASE WHEN outcome IS NULL THEN NULL ELSE ?3 END WHERE id = ?1 AND state IN ('done', 'rejected')";
         db.execute(sql, cells![call.as_str(), REMOVED, json!({"rejected": REMOVED}).to_string()])?;
         idempotency::redact(db, call)?;

@@ -8,6 +8,7 @@ use crate::style::{self, BAD, BOLD, CARE, FAINT, NAME, Row, paint, painted};
 use anstyle::Style;
 use haft_core::Hold;
 use haft_core::approval::{Decider, DeciderIdentity};
+use haft_core::executed::TrialResult;
 use haft_core::grant::{Grant, literal, matches};
 use haft_core::preview::inert;
 use haft_core::tool::Severity;
@@ -166,6 +167,7 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
     rows.extend(question.class.map(|class| vec![faint("as a command"), plain(format!(" it {}", class.does()))]));
     let known = question.shell.as_ref().map(command::rows).unwrap_or_default();
     rows.extend(known.into_iter().map(|row| std::iter::once(plain("  ".to_owned())).chain(row).collect()));
+    rows.extend(question.executed.lines().into_iter().map(|line| vec![plain(format!("  {line}"))]));
     rows.extend(question.hold.as_ref().map(held));
     rows.extend(grant_scope(question));
     rows.extend(sent_rows(question, lines).unwrap_or_default());
@@ -173,6 +175,7 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
         rows.push(vec![faint("it was tried, and printed:")]);
         rows.extend(tried.lines().map(|line| vec![plain(format!("  {}", inert(line)))]));
     }
+    rows.extend(question.trial.as_ref().map(|trial| trial_rows(trial, lines)).unwrap_or_default());
     if let Some(problem) = &question.problem {
         rows.push(vec![(CARE, "it would fail:".to_owned()), plain(format!(" {}", inert(problem)))]);
     }
@@ -183,6 +186,26 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
         if total > lines {
             rows.push(vec![(FAINT, format!("… {} more lines: d shows all", total - lines))]);
         }
+    }
+    rows
+}
+
+/// What came of trying a call when its question was stored.
+pub(crate) fn trial_rows(trial: &TrialResult, lines: usize) -> Vec<Row> {
+    let plain = |text: &str| vec![(Style::new(), format!("  {}", inert(text)))];
+    let mut rows = vec![vec![(FAINT, "it was tried when it was asked; a yes runs it anew:".to_owned())]];
+    rows.extend(trial.problem.iter().map(|problem| vec![(CARE, format!("  {}", inert(problem)))]));
+    rows.extend(
+        trial.gap.iter().map(|gap| vec![(CARE, format!("  what it changes cannot be undone: {}", inert(gap)))]),
+    );
+    rows.extend(trial.printed.lines().map(plain));
+    let total = trial.diff.lines().count();
+    rows.extend(trial.diff.lines().take(lines).map(|line| vec![style::diff_line(line)]));
+    if total > lines {
+        rows.push(vec![(FAINT, format!("… {} more lines", total - lines))]);
+    }
+    if total == 0 && trial.printed.is_empty() && trial.problem.is_none() {
+        rows.push(plain("it printed nothing and changed no files"));
     }
     rows
 }
@@ -342,6 +365,8 @@ mod tests {
             class: Some(haft_core::shell::Class::Silent),
             rules: Vec::new(),
             tried: None,
+            executed: haft_core::executed::ExecutedFiles::default(),
+            trial: None,
             shown: None,
             basis: haft_core::record::Digest::ZERO,
         };

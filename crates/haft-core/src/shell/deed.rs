@@ -129,6 +129,7 @@ impl Walk<'_> {
         let Call { argv, assignments, redirects, standing, stdin } = call;
         let Some((program, args)) = argv.split_first() else { return Stream::Unknown };
         let name = program.literal().map(name_of);
+        self.note_executed((program, args), &assignments, &redirects, &stdin, state);
         // Commands are listed in the order in which they run: a wrapper before what it wraps.
         let slot = self.commands.len();
         self.commands.push(blank(args.to_vec(), &standing));

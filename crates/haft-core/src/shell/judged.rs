@@ -1,6 +1,7 @@
 //! What is known of a command before it runs.
 
 use super::entry::Tracked;
+use super::executed::ExecutedTarget;
 use super::word::Word;
 use crate::shape::Keep;
 use serde::{Deserialize, Serialize};
@@ -336,6 +337,12 @@ pub struct Judged {
     /// A program in it that wants a person at a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<String>,
+    /// Files whose content decides what it does.
+    #[serde(skip)]
+    pub executed: Vec<ExecutedTarget>,
+    /// What it runs as well and is not known to be a file.
+    #[serde(skip)]
+    pub unbound: Vec<String>,
 }
 
 impl Judged {

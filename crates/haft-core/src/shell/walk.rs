@@ -6,6 +6,7 @@
 
 use super::arithmetic;
 use super::entry::Depth;
+use super::executed::ExecutedTarget;
 use super::judged::{Cause, Command, Doubt, Flow, Harm, Redirect, Standing, Subtree, Target, TrackedFiles, Unreadable};
 use super::second;
 use super::state::State;
@@ -91,10 +92,16 @@ pub(super) struct Walk<'g> {
     pub(super) repositories: Vec<String>,
     pub(super) interactive: Option<String>,
     pub(super) functions: Vec<String>,
+    /// Files that are run.
+    pub(super) executed: Vec<ExecutedTarget>,
+    /// What is run and is not known to be a file.
+    pub(super) unbound: Vec<String>,
     pub(super) follows: bool,
     /// Whether files are opened for reading by redirection.
     pub(super) opens: bool,
     home: Option<String>,
+    /// Where the command starts.
+    pub(super) start: String,
     /// Whether anything in it goes elsewhere.
     roams: bool,
     /// Whether anything in it may change how words are split.
@@ -163,9 +170,12 @@ impl<'g> Walk<'g> {
             repositories: Vec::new(),
             interactive: None,
             functions: Vec::new(),
+            executed: Vec::new(),
+            unbound: Vec::new(),
             follows: false,
             opens: text.contains('<'),
             home: home.map(str::to_owned),
+            start: String::new(),
             roams: false,
             splits: text.contains("IFS"),
             depth: 0,
@@ -189,7 +199,7 @@ impl<'g> Walk<'g> {
         };
         let (roams, splits) = (any(ROAMERS), self.splits || any(SPLITTERS));
         let differs = (roams, splits) != (self.roams, self.splits);
-        differs.then(|| Self { roams, splits, ..Self::new(text, self.table, self.home()) })
+        differs.then(|| Self { roams, splits, start: self.start.clone(), ..Self::new(text, self.table, self.home()) })
     }
 
     pub(super) fn home(&self) -> Option<&str> {

@@ -56,6 +56,8 @@ const TRIED_MAX: usize = 4 << 10;
 /// How much of each other part.
 const PLACES_MAX: usize = 20;
 const PLACE_COLUMNS: usize = 200;
+/// How many of the files that it runs.
+const EXECUTED_MAX: usize = 12;
 
 /// The answers that a form offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,11 +241,20 @@ fn background_lines(question: &Question) -> Vec<String> {
     if question.places.len() > 1 {
         lines.push(format!("Where: {}", listed(&question.places)));
     }
+    lines.extend(executed_lines(question));
     if let Some(tried) = question.tried.as_ref().filter(|tried| !tried.is_empty()) {
         lines.push("Dry-run output:".to_owned());
         lines.extend(inert_lines(tried, TRIED_MAX).lines().map(quoted));
     }
     lines
+}
+
+/// The files that it runs.
+fn executed_lines(question: &Question) -> Vec<String> {
+    let all = question.executed.lines();
+    let more = all.len().saturating_sub(EXECUTED_MAX);
+    let rest = (more > 0).then(|| format!("and {more} more, which the page lists"));
+    all.into_iter().take(EXECUTED_MAX).chain(rest).map(|line| quoted(&cut(&line, PLACE_COLUMNS))).collect()
 }
 
 /// The same lines, none wider than every client shows it.
@@ -344,6 +355,7 @@ pub(super) fn inert_lines(text: &str, max: usize) -> String {
 mod tests {
     use super::*;
     use haft_core::approval::{Decision, Verdict};
+    use haft_core::executed::ExecutedFile;
     use haft_core::record::Digest;
     use haft_core::tool::Severity;
     use haft_core::{CallId, ToolName};
@@ -367,9 +379,25 @@ mod tests {
             sources: Vec::new(),
             rules: Vec::new(),
             tried: None,
+            executed: haft_core::executed::ExecutedFiles::default(),
+            trial: None,
             shown: None,
             basis: Digest::of(b""),
         }
+    }
+
+    #[test]
+    fn files_that_a_command_runs_are_listed_with_their_digests() {
+        let mut question = question("$ ./build.sh", None, json!({"command": "./build.sh"}));
+        let digest = Digest::of(b"x");
+        question.executed.files.push(ExecutedFile::hashed("build.sh".to_owned(), digest));
+        question.executed.unbound.push("the module `x`".to_owned());
+        let message = form(&question).message;
+        let expected = format!(
+            "│ runs ./build.sh (sha256 {}…)\n│ a yes is not bound to the module `x`",
+            &digest.to_string()[..12]
+        );
+        assert!(message.contains(&expected), "{message}");
     }
 
     fn form(question: &Question) -> ApprovalForm {

@@ -318,6 +318,7 @@ mod tests {
             command: "true".to_owned(),
             description: None,
             asked: true,
+            accepts_gaps: true,
             looks: false,
             persist: false,
         };

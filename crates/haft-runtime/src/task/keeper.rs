@@ -187,6 +187,8 @@ impl Charge<'_> {
         }
         if !errand.asked {
             maker.revocable(&kept.changes)?;
+        } else if !errand.accepts_gaps {
+            maker.revocable_unseen(&kept.changes)?;
         }
         let tool = ToolName::new(&errand.tool).map_err(|error| CallError::internal(error.to_string()))?;
         maker.permitted(&tool, &kept.changes)?;

@@ -39,6 +39,9 @@ pub(crate) struct Errand {
     pub(crate) description: Option<String>,
     /// Whether a person said yes.
     pub(crate) asked: bool,
+    /// Whether they know that what it changes may not be undone.
+    #[serde(default)]
+    pub(crate) accepts_gaps: bool,
     /// Whether it was let through only because it provably only reads.
     #[serde(default)]
     pub(crate) looks: bool,

@@ -84,6 +84,7 @@ pub(super) fn errand(scene: &Scene, command: String, description: Option<String>
         command,
         description,
         asked: scene.asked(),
+        accepts_gaps: scene.accepts_gaps(),
         looks: scene.looks(),
         persist,
     }

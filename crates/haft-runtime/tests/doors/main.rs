@@ -4,6 +4,7 @@
 
 mod asking;
 mod deciders;
+mod executed;
 mod forms;
 mod hooks;
 mod inbox;

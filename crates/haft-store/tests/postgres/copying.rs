@@ -47,6 +47,8 @@ fn question() -> Approval {
         host: None,
         consent: None,
         form: None,
+        executed: Vec::new(),
+        trial: None,
     }
 }
 

@@ -29,6 +29,8 @@ fn unanswered(call: &Call) -> Approval {
         host: None,
         consent: None,
         form: None,
+        executed: Vec::new(),
+        trial: None,
     }
 }
 
@@ -101,7 +103,7 @@ fn a_question_survives_a_restart() {
 fn grant(uses_left: Option<u32>, expires_ms: Option<i64>) -> Grant {
     let tool = ToolName::new("file.write").unwrap();
     let scope = GrantScope::Guarded;
-    Grant { id: "g-1".into(), tool, pattern: "a".into(), session: None, uses_left, expires_ms, scope }
+    Grant { id: "g-1".into(), tool, pattern: "a".into(), session: None, uses_left, expires_ms, scope, executed: None }
 }
 
 #[test]

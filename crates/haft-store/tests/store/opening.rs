@@ -87,7 +87,8 @@ fn grant_of_the_previous_format_is_for_guarded_calls() {
     let scene = Scene::new();
     let previous = "ALTER TABLE grants DROP COLUMN scope; ALTER TABLE journal DROP COLUMN body;
         ALTER TABLE journal DROP COLUMN salt; ALTER TABLE open_calls DROP COLUMN lock; DROP TABLE notes;
-        DROP TABLE idempotency_keys; ALTER TABLE approvals DROP COLUMN is_deferred;
+        DROP TABLE idempotency_keys; ALTER TABLE approvals DROP COLUMN is_deferred; ALTER TABLE approvals DROP COLUMN executed;
+        ALTER TABLE approvals DROP COLUMN trial; ALTER TABLE grants DROP COLUMN executed;
         ALTER TABLE sightings DROP COLUMN told; ALTER TABLE talks DROP COLUMN models; ALTER TABLE talks DROP COLUMN effort;
         ALTER TABLE talks DROP COLUMN max_micros; ALTER TABLE talks DROP COLUMN spent_micros;
         ALTER TABLE talks DROP COLUMN max_turns; ALTER TABLE talks DROP COLUMN max_tokens;
@@ -108,6 +109,7 @@ fn grant_of_the_previous_format_is_for_guarded_calls() {
         uses_left: None,
         expires_ms: None,
         scope: GrantScope::Unguarded,
+        executed: None,
     };
     wait(scene.store.grant(Path::new("/p"), new)).unwrap();
     let grants = wait(scene.store.grants(Path::new("/p"), None)).unwrap();

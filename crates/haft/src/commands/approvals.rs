@@ -112,11 +112,17 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
         for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {
             style::out(&format!("      {}", style::painted(&row)));
         }
+        for line in question.executed.lines() {
+            style::out(&format!("    {line}"));
+        }
         if !question.places.is_empty() {
             style::out(&format!("    at {}", style::inert(&question.places.join(", "))));
         }
         if let Some(sent) = terminal::sent(&question, BODY_LINES) {
             style::out(&sent);
+        }
+        for row in question.trial.iter().flat_map(|trial| terminal::trial_rows(trial, usize::MAX)) {
+            style::out(&format!("    {}", style::painted(&row)));
         }
         if let Some(problem) = &question.problem {
             style::out(&format!("    it would fail: {}", style::inert(problem)));
@@ -202,6 +208,7 @@ fn grant(app: &App, tool: &str, pattern: String, uses: Option<u32>, duration: Op
         uses_left: Some(uses.unwrap_or(app.haft.settings().grant_uses)),
         expires_ms: lasts.map(|ms| now_ms().saturating_add(ms)),
         scope: GrantScope::Guarded,
+        executed: None,
     };
     app.block_on(app.store().grant(app.haft.workspace().root(), grant.clone())).map_err(Failure::store)?;
     if app.json {

@@ -110,6 +110,7 @@ fn grant(tool: &str) -> Grant {
         uses_left: None,
         expires_ms: None,
         scope: GrantScope::Guarded,
+        executed: None,
     }
 }
 

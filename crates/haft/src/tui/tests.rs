@@ -177,6 +177,8 @@ fn question() -> Box<Question> {
         class: None,
         rules: Vec::new(),
         tried: None,
+        executed: haft_core::executed::ExecutedFiles::default(),
+        trial: None,
         shown: None,
         basis: haft_core::record::Digest::ZERO,
     })

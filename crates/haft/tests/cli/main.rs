@@ -15,6 +15,7 @@ mod copies;
 mod crash;
 mod delegate;
 mod differential;
+mod executed;
 mod files;
 mod hooks;
 mod hostile;

@@ -190,6 +190,29 @@ fn a_command_is_tried_before_it_is_approved() {
 }
 
 #[test]
+fn question_lists_the_files_that_a_command_runs_and_an_answer_is_for_their_bytes() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let script = env.root().join("build.sh");
+    std::fs::write(&script, "echo one > a.txt\n").unwrap();
+    let asked = gateway.call("shell.exec", json!({"command": "sh build.sh"}));
+    assert_eq!(asked.status, 202, "{asked:?}");
+    let id = asked.json()["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    let shown = gateway.get(&format!("/v1/approvals/{id}")).json();
+    let file = &shown["question"]["executed"]["files"][0];
+    assert_eq!(
+        (file["path"].as_str(), file["sha256"].as_str().map(str::len)),
+        (Some("build.sh"), Some(64)),
+        "{shown:#}"
+    );
+    std::fs::write(&script, "echo two > a.txt\n").unwrap();
+    let done =
+        gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once", "basis": shown["question"]["basis"]}));
+    assert_eq!(done.status, 409, "{done:?}");
+    assert!(done.text().contains("./build.sh (sha256 ") && !env.root().join("a.txt").exists(), "{done:?}");
+}
+
+#[test]
 fn what_other_arguments_are_answered_with_over_rpc_is_what_an_answer_names() {
     let env = Env::new();
     let gateway = env.serve();

@@ -1,0 +1,192 @@
+//! A yes to a command is for the bytes that it runs: programs, scripts, what they source, what build tools read.
+
+use crate::Env;
+use crate::shell::scene;
+use crate::terminal::typed;
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+/// Writes a file of the project that can be run.
+fn program(env: &Env, path: &str, content: &str) {
+    let path = env.file(path, content);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Makes a call that nobody answers, and returns the id of its question.
+fn ask(env: &Env, command: &str) -> String {
+    let (outcome, code) = env.call("shell.exec", json!({ "command": command }), &["--no-input"]);
+    assert_eq!((code, outcome["error"]["kind"].as_str()), (4, Some("approval_required")), "{command}: {outcome:#}");
+    outcome["error"]["details"]["approval_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn script_rewritten_after_the_question_does_not_run_and_is_asked_anew() {
+    let Some(env) = scene() else { return };
+    program(&env, "build.sh", "#!/bin/sh\necho one > out.txt\n");
+    let id = ask(&env, "./build.sh");
+    let stored = env.run(&["approvals", "show", &id, "--json"]).json();
+    let old = stored["executed"][0]["sha256"].as_str().unwrap()[..12].to_owned();
+    assert_eq!(stored["executed"][0]["path"], "build.sh", "{stored:#}");
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains(&format!("runs ./build.sh (sha256 {old}")), "{shown}");
+    env.file("build.sh", "#!/bin/sh\necho two > out.txt\n");
+    let ran = env.run(&["approvals", "approve", &id]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains(&format!("what it runs has changed: ./build.sh (sha256 {old}")), "{}", ran.stderr);
+    assert!(!env.root().join("out.txt").exists());
+    // It is asked as it is now, and says what changed.
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(!shown.contains(&format!("runs ./build.sh (sha256 {old}")), "{shown}");
+    let listed = env.run(&["approvals"]).stdout;
+    assert!(listed.contains(&format!("changed since it was asked: ./build.sh (sha256 {old}")), "{listed}");
+    let ran = env.run(&["approvals", "approve", &id]);
+    assert_eq!((ran.code, env.read("out.txt").as_str()), (0, "two\n"), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn every_file_that_a_command_runs_is_bound_to_its_approval() {
+    let Some(env) = scene() else { return };
+    env.file("sub/package.json", r#"{"scripts": {"build": "node build.js"}}"#);
+    env.file("sub/build.js", "1\n");
+    env.file("sub/build.rs", "fn main() {}\n");
+    env.file("sub/Cargo.toml", "[package]\n");
+    env.file("sub/compose.yaml", "services: {}\n");
+    env.file("sub/Makefile", "include rules.mk\nall:\n\ttouch made\n");
+    env.file("sub/rules.mk", "x = 1\n");
+    env.file("sub/lib.sh", ". \"$(dirname \"$0\")/deep.sh\"\n");
+    env.file("sub/deep.sh", "true\n");
+    env.file("sub/x.py", "print(1)\n");
+    env.file("sub/prog.awk", "{ print }\n");
+    env.file("sub/tool", "#!sub/interpreter\n");
+    program(&env, "sub/interpreter", "#!/bin/sh\n");
+    program(&env, "sub/run.sh", "#!/usr/bin/env bash\nset -e\nsource sub/lib.sh\npython3 sub/x.py\n");
+    let cases = [
+        ("sub/run.sh", "sub/run.sh"),
+        ("sub/run.sh", "sub/lib.sh"),
+        ("bash sub/run.sh", "sub/deep.sh"),
+        ("timeout 5 sub/run.sh", "sub/x.py"),
+        (". sub/lib.sh; touch x", "sub/lib.sh"),
+        ("python3 -u sub/x.py --fast", "sub/x.py"),
+        ("cd sub && python3 < x.py", "sub/x.py"),
+        ("make -C sub", "sub/Makefile"),
+        ("make -C sub", "sub/rules.mk"),
+        ("make -C sub", "sub/GNUmakefile"),
+        ("cd sub && npm run build", "sub/build.js"),
+        ("cd sub && npm run build", "sub/package.json"),
+        ("cd sub && cargo build", "sub/build.rs"),
+        ("cd sub && docker compose up", "sub/compose.yaml"),
+        ("awk -f sub/prog.awk sub/x.py", "sub/prog.awk"),
+        ("sub/tool", "sub/interpreter"),
+    ];
+    for (command, file) in cases {
+        let id = ask(&env, command);
+        let before = std::fs::read(env.root().join(file)).unwrap_or_default();
+        env.file(file, [before.as_slice(), b"\n# changed\n"].concat());
+        let ran = env.run(&["approvals", "approve", &id]);
+        let (said, named) = ("what it runs has changed: ", format!(" ./{file} ("));
+        let is_named = ran.stderr.contains(said) && ran.stderr.contains(&named);
+        assert!(ran.code == 1 && is_named, "{command}, {file}: {} {}", ran.stdout, ran.stderr);
+        if before.is_empty() {
+            std::fs::remove_file(env.root().join(file)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn script_swapped_between_the_approval_and_the_start_does_not_run_and_is_asked_anew() {
+    let Some(env) = scene() else { return };
+    program(&env, "build.sh", "#!/bin/sh\necho one > out.txt\n");
+    // The user's hook is asked after the approval is taken and before anything runs.
+    let (hook, script) = (env.dir.path().join("home/swap"), env.root().join("build.sh"));
+    let swap = format!(
+        "#!/bin/sh\nif grep -q '\"origin\":\"approval\"'; then echo '#!/bin/sh\necho two > out.txt' > {}; fi\necho '{{}}'\n",
+        script.display()
+    );
+    std::fs::write(&hook, swap).unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.config(&format!("hooks: {{before: [{{tools: [shell.exec], command: [{}]}}]}}\n", hook.display()));
+    let id = ask(&env, "./build.sh");
+    let ran = env.run(&["approvals", "approve", &id, "--json"]);
+    let outcome = ran.json();
+    assert_eq!((ran.code, outcome["error"]["kind"].as_str()), (1, Some("conflict")), "{outcome:#}");
+    assert_eq!(outcome["error"]["details"]["changed_files"][0]["path"], "./build.sh", "{outcome:#}");
+    assert!(!env.root().join("out.txt").exists());
+    let again = outcome["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    assert_ne!(again, id);
+    let listed = env.run(&["approvals"]).stdout;
+    assert!(listed.contains(&again) && listed.contains("changed since it was approved: ./build.sh"), "{listed}");
+    env.config("");
+    let ran = env.run(&["approvals", "approve", &again]);
+    assert_eq!((ran.code, env.read("out.txt").as_str()), (0, "two\n"), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn approval_for_the_session_ends_when_the_script_changes() {
+    let Some(env) = scene() else { return };
+    program(&env, "build.sh", "#!/bin/sh\n. ./lib.sh\necho $what > out.txt\n");
+    env.file("lib.sh", "what=one\n");
+    let call = r#"shell.exec '{"command":"./build.sh"}'"#;
+    let (screen, code) = typed(&env, call, "s\n");
+    assert_eq!((code, env.read("out.txt").as_str()), (0, "one\n"), "{screen}");
+    assert!(screen.contains("runs ./build.sh (sha256 ") && screen.contains("runs ./lib.sh (sha256 "), "{screen}");
+    let args = json!({"command": "./build.sh"});
+    let (outcome, code) = env.call("shell.exec", args.clone(), &["--no-input"]);
+    assert_eq!((code, outcome["verdict"]["by"].as_str()), (0, Some("grant")), "{outcome:#}");
+    env.file("lib.sh", "what=two\n");
+    let (outcome, code) = env.call("shell.exec", args.clone(), &["--no-input"]);
+    assert_eq!((code, env.read("out.txt").as_str()), (4, "one\n"), "{outcome:#}");
+    let reason = outcome["error"]["message"].as_str().unwrap();
+    assert!(reason.contains("changed since it was approved: ./lib.sh (sha256 "), "{reason}");
+    env.file("lib.sh", "what=one\n");
+    assert_eq!(env.call("shell.exec", args, &["--no-input"]).1, 0, "it is what was approved again");
+}
+
+#[test]
+fn what_goes_beyond_the_bounds_is_said_and_asked_each_time() {
+    let Some(env) = scene() else { return };
+    let many: String = (0..70).map(|number| format!(". ./lib{number}.sh\n")).collect();
+    program(&env, "many.sh", &format!("#!/bin/sh\n{many}"));
+    for number in 0..70 {
+        env.file(&format!("lib{number}.sh"), "true\n");
+    }
+    program(&env, "large.sh", &format!("#!/bin/sh\nexit 0\n{}", "#".repeat(5 << 20)));
+    for (command, said) in [("./many.sh", "more than 64 files"), ("./large.sh", "not hashed: more than 4 MiB are run")]
+    {
+        let call = format!("shell.exec '{}'", json!({ "command": command }));
+        let (screen, code) = typed(&env, &call, "s\n");
+        assert!(code == 0 && screen.contains(said), "{code} {screen}");
+        ask(&env, command);
+    }
+}
+
+#[test]
+fn stored_question_carries_what_came_of_a_trial() {
+    let Some(env) = scene() else { return };
+    env.file("a.txt", "one\n");
+    program(&env, "build.sh", "#!/bin/sh\necho building\necho two >> a.txt\n");
+    let id = ask(&env, "./build.sh");
+    assert_eq!(env.read("a.txt"), "one\n", "nothing of the trial is kept");
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains("it was tried") && shown.contains("building") && shown.contains("+two"), "{shown}");
+    // Of other bytes it says nothing.
+    env.file("build.sh", "#!/bin/sh\necho three >> a.txt\n");
+    let shown = env.run(&["approvals", "show", &id]).stdout;
+    assert!(!shown.contains("it was tried") && !shown.contains("+two"), "{shown}");
+    assert_eq!(env.run(&["approvals", "approve", &id]).code, 0);
+    assert_eq!(env.read("a.txt"), "one\nthree\n");
+    let kept = env.run(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(kept.get("trial"), None, "{kept:#}");
+}
+
+#[test]
+fn command_that_was_not_tried_changes_nothing_that_cannot_be_undone() {
+    let Some(env) = scene() else { return };
+    env.config("undo: {max_file_bytes: 10}\n");
+    env.file("large.txt", "more than ten bytes");
+    let call = r#"shell.exec '{"command":"echo 2 > large.txt"}'"#;
+    let (screen, code) = typed(&env, call, "o\n");
+    assert_eq!((code, env.read("large.txt").as_str()), (1, "more than ten bytes"), "{screen}");
+    assert!(screen.contains("could not be taken back") && screen.contains("large.txt"), "{screen}");
+    let (screen, code) = typed(&env, call, "t\no\n");
+    assert_eq!((code, env.read("large.txt").as_str()), (0, "2\n"), "who has seen it may: {screen}");
+}
