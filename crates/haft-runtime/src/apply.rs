@@ -25,15 +25,17 @@ mod prepare;
 mod shelf;
 mod spot;
 
-pub(crate) use copy::copy;
+pub(crate) use copy::{Copying, copy};
 pub(crate) use diff::{Drawing, Side, diff};
+#[cfg(test)]
+pub(crate) use metadata::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
-pub(crate) use place::{Draft, Slot, coming};
+pub(crate) use place::{Draft, Slot, THEIRS, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
-pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above};
 #[cfg(test)]
-pub(crate) use shelf::{shelf_name, shelves_of};
+pub(crate) use shelf::shelf_name;
+pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above, shelves_of};
 pub(crate) use spot::{Spot, TAKEN, spot_in};
 
 use crate::files;

@@ -16,10 +16,14 @@ mod dying;
 pub mod extent;
 #[cfg(test)]
 pub(crate) mod interference;
+#[cfg(test)]
+mod interrupted;
 mod invert;
 mod keep;
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod lockstep;
 pub mod loose;
 mod memory;
 #[cfg(test)]

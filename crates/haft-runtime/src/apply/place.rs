@@ -4,7 +4,7 @@
 use super::metadata::FileMetadata;
 use super::shelf::is_image;
 use super::spot::{Spot, spot_in};
-use super::{Conflict, StepError, copy};
+use super::{Conflict, Copying, StepError};
 use crate::files;
 use haft_core::change::State;
 use haft_sandbox::layer::at;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// How often a file is put back that others keep replacing.
 const PUT_BACK_MAX: usize = 16;
 /// Behind a step's number: a version of the file that somebody else wrote and somebody else replaced.
-const THEIRS: &str = ".theirs";
+pub(crate) const THEIRS: &str = ".theirs";
 
 /// Where one step keeps what it takes away.
 pub(crate) struct Slot<'a> {
@@ -135,12 +135,12 @@ fn ready(slot: &Slot<'_>, staged: &Path, is_exchanged: bool) -> Result<Spot, Ste
 }
 
 /// Copies what is staged on another mount than where it goes, so that it can be moved there. The copy's path, if one is needed.
-pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path, copying: &mut Copying) -> io::Result<Option<PathBuf>> {
     let (from, coming) = (Spot::of(staged)?, slot.coming()?);
     if at::mount(&from.dir)? == at::mount(&coming.dir)? {
         return Ok(None);
     }
-    copy::copy(&from, &coming)?;
+    copying.copy(&from, &coming)?;
     Ok(Some(coming.path))
 }
 

@@ -2,7 +2,7 @@
 
 use super::place::bring_near;
 use super::spot::Spot;
-use super::{FileMetadata, coming, spot_in};
+use super::{Copying, FileMetadata, coming, spot_in};
 use crate::files;
 use crate::undo::Kept;
 use haft_core::CallError;
@@ -23,7 +23,7 @@ pub(crate) fn prepare(
     kept: &mut Kept,
     shown: &dyn Fn(&Path) -> String,
 ) -> Result<Drafts, CallError> {
-    let mut drafts = Vec::new();
+    let (mut drafts, mut copying) = (Vec::new(), Copying::default());
     for (number, change) in changes.iter().enumerate() {
         let made = match change {
             Change::Write { path, content, before: State::File { .. }, mode } => {
@@ -32,7 +32,7 @@ pub(crate) fn prepare(
             Change::Write { before: State::Link { .. } | State::Tree { .. } | State::Dir { .. }, .. } => {
                 Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
             }
-            Change::Place { staged, .. } => bring_near(&kept.slot(number), staged),
+            Change::Place { staged, .. } => bring_near(&kept.slot(number), staged, &mut copying),
             Change::Write { before: State::Absent, .. }
             | Change::Move { .. }
             | Change::Remove { .. }

@@ -22,6 +22,9 @@ pub(super) const PLACE: &str = "place";
 /// A file that somebody else was about to change; the image is a copy of it with all its metadata.
 pub(super) const COPY: &str = "copy";
 
+/// In a call's directory: what was taken out when its steps were taken back.
+pub(super) const BACK: &str = "back";
+
 /// How the before-images of a call come to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
@@ -150,7 +153,7 @@ impl Kept {
         {
             return Ok(BackSlot { call, vault, dir: dir.to_owned(), number });
         }
-        let dir = self.shelves[number].join("back");
+        let dir = self.shelves[number].join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
         Ok(BackSlot { call, vault, dir, number })
     }
@@ -218,7 +221,7 @@ impl Kept {
 
     /// Copies what somebody else is about to change.
     pub(super) fn copy_images(&mut self, files: &[KeptFile]) -> io::Result<()> {
-        let mut copies = Vec::new();
+        let (mut copies, mut copying) = (Vec::new(), apply::Copying::default());
         for (number, file) in files.iter().enumerate() {
             let step = &mut self.steps[number];
             COPY.clone_into(&mut step.action);
@@ -229,7 +232,7 @@ impl Kept {
             }
             step.image = Some(number.to_string());
             let image = spot_in(&self.dir, number.to_string())?;
-            apply::copy(&apply::Spot::of(&step.path)?, &image)?;
+            copying.copy(&apply::Spot::of(&step.path)?, &image)?;
             copies.push(image.path);
         }
         apply::settle(&[], &copies, &self.vault).map_err(|error| io::Error::other(error.message))
