@@ -165,9 +165,10 @@ fn take_back(change: &Change, number: usize, error: StepError, kept: &Kept, show
     let path = change.path();
     let (mut error, theirs, made) = match error {
         StepError::Conflict(Conflict { kept }) => (changed_meanwhile(change, shown), kept, number),
-        // The names that were there, or were not, are others now: that is a conflict, too.
+        // The names that were there, or were not, are others now: that is a conflict, too. What was taken until then goes back.
         StepError::Io(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
-            (changed_meanwhile(change, shown), None, number)
+            let made = if undo::is_begun(kept, number) { number + 1 } else { number };
+            (changed_meanwhile(change, shown), None, made)
         }
         StepError::Io(error) => (files::explain(&shown(path), &error), None, number + 1),
     };

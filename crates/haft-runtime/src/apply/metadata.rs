@@ -35,7 +35,8 @@ impl FileMetadata {
         Self::of(held.as_fd())
     }
 
-    fn of(held: BorrowedFd<'_>) -> io::Result<Self> {
+    /// Of an open file.
+    pub(crate) fn of(held: BorrowedFd<'_>) -> io::Result<Self> {
         let stat = rustix::fs::fstat(held)?;
         Ok(Self {
             owner: stat.st_uid,

@@ -307,6 +307,11 @@ pub(crate) fn take_back(kept: &Kept, steps: usize) -> Vec<StuckStep> {
     left
 }
 
+/// Whether what stood at the path of a step has been taken from it, and is kept.
+pub(crate) fn is_begun(kept: &Kept, number: usize) -> bool {
+    found(&kept.steps[number], kept.images()).is_ok()
+}
+
 /// What is said of a file that somebody changed after the call had.
 const STAYS: &str = "somebody changed it again, and their version stays in its place";
 

@@ -48,6 +48,8 @@ pub(crate) struct Kept {
     origins: BTreeMap<usize, PathBuf>,
     /// What replaced files had, by step.
     metadata: BTreeMap<usize, FileMetadata>,
+    /// What files have that the call puts in their places, by step.
+    made: BTreeMap<usize, FileMetadata>,
     /// The steps whose images are too large to stay once everything is done.
     excess: BTreeSet<usize>,
     bytes: u64,
@@ -79,6 +81,7 @@ impl Kept {
             shelves: Vec::new(),
             origins: BTreeMap::new(),
             metadata: BTreeMap::new(),
+            made: BTreeMap::new(),
             excess: BTreeSet::new(),
             bytes: 0,
             made_dirs: missing_dirs(changes, &vault),
@@ -147,15 +150,21 @@ impl Kept {
     /// other call can still be undone.
     pub(super) fn back(&self, number: usize) -> io::Result<BackSlot<'_>> {
         let (call, vault) = (self.call.as_str(), self.vault.as_path());
+        let made = self.made.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata });
         if let Some(origin) = self.origins.get(&number).filter(|origin| origin.symlink_metadata().is_err())
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number });
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, made });
         }
-        let dir = self.shelves[number].join(BACK);
+        let dir = match &self.shelves[number] {
+            // A new file has no image, but is taken out within its mount all the same.
+            dir if *dir == self.dir => Shelves::new(&self.dir, &self.call)?.for_path(&self.steps[number].path)?,
+            dir => dir.clone(),
+        };
+        let dir = dir.join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number })
+        Ok(BackSlot { call, vault, dir, number, made })
     }
 
     pub(super) fn vault(&self) -> &Path {
@@ -171,6 +180,11 @@ impl Kept {
     pub(crate) fn prepared(&mut self, number: usize, after: State, metadata: FileMetadata) {
         self.steps[number].after = after;
         self.metadata.insert(number, metadata);
+    }
+
+    /// Notes what a file has that the call puts in its place: taken back, it must still have that.
+    pub(crate) fn made(&mut self, number: usize, metadata: FileMetadata) {
+        self.made.insert(number, metadata);
     }
 
     /// The files that are new, by step.
@@ -245,11 +259,13 @@ pub(super) struct BackSlot<'a> {
     vault: &'a Path,
     dir: PathBuf,
     number: usize,
+    /// What the step made.
+    made: Option<Draft<'a>>,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: None }
+        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: self.made }
     }
 }
 

@@ -172,32 +172,47 @@ struct Added {
     word: String,
     ended: Ended,
     is_undone: bool,
-    /// What is said of files that a failed call or undo could not put right.
-    messages: String,
 }
 
 impl Added {
-    fn is_in_its_place(&self, file: &Path, text: &str) -> bool {
-        let expected = self.ended.is_ok() && !self.is_undone;
-        let is_there = text.lines().any(|line| line == self.word);
-        is_there == expected || self.messages.contains(&format!("{} could not be taken back", shown(file)))
+    fn is_in_its_place(&self, text: &str) -> bool {
+        text.lines().any(|line| line == self.word) == (self.ended.is_ok() && !self.is_undone)
     }
 }
 
-fn note(added: &mut Vec<Added>, order: &Order, ended: Ended) {
-    let messages = ended.as_ref().err().cloned().unwrap_or_default();
-    match order {
-        Order::Add(word) => added.push(Added { word: word.clone(), ended, is_undone: false, messages }),
-        Order::Undo(call) => {
-            let of = added.iter_mut().find(|added| added.ended.as_ref() == Ok(call)).unwrap();
-            of.is_undone |= ended.is_ok();
-            of.messages.push_str(&messages);
+/// All that two hafts did to some files.
+#[derive(Debug, Default)]
+struct Story {
+    added: Vec<Added>,
+    /// What the calls and undos said that failed.
+    messages: Vec<String>,
+}
+
+impl Story {
+    fn note(&mut self, order: &Order, ended: Ended) {
+        self.messages.extend(ended.as_ref().err().cloned());
+        match order {
+            Order::Add(word) => self.added.push(Added { word: word.clone(), ended, is_undone: false }),
+            Order::Undo(call) => {
+                let of = self.added.iter_mut().find(|added| added.ended.as_ref() == Ok(call)).unwrap();
+                of.is_undone |= ended.is_ok();
+            }
         }
+    }
+
+    /// Whether a conflict says that versions of a file are elsewhere: both changed it again and again, and a call may have
+    /// built on what another one took back.
+    fn names(&self, file: &Path) -> bool {
+        let file = shown(file);
+        self.messages.iter().any(|message| {
+            message.contains(&format!("{file} could not be taken back"))
+                || (message.contains(&format!("{file} changed in the meantime")) && message.contains("an older one is"))
+        })
     }
 }
 
 /// The next thing to do: mostly to add a word, and sometimes to take back the latest that was added.
-fn order(chance: &mut Chance, added: &[Added], who: &str, seed: u64) -> Order {
+fn order(chance: &mut Chance, Story { added, .. }: &Story, who: &str, seed: u64) -> Order {
     let own = added.iter().rev().find(|added| added.word.starts_with(who) && added.ended.is_ok() && !added.is_undone);
     match own.and_then(|own| own.ended.clone().ok()).filter(|_| chance.below(3) == 0) {
         Some(call) => Order::Undo(call),
@@ -211,23 +226,23 @@ fn schedule(bench: &Bench, partner: &Rc<RefCell<Partner>>, seed: u64) {
         std::fs::write(bench.root().join(name), END).unwrap();
     }
     let chance = Rc::new(RefCell::new(Chance(seed)));
-    let added = Rc::new(RefCell::new(Vec::new()));
+    let story = Rc::new(RefCell::new(Story::default()));
     let current: Rc<RefCell<Option<Order>>> = Rc::default();
     // Lets the other go on, and perhaps begin with something.
     let turn = {
-        let (partner, chance, added, current) =
-            (Rc::clone(partner), Rc::clone(&chance), Rc::clone(&added), Rc::clone(&current));
+        let (partner, chance, story, current) =
+            (Rc::clone(partner), Rc::clone(&chance), Rc::clone(&story), Rc::clone(&current));
         move |points: usize| {
-            let (mut partner, mut added) = (partner.borrow_mut(), added.borrow_mut());
+            let (mut partner, mut story) = (partner.borrow_mut(), story.borrow_mut());
             if current.borrow().is_none() {
-                let order = order(&mut chance.borrow_mut(), &added, "other", seed);
+                let order = order(&mut chance.borrow_mut(), &story, "other", seed);
                 partner.begin(&order);
                 *current.borrow_mut() = Some(order);
             }
             partner.go_on(points);
             if let Some(ended) = partner.ended.take() {
                 let order = current.borrow_mut().take().unwrap();
-                note(&mut added, &order, ended);
+                story.note(&order, ended);
             }
         }
     };
@@ -236,7 +251,7 @@ fn schedule(bench: &Bench, partner: &Rc<RefCell<Partner>>, seed: u64) {
             let points = chance.borrow_mut().below(12);
             turn(points);
         }
-        let order = order(&mut chance.borrow_mut(), &added.borrow(), "this", seed);
+        let order = order(&mut chance.borrow_mut(), &story.borrow(), "this", seed);
         let (turn, chance) = (turn.clone(), Rc::clone(&chance));
         let observe = move |_: &str| {
             let points = chance.borrow_mut().pick(&[0, 0, 0, 0, 1, 3, 20]);
@@ -245,15 +260,17 @@ fn schedule(bench: &Bench, partner: &Rc<RefCell<Partner>>, seed: u64) {
             }
         };
         let ended = observed(observe, || carry_out(bench, &order));
-        note(&mut added.borrow_mut(), &order, ended);
+        story.borrow_mut().note(&order, ended);
     }
     while current.borrow().is_some() {
         turn(usize::MAX);
     }
     for file in FILES.map(|name| bench.root().join(name)) {
         let text = std::fs::read_to_string(&file).unwrap();
-        for added in added.borrow().iter() {
-            assert!(added.is_in_its_place(&file, &text), "seed {seed}: {added:?} in {}:\n{text}", file.display());
+        let story = story.borrow();
+        for added in &story.added {
+            let is_right = added.is_in_its_place(&text) || story.names(&file);
+            assert!(is_right, "seed {seed}: {added:?} in {}:\n{text}\n{story:#?}", file.display());
         }
     }
 }
