@@ -1,7 +1,7 @@
 //! Copying things to another file system with all that belongs to them: owner, mode, access control lists, extended attributes,
 //! times, holes, and the hard links among what is copied.
 
-use super::metadata::{FileMetadata, is_sparse};
+use super::metadata::{FileMetadata, HOLE, is_sparse};
 use super::spot::Spot;
 use haft_sandbox::layer::at;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
@@ -118,10 +118,17 @@ fn content(source: &mut File, copy: &File, is_sparse: bool) -> io::Result<()> {
             0 => return copy.set_len(at),
             length => length,
         };
-        if piece[..length].iter().any(|byte| *byte != 0) {
-            copy.write_all_at(&piece[..length], at)?;
+        // A read may end anywhere: holes begin where those of the file system do.
+        let mut rest = &piece[..length];
+        while !rest.is_empty() {
+            let end = HOLE - usize::try_from(at).unwrap_or_default() % HOLE;
+            let (block, more) = rest.split_at(end.min(rest.len()));
+            if block.iter().any(|byte| *byte != 0) {
+                copy.write_all_at(block, at)?;
+            }
+            at += block.len() as u64;
+            rest = more;
         }
-        at += length as u64;
     }
 }
 

@@ -63,6 +63,7 @@ fn recovers(first: &Bench, dying: Dying, plans: &[Plan], death: usize, when: &st
     let (mut calls, mut messages) = (vec![call.clone(), undo.clone()], Vec::new());
     take_back(&bench, if matches!(dying, Dying::Redo) { &undo } else { &call }, &mut calls, &mut messages);
     let calls: Vec<&CallId> = calls.iter().collect();
+    let when = &format!("{when}: {messages:?}");
     nothing_is_lost(&bench, &editor, &Told { calls: &calls, messages }, when);
     match dying {
         Dying::Call | Dying::Undo => untouched_is(&bench, &editor, &start, Closeness::Exact, when),

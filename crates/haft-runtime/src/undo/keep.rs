@@ -159,7 +159,9 @@ impl Kept {
         }
         let dir = match &self.shelves[number] {
             // A new file has no image, but is taken out within its mount all the same.
-            dir if *dir == self.dir => Shelves::new(&self.dir, &self.call)?.for_path(&self.steps[number].path)?,
+            dir if *dir == self.dir && self.steps[number].before == State::Absent => {
+                Shelves::new(&self.dir, &self.call)?.for_path(&self.steps[number].path)?
+            }
             dir => dir.clone(),
         };
         let dir = dir.join(BACK);

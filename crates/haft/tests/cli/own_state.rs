@@ -72,9 +72,9 @@ impl Scene {
             ("process.start", json!({"command": format!("sqlite3 {} .dump", store.display())})),
             ("process.start", json!({"command": "cat", "args": ["gateway-token"], "cwd": self.data})),
             // What is sent to a model leaves the machine.
-            ("media.look", json!({"path": token})),
+            ("image.analyze", json!({"path": token})),
             ("media.send", json!({"path": token})),
-            ("media.listen", json!({"path": token})),
+            ("audio.transcribe", json!({"path": token})),
         ]
     }
 
@@ -256,23 +256,25 @@ fn program_in_the_background_does_not_see_state_of_haft_by_a_name_that_it_makes(
         return;
     }
     let before = scene.state();
-    let hidden = "d=.local; cat ~/$d/share/haft/gateway-token > leaked; echo x > ~/$d/share/haft/gateway-token";
+    let hidden = "p=$PWD; cd ~/.local/sha* && cat ha*/gateway-tok* > $p/leaked; cd ha* && echo x > gateway-token; true";
     for (tool, args) in [
         ("shell.exec", json!({"command": hidden, "background": true})),
         ("process.start", json!({"command": hidden})),
         ("process.start", json!({"command": "sh", "args": ["-c", hidden]})),
     ] {
-        let started = scene.env.ok(tool, args);
-        let id = started["data"]["task"]["id"].as_str().unwrap().to_owned();
+        // Whether it is denied or runs, it sees nothing.
+        let (started, _) = scene.env.call(tool, args, &["--yes"]);
+        scene.nothing_leaked(&started.to_string(), &before);
+        let Some(id) = started["data"]["task"]["id"].as_str() else { continue };
         let status = || scene.env.ok("process.status", json!({ "id": id }))["data"]["state"].clone();
         until(|| status() != "running");
         let said = scene.env.ok("process.output", json!({ "id": id }));
         scene.nothing_leaked(&format!("{tool}: {said:#}"), &before);
     }
-    let call = "return call('shell.exec', {command = 'd=.local; cat ~/$d/share/haft/gateway-token; true'})";
+    let call = format!("return {{try('shell.exec', {{command = [[{hidden}]]}})}}");
     let said = scene.env.ok("tool.script", json!({ "code": call }));
     scene.nothing_leaked(&said.to_string(), &before);
-    let steps = json!([{"id": "a", "tool": "shell.exec", "args": {"command": format!("{hidden}; true")}}]);
+    let steps = json!([{"id": "a", "tool": "shell.exec", "args": {"command": hidden}}]);
     let (said, _) = scene.env.call("pipeline.run", json!({ "steps": steps }), &["--yes"]);
     scene.nothing_leaked(&said.to_string(), &before);
 }
