@@ -16,6 +16,8 @@ mod dying;
 pub mod extent;
 #[cfg(test)]
 pub(crate) mod interference;
+#[cfg(test)]
+mod interrupted;
 mod invert;
 mod keep;
 #[cfg(test)]
@@ -23,6 +25,8 @@ mod late_writes;
 #[cfg(test)]
 mod laws;
 mod letting_go;
+#[cfg(test)]
+mod lockstep;
 pub mod loose;
 mod memory;
 #[cfg(test)]
@@ -33,7 +37,7 @@ mod overlay;
 mod tests;
 
 pub(crate) use changes::changes;
-pub(crate) use invert::{Inverse, alike, same, take_back};
+pub(crate) use invert::{Inverse, alike, is_begun, same, take_back};
 pub(crate) use keep::Kept;
 pub(crate) use letting_go::told;
 
@@ -149,7 +153,7 @@ impl Vault {
         shown: &dyn Fn(&Path) -> String,
     ) -> Result<(), CallError> {
         let drafts = apply::prepare(changes, kept, shown)?;
-        let (vault, kept) = (kept.vault().to_owned(), &*kept);
+        let vault = kept.vault().to_owned();
         // The disk is waited for once.
         let (written, settled) = std::thread::scope(|scope| {
             let settling = scope.spawn(|| apply::settle(changes, &drafts, &vault));
@@ -211,7 +215,8 @@ impl Vault {
     }
 
     /// Drops the images of steps that were taken back: they are where they came from. Best effort, too. What somebody wrote
-    /// into one of them meanwhile stays.
+    /// into one of them meanwhile stays, and so does what an undo that died has left in their places: what the call had made
+    /// is nowhere else.
     pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) -> Vec<LateVersion> {
         crate::crash_point("releasing");
         let (mut left, mut late) = (0, Vec::new());
@@ -221,9 +226,8 @@ impl Vault {
                 left += keep::weight(&image).unwrap_or(0);
                 continue;
             }
-            let stayed = letting_go::release_image(&image, step);
-            left += stayed.iter().map(|version| keep::weight(&version.kept).unwrap_or(0)).sum::<u64>();
-            late.extend(stayed);
+            late.extend(letting_go::release_image(&image, step));
+            left += invert::names_of(&image).iter().filter_map(|name| keep::weight(name).ok()).sum::<u64>();
         }
         let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));
         self.forget(store);

@@ -23,7 +23,7 @@ pub(super) const PLACE: &str = "place";
 /// A file that somebody else was about to change; the image is a copy of it with all its metadata.
 pub(super) const COPY: &str = "copy";
 
-/// Where a call's steps keep what they take away when they are taken back.
+/// In a call's directory: what was taken out when its steps were taken back.
 pub(super) const BACK: &str = "back";
 
 /// How the before-images of a call come to be.
@@ -51,6 +51,8 @@ pub(crate) struct Kept {
     metadata: BTreeMap<usize, FileMetadata>,
     /// The directories whose modes are changed, by step.
     identities: BTreeMap<usize, Identity>,
+    /// What files have that the call puts in their places, by step.
+    made: BTreeMap<usize, FileMetadata>,
     /// The steps whose images are too large to stay once everything is done.
     excess: BTreeSet<usize>,
     bytes: u64,
@@ -84,6 +86,7 @@ impl Kept {
             origins: BTreeMap::new(),
             metadata: BTreeMap::new(),
             identities: BTreeMap::new(),
+            made: BTreeMap::new(),
             excess: BTreeSet::new(),
             bytes: 0,
             made_dirs: missing_dirs(changes, &vault),
@@ -152,16 +155,25 @@ impl Kept {
     /// Where a step that is taken back keeps what it takes away: an image of another call where it came from, so that the
     /// other call can still be undone.
     pub(super) fn back(&self, number: usize) -> io::Result<BackSlot<'_>> {
-        let (call, vault, identity) = (self.call.as_str(), self.vault.as_path(), self.identity(number));
+        let identity = self.identity(number);
+        let (call, vault) = (self.call.as_str(), self.vault.as_path());
+        let made = self.made.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata });
         if let Some(origin) = self.origins.get(&number).filter(|origin| origin.symlink_metadata().is_err())
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, identity });
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, identity, made });
         }
-        let dir = self.shelves[number].join(BACK);
+        let dir = match &self.shelves[number] {
+            // A new file has no image, but is taken out within its mount all the same.
+            dir if *dir == self.dir && self.steps[number].before == State::Absent => {
+                Shelves::new(&self.dir, &self.call)?.for_path(&self.steps[number].path)?
+            }
+            dir => dir.clone(),
+        };
+        let dir = dir.join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number, identity })
+        Ok(BackSlot { call, vault, dir, number, identity, made })
     }
 
     /// Notes which directory it is whose mode a step changes: another one under its name is left alone.
@@ -186,6 +198,11 @@ impl Kept {
     pub(crate) fn prepared(&mut self, number: usize, after: State, metadata: FileMetadata) {
         self.steps[number].after = after;
         self.metadata.insert(number, metadata);
+    }
+
+    /// Notes what a file has that the call puts in its place: taken back, it must still have that.
+    pub(crate) fn made(&mut self, number: usize, metadata: FileMetadata) {
+        self.made.insert(number, metadata);
     }
 
     /// The files that are new, by step.
@@ -234,7 +251,7 @@ impl Kept {
 
     /// Copies what somebody else is about to change.
     pub(super) fn copy_images(&mut self, files: &[KeptFile]) -> io::Result<()> {
-        let mut copies = Vec::new();
+        let (mut copies, mut copying) = (Vec::new(), apply::Copying::default());
         for (number, file) in files.iter().enumerate() {
             let step = &mut self.steps[number];
             COPY.clone_into(&mut step.action);
@@ -245,7 +262,7 @@ impl Kept {
             }
             step.image = Some(number.to_string());
             let image = spot_in(&self.dir, number.to_string())?;
-            apply::copy(&apply::Spot::of(&step.path)?, &image)?;
+            copying.copy(&apply::Spot::of(&step.path)?, &image)?;
             copies.push(image.path);
         }
         apply::settle(&[], &copies, &self.vault).map_err(|error| io::Error::other(error.message))
@@ -259,12 +276,14 @@ pub(super) struct BackSlot<'a> {
     dir: PathBuf,
     number: usize,
     identity: Option<Identity>,
+    /// What the step made.
+    made: Option<Draft<'a>>,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        let Self { call, vault, dir, number, identity } = self;
-        Slot { call, vault, dir, number: *number, draft: None, identity: *identity }
+        let Self { call, vault, dir, number, identity, made } = self;
+        Slot { call, vault, dir, number: *number, draft: *made, identity: *identity }
     }
 }
 

@@ -2,7 +2,7 @@
 //! no longer needs. And a directory that takes the name of another keeps its mode.
 
 use super::bench::{Bench, memory, shown};
-use super::interference::{at_every_stage, at_stage};
+use super::interference::{at_stage, observed};
 use super::*;
 use haft_core::ErrorKind;
 use haft_sandbox::layer::stands;
@@ -95,7 +95,7 @@ fn fail_with_a_late_write(bench: &Bench, make: impl FnOnce(&[Change]) -> CallErr
         "imaged" => open.iter().for_each(write_late),
         _ => {}
     };
-    at_every_stage(act, || make(&changes))
+    observed(act, || make(&changes))
 }
 
 #[test]
