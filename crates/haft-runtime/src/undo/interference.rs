@@ -36,17 +36,6 @@ pub(crate) fn at(stage: &str) {
     }
 }
 
-/// Runs something, and something else once, at the first point of a name.
-pub(super) fn at_stage<T>(stage: &'static str, act: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> T {
-    let mut act = Some(act);
-    let at_first = move |now: &str| {
-        if let Some(act) = act.take_if(|_| now == stage) {
-            act();
-        }
-    };
-    observed(at_first, work)
-}
-
 /// Runs something that is observed at each point.
 pub(super) fn observed<T>(observer: impl FnMut(&str) + 'static, work: impl FnOnce() -> T) -> T {
     OBSERVER.with_borrow_mut(|place| *place = Some(Box::new(observer)));
