@@ -50,9 +50,12 @@ impl CallId {
     /// meets one that haft gives.
     pub fn chosen(text: &str) -> Result<Self, CallError> {
         let shown = || crate::preview::cut(&crate::preview::inert(text), 80);
-        let id = Self::parse(text).ok_or_else(|| {
-            CallError::invalid(format!("`{}` is not a call id: it has 1 to 64 letters, digits and hyphens", shown()))
-                .hint("a UUID is a good one")
+        // Digits alone are the number of a record, and a hyphen begins an option.
+        let is_word =
+            text.starts_with(|c: char| c.is_ascii_alphanumeric()) && !text.bytes().all(|b| b.is_ascii_digit());
+        let id = Self::parse(text).filter(|_| is_word).ok_or_else(|| {
+            let why = "it has 1 to 64 letters, digits and hyphens, begins with a letter or a digit, and is no number";
+            CallError::invalid(format!("`{}` is not a call id: {why}", shown())).hint("a UUID is a good one")
         })?;
         let reserved = RESERVED.iter().any(|prefix| text.starts_with(prefix));
         if reserved || id.is_generated() {
@@ -345,7 +348,7 @@ mod tests {
     #[test]
     fn chosen_id_is_refused_in_the_form_of_generated_ids() {
         assert!(CallId::new(1_732_000_000_000, 7).is_generated());
-        for bad in [CallId::new(1, 2).as_str(), "run-1-n-1", "form-1", "key-1", "", "a b"] {
+        for bad in [CallId::new(1, 2).as_str(), "run-1-n-1", "form-1", "key-1", "", "a b", "4711", "-a"] {
             assert_eq!(CallId::chosen(bad).unwrap_err().kind, crate::ErrorKind::InvalidInput, "{bad}");
         }
         let uuid = "8e03978e-40d5-43dd-bc93-6894a57f9324";

@@ -560,6 +560,10 @@ impl Haft {
 
     /// Says what would happen to a call and why, without running it or asking anybody.
     pub async fn explain(&self, call: Call) -> Result<Explained, CallError> {
+        panics::caught("a check of the call", self.explain_checked(call)).await?
+    }
+
+    async fn explain_checked(&self, call: Call) -> Result<Explained, CallError> {
         let halt = Halt::new();
         let call = crate::registry::unwrapped(call);
         self.ready(&call).await?;

@@ -7,7 +7,7 @@ use crate::judge::executed_files::{CHANGED, changed_error};
 use crate::pipeline::Haft;
 use crate::tool::{BoxFuture, Staging};
 use crate::undo::extent::{Extent, LastUndoable, PartlyUndone, PassedOver};
-use crate::{Approver, Question, Said, new_call_id, store_error, undo};
+use crate::{Approver, Question, Said, new_call_id, panics, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
 use haft_core::change::Change;
@@ -148,7 +148,8 @@ impl Haft {
             return Err(self.decided_already(id).await);
         }
         let layer = self.around(&asked).await?;
-        layer.as_deref().unwrap_or(self).decide_here(asked, (by, seen), resolution, halt).await
+        let decides = layer.as_deref().unwrap_or(self).decide_here(asked, (by, seen), resolution, halt);
+        panics::caught("a check of the call", decides).await?
     }
 
     /// The same in the layer that the call is made in.

@@ -1,9 +1,10 @@
 //! Many processes and machines on one server: they hear of one another, and miss whoever is gone.
 
 use crate::{Scene, wait};
-use haft_core::CallId;
-use haft_core::record::Kind;
-use haft_store::{Entry, Mode, Store, Topic};
+use haft_core::approval::{Decision, Verdict};
+use haft_core::record::{Digest, Kind};
+use haft_core::{CallError, CallId, Outcome};
+use haft_store::{Claim, ClaimedCall, Entry, Mode, Store, Topic};
 use std::time::{Duration, Instant};
 
 /// What is heard at all is heard in no time; this is for a machine that has much else to do.
@@ -36,6 +37,31 @@ fn who_waits_hears_what_others_write() {
             .await
             .unwrap();
         tokio::time::timeout(SOON, work.changed()).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn claimed_call_of_another_process_is_heard_to_end() {
+    let scene = Scene::new();
+    let other = Store::open(&scene.path()).unwrap();
+    let (id, content) = (CallId::chosen("mine-1").unwrap(), Digest::of(b"what is asked for"));
+    wait(async {
+        let mut heard = scene.store.changed(Topic::Calls);
+        assert_eq!(other.claim_call(&id, content, "other").await.unwrap(), Claim::New);
+        let standing = scene.store.claim_call(&id, content, "mine").await.unwrap();
+        assert_eq!(standing, Claim::Known(ClaimedCall::Running));
+        let verdict = Verdict::new(Decision::Allow, "policy", "allowed");
+        let outcome = Outcome::failure(id.clone(), "file.write", CallError::failed("no"), verdict);
+        other.end_claim("other", &outcome);
+        other.flush().await.unwrap();
+        // Whoever begins to listen looks once, and may do so after the end.
+        loop {
+            if let Some(ClaimedCall::Ended(kept)) = scene.store.claimed_call(&id, content).await.unwrap() {
+                assert_eq!(*kept, outcome);
+                break;
+            }
+            tokio::time::timeout(SOON, heard.changed()).await.unwrap().unwrap();
+        }
     });
 }
 
