@@ -233,6 +233,8 @@ async fn kept(haft: &Haft, session: &str, pairs: usize) -> Result<Who> {
         turns: 0,
         calls: 0,
         active: Vec::new(),
+        spent_micros: 0,
+        told: Vec::new(),
     };
     haft.store().keep_talk((session.clone(), "bench".to_owned()), 0, "bench".to_owned(), texts, standing).await?;
     let caller = Caller { agent: Some("main".to_owned()), ..Caller::default() };

@@ -81,7 +81,9 @@ impl Maker {
         }));
         seen.retain(|file| file.path.ancestors().any(|place| places.contains(place)));
         let mut known = crate::seen::changed(&seen, &|path| self.workspace.shown(path));
-        known.iter_mut().for_each(|change| change.text = None);
+        for change in &mut known {
+            change.text = None;
+        }
         if !known.is_empty() {
             let _ = self.store.note_changes_blocking(session, known);
         }

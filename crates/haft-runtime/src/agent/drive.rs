@@ -248,6 +248,10 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 }
             }
             let event = self.next().await?;
+            // If both happen in one moment, whoever stops it goes first: nothing more is asked.
+            if self.door.halt.check().is_err() {
+                self.on(Event::Cancel);
+            }
             self.on(event);
             if self.run.paid && self.effects.is_empty() {
                 // A call may take long, and what its answer cost must outlive this process.
@@ -270,7 +274,9 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
                 NoteKind::Approval => {
                     let Some(text) = haft.decided_note(&note.id).await? else { continue };
                     let decided = CallId::parse(&note.id).and_then(|id| self.turns.decided(&id, DECIDED));
-                    decided.into_iter().for_each(|at| self.chat.changed(at));
+                    if let Some(at) = decided {
+                        self.chat.changed(at);
+                    }
                     texts.push(text);
                 }
                 NoteKind::Edit => edits.push(note.text.clone()),

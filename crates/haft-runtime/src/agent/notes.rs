@@ -84,7 +84,9 @@ impl Haft {
             Edits::All => {}
             Edits::Known(files) => {
                 changes.retain(|change| files.contains(&self.workspace.shown(&change.path)));
-                changes.iter_mut().for_each(|change| change.text = None);
+                for change in &mut changes {
+                    change.text = None;
+                }
             }
         }
         if changes.is_empty() {

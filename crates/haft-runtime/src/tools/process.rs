@@ -238,7 +238,9 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
     let args: ListArgs = scene.parse()?;
     let session = Some(&scene.call().session).filter(|_| !args.all);
     let tasks = scene.desk().list(session);
-    tasks.iter().for_each(|(_, task)| told_of(scene, task));
+    for (_, task) in &tasks {
+        told_of(scene, task);
+    }
     let lines: Vec<String> = tasks.iter().map(|(_, task)| running::line(scene, task)).collect();
     let text = if lines.is_empty() { "Nothing was started in the background".to_owned() } else { lines.join("\n") };
     let data: Vec<Value> = tasks.iter().map(|(dir, task)| running::data(task, dir)).collect();

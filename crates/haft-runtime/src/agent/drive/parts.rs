@@ -38,7 +38,8 @@ pub(super) struct Asking {
 /// The calls of one answer.
 pub(super) struct Calls<'d> {
     pub(super) sender: Option<mpsc::Sender<Asked>>,
-    pub(super) work: BoxFuture<'d, ()>,
+    /// Makes them; over once it is `None`.
+    pub(super) work: Option<BoxFuture<'d, ()>>,
     pub(super) outcomes: mpsc::UnboundedReceiver<Outcome>,
     pub(super) ids: HashMap<CallId, String>,
     pub(super) halt: Halt,
@@ -58,7 +59,7 @@ impl<'d> Calls<'d> {
             };
             layer.call_each(asked, approver, &own, each).await;
         };
-        Self { sender: Some(sender), work: Box::pin(work), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
+        Self { sender: Some(sender), work: Some(Box::pin(work)), outcomes, ids: HashMap::new(), halt, left: CALLS_MAX }
     }
 }
 
@@ -78,11 +79,13 @@ pub(super) async fn said(asking: &mut Option<Asking>) -> Option<Delta> {
 /// The next outcome; nothing once there are no more to come.
 pub(super) async fn called(calls: &mut Option<Calls<'_>>) -> Option<Outcome> {
     let Some(calls) = calls else { return std::future::pending().await };
+    let Some(work) = &mut calls.work else { return calls.outcomes.recv().await };
     tokio::select! {
         biased;
-        outcome = calls.outcomes.recv() => outcome,
-        () = &mut calls.work => calls.outcomes.recv().await,
+        outcome = calls.outcomes.recv() => return outcome,
+        () = work => calls.work = None,
     }
+    calls.outcomes.recv().await
 }
 
 /// What comes of something that may be under way.
@@ -145,7 +148,9 @@ impl<'h: 'd, 'd> super::Drive<'_, 'h, 'd> {
         if let Some(mut calls) = self.calls.take() {
             calls.halt.cancel();
             drop(calls.sender.take());
-            calls.work.await;
+            if let Some(work) = calls.work.take() {
+                work.await;
+            }
             while let Ok(outcome) = calls.outcomes.try_recv() {
                 if let Some(id) = calls.ids.remove(&outcome.call_id) {
                     let called = self.ended_call(id, outcome);
