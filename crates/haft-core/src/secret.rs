@@ -188,7 +188,8 @@ fn is_secret_parameter(name: &str) -> bool {
 /// `?token=…`.
 pub fn mask_urls(text: &str) -> Cow<'_, str> {
     let masked = mask(text);
-    if !masked.contains("://") || !masked.contains('=') {
+    // What is masked may have been the beginning of a URL: its user and password.
+    if !text.contains("://") || !masked.contains('=') {
         return masked;
     }
     let (mut out, mut done) = (String::new(), 0);

@@ -14,10 +14,10 @@ use haft_store::waits;
 use rotation::RotatingFile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -32,6 +32,10 @@ const VERBOSE: &str = "warn,haft=debug";
 /// How often waits are looked at, and how long one takes before it is named.
 const LOOK: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(10);
+/// How many lines may wait to be written; more are counted and left out.
+const QUEUE: usize = 4096;
+/// How long a process waits at its end until everything is written.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// Where a process logs, and what.
 pub(crate) struct LogPlan {
@@ -72,13 +76,25 @@ impl LogPlan {
         self.role
     }
 
-    /// The layer that writes.
-    pub(crate) fn layer<S>(self) -> Box<dyn Layer<S> + Send + Sync>
+    /// The layer that takes events, and what writes them. None if there can be no thread for it.
+    pub(crate) fn start<S>(self) -> Option<(Box<dyn Layer<S> + Send + Sync>, LogWriter)>
     where
         S: Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
     {
-        let file = self.file.map(|path| Mutex::new(RotatingFile::new(path)));
-        EventLog { file, to_stderr: self.to_stderr }.with_filter(EventFilter(self.filter)).boxed()
+        let (lines, queue) = sync_channel(QUEUE);
+        let missed = Arc::<AtomicU64>::default();
+        let output = LogOutput {
+            file: self.file.map(RotatingFile::new),
+            to_stderr: self.to_stderr,
+            missed: Arc::clone(&missed),
+            looked: Instant::now(),
+        };
+        if let Err(error) = std::thread::Builder::new().name("haft-log".to_owned()).spawn(move || output.serve(&queue)) {
+            style::warn(&format!("there is no operational log: {error}"));
+            return None;
+        }
+        let log = EventLog { lines: lines.clone(), missed }.with_filter(EventFilter(self.filter)).boxed();
+        Some((log, LogWriter(lines)))
     }
 }
 
@@ -132,57 +148,87 @@ impl<S> Filter<S> for EventFilter {
     }
 }
 
-/// Writes each event as a line.
+/// What the writing thread is told.
+enum LogMessage {
+    /// A line to write.
+    Line(String),
+    /// To say when everything before this is written.
+    Flush(SyncSender<()>),
+}
+
+/// Hands each event over as a line. It never waits: a disk or a terminal that does not answer must not hold up a call.
 struct EventLog {
-    file: Option<Mutex<RotatingFile>>,
-    to_stderr: bool,
+    lines: SyncSender<LogMessage>,
+    missed: Arc<AtomicU64>,
 }
 
 impl<S: Subscriber> Layer<S> for EventLog {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let line = line::line(event);
+        if self.lines.try_send(LogMessage::Line(line::line(event))).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The thread that writes, and that looks from time to time what is waited for.
+struct LogOutput {
+    file: Option<RotatingFile>,
+    to_stderr: bool,
+    missed: Arc<AtomicU64>,
+    looked: Instant,
+}
+
+impl LogOutput {
+    fn serve(mut self, queue: &Receiver<LogMessage>) {
+        loop {
+            match queue.recv_timeout(LOOK.saturating_sub(self.looked.elapsed())) {
+                Ok(LogMessage::Line(line)) => self.write(&line),
+                // Whoever asked may have stopped waiting.
+                Ok(LogMessage::Flush(done)) => drop(done.try_send(())),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.looked.elapsed() >= LOOK {
+                self.looked = Instant::now();
+                waits::report_long_waits(LONG);
+                let missed = self.missed.swap(0, Ordering::Relaxed);
+                if missed > 0 {
+                    tracing::warn!(missed, "events came faster than they could be written, and are not in this log");
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, line: &str) {
         if self.to_stderr {
             // Whoever closed it does not want to read it.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
-        let Some(file) = &self.file else { return };
-        if let Err(error) = file.lock().unwrap_or_else(PoisonError::into_inner).write(&line) {
+        if let Some(Err(error)) = self.file.as_mut().map(|file| file.write(line)) {
             style::warn(&format!("the operational log cannot be written: {error}; this is said once"));
         }
     }
 }
 
-/// Names long waits as long as it lives, and says when the process begins and ends.
-pub(crate) struct LogWatch {
-    end: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
+/// Says when the process begins and ends, and lets it end only when that is written.
+pub(crate) struct LogWriter(SyncSender<LogMessage>);
 
-impl LogWatch {
-    /// Begins.
-    pub(crate) fn start(role: &'static str) -> Self {
+impl LogWriter {
+    /// Begins. Events are collected already.
+    pub(crate) fn begin(&self, role: &'static str) {
         waits::watch();
         log_panics();
         tracing::info!(version = env!("CARGO_PKG_VERSION"), role, "the process begins");
-        let (end, ended) = channel();
-        let watch = move || {
-            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                waits::report_long_waits(LONG);
-            }
-        };
-        // Without a thread, waits are not named; everything else is logged.
-        let thread = std::thread::Builder::new().name("haft-log".to_owned()).spawn(watch).ok();
-        Self { end: Some(end), thread }
     }
 }
 
-impl Drop for LogWatch {
+impl Drop for LogWriter {
     fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
         tracing::info!("the process ends");
+        let (done, flushed) = sync_channel(1);
+        if self.0.try_send(LogMessage::Flush(done)).is_ok() {
+            let _ = flushed.recv_timeout(FLUSH);
+        }
     }
 }
 

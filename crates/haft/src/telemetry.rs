@@ -2,7 +2,7 @@
 //! operational log, where there is one. Otherwise nowhere, and nothing is set up for them.
 
 use crate::cli::Cli;
-use crate::operational_log::{LogPlan, LogWatch};
+use crate::operational_log::{LogPlan, LogWriter};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 /// Sends spans and logs events as long as it lives; what is left goes out when it is dropped.
 pub(crate) struct Telemetry {
-    _log: Option<LogWatch>,
+    _log: Option<LogWriter>,
     spans: Option<SdkTracerProvider>,
 }
 
@@ -38,12 +38,16 @@ impl Telemetry {
             layer.with_filter(ours)
         });
         let role = plan.as_ref().map(LogPlan::role);
-        let all = tracing_subscriber::registry().with(plan.map(LogPlan::layer)).with(sending);
+        let (layer, log) = plan.and_then(LogPlan::start).unzip();
+        let all = tracing_subscriber::registry().with(layer).with(sending);
         if tracing::subscriber::set_global_default(all).is_err() {
             crate::style::warn("spans and events are collected by somebody else already");
             return Self { _log: None, spans };
         }
-        Self { _log: role.map(LogWatch::start), spans }
+        if let (Some(log), Some(role)) = (&log, role) {
+            log.begin(role);
+        }
+        Self { _log: log, spans }
     }
 }
 

@@ -154,3 +154,19 @@ fn a_caller_that_gives_up_before_there_was_room_has_asked_for_nothing() {
     assert!(late);
     assert_eq!(trusted(&scene), 0);
 }
+
+/// Nobody waits for these, so they cannot be held up; what is too much is said not to be written.
+#[test]
+fn writes_that_nobody_waits_for_are_bounded_and_what_is_refused_is_said() {
+    let scene = Scene::new();
+    let release = occupy(&scene);
+    for _ in 0..16_384 {
+        scene.store.later(|_| Ok(()));
+    }
+    scene.store.later(|db| trust(db, "/one-more"));
+    drop(release);
+    let said = wait(scene.store.flush()).unwrap_err().to_string();
+    assert!(said.contains("one more was not taken"), "{said}");
+    wait(scene.store.flush()).unwrap();
+    assert_eq!(trusted(&scene), 0);
+}

@@ -124,9 +124,9 @@ fn tasks_and_pipelines_of_a_project_whose_path_is_not_text_are_its_own() {
     let twins = Twins::new();
     let task = ["task", "add", "Sums", "--tool", "calc.eval", "expression=6*7", "--json"];
     let id = twins.run(0, &task).json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(twins.run(0, &["task", "run", &id]).stdout.trim(), "42");
     assert_eq!(twins.run(0, &["task", "list", "--json"]).json().as_array().unwrap().len(), 1);
     assert_eq!(twins.run(1, &["task", "list", "--json"]).json(), json!([]));
+    assert_eq!(twins.run(0, &["task", "run", &id]).stdout.trim(), "42");
     let workflow = "steps:\n  - {id: write, tool: file.write, args: {path: out.txt, content: done}}\n";
     for root in &twins.roots {
         std::fs::create_dir_all(root.join(".haft/workflows")).unwrap();
@@ -156,7 +156,7 @@ fn a_conversation_in_a_project_whose_path_is_not_text_is_gone_on_with_there() {
     assert!(twins.fails(1, &["run", "--resume", "which colour?"]).contains("no conversation in this project"));
     assert_eq!(twins.run(0, &["run", "--resume", "which colour?"]).stdout, "You said blue.\n");
     assert!(stub.asked()[1].says("my colour is blue"));
-    assert_eq!(twins.run(0, &["config", "paths", "--json"]).json()["root"], {
+    assert_eq!(twins.run(0, &["config", "path", "--json"]).json()["root"], {
         let shown = format!("{}/proj\\xe9ct", twins.env.dir.path().canonicalize().unwrap().display());
         json!(shown)
     });
