@@ -181,3 +181,20 @@ pub(super) fn doors(mcp: &Mcp, tools: &Tools, gateway: &Gateway) -> Result<Doors
         servers: mcp.servers.iter().map(|(name, server)| server.wanted(name)).collect::<Result<_, _>>()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configured_budget_counts_more_than_the_one_wished_for() {
+        let budget = |configured: Option<usize>, wished: Option<usize>| {
+            let tools = Tools { budget_tokens: configured };
+            doors(&Mcp::default(), &tools, &Gateway::default()).unwrap().listing_budget(wished)
+        };
+        assert_eq!(budget(None, None), USUAL_BUDGET);
+        assert_eq!(budget(None, Some(1000)), 1000);
+        assert_eq!(budget(Some(0), Some(1000)), 0, "the configuration lists all");
+        assert_eq!(budget(Some(2000), Some(1000)), 2000);
+    }
+}
