@@ -156,14 +156,13 @@ impl CallOwner {
             return Ok(self.agent_lives(db.kind()));
         }
         match db.lock_state(&self.lock) {
-            LockState::Held => return Ok(true),
-            LockState::Free => return Ok(false),
-            LockState::Missing | LockState::Unknown if db.kind() == Kind::Post => return self.is_heard_of(db),
-            LockState::Unknown => return Ok(true),
-            LockState::Missing => {}
+            LockState::Free => Ok(false),
+            LockState::Missing | LockState::Unknown if db.kind() == Kind::Post => self.is_heard_of(db),
+            // Who holds a lock removes it when it ends. Versions before the locks had none.
+            LockState::Missing => Ok(self.lock.is_empty() && may_live(self.pid, &self.born, self.since_ms)),
+            // A lock that may not be looked at counts as held.
+            LockState::Held | LockState::Unknown => Ok(true),
         }
-        // Who holds a lock removes it when it ends.
-        Ok(self.lock.is_empty() && may_live(self.pid, &self.born, self.since_ms))
     }
 
     fn agent_lives(&self, kind: Kind) -> bool {

@@ -256,7 +256,7 @@ impl TaskDir {
             return haft_store::may_live(task.keeper.0, &task.keeper.1, task.started_ms);
         }
         let Ok(dir) = File::open(&self.0) else { return false };
-        !matches!(dir.try_lock_shared(), Ok(()))
+        dir.try_lock_shared().is_err()
     }
 
     /// Locks it for its keeper, until the value is dropped.

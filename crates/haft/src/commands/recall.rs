@@ -31,6 +31,7 @@ pub(super) fn undo(app: &App, args: &UndoArgs) -> Result<u8, Failure> {
     if app.json {
         let said = json!({
             "undone": call, "call_id": id, "files": undo.files, "left": left, "passed_over": last.passed_over,
+            "reason": undo.reason,
         });
         style::json(&said);
         return Ok(0);

@@ -7,7 +7,7 @@ use crate::shell::scene;
 use crate::{Env, Ran};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// The program that starts others in a PID namespace of their own.
@@ -213,5 +213,5 @@ fn data_directory_on_a_network_file_system_is_refused() {
     for said in ["is on a network file system (NFS)", "local disk", "PostgreSQL"] {
         assert!(refused.stderr.contains(said), "{}", refused.stderr);
     }
-    assert!(!env.root().join("a.txt").exists() && !Path::new(&env.store()).exists());
+    assert!(!env.root().join("a.txt").exists() && !env.store().exists());
 }
