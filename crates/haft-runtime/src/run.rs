@@ -66,7 +66,8 @@ impl Haft {
                 }
             };
             let (back, mut wishes) = back::channel(approver);
-            let scene = self.scene(Basis::of(opened.admitted()), &halt).asking(back);
+            let basis = Basis::of(opened.admitted(), executed.as_ref());
+            let scene = self.scene(basis, &halt).asking(back);
             let mut act = std::pin::pin!(panics::act(entry.tool().as_ref(), &scene));
             // It hears the halt itself, and first ends and clears away what it started.
             let hears = checked.spec().effects.effect == Effect::Runs;
@@ -140,7 +141,7 @@ impl Haft {
     ) -> Result<(), CallError> {
         let admitted = opened.admitted();
         if let Some(executed) = executed {
-            self.verify_untouched(admitted, executed)?;
+            self.verify_after(admitted, executed)?;
         }
         if admitted.shown().is_some_and(|shown| shown != digest(changes)) {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")

@@ -8,6 +8,7 @@ use crate::confined::Terms;
 use crate::events::{Event, Events, LogLevel, Share};
 use crate::finding::Finder;
 use crate::halt::Halt;
+use crate::judge::executed_files::{ExecutedSnapshot, StartedFile};
 use crate::making::Making;
 use crate::media::{Attachment, MediaSettings};
 use crate::memory::{Memory, Room};
@@ -37,14 +38,17 @@ pub(crate) struct Basis {
     accepts_gaps: bool,
     looks: bool,
     trial: bool,
+    /// The files that its command runs, as they were compared with what was approved.
+    started: Vec<StartedFile>,
 }
 
 impl Basis {
     /// To run a call that was let through.
-    pub(crate) fn of(admitted: &Admitted) -> Arc<Self> {
+    pub(crate) fn of(admitted: &Admitted, executed: Option<&ExecutedSnapshot>) -> Arc<Self> {
         let (checked, facts) = (admitted.checked().clone(), admitted.facts().clone());
         let (asked, accepts_gaps, looks) = (admitted.asked(), admitted.accepts_gaps(), admitted.looks());
-        Arc::new(Self { checked, facts, asked, accepts_gaps, looks, trial: false })
+        let started = executed.map(ExecutedSnapshot::started).unwrap_or_default();
+        Arc::new(Self { checked, facts, asked, accepts_gaps, looks, trial: false, started })
     }
 
     /// To run a call's program on a copy-on-write view, where nothing it does has happened.
@@ -59,6 +63,7 @@ impl Basis {
                 accepts_gaps: false,
                 looks: false,
                 trial: true,
+                started: Vec::new(),
             })
         };
         (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
@@ -76,6 +81,7 @@ impl Basis {
                 accepts_gaps: false,
                 looks: false,
                 trial: true,
+                started: Vec::new(),
             })
         })
     }
@@ -213,6 +219,11 @@ impl Scene {
     /// Whether a person was asked about this call and said yes.
     pub fn asked(&self) -> bool {
         self.basis.asked
+    }
+
+    /// The files that its command runs, as they were when they were approved.
+    pub(crate) fn started_files(&self) -> &[StartedFile] {
+        &self.basis.started
     }
 
     /// Whether somebody said yes and knows that what it changes may not be undone.

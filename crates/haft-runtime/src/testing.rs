@@ -138,7 +138,7 @@ impl Stage {
         };
         let catalogue = Catalogue { registry: Arc::default(), policy: Arc::default() };
         Ok(Scene::new(
-            Basis::of(&admitted),
+            Basis::of(&admitted, None),
             (
                 Arc::clone(&self.workspace),
                 Arc::clone(&self.terms),

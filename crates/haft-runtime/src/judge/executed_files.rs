@@ -12,7 +12,8 @@ use haft_core::admit::{Checked, Facts};
 use haft_core::executed::{ChangedFile, ExecutedFile, ExecutedFiles, described};
 use haft_core::record::Digest;
 use haft_core::shell::{self, ExecutedLanguage, ExecutedLookup, ExecutedTarget, Ground, Judged, Table};
-use haft_core::{Admitted, CallError};
+use haft_core::{Admitted, CallError, path_text};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -38,7 +39,7 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 pub(crate) const CHANGED: &str = "changed_files";
 
 /// What tells one state of a file from another without reading it. A file that is swapped and swapped back has another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FileStamp {
     device: u64,
     inode: u64,
@@ -59,11 +60,52 @@ impl From<&Metadata> for FileStamp {
     }
 }
 
+/// A file that a command runs, as it was when the command started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartedFile {
+    /// Where it really is, as text that can be read back.
+    path: String,
+    stamp: FileStamp,
+}
+
+impl StartedFile {
+    /// Whether it still stands there, and nobody has written it since.
+    fn is_untouched(&self) -> bool {
+        let meta = std::fs::symlink_metadata(path_text::load(&self.path));
+        meta.is_ok_and(|meta| FileStamp::from(&meta) == self.stamp)
+    }
+}
+
+/// Refuses to keep what a command did if one of the files that it runs was written while it ran.
+pub(crate) fn verify_untouched(started: &[StartedFile]) -> Result<(), CallError> {
+    let touched = started.iter().filter(|file| !file.is_untouched());
+    let changed: Vec<ChangedFile> = touched.map(|file| written_again(&file.path)).collect();
+    if changed.is_empty() { Ok(()) } else { Err(touched_error(&changed)) }
+}
+
+fn written_again(path: &str) -> ChangedFile {
+    ChangedFile { path: path.to_owned(), before: "as approved".to_owned(), now: "written again".to_owned() }
+}
+
+fn touched_error(changed: &[ChangedFile]) -> CallError {
+    let message = format!("what it runs was changed while it ran, so nothing of it is kept: {}", described(changed));
+    CallError::conflict(message)
+        .details(json!({ CHANGED: changed }))
+        .hint("call again, while nobody writes these files")
+}
+
 /// The files that a command runs, as they stand now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ExecutedSnapshot {
     pub(crate) files: ExecutedFiles,
-    stamps: BTreeMap<String, FileStamp>,
+    stamps: BTreeMap<String, StartedFile>,
+}
+
+impl ExecutedSnapshot {
+    /// The files that are there, to be compared when the command has ended.
+    pub(crate) fn started(&self) -> Vec<StartedFile> {
+        self.stamps.values().cloned().collect()
+    }
 }
 
 /// A target, and how many scripts lead to it.
@@ -80,7 +122,7 @@ struct Search<'s> {
     home: Option<&'s str>,
     leads: Vec<Lead>,
     found: BTreeMap<String, ExecutedFile>,
-    stamps: BTreeMap<String, FileStamp>,
+    stamps: BTreeMap<String, StartedFile>,
     unbound: Vec<String>,
     left_out: usize,
     bytes_left: u64,
@@ -173,10 +215,9 @@ impl Search<'_> {
             Ok(Some(bytes)) => ExecutedFile::hashed(shown.clone(), Digest::of(bytes)),
             Ok(None) => {
                 let mib = BYTES_MAX >> 20;
-                let stamp = self
-                    .stamps
-                    .get(&shown)
-                    .map(|stamp| format!("{} bytes, changed {}.{:09}", stamp.size, stamp.changed.0, stamp.changed.1));
+                let stamp = self.stamps.get(&shown).map(|StartedFile { stamp, .. }| {
+                    format!("{} bytes, changed {}.{:09}", stamp.size, stamp.changed.0, stamp.changed.1)
+                });
                 let why = format!("more than {mib} MiB are run; {}", stamp.unwrap_or_default());
                 ExecutedFile::unhashed(shown.clone(), why)
             }
@@ -198,7 +239,8 @@ impl Search<'_> {
     fn read(&mut self, real: &Path, shown: &str) -> io::Result<Option<Vec<u8>>> {
         let mut file: File = crate::files::open(real)?;
         let meta = file.metadata()?;
-        self.stamps.insert(shown.to_owned(), FileStamp::from(&meta));
+        let stamp = FileStamp::from(&meta);
+        self.stamps.insert(shown.to_owned(), StartedFile { path: path_text::store(real), stamp });
         if meta.len() > self.bytes_left {
             return Ok(None);
         }
@@ -389,26 +431,10 @@ impl Haft {
 
     /// Refuses to keep what a program did if the files that it runs were touched while it ran: nobody knows which of their
     /// versions ran.
-    pub(crate) fn verify_untouched(&self, admitted: &Admitted, before: &ExecutedSnapshot) -> Result<(), CallError> {
+    pub(crate) fn verify_after(&self, admitted: &Admitted, before: &ExecutedSnapshot) -> Result<(), CallError> {
         let Some(now) = self.executed_now(admitted) else { return Ok(()) };
-        let mut changed = now.files.changed_since(&before.files.files);
-        if changed.is_empty() {
-            let swapped = before.stamps.iter().filter(|(path, stamp)| now.stamps.get(*path) != Some(*stamp));
-            let replaced = |(path, _): (&String, _)| ChangedFile {
-                path: path.clone(),
-                before: "as approved".to_owned(),
-                now: "written again".to_owned(),
-            };
-            changed = swapped.map(replaced).collect();
-        }
-        if changed.is_empty() {
-            return Ok(());
-        }
-        let message =
-            format!("what it runs was changed while it ran, so nothing of it is kept: {}", described(&changed));
-        Err(CallError::conflict(message)
-            .details(json!({ CHANGED: changed }))
-            .hint("call again, while nobody writes these files"))
+        let changed = now.files.changed_since(&before.files.files);
+        if changed.is_empty() { verify_untouched(&before.started()) } else { Err(touched_error(&changed)) }
     }
 }
 

@@ -319,6 +319,7 @@ mod tests {
             description: None,
             asked: true,
             accepts_gaps: true,
+            started: Vec::new(),
             looks: false,
             persist: false,
         };

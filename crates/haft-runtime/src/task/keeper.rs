@@ -2,6 +2,7 @@
 //! it changed as a call in the foreground would, and says how it ended.
 
 use crate::confined::command::{self, Command, Done, Ending, Reins, Site};
+use crate::judge::executed_files::verify_untouched;
 use crate::output::{Collector, Pace, Printed};
 use crate::task::dir::{End, Task, TaskDir, Wish};
 use crate::task::leash::{Collar, Word};
@@ -182,6 +183,9 @@ impl Charge<'_> {
 
     fn make(&self, kept: command::Kept) -> Result<(Undo, Vec<String>), CallError> {
         let (maker, errand) = (&self.ground.maker, &self.task.errand);
+        if !kept.changes.is_empty() {
+            verify_untouched(&errand.started)?;
+        }
         if errand.looks {
             maker.unchanged(&kept.changes)?;
         }

@@ -3,6 +3,7 @@
 
 use crate::confined::Terms;
 use crate::confined::command::Command;
+use crate::judge::executed_files::StartedFile;
 use crate::maker::Maker;
 use crate::task::dir::Task;
 use crate::undo::{UndoLimits, Vault};
@@ -42,6 +43,9 @@ pub(crate) struct Errand {
     /// Whether they know that what it changes may not be undone.
     #[serde(default)]
     pub(crate) accepts_gaps: bool,
+    /// The files that it runs, as they were when it started: nothing of it is kept if they change meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) started: Vec<StartedFile>,
     /// Whether it was let through only because it provably only reads.
     #[serde(default)]
     pub(crate) looks: bool,

@@ -85,6 +85,7 @@ pub(super) fn errand(scene: &Scene, command: String, description: Option<String>
         description,
         asked: scene.asked(),
         accepts_gaps: scene.accepts_gaps(),
+        started: scene.started_files().to_vec(),
         looks: scene.looks(),
         persist,
     }

@@ -1,9 +1,10 @@
 //! A yes to a command is for the bytes that it runs: programs, scripts, what they source, what build tools read.
 
 use crate::Env;
+use crate::process::{has, until};
 use crate::shell::scene;
 use crate::terminal::typed;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
 /// Writes a file of the project that can be run.
@@ -156,6 +157,39 @@ fn what_goes_beyond_the_bounds_is_said_and_asked_each_time() {
         let (screen, code) = typed(&env, &call, "s\n");
         assert!(code == 0 && screen.contains(said), "{code} {screen}");
         ask(&env, command);
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_a_script_that_is_replaced_while_it_runs() {
+    let Some(env) = scene() else { return };
+    // It goes on once the project has a file that it has not asked for before: names that were not there may be remembered.
+    let script = "#!/bin/sh\necho x > out.txt\ntouch ready\nn=0\n\
+                  until [ -e go$n ] || [ $n -gt 600 ]; do n=$((n + 1)); sleep 0.05; done\n";
+    for background in [false, true] {
+        program(&env, "build.sh", script);
+        let args = json!({"command": "./build.sh", "background": background}).to_string();
+        let mut command = env.command(&["call", "shell.exec", &args, "--yes", "--json"]);
+        let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        until(|| has(&env.data().join("staging"), "ready"));
+        // The same text, written again: nobody knows what was there in between.
+        std::fs::remove_file(env.root().join("build.sh")).unwrap();
+        program(&env, "build.sh", script);
+        for number in 0..=600 {
+            env.file(&format!("go{number}"), "");
+        }
+        let outcome: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+        let ended = match outcome["data"]["task"]["id"].as_str().filter(|_| background) {
+            Some(id) => env.ended(id),
+            None => outcome,
+        };
+        assert_eq!(ended["error"]["kind"], "conflict", "{ended:#}");
+        let message = ended["error"]["message"].as_str().unwrap();
+        assert!(message.contains("was changed while it ran") && message.contains("build.sh"), "{message}");
+        assert!(!env.root().join("out.txt").exists());
+        for number in 0..=600 {
+            std::fs::remove_file(env.root().join(format!("go{number}"))).unwrap();
+        }
     }
 }
 

@@ -50,7 +50,7 @@ impl Env {
     }
 
     /// Waits for the end of a task.
-    fn ended(&self, id: &str) -> Value {
+    pub(crate) fn ended(&self, id: &str) -> Value {
         until(|| self.status(id)["state"] != "running");
         self.status(id)
     }
