@@ -25,7 +25,7 @@ use crate::pipeline::{Haft, Stop};
 use crate::recall::Resolution;
 use crate::{Question, new_call_id, now_ms, store_error};
 use haft_core::admit::Answer;
-use haft_core::approval::{Decider, DeciderIdentity, Decision, Verdict};
+use haft_core::approval::{Decider, DeciderIdentity, Decision, DecisionScope, Verdict};
 use haft_core::observed::{
     ContentSearch, HookClient, McpTarget, NativeToolKind, Observation, ObservedTool, meaning, own_tool_name,
 };
@@ -88,10 +88,10 @@ fn print_of(tool: &str, input: &Value) -> String {
 }
 
 /// Where to ask when approval is needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskVia<'a> {
-    /// The agent asks its own user.
-    Client,
+    /// The agent's program asks, and this identity answers there. If it may not decide, the call is denied.
+    Client(Decider),
     /// The question waits in haft's inbox.
     Inbox(InboxWait<'a>),
 }
@@ -103,6 +103,17 @@ pub struct InboxWait<'a> {
     pub patience: Duration,
     /// The address of the web page, for the model to name; none while no gateway runs.
     pub page: Option<&'a str>,
+}
+
+/// By whose word an observed call runs.
+#[derive(Clone, Copy)]
+enum DecidedBy<'a> {
+    /// The rules allow it.
+    Rules,
+    /// Whoever answers at the agent's prompt. The agent does not say what they said.
+    Prompt(&'a Decider),
+    /// The approval of this id.
+    Approval(&'a str),
 }
 
 /// What haft says to an agent about a call of its own.
@@ -227,15 +238,22 @@ impl Haft {
             Ruling::Admitted(admitted) => {
                 ensure_arguments_unchanged(admitted.checked(), &args)?;
                 let verdict = admitted.verdict().clone();
-                self.open_observed(native, (admitted.checked(), admitted.facts()), &verdict, None).await?;
+                let decided = DecidedBy::Rules;
+                self.open_observed(native, (admitted.checked(), admitted.facts()), &verdict, decided).await?;
                 Ok(HookRuling::Allowed(verdict))
             }
             Ruling::Ask(pending) => {
                 ensure_arguments_unchanged(pending.checked(), &args)?;
                 match via {
-                    AskVia::Client => {
+                    AskVia::Client(by) => {
                         let verdict = pending.verdict().clone();
-                        self.open_observed(native, (pending.checked(), pending.facts()), &verdict, None).await?;
+                        let checked = pending.checked();
+                        if let Err(refused) = by.check(checked.call().id.as_str(), DecisionScope::Once) {
+                            let tool = checked.spec().name.to_string();
+                            return Err(Stop { tool, verdict, error: refused.into_error() });
+                        }
+                        let decided = DecidedBy::Prompt(&by);
+                        self.open_observed(native, (checked, pending.facts()), &verdict, decided).await?;
                         Ok(HookRuling::Ask(verdict))
                     }
                     AskVia::Inbox(wait) => self.ask_inbox(native, pending, wait, halt).await,
@@ -321,8 +339,8 @@ impl Haft {
         }
         let admitted = pending.answer(Answer::Yes(by), question.shown)?;
         let verdict = admitted.verdict().clone();
-        let approval = Some(question.call_id.as_str());
-        self.open_observed(native, (admitted.checked(), admitted.facts()), &verdict, approval).await?;
+        let decided = DecidedBy::Approval(question.call_id.as_str());
+        self.open_observed(native, (admitted.checked(), admitted.facts()), &verdict, decided).await?;
         Ok(HookRuling::Allowed(verdict))
     }
 
@@ -332,7 +350,7 @@ impl Haft {
         native: &NativeToolCall,
         (checked, facts): (&Checked, &Facts),
         verdict: &Verdict,
-        approval: Option<&str>,
+        decided: DecidedBy<'_>,
     ) -> Result<(), Stop> {
         let stop = |error| Stop { tool: checked.spec().name.to_string(), verdict: verdict.clone(), error };
         let asked = verdict.decision == Decision::Ask;
@@ -344,8 +362,12 @@ impl Haft {
             // Nothing is known of what these arguments are.
             entry = entry.with("args", sealed(checked.args()));
         }
-        if let Some(approval) = approval {
-            entry = entry.with("approval", approval);
+        match decided {
+            DecidedBy::Rules => {}
+            DecidedBy::Prompt(decider) => {
+                entry = entry.with("decider", serde_json::to_value(decider).unwrap_or_default());
+            }
+            DecidedBy::Approval(approval) => entry = entry.with("approval", approval),
         }
         let reads = checked.spec().effects.effect == Effect::Reads;
         let call = &checked.call().id;

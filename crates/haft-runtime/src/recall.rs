@@ -238,8 +238,9 @@ impl Haft {
     }
 
     /// Runs a waiting call on a copy-on-write view, and shows what came of it. A yes in this process then keeps
-    /// exactly that.
-    pub async fn try_waiting(&self, id: &str, halt: &Halt) -> Result<Question, CallError> {
+    /// exactly that. For an identity that may decide: what it is shown is what its yes is for.
+    pub async fn try_waiting(&self, id: &str, by: &Decider, halt: &Halt) -> Result<Question, CallError> {
+        self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
         let asked = self.belongs_here(id).await?;
         let decided = || CallError::conflict(format!("{id} has been decided already"));
         if asked.state != ApprovalState::Pending {
@@ -298,8 +299,9 @@ impl Haft {
     }
 
     /// The question that a stored call raises now, for somebody to look at. What they see is what an
-    /// approval is for from here on.
-    pub async fn look_at(&self, id: &str) -> Result<Option<Question>, CallError> {
+    /// approval is for from here on, so an identity that may not decide is refused: it has [`Haft::glance_at`].
+    pub async fn look_at(&self, id: &str, by: &Decider) -> Result<Option<Question>, CallError> {
+        self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
         let asked = self.belongs_here(id).await?;
         let Some(now) = self.question_of(id, &Halt::new()).await? else { return Ok(None) };
         if now.basis.to_string() != asked.basis {

@@ -6,6 +6,7 @@
 
 use haft_core::CallError;
 use haft_core::approval::{Decider, DeciderIdentity, DecisionRefused, DecisionScope};
+use haft_core::observed::HookClient;
 use std::os::unix::fs::MetadataExt;
 
 /// The variables by which coding agents mark what their own shells start, and the agents' names.
@@ -38,8 +39,9 @@ pub(crate) fn call_sign() -> Option<String> {
         if pid <= 1 {
             return None;
         }
-        // That of another user's process cannot be read, and is not this haft.
-        if identity_of(&pid.to_string()) == Some(own) {
+        // That of another user's process cannot be read, and is not this haft. One that was replaced by a newer version while
+        // it ran is another file, under the same name.
+        if identity_of(&pid.to_string()) == Some(own) || is_named_haft(pid) {
             return Some(format!("process {pid} above it is haft"));
         }
         pid = parent_of(pid)?;
@@ -51,6 +53,13 @@ pub(crate) fn call_sign() -> Option<String> {
 fn identity_of(process: &str) -> Option<(u64, u64)> {
     let meta = std::fs::metadata(format!("/proc/{process}/exe")).ok()?;
     Some((meta.dev(), meta.ino()))
+}
+
+/// Whether a process runs a file of the name `haft`, even one that is there no more.
+fn is_named_haft(pid: u32) -> bool {
+    let Ok(exe) = std::fs::read_link(format!("/proc/{pid}/exe")) else { return false };
+    let name = exe.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(" (deleted)").unwrap_or(&name) == "haft"
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
@@ -67,6 +76,12 @@ pub(crate) fn command_line() -> Decider {
         None => DeciderIdentity::CommandLine { user: user() },
     };
     identity.into()
+}
+
+/// Who answers at the prompt of a coding agent that asks by haft's hook: its user, unless a call of haft's started the agent.
+pub(crate) fn client_prompt(client: HookClient) -> Decider {
+    let prompt = || DeciderIdentity::ClientPrompt { client: client.title().to_owned() };
+    call_sign().map_or_else(prompt, |sign| DeciderIdentity::AgentProgram { sign }).into()
 }
 
 /// Who decides in this process as this identity: an agent's program is nobody else.

@@ -43,6 +43,11 @@ pub enum DeciderIdentity {
         /// What the client calls itself.
         client: Option<String>,
     },
+    /// The user of a coding agent, whom the agent's program asks about its own call when haft's hook says so.
+    ClientPrompt {
+        /// The program's name.
+        client: String,
+    },
     /// The program that embeds haft as a library, for its own user.
     Embedder {
         /// What the program calls it.
@@ -103,6 +108,7 @@ impl DeciderIdentity {
             | Self::OwnerToken
             | Self::LocalClient { .. }
             | Self::OwnerClient { .. }
+            | Self::ClientPrompt { .. }
             | Self::Embedder { .. }
             | Self::Stored { .. } => DecisionRight::MayDecide,
             Self::Link { .. } => DecisionRight::MayDecideOnce,
@@ -135,6 +141,7 @@ impl fmt::Display for DeciderIdentity {
             Self::OwnerClient { client } => {
                 write!(f, "elicitation by {}, with the owner token", client_name(client.as_deref()))
             }
+            Self::ClientPrompt { client } => write!(f, "the prompt of {}", client_name(Some(client))),
             Self::Embedder { name } => f.write_str(name),
             Self::Stored { by } => f.write_str(by),
             Self::AgentToken => f.write_str("agents' token"),
@@ -226,24 +233,37 @@ impl DecisionRefused {
 mod tests {
     use super::*;
 
-    fn all() -> Vec<(DeciderIdentity, DecisionRight)> {
-        use DecisionRight::{MayDecide, MayDecideOnce, MayNotDecide};
-        let name = || "x".to_owned();
-        vec![
-            (DeciderIdentity::Terminal, MayDecide),
-            (DeciderIdentity::CommandLine { user: None }, MayDecide),
-            (DeciderIdentity::YesFlag, MayDecide),
-            (DeciderIdentity::OwnerToken, MayDecide),
-            (DeciderIdentity::Link { approval: name() }, MayDecideOnce),
-            (DeciderIdentity::LocalClient { client: None }, MayDecide),
-            (DeciderIdentity::OwnerClient { client: Some(name()) }, MayDecide),
-            (DeciderIdentity::Embedder { name: name() }, MayDecide),
-            (DeciderIdentity::Stored { by: name() }, MayDecide),
-            (DeciderIdentity::AgentToken, MayNotDecide),
-            (DeciderIdentity::AgentClient { client: Some(name()) }, MayNotDecide),
-            (DeciderIdentity::AgentProgram { sign: name() }, MayNotDecide),
-            (DeciderIdentity::Unattended { door: "nobody" }, MayNotDecide),
-        ]
+    /// A row for each kind of identity. One without a row does not compile.
+    macro_rules! rows {
+        ($($pattern:pat => $identity:expr, $right:expr;)*) => {
+            fn all() -> Vec<(DeciderIdentity, DecisionRight)> {
+                let has_row = |identity: &DeciderIdentity| match identity { $($pattern => {})* };
+                let rows = vec![$(($identity, $right)),*];
+                rows.iter().for_each(|(identity, _)| has_row(identity));
+                rows
+            }
+        };
+    }
+
+    fn x() -> String {
+        "x".to_owned()
+    }
+
+    rows! {
+        DeciderIdentity::Terminal => DeciderIdentity::Terminal, DecisionRight::MayDecide;
+        DeciderIdentity::CommandLine { .. } => DeciderIdentity::CommandLine { user: None }, DecisionRight::MayDecide;
+        DeciderIdentity::YesFlag => DeciderIdentity::YesFlag, DecisionRight::MayDecide;
+        DeciderIdentity::OwnerToken => DeciderIdentity::OwnerToken, DecisionRight::MayDecide;
+        DeciderIdentity::Link { .. } => DeciderIdentity::Link { approval: x() }, DecisionRight::MayDecideOnce;
+        DeciderIdentity::LocalClient { .. } => DeciderIdentity::LocalClient { client: None }, DecisionRight::MayDecide;
+        DeciderIdentity::OwnerClient { .. } => DeciderIdentity::OwnerClient { client: Some(x()) }, DecisionRight::MayDecide;
+        DeciderIdentity::ClientPrompt { .. } => DeciderIdentity::ClientPrompt { client: x() }, DecisionRight::MayDecide;
+        DeciderIdentity::Embedder { .. } => DeciderIdentity::Embedder { name: x() }, DecisionRight::MayDecide;
+        DeciderIdentity::Stored { .. } => DeciderIdentity::Stored { by: x() }, DecisionRight::MayDecide;
+        DeciderIdentity::AgentToken => DeciderIdentity::AgentToken, DecisionRight::MayNotDecide;
+        DeciderIdentity::AgentClient { .. } => DeciderIdentity::AgentClient { client: Some(x()) }, DecisionRight::MayNotDecide;
+        DeciderIdentity::AgentProgram { .. } => DeciderIdentity::AgentProgram { sign: x() }, DecisionRight::MayNotDecide;
+        DeciderIdentity::Unattended { .. } => DeciderIdentity::Unattended { door: "nobody" }, DecisionRight::MayNotDecide;
     }
 
     #[test]

@@ -84,10 +84,14 @@ pub(crate) async fn list(State(gateway): State<Shared>, Asked(which): Asked<Whic
 }
 
 /// `GET /v1/approvals/ID`.
-pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn one(
+    State(gateway): State<Shared>,
+    Extension(decider): Extension<Decider>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
     let approval = gateway.approval(&id).await?;
     let open = approval.state == ApprovalState::Pending && gateway.is_here(&approval) && approval.elsewhere().is_none();
-    let question = if open { gateway.haft.look_at(&id).await? } else { None };
+    let question = if open { gateway.haft.look_at(&id, &decider).await? } else { None };
     Ok(Json(shown(&approval, question.as_ref())))
 }
 
@@ -128,9 +132,13 @@ pub(crate) async fn edit(
 }
 
 /// `POST /v1/approvals/ID/try`.
-pub(crate) async fn try_out(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn try_out(
+    State(gateway): State<Shared>,
+    Extension(decider): Extension<Decider>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
     let (haft, end, tried) = (gateway.haft.clone(), gateway.work.halt.narrowed(), id.clone());
-    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &end).await }).await?;
+    let question = gateway.to_its_end(async move { haft.try_waiting(&tried, &decider, &end).await }).await?;
     let approval = gateway.approval(&id).await?;
     tail::asked_again(&gateway, &approval);
     Ok(Json(shown(&approval, Some(&question))))

@@ -96,7 +96,7 @@ async fn a_later_yes_is_behind_the_gates_of_who_asked() {
         let asked = waiting(&asking(&stage, |_| {})).await;
         assert_eq!(asked.len(), 1, "{:?}", results(&stage.last()));
         let there = asking(&stage, |_| {});
-        assert!(there.look_at(&asked[0].id).await.unwrap().is_some());
+        assert!(there.look_at(&asked[0].id, &Decider::embedder("test")).await.unwrap().is_some());
         let done = there.approve(&asked[0].id, &Decider::embedder("me"), &Halt::new()).await.unwrap();
         let found = format!("{} {:?}", done.output, done.data);
         assert!(done.success && found.contains("file.list") && !found.contains("file.write"), "{done:?}");
@@ -116,7 +116,10 @@ async fn what_is_allowed_later_goes_by_the_role_as_it_is_then() {
     let refused = none.approve(id, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
     assert!(refused.message.contains("there is no role `scribe`"), "{refused:?}");
     assert_eq!(none.store().approval(id).await.unwrap().unwrap().state, ApprovalState::Pending);
-    assert!(none.look_at(id).await.is_err() && none.try_waiting(id, &Halt::new()).await.is_err());
+    assert!(
+        none.look_at(id, &Decider::embedder("test")).await.is_err()
+            && none.try_waiting(id, &Decider::embedder("test"), &Halt::new()).await.is_err()
+    );
     assert!(none.amend(id, &Decider::embedder("me"), json!({"path": "new.txt", "content": "other\n"})).await.is_err());
     let less = asking(&stage, |settings| settings.roles = with(&["file.read"]));
     let denied = less.approve(id, &Decider::embedder("me"), &Halt::new()).await;
@@ -134,7 +137,7 @@ async fn a_call_of_a_forgotten_agent_is_not_made() {
     assert_eq!(here.store().approvals(true).await.unwrap(), []);
     let refused = here.approve(&asked.id, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
     assert!(refused.message.contains("its session was deleted"), "{refused:?}");
-    assert!(here.look_at(&asked.id).await.unwrap().is_none(), "it can still be looked up");
+    assert!(here.look_at(&asked.id, &Decider::embedder("test")).await.unwrap().is_none(), "it can still be looked up");
     assert_eq!(stage.read("new.txt"), None);
 }
 

@@ -393,7 +393,7 @@ async fn what_a_child_asks_on_its_copy_waits_with_the_project() {
             if n == 0 {
                 there.answer_form(&asked.id, &Decider::embedder("me"), json!({"answer": "blue"})).await.unwrap();
             } else {
-                let shown = there.look_at(&asked.id).await.unwrap().unwrap();
+                let shown = there.look_at(&asked.id, &Decider::embedder("test")).await.unwrap().unwrap();
                 assert!(shown.diff.unwrap().contains("+blue"), "what it would do there");
                 let outcome = there.approve(&asked.id, &Decider::embedder("me"), &halt).await.unwrap();
                 assert!(outcome.success, "{outcome:?}");

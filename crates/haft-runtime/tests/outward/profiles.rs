@@ -123,7 +123,7 @@ fn a_key_is_in_no_question_and_survives_an_edit() {
         let id = call.id.to_string();
         let waits = stage.haft.call(call, &haft_runtime::Nobody, &Halt::new()).await;
         assert_eq!(kind(&waits), "approval_required");
-        let question = stage.haft.look_at(&id).await.unwrap().unwrap();
+        let question = stage.haft.look_at(&id, &Decider::embedder("test")).await.unwrap().unwrap();
         let shown = serde_json::to_string(&question).unwrap();
         assert!(!shown.contains("hunter2") && shown.contains("[secret]"), "{shown}");
         let mut edited = question.args.clone();

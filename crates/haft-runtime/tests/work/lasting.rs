@@ -281,7 +281,7 @@ fn a_write_that_is_out_of_date_is_made_anew_by_a_retry() {
         assert!(refused.message.contains("the files it names have changed"), "{}", refused.message);
         assert!(refused.hint.as_deref().unwrap().contains(&format!("`haft pipeline retry {run}`")), "{refused:?}");
         // Whoever looks again and says yes hears why it cannot be done.
-        let looked = stage.haft.look_at(&asked).await.unwrap().unwrap();
+        let looked = stage.haft.look_at(&asked, &Decider::embedder("test")).await.unwrap().unwrap();
         assert!(looked.problem.unwrap().contains("has changed since it was read"));
         let failed = stage.haft.approve(&asked, &Decider::embedder("me"), &Halt::new()).await.unwrap();
         assert_eq!(failed.error.unwrap().kind.as_str(), "conflict");

@@ -105,8 +105,9 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     }
     line(app, &approval);
     // What its user has seen is what an approval is for from here on. An agent that looks changes nothing of that.
+    let user = command_line();
     let look =
-        async { if command_line().may_decide() { app.haft.look_at(id).await } else { app.haft.glance_at(id).await } };
+        async { if user.may_decide() { app.haft.look_at(id, &user).await } else { app.haft.glance_at(id).await } };
     if let Some(question) = if here { app.block_on(look)? } else { None } {
         style::out(&format!("    {}", style::inert(&question.why())));
         for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {

@@ -10,6 +10,7 @@ mod process;
 
 use crate::app::{App, Failure};
 use crate::cli::{AskTarget, Common, HookArgs, HookClientArg};
+use crate::started_by::client_prompt;
 use answer::HookAnswer;
 use event::{CallEvent, HookEvent};
 use haft_core::observed::{HookClient, own_tool_name};
@@ -180,8 +181,9 @@ fn before(app: &App, args: &HookArgs, client: HookClient, call: &CallEvent) -> R
     };
     let patience = args.wait_ms.map_or(app.doors.mcp.patience, Duration::from_millis).min(WAIT_MAX);
     let page = page_address::find(&app.haft.settings().data_dir);
+    let prompt = client_prompt(client);
     let via = match args.ask {
-        AskTarget::Auto if event::can_ask(client, call) => AskVia::Client,
+        AskTarget::Auto if event::can_ask(client, call) && prompt.may_decide() => AskVia::Client(prompt),
         AskTarget::Auto | AskTarget::Inbox => AskVia::Inbox(InboxWait { patience, page: page.as_deref() }),
     };
     let ruling = app.block_on(async {
