@@ -329,6 +329,27 @@ fn every_door_of_the_gateway_refuses_the_agents_token_and_takes_the_owners() {
     }
 }
 
+/// What is only for those who decide: what a yes is for, what it would do, and a link to it.
+#[test]
+fn agents_token_is_shown_no_question_and_changes_nothing_of_it() {
+    let env = Env::new();
+    let gateway = env.serve_with(&["--links"]);
+    let id = gateway.ask_to_write("a.txt");
+    std::fs::write(env.root().join("a.txt"), "of a person").unwrap();
+    let agent = Program::new(&env, &gateway, Holder::Agent);
+    for path in ["try", "link", "edit"] {
+        let (status, said) = agent.post(&format!("/v1/approvals/{id}/{path}"), &json!({"args": {"path": "b.txt"}}));
+        assert_eq!(status, 403, "{path}: {said:#}");
+    }
+    for path in ["/v1/approvals".to_owned(), format!("/v1/approvals/{id}")] {
+        let answer = gateway.server.ask("GET", &path, &agent.headers(&[]), None);
+        assert_eq!(answer.status, 403, "{path}");
+    }
+    let refused = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!(refused.status, 409, "nobody who may decide has looked at it since it changed");
+    assert_eq!(env.read("a.txt"), "of a person");
+}
+
 #[test]
 fn socket_of_an_agent_decides_nothing() {
     let env = Env::new();
