@@ -32,6 +32,7 @@ use report::{Machine, Row, Section};
 use std::path::PathBuf;
 
 const CALLS: &str = "Calls and files";
+const APPLYING: &str = "Applying changes";
 const CONFINEMENT: &str = "Confinement";
 const SHELL: &str = "Shell commands";
 const DOORS: &str = "Doors";
@@ -47,6 +48,7 @@ const WORK: &str = "Work that lasts";
 pub(crate) fn run() -> Result<()> {
     let sections = [
         calls()?,
+        applying(None)?,
         confinement()?,
         commands()?,
         at_the_doors()?,
@@ -59,6 +61,11 @@ pub(crate) fn run() -> Result<()> {
         lasting()?,
     ];
     write(&report::document(&sections, &Machine::here()?))
+}
+
+/// Only what applying changes costs; beside another version, whose benchmark's program is given.
+pub(crate) fn apply(beside: Option<&str>) -> Result<()> {
+    renew(&applying(beside)?)
 }
 
 /// Only what confinement costs; the rest of `BENCHMARKS.md` stays as it was measured.
@@ -118,7 +125,6 @@ fn renew(section: &Section) -> Result<()> {
 
 fn calls() -> Result<Section> {
     let mut rows = overhead::rows()?;
-    rows.extend(apply::rows()?);
     match haft::Haft::build()? {
         Some(haft) => {
             rows.extend(start::rows(&haft)?);
@@ -130,6 +136,12 @@ fn calls() -> Result<Section> {
     let body = report::table(&rows);
     print!("{body}");
     Ok(Section { title: CALLS, body })
+}
+
+fn applying(beside: Option<&str>) -> Result<Section> {
+    let body = report::table(&apply::rows(beside)?);
+    print!("{body}");
+    Ok(Section { title: APPLYING, body })
 }
 
 fn confinement() -> Result<Section> {

@@ -24,6 +24,7 @@ cargo xtask test                          everything that must hold: tests, doc 
 cargo xtask needs                         install what tests meet (MCP clients and servers, a browser) and print where it is
 cargo xtask tidy                          the conventions that a compiler does not check
 cargo xtask bench                         measure beside the peers and write BENCHMARKS.md
+cargo xtask bench apply [--beside PROGRAM]  the same for applying changes alone, beside this benchmark of another commit
 cargo xtask bench sandbox                 the same for confinement alone
 cargo xtask bench shell                   the same for understanding shell commands alone
 cargo xtask bench web                     the same for reading pages and looking at their text alone
@@ -60,6 +61,8 @@ fn run(args: &[&str]) -> Result<()> {
         ["needs"] => real::print(),
         ["tidy"] => tidy::run(),
         ["bench"] => bench::run(),
+        ["bench", "apply"] => bench::apply(None),
+        ["bench", "apply", "--beside", program] => bench::apply(Some(program)),
         ["bench", "sandbox"] => bench::sandbox(),
         ["bench", "shell"] => bench::shell(),
         ["bench", "web"] => bench::web(),

@@ -2,6 +2,8 @@
 //! the record and every wait for the disk. One file, a hundred and ten thousand are edited, and as many are created. Prints one
 //! JSON object. `cargo bench -p haft-runtime --bench apply`
 //!
+//! To compare with another commit, build this file there, and give the program to `cargo xtask bench apply --beside`.
+//!
 //! `HAFT_BENCH_DIR` names the directory to measure in; the default is the build directory, which is on a disk.
 
 #![expect(clippy::print_stdout, reason = "the numbers are its output")]
