@@ -25,15 +25,17 @@ mod prepare;
 mod shelf;
 mod spot;
 
-pub(crate) use copy::copy;
+pub(crate) use copy::{Copying, copy};
 pub(crate) use diff::{Drawing, Side, diff};
+#[cfg(test)]
+pub(crate) use metadata::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
-pub(crate) use place::{Draft, Slot, coming};
+pub(crate) use place::{Draft, Slot, THEIRS, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
-pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above};
 #[cfg(test)]
-pub(crate) use shelf::{shelf_name, shelves_of};
+pub(crate) use shelf::shelf_name;
+pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above, shelves_of};
 pub(crate) use spot::{Spot, TAKEN, spot_in};
 
 use crate::files;
@@ -163,9 +165,10 @@ fn take_back(change: &Change, number: usize, error: StepError, kept: &Kept, show
     let path = change.path();
     let (mut error, theirs, made) = match error {
         StepError::Conflict(Conflict { kept }) => (changed_meanwhile(change, shown), kept, number),
-        // The names that were there, or were not, are others now: that is a conflict, too.
+        // The names that were there, or were not, are others now: that is a conflict, too. What was taken until then goes back.
         StepError::Io(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
-            (changed_meanwhile(change, shown), None, number)
+            let made = if undo::is_begun(kept, number) { number + 1 } else { number };
+            (changed_meanwhile(change, shown), None, made)
         }
         StepError::Io(error) => (files::explain(&shown(path), &error), None, number + 1),
     };

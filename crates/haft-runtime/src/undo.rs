@@ -16,10 +16,14 @@ mod dying;
 pub mod extent;
 #[cfg(test)]
 pub(crate) mod interference;
+#[cfg(test)]
+mod interrupted;
 mod invert;
 mod keep;
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod lockstep;
 pub mod loose;
 mod memory;
 #[cfg(test)]
@@ -30,14 +34,14 @@ mod overlay;
 mod tests;
 
 pub(crate) use changes::changes;
-pub(crate) use invert::{Inverse, alike, same, take_back};
+pub(crate) use invert::{Inverse, alike, is_begun, same, take_back};
 pub(crate) use keep::Kept;
 
 use crate::apply::{self, Failed};
 use crate::files;
 use haft_core::change::{Change, State};
 use haft_core::{CallError, CallId};
-use haft_sandbox::layer::remove_all;
+use haft_sandbox::layer::{remove_all, stands};
 use haft_store::{Store, UndoCall, UndoStep};
 use keep::Keeping;
 use serde::{Deserialize, Serialize};
@@ -141,7 +145,7 @@ impl Vault {
         shown: &dyn Fn(&Path) -> String,
     ) -> Result<(), CallError> {
         let drafts = apply::prepare(changes, kept, shown)?;
-        let (vault, kept) = (kept.vault().to_owned(), &*kept);
+        let vault = kept.vault().to_owned();
         // The disk is waited for once.
         let (written, settled) = std::thread::scope(|scope| {
             let settling = scope.spawn(|| apply::settle(changes, &drafts, &vault));
@@ -202,7 +206,8 @@ impl Vault {
         }
     }
 
-    /// Drops the images of steps that were taken back: they are where they came from. Best effort, too.
+    /// Drops the images of steps that were taken back: they are where they came from. What an undo that died has left in their
+    /// places stays: what the call had made is nowhere else. Best effort, too.
     pub(crate) fn release(&self, store: &Store, call: &CallId, steps: &[UndoStep]) {
         let mut left = 0;
         for (step, image) in steps.iter().filter_map(|step| Some((step, step.image.as_ref()?))) {
@@ -212,7 +217,11 @@ impl Vault {
                 continue;
             }
             for name in invert::names_of(&image) {
-                let _ = remove_all(&name);
+                match stands(&name) {
+                    Ok(State::Absent) => {}
+                    Ok(state) if alike(&state, &step.before) => drop(remove_all(&name)),
+                    _ => left += keep::weight(&name).unwrap_or(0),
+                }
             }
         }
         let _ = store.shrink_undo_blocking(call, i64::try_from(left).unwrap_or(i64::MAX));

@@ -1,42 +1,49 @@
 //! Copying things to another file system with all that belongs to them: owner, mode, access control lists, extended attributes,
 //! times, holes, and the hard links among what is copied.
 
-use super::metadata::{FileMetadata, is_sparse};
+use super::metadata::{FileMetadata, HOLE, is_sparse};
 use super::spot::Spot;
 use haft_sandbox::layer::at;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 /// Copies a file, a link or a directory with everything in it to where nothing is. A link is copied and never followed. The
 /// caller brings the copy onto the disk.
 pub(crate) fn copy(from: &Spot, to: &Spot) -> io::Result<()> {
-    let stat = from.stat()?.ok_or(io::ErrorKind::NotFound)?;
-    Copying::default().thing(from.dir.as_fd(), &from.name, to.dir.as_fd(), &to.name, &stat)
+    Copying::default().copy(from, to)
 }
 
-/// One copy of one thing.
+/// The copies of one call. Names of one file that are copied one after the other are names of one file again.
 #[derive(Default)]
-struct Copying {
-    /// Where the first of several names of a file was copied to.
-    linked: BTreeMap<(u64, u64), (OwnedFd, OsString)>,
+pub(crate) struct Copying {
+    /// Where the first of several names of a file was copied to. By path: of open directories there may be too many.
+    linked: BTreeMap<(u64, u64), PathBuf>,
 }
 
 impl Copying {
+    /// Copies one thing to where nothing is, as [`copy`] does.
+    pub(crate) fn copy(&mut self, from: &Spot, to: &Spot) -> io::Result<()> {
+        let stat = from.stat()?.ok_or(io::ErrorKind::NotFound)?;
+        self.thing((from.dir.as_fd(), &from.name), (to.dir.as_fd(), &to.path), &stat)
+    }
+
+    /// Copies what has a name in a directory. The other directory is open, too; its path leads to where a copy can be linked.
     fn thing(
         &mut self,
-        from: BorrowedFd<'_>,
-        name: &OsStr,
-        to: BorrowedFd<'_>,
-        new: &OsStr,
+        (from, name): (BorrowedFd<'_>, &OsStr),
+        (to, path): (BorrowedFd<'_>, &Path),
         stat: &Stat,
     ) -> io::Result<()> {
+        let new = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         match at::kind(stat) {
-            FileType::RegularFile => return self.file(from, name, to, new, stat),
+            FileType::RegularFile => return self.file((from, name), (to, path), stat),
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(from, name, Vec::new())?;
                 rustix::fs::symlinkat(target, to, new)?;
@@ -44,7 +51,7 @@ impl Copying {
                 // The owner of a link decides nothing but who may remove it from a sticky directory.
                 let _ = rustix::fs::chownat(to, new, Some(owner), Some(group), AtFlags::SYMLINK_NOFOLLOW);
             }
-            FileType::Directory => let_read(from, name, stat, || self.directory(from, name, to, new))?,
+            FileType::Directory => let_read(from, name, stat, || self.directory((from, name), (to, path)))?,
             _ => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "pipes, sockets and devices cannot be copied"));
             }
@@ -54,15 +61,18 @@ impl Copying {
 
     fn file(
         &mut self,
-        from: BorrowedFd<'_>,
-        name: &OsStr,
-        to: BorrowedFd<'_>,
-        new: &OsStr,
+        (from, name): (BorrowedFd<'_>, &OsStr),
+        (to, path): (BorrowedFd<'_>, &Path),
         stat: &Stat,
     ) -> io::Result<()> {
+        let new = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let identity = (stat.st_dev, stat.st_ino);
-        if let Some((dir, first)) = self.linked.get(&identity) {
-            return Ok(rustix::fs::linkat(dir, first, to, new, AtFlags::empty())?);
+        if let Some(first) = self.linked.get(&identity) {
+            match rustix::fs::linkat(rustix::fs::CWD, first, to, new, AtFlags::empty()) {
+                // The other copy is on another mount, out of reach, or has too many names: then this is a file of its own.
+                Err(Errno::XDEV | Errno::NOENT | Errno::ACCESS | Errno::MLINK | Errno::NAMETOOLONG) => {}
+                linked => return Ok(linked?),
+            }
         }
         let source = let_read(from, name, stat, || at::open_at(from, name, OFlags::RDONLY | OFlags::NONBLOCK))?;
         let metadata = FileMetadata::read(from, name)?;
@@ -73,19 +83,24 @@ impl Copying {
         metadata.give(&copy, Some(at::mode(stat)))?;
         rustix::fs::futimens(&copy, &times(stat))?;
         if stat.st_nlink > 1 {
-            self.linked.insert(identity, (to.try_clone_to_owned()?, new.to_owned()));
+            self.linked.insert(identity, path.to_owned());
         }
         Ok(())
     }
 
-    fn directory(&mut self, from: BorrowedFd<'_>, name: &OsStr, to: BorrowedFd<'_>, new: &OsStr) -> io::Result<()> {
+    fn directory(
+        &mut self,
+        (from, name): (BorrowedFd<'_>, &OsStr),
+        (to, path): (BorrowedFd<'_>, &Path),
+    ) -> io::Result<()> {
+        let new = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let source = at::open_at(from, name, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let stat = rustix::fs::fstat(&source)?;
         rustix::fs::mkdirat(to, new, Mode::from_raw_mode(0o700))?;
         let made = at::open_at(to, new, OFlags::RDONLY | OFlags::DIRECTORY)?;
         for inner in at::names(&source)? {
             let stat = at::stat(&source, &inner)?.ok_or(io::ErrorKind::NotFound)?;
-            self.thing(source.as_fd(), &inner, made.as_fd(), &inner, &stat)?;
+            self.thing((source.as_fd(), &inner), (made.as_fd(), &path.join(&inner)), &stat)?;
         }
         FileMetadata::read(from, name)?.give(&File::from(made), Some(at::mode(&stat)))
     }
@@ -103,10 +118,17 @@ fn content(source: &mut File, copy: &File, is_sparse: bool) -> io::Result<()> {
             0 => return copy.set_len(at),
             length => length,
         };
-        if piece[..length].iter().any(|byte| *byte != 0) {
-            copy.write_all_at(&piece[..length], at)?;
+        // A read may end anywhere: holes begin where those of the file system do.
+        let mut rest = &piece[..length];
+        while !rest.is_empty() {
+            let end = HOLE - usize::try_from(at).unwrap_or_default() % HOLE;
+            let (block, more) = rest.split_at(end.min(rest.len()));
+            if block.iter().any(|byte| *byte != 0) {
+                copy.write_all_at(block, at)?;
+            }
+            at += block.len() as u64;
+            rest = more;
         }
-        at += length as u64;
     }
 }
 

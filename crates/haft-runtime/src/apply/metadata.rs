@@ -18,6 +18,9 @@ pub(crate) const ACCESS_LIST: &str = "system.posix_acl_access";
 /// Attributes that vouch for a file's content. The kernel takes the first from every file that is written to.
 const OF_CONTENT: [&str; 3] = ["security.capability", "security.ima", "security.evm"];
 
+/// Those of them that the kernel writes when a file is closed.
+const OF_KERNEL: [&str; 2] = ["security.ima", "security.evm"];
+
 /// A file's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMetadata {
@@ -35,7 +38,8 @@ impl FileMetadata {
         Self::of(held.as_fd())
     }
 
-    fn of(held: BorrowedFd<'_>) -> io::Result<Self> {
+    /// Of an open file.
+    pub(crate) fn of(held: BorrowedFd<'_>) -> io::Result<Self> {
         let stat = rustix::fs::fstat(held)?;
         Ok(Self {
             owner: stat.st_uid,
@@ -63,10 +67,15 @@ impl FileMetadata {
         losses
     }
 
-    /// Whether two files differ in anything but how they are stored.
+    /// Whether two files differ in nothing that anybody has given them.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let parts = |metadata: &Self| (metadata.owner, metadata.group, metadata.mode);
-        parts(self) == parts(other) && self.attributes == other.attributes
+        parts(self) == parts(other) && self.given().eq(other.given())
+    }
+
+    /// The attributes but for those that the kernel itself renews.
+    fn given(&self) -> impl Iterator<Item = (&String, &Vec<u8>)> {
+        self.attributes.iter().filter(|(name, _)| !OF_KERNEL.contains(&name.as_str()))
     }
 
     /// Gives a new file this metadata, with another mode if there is one.
@@ -121,7 +130,7 @@ pub(crate) fn is_sparse(stat: &Stat) -> bool {
 }
 
 /// The length of the runs of zeros that become holes.
-const HOLE: usize = 4096;
+pub(crate) const HOLE: usize = 4096;
 
 /// Writes content so that runs of zeros take no room.
 pub(crate) fn write_sparse(file: &mut File, content: &[u8]) -> io::Result<()> {

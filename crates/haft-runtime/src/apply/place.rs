@@ -4,7 +4,7 @@
 use super::metadata::FileMetadata;
 use super::shelf::is_image;
 use super::spot::{Spot, spot_in};
-use super::{Conflict, StepError, copy};
+use super::{Conflict, Copying, StepError};
 use crate::files;
 use haft_core::change::State;
 use haft_sandbox::layer::at;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// How often a file is put back that others keep replacing.
 const PUT_BACK_MAX: usize = 16;
 /// Behind a step's number: a version of the file that somebody else wrote and somebody else replaced.
-const THEIRS: &str = ".theirs";
+pub(crate) const THEIRS: &str = ".theirs";
 
 /// Where one step keeps what it takes away.
 pub(crate) struct Slot<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Slot<'a> {
     pub(crate) dir: &'a Path,
     /// Of this step.
     pub(crate) number: usize,
-    /// What stands ready to replace a file, if this step writes one.
+    /// What stands ready to replace a file, if this step writes one; what a step made, if this takes it back.
     pub(crate) draft: Option<Draft<'a>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Slot<'a> {
 pub(crate) struct Draft<'a> {
     /// What it is.
     pub(crate) after: &'a State,
-    /// What the other had when this was given the same.
+    /// What is taken away must have: what the other had when this was given the same, or what the step gave it.
     pub(crate) metadata: &'a FileMetadata,
 }
 
@@ -135,12 +135,12 @@ fn ready(slot: &Slot<'_>, staged: &Path, is_exchanged: bool) -> Result<Spot, Ste
 }
 
 /// Copies what is staged on another mount than where it goes, so that it can be moved there. The copy's path, if one is needed.
-pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path) -> io::Result<Option<PathBuf>> {
+pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path, copying: &mut Copying) -> io::Result<Option<PathBuf>> {
     let (from, coming) = (Spot::of(staged)?, slot.coming()?);
     if at::mount(&from.dir)? == at::mount(&coming.dir)? {
         return Ok(None);
     }
-    copy::copy(&from, &coming)?;
+    copying.copy(&from, &coming)?;
     Ok(Some(coming.path))
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(),
     loosen(&victim, before)?;
     victim.take_to(&image)?;
     crate::crash_point("removed");
-    if !(Expected { state: before, metadata: None }).is_at(&image) {
+    if !(Expected { state: before, metadata: slot.draft.map(|draft| draft.metadata) }).is_at(&image) {
         return Err(give_back(slot, &image, &victim));
     }
     Ok(fasten(&image, before)?)
@@ -253,12 +253,13 @@ pub(crate) fn mode(path: &Path, mode: u32) -> Result<(), StepError> {
 /// process dies meanwhile, the directory stays writable for its owner.
 pub(crate) fn let_into(path: &Path, work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
     let Some(parent) = path.parent().filter(|_| !rustix::process::geteuid().is_root()) else { return work() };
-    let (dir, name) = at::reach(parent)?;
-    match at::stat(&dir, name)?.map(|stat| at::mode(&stat)) {
-        Some(mode) if mode & 0o700 != 0o700 => {
-            at::chmod(&dir, name, mode | 0o700)?;
+    let spot = Spot::of(parent)?;
+    match spot.stat()? {
+        Some(stat) if at::mode(&stat) & 0o700 != 0o700 => {
+            spot.chmod_same(stat.st_ino, at::mode(&stat) | 0o700)?;
             let done = work();
-            at::chmod(&dir, name, mode)?;
+            // Whether the step is made does not depend on this: the directory may have another name by now.
+            let _ = spot.chmod_same(stat.st_ino, at::mode(&stat));
             done
         }
         _ => work(),

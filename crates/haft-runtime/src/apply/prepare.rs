@@ -2,7 +2,7 @@
 
 use super::place::bring_near;
 use super::spot::Spot;
-use super::{FileMetadata, coming, spot_in};
+use super::{Copying, FileMetadata, coming, spot_in};
 use crate::files;
 use crate::undo::Kept;
 use haft_core::CallError;
@@ -11,6 +11,7 @@ use haft_core::record::Digest;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ pub(crate) fn prepare(
     kept: &mut Kept,
     shown: &dyn Fn(&Path) -> String,
 ) -> Result<Drafts, CallError> {
-    let mut drafts = Vec::new();
+    let (mut drafts, mut copying) = (Vec::new(), Copying::default());
     for (number, change) in changes.iter().enumerate() {
         let made = match change {
             Change::Write { path, content, before: State::File { .. }, mode } => {
@@ -32,7 +33,7 @@ pub(crate) fn prepare(
             Change::Write { before: State::Link { .. } | State::Tree { .. } | State::Dir { .. }, .. } => {
                 Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
             }
-            Change::Place { staged, .. } => bring_near(&kept.slot(number), staged),
+            Change::Place { staged, after, .. } => place_ready(kept, number, (staged, after), &mut copying),
             Change::Write { before: State::Absent, .. }
             | Change::Move { .. }
             | Change::Remove { .. }
@@ -41,6 +42,25 @@ pub(crate) fn prepare(
         drafts.extend(made.map_err(|error| not_ready(&shown(change.path()), &error))?);
     }
     Ok(drafts)
+}
+
+/// What takes a place, on the mount of the place.
+fn place_ready(
+    kept: &mut Kept,
+    number: usize,
+    (staged, after): (&Path, &State),
+    copying: &mut Copying,
+) -> io::Result<Option<PathBuf>> {
+    let near = bring_near(&kept.slot(number), staged, copying)?;
+    if let State::File { mode, .. } | State::Tree { mode, .. } = after {
+        let ready = Spot::of(near.as_deref().unwrap_or(staged))?;
+        let metadata = FileMetadata::read(&ready.dir, &ready.name)?;
+        // What gets its mode when it is placed may get other things with it, and a directory may have to be loosened.
+        if metadata.mode == *mode && (mode & 0o200 != 0 || !after.is_tree()) {
+            kept.made(number, metadata);
+        }
+    }
+    Ok(near)
 }
 
 fn not_ready(shown: &str, error: &io::Error) -> CallError {
@@ -60,28 +80,36 @@ fn replacement(kept: &mut Kept, number: usize, path: &Path, content: &[u8], mode
     let mut file = create(&draft, 0o600)?;
     metadata.write(&mut file, content)?;
     metadata.give(&file, mode)?;
-    let mode = file.metadata()?.permissions().mode() & 0o7777;
-    kept.prepared(number, State::File { digest: Digest::of(content), mode }, metadata);
+    let made = FileMetadata::of(file.as_fd())?;
+    kept.prepared(number, State::File { digest: Digest::of(content), mode: made.mode }, metadata);
+    kept.made(number, made);
     Ok(draft.path)
 }
 
 /// Makes missing directories, and new files under the names of drafts beside their places.
 pub(crate) fn prepare_new(
     changes: &[Change],
-    kept: &Kept,
+    kept: &mut Kept,
     shown: &dyn Fn(&Path) -> String,
 ) -> Result<Drafts, CallError> {
     let mut drafts = Vec::new();
     for (number, change) in changes.iter().enumerate() {
         if let Change::Write { path, content, before: State::Absent, mode } = change {
             let made = new_file(&kept.slot(number), path, content, *mode);
-            drafts.push(made.map_err(|error| not_ready(&shown(path), &error))?);
+            let (draft, metadata) = made.map_err(|error| not_ready(&shown(path), &error))?;
+            kept.made(number, metadata);
+            drafts.push(draft);
         }
     }
     Ok(drafts)
 }
 
-fn new_file(slot: &super::Slot<'_>, path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<PathBuf> {
+fn new_file(
+    slot: &super::Slot<'_>,
+    path: &Path,
+    content: &[u8],
+    mode: Option<u32>,
+) -> io::Result<(PathBuf, FileMetadata)> {
     files::make_parents(path)?;
     let draft = Spot::of(path)?.beside(files::draft_name_of(slot.call, slot.number))?;
     let mut file = create(&draft, 0o666)?;
@@ -89,7 +117,7 @@ fn new_file(slot: &super::Slot<'_>, path: &Path, content: &[u8], mode: Option<u3
     if let Some(mode) = mode {
         file.set_permissions(std::fs::Permissions::from_mode(mode))?;
     }
-    Ok(draft.path)
+    Ok((draft.path, FileMetadata::of(file.as_fd())?))
 }
 
 fn create(spot: &Spot, mode: u32) -> io::Result<File> {

@@ -4,7 +4,7 @@
 //! writes to it through an open descriptor is in the image. A file can be moved only within its mount.
 
 use haft_sandbox::layer::{at, remove_all};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -140,8 +140,8 @@ pub(crate) fn remove(home: &Path) -> io::Result<()> {
 /// The directories on other mounts of the call whose directory in the vault this is.
 pub(crate) fn shelves_of(home: &Path) -> Vec<PathBuf> {
     let list = std::fs::read(home.join(LIST)).unwrap_or_default();
-    let paths = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    paths.map(|path| PathBuf::from(std::ffi::OsString::from_vec(path.to_vec()))).collect()
+    let paths: BTreeSet<&[u8]> = list.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+    paths.into_iter().map(|path| PathBuf::from(std::ffi::OsString::from_vec(path.to_vec()))).collect()
 }
 
 /// Removes the directory of all calls if it keeps nothing any more.

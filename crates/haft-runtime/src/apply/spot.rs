@@ -143,7 +143,10 @@ impl Spot {
 
     /// Gives exactly this thing a mode, if it still stands here.
     pub(crate) fn chmod_same(&self, inode: u64, mode: u32) -> io::Result<()> {
-        let held = at::open_at(&self.dir, &self.name, OFlags::PATH)?;
+        let held = match at::open_at(&self.dir, &self.name, OFlags::PATH) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            held => held?,
+        };
         let stat = rustix::fs::fstat(&held)?;
         if stat.st_ino != inode || at::mode(&stat) == mode {
             return Ok(());

@@ -107,21 +107,50 @@ impl Bench {
     }
 
     pub(super) fn rows(&self, call: &CallId) -> (UndoCall, Vec<UndoStep>) {
+        self.undo_rows(call).unwrap()
+    }
+
+    /// What undo knows of a call, if it knows it.
+    pub(super) fn undo_rows(&self, call: &CallId) -> Option<(UndoCall, Vec<UndoStep>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.store.undo_of(call)).unwrap().unwrap()
+        runtime.block_on(self.store.undo_of(call)).unwrap()
     }
 
     /// Takes a call back as `haft undo` does.
     pub(super) fn undo(&self, call: &CallId) -> Result<CallId, CallError> {
+        let id = crate::new_call_id();
+        self.undo_as(&id, call).map(|()| id)
+    }
+
+    pub(super) fn undo_as(&self, id: &CallId, call: &CallId) -> Result<(), CallError> {
         let (found, steps) = self.rows(call);
         let _held = self.vault.hold(call)?;
         let changes = self.vault.inverse(&found, &steps)?.whole(&found, &shown)?;
-        let id = crate::new_call_id();
-        self.vault.carry_out(&self.store, (&id, Some(call)), &self.root(), &changes, &shown)?;
+        self.vault.carry_out(&self.store, (id, Some(call)), &self.root(), &changes, &shown)?;
         self.vault.release(&self.store, call, &steps);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.store.mark_undone(call, &id)).unwrap();
-        Ok(id)
+        runtime.block_on(self.store.mark_undone(call, id)).unwrap();
+        Ok(())
+    }
+
+    /// Takes back what of a call can be taken back, as `haft undo --partial` does. The call that did, and what is left.
+    pub(super) fn undo_partly(&self, call: &CallId) -> (Option<CallId>, Vec<String>) {
+        let (found, steps) = self.rows(call);
+        let _held = self.vault.hold(call).unwrap();
+        let inverse = self.vault.inverse(&found, &steps).unwrap();
+        let mut left: Vec<String> =
+            inverse.stuck.iter().map(|stuck| format!("{}: {}", stuck.path.display(), stuck.why)).collect();
+        let id = crate::new_call_id();
+        match self.vault.carry_out(&self.store, (&id, Some(call)), &self.root(), &inverse.changes, &shown) {
+            Ok(_) => {
+                self.vault.release(&self.store, call, &inverse.steps);
+                (Some(id), left)
+            }
+            Err(error) => {
+                left.push(error.message);
+                (None, left)
+            }
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! From a step that was made, or was about to be, to the change that takes it back.
 
-use super::keep::{COPY, PLACE, WRITE, image_path};
+use super::keep::{BACK, COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
-use crate::apply::{self, Conflict, StepError, TAKEN, coming, look};
+use crate::apply::{self, Conflict, StepError, TAKEN, THEIRS, coming, look, shelves_of};
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_sandbox::layer::stands;
 use haft_store::{UndoCall, UndoStep};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Why a step cannot be taken back whose file is no longer as the call left it.
@@ -75,16 +76,64 @@ pub(crate) struct StuckStep {
 /// What takes steps back.
 pub(super) fn all(steps: &[UndoStep], images: &Path) -> Inverse {
     let mut inverse = Inverse::default();
-    for step in steps.iter().rev() {
-        match invert(step, images) {
-            Ok(change) => {
+    let mut strays = strays(steps, images);
+    for (number, step) in steps.iter().enumerate().rev() {
+        match (strays.remove(&number), invert(step, images)) {
+            // Taking the step back would let go of what is kept for it.
+            (Some(stray), _) => inverse.stuck.push(Stuck::Lost(of_others(&stray)).of(step)),
+            (None, Ok(change)) => {
                 inverse.changes.extend(change);
                 inverse.steps.push(step.clone());
             }
-            Err(stuck) => inverse.stuck.push(stuck.of(step)),
+            (None, Err(stuck)) => inverse.stuck.push(stuck.of(step)),
         }
     }
     inverse
+}
+
+fn of_others(version: &Path) -> String {
+    format!(
+        "it was changed while the call was carried out, and that version is {}: take from it what is needed, then remove it",
+        version.display()
+    )
+}
+
+/// Versions of files that others wrote and that lie beside the before-images, by step: a process died before it could put them
+/// back, or could not.
+fn strays(steps: &[UndoStep], images: &Path) -> BTreeMap<usize, PathBuf> {
+    let mut found = BTreeMap::new();
+    for dir in shelves_of(images).into_iter().chain([images.to_owned()]) {
+        for (dir, is_back) in [(dir.join(BACK), true), (dir, false)] {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let Some((number, suffix)) = name.to_str().and_then(parted) else { continue };
+                // An image under its own name is looked at where it is needed.
+                let is_image = suffix.is_empty() && !is_back;
+                let Some(step) = steps.get(number).filter(|_| !is_image) else { continue };
+                if suffix == THEIRS || is_of_others(&entry.path(), step) {
+                    found.insert(number, entry.path());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A step's number and what is behind it.
+fn parted(name: &str) -> Option<(usize, &str)> {
+    let digits = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(name.len());
+    let (number, suffix) = name.split_at(digits);
+    Some((number.parse().ok()?, suffix))
+}
+
+/// Whether what lies somewhere is neither what a step found nor what it left.
+fn is_of_others(path: &Path, step: &UndoStep) -> bool {
+    match stands(path) {
+        Ok(State::Absent) => false,
+        Ok(state) => !alike(&state, &step.before) && !alike(&state, &step.after),
+        // What cannot be looked at is not let go of.
+        Err(_) => true,
+    }
 }
 
 impl Stuck {
@@ -139,12 +188,18 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     let (made, unmade) = (is_left(&now, step), same(&now, &step.before));
     // A file whose times alone were changed: whether that was done shows in whether its image is there.
     if unmade && (!made || step.action != PLACE || !image.as_ref().is_some_and(|image| image.exists())) {
-        return Ok(None);
+        return match image.filter(|image| is_of_others(image, step)) {
+            Some(image) => Err(Stuck::Lost(of_others(&image))),
+            None => Ok(None),
+        };
     }
     // Without the flags of `renameat2` nothing has the name for a moment, and whoever dies then leaves it so.
     let is_taken = || now == State::Absent && image.as_deref().is_some_and(|image| taken(image).is_some());
     if !made && !is_taken() {
-        return Err(changed());
+        return Err(match image.filter(|image| is_of_others(image, step)) {
+            Some(image) => Stuck::Lost(format!("{CHANGED}, and {}", of_others(&image))),
+            None => changed(),
+        });
     }
     let path = step.path.clone();
     Ok(Some(match &step.before {
@@ -173,7 +228,9 @@ fn invert_move(step: &UndoStep, now: State, target: &Path, image: Option<&Path>)
                     before: now,
                     after: step.before.clone(),
                 })),
-                None => Err(changed()),
+                None => Err(image
+                    .filter(|image| is_of_others(image, step))
+                    .map_or_else(changed, |image| Stuck::Lost(of_others(image)))),
             }
         }
         _ => Err(changed()),
@@ -235,10 +292,13 @@ pub(crate) fn take_back(kept: &Kept, steps: usize) -> Vec<StuckStep> {
     let mut left = Vec::new();
     for (number, step) in kept.steps[..steps].iter().enumerate().rev() {
         if let Err(why) = take_back_step(kept, number) {
-            let image = step.image.as_ref().map(|image| image_path(kept.images(), image));
-            let image = image.filter(|image| image.symlink_metadata().is_ok());
-            let before = image.map(|image| format!(" (what was there before is {})", image.display()));
-            left.push(StuckStep { path: step.path.clone(), why: format!("{why}{}", before.unwrap_or_default()) });
+            let before = match &step.before {
+                State::Absent => "; before the call, nothing was there".to_owned(),
+                _ => found(step, kept.images())
+                    .map(|image| format!("; what was there before the call is {}", image.display()))
+                    .unwrap_or_default(),
+            };
+            left.push(StuckStep { path: step.path.clone(), why: format!("{why}{before}") });
         }
     }
     if left.is_empty() {
@@ -247,22 +307,27 @@ pub(crate) fn take_back(kept: &Kept, steps: usize) -> Vec<StuckStep> {
     left
 }
 
+/// Whether what stood at the path of a step has been taken from it, and is kept.
+pub(crate) fn is_begun(kept: &Kept, number: usize) -> bool {
+    found(&kept.steps[number], kept.images()).is_ok()
+}
+
+/// What is said of a file that somebody changed after the call had.
+const STAYS: &str = "somebody changed it again, and their version stays in its place";
+
 fn take_back_step(kept: &Kept, number: usize) -> Result<(), String> {
     let change = match invert(&kept.steps[number], kept.images()) {
         Ok(None) => return Ok(()),
         Ok(Some(change)) => change,
-        Err(Stuck::Changed(_)) => return Err("it was changed again, and stays as it is".to_owned()),
+        Err(Stuck::Changed(_)) => return Err(STAYS.to_owned()),
         Err(Stuck::Lost(why)) => return Err(why),
     };
     let back = kept.back(number).map_err(|error| error.to_string())?;
     apply::step(&change, &back.slot()).map_err(|error| match error {
         StepError::Io(error) => error.to_string(),
-        StepError::Conflict(Conflict { kept: None }) => "it was changed again, and stays as it is".to_owned(),
+        StepError::Conflict(Conflict { kept: None }) => STAYS.to_owned(),
         StepError::Conflict(Conflict { kept: Some(kept) }) => {
-            format!(
-                "it was changed again, more than once: the newest version is in its place, an older one is {}",
-                kept.display()
-            )
+            format!("{STAYS}; an older version that somebody wrote is {}", kept.display())
         }
     })
 }

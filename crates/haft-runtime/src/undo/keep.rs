@@ -22,6 +22,9 @@ pub(super) const PLACE: &str = "place";
 /// A file that somebody else was about to change; the image is a copy of it with all its metadata.
 pub(super) const COPY: &str = "copy";
 
+/// In a call's directory: what was taken out when its steps were taken back.
+pub(super) const BACK: &str = "back";
+
 /// How the before-images of a call come to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
@@ -45,6 +48,8 @@ pub(crate) struct Kept {
     origins: BTreeMap<usize, PathBuf>,
     /// What replaced files had, by step.
     metadata: BTreeMap<usize, FileMetadata>,
+    /// What files have that the call puts in their places, by step.
+    made: BTreeMap<usize, FileMetadata>,
     /// The steps whose images are too large to stay once everything is done.
     excess: BTreeSet<usize>,
     bytes: u64,
@@ -76,6 +81,7 @@ impl Kept {
             shelves: Vec::new(),
             origins: BTreeMap::new(),
             metadata: BTreeMap::new(),
+            made: BTreeMap::new(),
             excess: BTreeSet::new(),
             bytes: 0,
             made_dirs: missing_dirs(changes, &vault),
@@ -144,15 +150,23 @@ impl Kept {
     /// other call can still be undone.
     pub(super) fn back(&self, number: usize) -> io::Result<BackSlot<'_>> {
         let (call, vault) = (self.call.as_str(), self.vault.as_path());
+        let made = self.made.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata });
         if let Some(origin) = self.origins.get(&number).filter(|origin| origin.symlink_metadata().is_err())
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number });
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, made });
         }
-        let dir = self.shelves[number].join("back");
+        let dir = match &self.shelves[number] {
+            // A new file has no image, but is taken out within its mount all the same.
+            dir if *dir == self.dir && self.steps[number].before == State::Absent => {
+                Shelves::new(&self.dir, &self.call)?.for_path(&self.steps[number].path)?
+            }
+            dir => dir.clone(),
+        };
+        let dir = dir.join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number })
+        Ok(BackSlot { call, vault, dir, number, made })
     }
 
     pub(super) fn vault(&self) -> &Path {
@@ -168,6 +182,11 @@ impl Kept {
     pub(crate) fn prepared(&mut self, number: usize, after: State, metadata: FileMetadata) {
         self.steps[number].after = after;
         self.metadata.insert(number, metadata);
+    }
+
+    /// Notes what a file has that the call puts in its place: taken back, it must still have that.
+    pub(crate) fn made(&mut self, number: usize, metadata: FileMetadata) {
+        self.made.insert(number, metadata);
     }
 
     /// The files that are new, by step.
@@ -218,7 +237,7 @@ impl Kept {
 
     /// Copies what somebody else is about to change.
     pub(super) fn copy_images(&mut self, files: &[KeptFile]) -> io::Result<()> {
-        let mut copies = Vec::new();
+        let (mut copies, mut copying) = (Vec::new(), apply::Copying::default());
         for (number, file) in files.iter().enumerate() {
             let step = &mut self.steps[number];
             COPY.clone_into(&mut step.action);
@@ -229,7 +248,7 @@ impl Kept {
             }
             step.image = Some(number.to_string());
             let image = spot_in(&self.dir, number.to_string())?;
-            apply::copy(&apply::Spot::of(&step.path)?, &image)?;
+            copying.copy(&apply::Spot::of(&step.path)?, &image)?;
             copies.push(image.path);
         }
         apply::settle(&[], &copies, &self.vault).map_err(|error| io::Error::other(error.message))
@@ -242,11 +261,13 @@ pub(super) struct BackSlot<'a> {
     vault: &'a Path,
     dir: PathBuf,
     number: usize,
+    /// What the step made.
+    made: Option<Draft<'a>>,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: None }
+        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: self.made }
     }
 }
 

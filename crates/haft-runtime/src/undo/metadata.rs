@@ -81,6 +81,60 @@ fn removal_and_placement_are_undone_with_all_that_belongs_to_a_file() {
     }
 }
 
+fn inode(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().ino()
+}
+
+#[test]
+fn names_of_one_file_are_names_of_one_file_wherever_they_were_made_ready() {
+    for bench in benches() {
+        for ready_on in [memory(), std::env::temp_dir()] {
+            let ready = tempfile::tempdir_in(ready_on).unwrap();
+            std::fs::write(ready.path().join("one"), "new\n").unwrap();
+            std::fs::hard_link(ready.path().join("one"), ready.path().join("two")).unwrap();
+            let old = bench.file("two", "old\n");
+            let changes = ["one", "two"].map(|name| {
+                let (path, staged) = (bench.root().join(name), ready.path().join(name));
+                let (before, after) = (stands(&path).unwrap(), stands(&staged).unwrap());
+                Change::Place { path, staged, before, after }
+            });
+            let start = snapshot(&bench.root(), Closeness::Exact);
+            let call = bench.carry_out(&changes).unwrap();
+            assert_eq!(inode(&bench.root().join("one")), inode(&old));
+            let end = snapshot(&bench.root(), Closeness::Exact);
+            let undo = bench.undo(&call).unwrap();
+            assert_eq!(snapshot(&bench.root(), Closeness::Exact), start);
+            let redo = bench.undo(&undo).unwrap();
+            assert_eq!(snapshot(&bench.root(), Closeness::Exact), end);
+            assert_eq!(inode(&bench.root().join("one")), inode(&old));
+            bench.undo(&redo).unwrap();
+        }
+    }
+}
+
+#[test]
+fn names_of_one_file_that_somebody_else_changed_are_restored_as_such() {
+    for bench in benches() {
+        let (one, two) = (bench.file("one", "old\n"), bench.root().join("two"));
+        std::fs::hard_link(&one, &two).unwrap();
+        let start = snapshot(&bench.root(), Closeness::Exact);
+        let before = stands(&one).unwrap();
+        std::fs::write(bench.dir.join("new"), "new\n").unwrap();
+        let after = stands(&bench.dir.join("new")).unwrap();
+        let files =
+            [&one, &two].map(|path| KeptFile { path: path.clone(), before: before.clone(), after: after.clone() });
+        let call = crate::new_call_id();
+        bench.vault.keep_files(&bench.store, &call, &bench.root(), &files).unwrap();
+        for path in [&one, &two] {
+            std::fs::remove_file(path).unwrap();
+            std::fs::write(path, "new\n").unwrap();
+        }
+        bench.undo(&call).unwrap();
+        assert_eq!(snapshot(&bench.root(), Closeness::Exact), start);
+        assert_eq!(inode(&one), inode(&two));
+    }
+}
+
 #[test]
 fn nothing_stays_on_another_mount_when_nothing_is_kept() {
     let bench = Bench::across(&memory(), &std::env::temp_dir(), UndoLimits::default());
