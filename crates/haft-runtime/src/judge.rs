@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use subtree::{Coverage, SearchedTree, Unclear, careful_places};
 
 mod glob;
-mod index;
+pub(crate) mod index;
 pub(crate) mod subtree;
 
 /// The parameter under which the places that a command names are known.

@@ -34,6 +34,7 @@ pub mod page_address;
 pub mod pipeline;
 pub mod promised;
 pub mod provider_tools;
+mod ranked_changes;
 mod recall;
 mod redaction;
 pub mod registry;
@@ -67,6 +68,10 @@ pub use kept::KeptLimits;
 pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolOutcome, NativeToolReport};
 pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
+pub use ranked_changes::{
+    ChangeRank, ChangeView, CommitSummary, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
+    ReferenceMove,
+};
 pub use recall::{Changed, Resolution};
 pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
@@ -74,7 +79,9 @@ pub use scene::Scene;
 pub use task::Keeper;
 pub use tool::{Blocking, BoxFuture, Reply, Tool};
 pub use undo::UndoLimits;
-pub use undo::extent::{LastUndoable, PartlyUndone, PassedOver};
+pub use undo::extent::{
+    CallUndone, ChangeEntry, LastUndoable, PartlyUndone, PassedOver, SelectionUndone, selection as undo_selection,
+};
 pub use workspace::Workspace;
 
 use haft_core::{CallError, CallId};
@@ -105,9 +112,10 @@ pub fn new_call_id() -> CallId {
     CallId::new(now_ns() / 1_000_000, chance())
 }
 
-/// Changes as a unified diff, with modes and links, as `git diff` would show them.
+/// Changes that belong to no project: their names in order, then unified diffs with modes and links, as `git diff` would show
+/// them.
 pub fn diff(changes: &[haft_core::change::Change], shown: &dyn Fn(&std::path::Path) -> String) -> String {
-    apply::diff(changes, shown)
+    apply::view(changes, apply::Viewer { project: None, shown, under: None }, &[]).diff
 }
 
 /// A store's failure as the caller hears it.

@@ -1,11 +1,13 @@
 //! Looking back: what a call changed, taking it back, and running what a person approved later.
 
+use crate::apply::Viewer;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::pipeline::Haft;
+use crate::ranked_changes::{ChangeView, RankedChanges};
 use crate::tool::{BoxFuture, Staging};
-use crate::undo::extent::{Extent, LastUndoable, PartlyUndone, PassedOver};
-use crate::{Approver, Question, Said, new_call_id, store_error, undo};
+use crate::undo::extent::{CallUndone, ChangeEntry, Extent, LastUndoable, PartlyUndone, PassedOver, SelectionUndone};
+use crate::{Approver, Question, Said, apply, new_call_id, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
 use haft_core::change::Change;
@@ -15,7 +17,7 @@ use haft_core::preview::inert;
 use haft_core::record::Kind;
 use haft_core::{CallError, CallId, ErrorKind, Origin, Outcome, Pending, Ruling, path_text};
 use haft_store::work::RUN_PREFIX;
-use haft_store::{Approval, ApprovalState, Entry, Topic, UndoCall, UndoStep};
+use haft_store::{Approval, ApprovalState, ChangingCall, Entry, Topic, UndoCall, UndoSelection, UndoStep};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +28,10 @@ const ELSEWHERE: Duration = Duration::from_mins(1);
 /// How often it is looked for, where nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
+/// How many calls a selection holds at the most.
+const SELECTED_MAX: u32 = 10_000;
+/// How many paths of each call are looked at for a list.
+const LISTED_PATHS: u32 = 1000;
 /// How many calls `undo --last` passes over.
 const PASSED_OVER_MAX: usize = 50;
 
@@ -38,7 +44,9 @@ pub struct Changed {
     pub at_ms: i64,
     /// The files.
     pub files: Vec<String>,
-    /// From what was there before to what is there now.
+    /// Their names in the order in which they have to be seen.
+    pub ranked: RankedChanges,
+    /// The same names, and the diffs from what was there before to what is there now.
     pub diff: String,
     /// Whether and by whom it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -315,6 +323,29 @@ impl Haft {
         self.question_of(id, &Halt::new()).await
     }
 
+    /// What a stored call would change at or below a path of its project, as far as it was tried or can be foreseen. A folded
+    /// directory that the path names is opened.
+    pub async fn waiting_changes(&self, id: &str, path: &str) -> Result<ChangeView, CallError> {
+        let asked = self.belongs_here(id).await?;
+        let layer = self.around(&asked).await?;
+        let layer = layer.as_deref().unwrap_or(self);
+        let under = layer.workspace.lexical_path(path)?;
+        let shown = layer.workspace.shown(&under);
+        if let Some(call) = CallId::parse(id)
+            && let Some(view) = layer.trial_under(call, under).await?.filter(|view| !view.diff.is_empty())
+        {
+            return Ok(view);
+        }
+        let question = layer.question_here(id, &Halt::new()).await?;
+        let folded = question.and_then(|question| question.ranked).map(|ranked| ranked.folded).unwrap_or_default();
+        let tree = folded.into_iter().find(|tree| tree.path == shown).ok_or_else(|| {
+            CallError::not_found(format!("nothing is known of a change of {shown} by {id}"))
+                .hint("the question names what would change; a command has to be tried first")
+        })?;
+        let diff = tree.opened().iter().map(|line| format!("{line}\n")).collect();
+        Ok(ChangeView { ranked: RankedChanges { folded: vec![tree], ..RankedChanges::default() }, diff })
+    }
+
     /// The rules under which a stored shell command would have run unasked, where there are safe ones.
     pub async fn suggested(&self, id: &str) -> Vec<String> {
         let now = self.question_of(id, &Halt::new()).await;
@@ -424,31 +455,93 @@ impl Haft {
 
     /// What a call changed.
     pub async fn changes(&self, call: &CallId) -> Result<Changed, CallError> {
+        self.changes_under(call, None).await
+    }
+
+    /// What a call changed at or below a path of the project. A folded directory that the path names is opened.
+    pub async fn changes_under(&self, call: &CallId, path: Option<&str>) -> Result<Changed, CallError> {
         let (found, steps) = self.undo_data(call).await?;
-        let shown = |path: &Path| self.workspace.shown(path);
-        Ok(Changed {
-            call_id: found.call_id.clone(),
-            at_ms: found.at_ms,
-            files: steps.iter().map(|step| shown(&step.path)).collect(),
-            diff: undo::changes(&self.vault, &found, &steps, &shown),
-            undone_by: found.undone_by,
-            gap: found.gap,
-        })
+        let under = path.map(|path| self.workspace.lexical_path(path)).transpose()?;
+        let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
+        let draw = move || {
+            let shown = |path: &Path| workspace.shown(path);
+            let viewer = Viewer { project: Some(workspace.root()), shown: &shown, under: under.as_deref() };
+            let ChangeView { ranked, diff } = undo::changes(&vault, &found, &steps, viewer);
+            if let Some(under) = under.as_ref().filter(|_| diff.is_empty()) {
+                return Err(CallError::not_found(format!("{} changed nothing at {}", found.call_id, shown(under)))
+                    .hint(format!("`haft changes {}` names what it changed", found.call_id)));
+            }
+            let steps = steps.into_iter().map(|step| (step.path, step.before.is_tree() || step.after.is_tree()));
+            let of_interest = |path: &Path| under.as_ref().is_none_or(|under| path.starts_with(under));
+            let paths = steps.filter(|(path, _)| of_interest(path)).collect();
+            Ok(Changed {
+                call_id: found.call_id,
+                at_ms: found.at_ms,
+                files: apply::ordered_lists(vec![paths], viewer).pop().unwrap_or_default(),
+                ranked,
+                diff,
+                undone_by: found.undone_by,
+                gap: found.gap,
+            })
+        };
+        crate::tool::off_thread(Halt::new(), draw).await
     }
 
-    /// The latest call in this project that changed files and was not taken back.
-    pub async fn last_change(&self) -> Result<CallId, CallError> {
-        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
-        let last = recent.into_iter().find(|call| call.undone_by.is_none() && call.undoes.is_none());
-        last.map(|call| call.call_id).ok_or_else(|| CallError::not_found("no call in this project can be undone"))
+    /// The selected calls that changed files in this project, latest first, with what the log says of them.
+    pub async fn change_entries(&self, selection: UndoSelection, limit: u32) -> Result<Vec<ChangeEntry>, CallError> {
+        let found = self.store.changing_calls(self.workspace.root(), selection, (limit, LISTED_PATHS)).await;
+        let found = found.map_err(store_error)?;
+        let workspace = Arc::clone(&self.workspace);
+        let list = move || {
+            let shown = |path: &Path| workspace.shown(path);
+            let viewer = Viewer { project: Some(workspace.root()), shown: &shown, under: None };
+            let lists = found.iter().map(|call| call.paths.iter().map(|path| (path.clone(), path.is_dir())).collect());
+            let names = apply::ordered_lists(lists.collect(), viewer);
+            Ok(found.into_iter().zip(names).map(|(call, files)| change_entry(call, files)).collect())
+        };
+        crate::tool::off_thread(Halt::new(), list).await
     }
 
-    /// The latest of these calls that can be taken back, and which later ones cannot.
-    pub async fn last_undoable(&self) -> Result<LastUndoable, CallError> {
-        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
+    /// The latest of the selected calls that was not taken back.
+    pub async fn last_change(&self, selection: UndoSelection) -> Result<CallId, CallError> {
+        let recent = self.undoable(selection).await?;
+        let last = recent.into_iter().next();
+        last.ok_or_else(|| CallError::not_found("no call of this selection changed files that were not restored since"))
+    }
+
+    /// The selected calls that changed files and were not taken back, the latest first.
+    async fn undoable(&self, selection: UndoSelection) -> Result<Vec<CallId>, CallError> {
+        let found = self.store.undoable(self.workspace.root(), selection, SELECTED_MAX).await.map_err(store_error)?;
+        let open = found.into_iter().filter(|call| call.undone_by.is_none() && call.undoes.is_none());
+        Ok(open.map(|call| call.call_id).collect())
+    }
+
+    /// Takes back all selected calls, the latest first, and says which cannot be.
+    pub async fn undo_selection(
+        &self,
+        selection: UndoSelection,
+        is_partial: bool,
+    ) -> Result<SelectionUndone, CallError> {
+        let extent = if is_partial { Extent::Partial } else { Extent::Whole };
+        let (mut undone, mut passed_over) = (Vec::new(), Vec::new());
+        for call in self.undoable(selection).await? {
+            match self.undo_to(&call, extent).await {
+                Ok(PartlyUndone { call_id, undo, left }) => {
+                    undone.push(CallUndone { undone: call, call_id, files: undo.files, left });
+                }
+                Err(error) => passed_over.push(PassedOver { call_id: call, reason: error.message }),
+            }
+        }
+        if undone.is_empty() {
+            return Err(nothing_undoable(&passed_over));
+        }
+        Ok(SelectionUndone { undone, passed_over })
+    }
+
+    /// The latest of the selected calls that can be taken back, and which later ones cannot.
+    pub async fn last_undoable(&self, selection: UndoSelection) -> Result<LastUndoable, CallError> {
         let mut passed_over = Vec::new();
-        for found in recent.into_iter().filter(|call| call.undone_by.is_none() && call.undoes.is_none()) {
-            let call_id = found.call_id;
+        for call_id in self.undoable(selection).await? {
             match self.why_not_undone(&call_id).await? {
                 None => return Ok(LastUndoable { call_id, passed_over }),
                 Some(reason) => passed_over.push(PassedOver { call_id, reason }),
@@ -457,12 +550,7 @@ impl Haft {
                 break;
             }
         }
-        let mut error = CallError::not_found("no call in this project can be undone");
-        if let Some(latest) = passed_over.first() {
-            error.message.push_str(&format!("; the latest is {}: {}", latest.call_id, latest.reason));
-            error = error.hint(format!("`haft undo {} --partial` restores what of it can be restored", latest.call_id));
-        }
-        Err(error)
+        Err(nothing_undoable(&passed_over))
     }
 
     /// Why a call cannot be taken back as it stands now, if it cannot.
@@ -564,6 +652,35 @@ impl Haft {
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))
+    }
+}
+
+/// Why nothing is taken back.
+fn nothing_undoable(passed_over: &[PassedOver]) -> CallError {
+    let error = CallError::not_found("no selected call in this project can be undone");
+    let Some(latest) = passed_over.first() else {
+        return error.hint("`haft changes` lists the calls that changed files, with their sessions");
+    };
+    let message = format!("{}; the latest is {}: {}", error.message, latest.call_id, latest.reason);
+    CallError::not_found(message)
+        .hint(format!("`haft undo {} --partial` restores what of it can be restored", latest.call_id))
+}
+
+fn change_entry(found: ChangingCall, files: Vec<String>) -> ChangeEntry {
+    let ChangingCall { call, tool, session, turn, args, path_count, .. } = found;
+    ChangeEntry {
+        call_id: call.call_id,
+        at_ms: call.at_ms,
+        tool: tool.unwrap_or_else(|| if call.undoes.is_some() { "undo" } else { "unknown" }.to_owned()),
+        command: haft_core::preview::command(&args),
+        files,
+        file_count: path_count,
+        session,
+        turn,
+        bytes: call.bytes,
+        undoes: call.undoes,
+        undone_by: call.undone_by,
+        gap: call.gap,
     }
 }
 

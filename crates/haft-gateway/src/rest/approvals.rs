@@ -91,6 +91,22 @@ pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -
     Ok(Json(shown(&approval, question.as_ref())))
 }
 
+/// Which part of a change is wanted.
+#[derive(Deserialize)]
+pub(crate) struct Part {
+    path: String,
+}
+
+/// `GET /v1/approvals/ID/changes`.
+pub(crate) async fn changes(
+    State(gateway): State<Shared>,
+    Path(id): Path<String>,
+    Asked(part): Asked<Part>,
+) -> Result<Json<Value>, Problem> {
+    let view = gateway.haft.waiting_changes(&id, &part.path).await?;
+    Ok(Json(serde_json::to_value(view).unwrap_or_default()))
+}
+
 /// `POST /v1/approvals/ID`.
 pub(crate) async fn decide(
     State(gateway): State<Shared>,

@@ -109,6 +109,7 @@ impl Gateway {
             caller: self.options.caller.clone(),
             origin: visitor.origin,
             parents: Vec::new(),
+            turn: None,
             autonomy: None,
             independent: false,
         })

@@ -259,6 +259,12 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         self.models.get(at).map(|model| model.name().to_string()).unwrap_or_default()
     }
 
+    /// Which turn of the conversation this is. One whose answer is still being told is not counted yet.
+    fn turn(&self) -> Option<u32> {
+        let told = u32::try_from(self.chat.total.turns).ok()?;
+        Some(told + u32::from(self.asking.is_some()))
+    }
+
     fn haft(&self) -> &'h Haft {
         self.chat.haft
     }
@@ -406,6 +412,7 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
             caller,
             origin: self.door.origin,
             parents: who.child.as_ref().map(|child| child.parents.clone()).unwrap_or_default(),
+            turn: self.turn(),
             autonomy: who.autonomy,
             independent: false,
         };
