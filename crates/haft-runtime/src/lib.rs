@@ -72,7 +72,7 @@ pub use ranked_changes::{
     ChangeRank, ChangeView, CommitSummary, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
     ReferenceMove,
 };
-pub use recall::{Changed, Resolution};
+pub use recall::Resolution;
 pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
@@ -82,6 +82,7 @@ pub use undo::UndoLimits;
 pub use undo::extent::{
     CallUndone, ChangeEntry, LastUndoable, PartlyUndone, PassedOver, SelectionUndone, selection as undo_selection,
 };
+pub use undo::selection::Changed;
 pub use workspace::Workspace;
 
 use haft_core::{CallError, CallId};

@@ -26,6 +26,7 @@ mod memory;
 mod metadata;
 #[cfg(test)]
 mod overlay;
+pub mod selection;
 #[cfg(test)]
 mod tests;
 

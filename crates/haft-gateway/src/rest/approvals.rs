@@ -93,7 +93,7 @@ pub(crate) async fn one(State(gateway): State<Shared>, Path(id): Path<String>) -
 
 /// Which part of a change is wanted.
 #[derive(Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct OpenedPath {
     path: String,
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Part {
 pub(crate) async fn changes(
     State(gateway): State<Shared>,
     Path(id): Path<String>,
-    Asked(part): Asked<Part>,
+    Asked(part): Asked<OpenedPath>,
 ) -> Result<Json<Value>, Problem> {
     let view = gateway.haft.waiting_changes(&id, &part.path).await?;
     Ok(Json(serde_json::to_value(view).unwrap_or_default()))

@@ -108,7 +108,7 @@ pub(crate) async fn attachment(
 
 /// Which part of a change is wanted.
 #[derive(Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct ChangesQuery {
     path: Option<String>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Part {
 pub(crate) async fn changes(
     State(gateway): State<Shared>,
     Path(id): Path<String>,
-    Asked(part): Asked<Part>,
+    Asked(part): Asked<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
     let changed = gateway.haft.changes_under(&call_id(&id)?, part.path.as_deref()).await?;
     Ok(Json(serde_json::to_value(changed).unwrap_or_default()))

@@ -26,7 +26,7 @@ use haft_core::agent::turns::{Effect, End, Event, Failure, Limits, Turns};
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
-use haft_core::{Call, CallError, Dialect, Origin, Outcome, provider::Provider};
+use haft_core::{Call, CallError, Origin, Outcome, provider::Provider};
 use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
@@ -259,12 +259,6 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         self.models.get(at).map(|model| model.name().to_string()).unwrap_or_default()
     }
 
-    /// Which turn of the conversation this is. One whose answer is still being told is not counted yet.
-    fn turn(&self) -> Option<u32> {
-        let told = u32::try_from(self.chat.total.turns).ok()?;
-        Some(told + u32::from(self.asking.is_some()))
-    }
-
     fn haft(&self) -> &'h Haft {
         self.chat.haft
     }
@@ -404,17 +398,13 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let who = &self.chat.who;
         let caller = as_asked(&who.caller, self.models.get(self.run.last_model));
         let call = Call {
-            id: new_call_id(),
-            spoken: name.clone(),
-            args: input,
-            dialect: Dialect::Haft,
             session: who.session.clone(),
             caller,
             origin: self.door.origin,
             parents: who.child.as_ref().map(|child| child.parents.clone()).unwrap_or_default(),
-            turn: self.turn(),
+            turn: self.chat.turn(self.asking.is_some()),
             autonomy: who.autonomy,
-            independent: false,
+            ..Call::new(new_call_id(), name.clone(), input)
         };
         self.tell(&Told::ToolStart {
             id: id.clone(),

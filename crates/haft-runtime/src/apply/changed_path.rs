@@ -16,7 +16,7 @@ const COMPARED_MAX: u64 = 256 << 20;
 
 /// Where the content of a side is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Content<'a> {
+pub(crate) enum SideContent<'a> {
     /// Nowhere, or it was not kept.
     Nowhere,
     /// In a file.
@@ -29,16 +29,16 @@ pub(crate) enum Content<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Side<'a> {
     pub(crate) state: State,
-    pub(crate) content: Content<'a>,
+    pub(crate) content: SideContent<'a>,
 }
 
 impl Side<'_> {
     /// Nothing.
-    pub(crate) const ABSENT: Self = Self { state: State::Absent, content: Content::Nowhere };
+    pub(crate) const ABSENT: Self = Self { state: State::Absent, content: SideContent::Nowhere };
 
     /// What stands somewhere, and the file that has its content, if any has.
     pub(crate) fn new(state: State, at: Option<PathBuf>) -> Self {
-        Self { state, content: at.map_or(Content::Nowhere, Content::At) }
+        Self { state, content: at.map_or(SideContent::Nowhere, SideContent::At) }
     }
 
     /// Whether nothing stands there.
@@ -49,19 +49,19 @@ impl Side<'_> {
     /// The file that has the content.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.content {
-            Content::At(path) => Some(path),
-            Content::Nowhere | Content::Bytes(_) => None,
+            SideContent::At(path) => Some(path),
+            SideContent::Nowhere | SideContent::Bytes(_) => None,
         }
     }
 
     /// How long the content is.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.content {
-            Content::At(path) if matches!(self.state, State::File { .. } | State::Link { .. }) => {
+            SideContent::At(path) if matches!(self.state, State::File { .. } | State::Link { .. }) => {
                 path.symlink_metadata().map_or(0, |meta| meta.len())
             }
-            Content::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            Content::At(_) | Content::Nowhere => 0,
+            SideContent::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            SideContent::At(_) | SideContent::Nowhere => 0,
         }
     }
 }
@@ -106,7 +106,7 @@ fn of_change(change: &Change) -> Vec<ChangedPath<'_>> {
                 _ => 0,
             };
             let state = State::File { digest: Digest::ZERO, mode: mode.unwrap_or(known) };
-            let new = Side { state, content: Content::Bytes(content) };
+            let new = Side { state, content: SideContent::Bytes(content) };
             vec![ChangedPath::new(path.clone(), there(path, before), new).named()]
         }
         Change::Move { from, to, before } => {

@@ -8,6 +8,7 @@ use flate2::read::ZlibDecoder;
 use haft_core::change::State;
 use haft_core::preview::{cut, inert};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,7 @@ impl GitPath {
 
     fn read(path: &Path) -> Option<Self> {
         let top = path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == ".git")).last()?;
-        let rest: Vec<&str> = path.strip_prefix(top).ok()?.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
+        let rest: Vec<&str> = path.strip_prefix(top).ok()?.iter().map(OsStr::to_str).collect::<Option<_>>()?;
         let is_own = |depth: usize| depth == 0 || (depth == 2 && rest[0] == "worktrees");
         let at = |depth: usize| top.join(rest[..depth].iter().collect::<PathBuf>());
         let found = |depth: usize, file: GitFile| Some(Self { top: top.to_owned(), dir: at(depth), file });

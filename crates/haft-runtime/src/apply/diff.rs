@@ -2,7 +2,7 @@
 //! and a line for everything else. However much was changed, every path outside ignored directories is named; the diffs are
 //! bounded, and say what is left out.
 
-use super::changed_path::{ChangedPath, Content, Side, changed_paths};
+use super::changed_path::{ChangedPath, Side, SideContent, changed_paths};
 use super::commits::{CommitReader, GitPath};
 use super::ranking::{FileView, PathRank, Ranking};
 use crate::files;
@@ -279,7 +279,7 @@ impl<'a> Drawing<'a> {
     /// room for it.
     fn content(&mut self, name: &str, old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> bool {
         // What a call itself writes is shown whole.
-        if new.is_some_and(|new| matches!(new.content, Content::Bytes(_))) {
+        if new.is_some_and(|new| matches!(new.content, SideContent::Bytes(_))) {
             self.text.push_str(&contents_diff(name, old, new));
             return true;
         }
@@ -325,9 +325,9 @@ fn display(path: &Path) -> String {
 fn contents_diff(name: &str, old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> String {
     let (created, removed) = (old.is_none(), new.is_none());
     let read = |side: Option<&Side<'_>>| match side.map(|side| &side.content) {
-        Some(Content::At(path)) => read(path),
-        Some(Content::Bytes(bytes)) => Ok(bytes.to_vec()),
-        Some(Content::Nowhere) | None => Ok(Vec::new()),
+        Some(SideContent::At(path)) => read(path),
+        Some(SideContent::Bytes(bytes)) => Ok(bytes.to_vec()),
+        Some(SideContent::Nowhere) | None => Ok(Vec::new()),
     };
     match (read(old), read(new)) {
         (Ok(old), Ok(new)) => text_diff(&old, &new, name, created, removed),

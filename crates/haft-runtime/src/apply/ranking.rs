@@ -3,7 +3,7 @@
 //! What git tracks and ignores is read as it was before the change: a command that writes a `.gitignore` cannot hide with it
 //! what else it writes. Where an index cannot be understood, nothing of that repository is folded.
 
-use super::changed_path::{ChangedPath, Content};
+use super::changed_path::{ChangedPath, SideContent};
 use crate::judge::index;
 use crate::ranked_changes::ChangeRank;
 use crate::tools::file::ignore::rules::Rules;
@@ -33,7 +33,7 @@ impl FileView {
 
     fn of(paths: &[ChangedPath<'_>], side: impl Fn(&ChangedPath<'_>) -> Option<PathBuf>) -> Self {
         // What a tool of haft's writes is in memory, and no repository.
-        let on_disk = paths.iter().filter(|path| !matches!(path.new.content, Content::Bytes(_)));
+        let on_disk = paths.iter().filter(|path| !matches!(path.new.content, SideContent::Bytes(_)));
         Self { changed: on_disk.map(|path| (path.path.clone(), side(path))).collect() }
     }
 
@@ -66,7 +66,7 @@ impl PathRank {
 }
 
 /// A repository, or the project where it is in none.
-struct Repository<'v> {
+struct RankedRepository<'v> {
     /// What it tracks, by absolute path. None: its index is not understood.
     tracked: Option<HashSet<PathBuf>>,
     has_index: bool,
@@ -83,7 +83,7 @@ pub(super) struct Ranking<'v> {
     shown: &'v dyn Fn(&Path) -> String,
     locate: &'v dyn Fn(&Path) -> Option<PathBuf>,
     tops: HashMap<PathBuf, Option<PathBuf>>,
-    repositories: HashMap<PathBuf, Repository<'v>>,
+    repositories: HashMap<PathBuf, RankedRepository<'v>>,
 }
 
 impl<'v> Ranking<'v> {
@@ -187,18 +187,18 @@ impl<'v> Ranking<'v> {
             || self.before.locate(&git).is_some_and(|file| file.symlink_metadata().is_ok_and(|meta| meta.is_file()))
     }
 
-    fn repository(&mut self, top: &Path) -> &mut Repository<'v> {
+    fn repository(&mut self, top: &Path) -> &mut RankedRepository<'v> {
         let (before, shown, locate) = (self.before, self.shown, self.locate);
         let is_repository = self.is_top(top);
         self.repositories.entry(top.to_owned()).or_insert_with(|| {
             let rules = Rules::reading(top.to_owned(), shown, locate);
             let (tracked, has_index) = if is_repository { tracked(before, top) } else { (Some(HashSet::new()), false) };
-            Repository { tracked, has_index, rules, ignored: HashMap::new() }
+            RankedRepository { tracked, has_index, rules, ignored: HashMap::new() }
         })
     }
 }
 
-impl Repository<'_> {
+impl RankedRepository<'_> {
     /// The outermost ignored directory that a directory is or is in.
     fn ignored_dir(&mut self, dir: &Path, top: &Path) -> Option<PathBuf> {
         if dir == top || !dir.starts_with(top) {
