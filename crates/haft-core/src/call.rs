@@ -274,6 +274,9 @@ pub struct Call {
     /// The calls that led to this one, the outermost first, where a tool makes calls of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<CallId>,
+    /// The turn of its session in which a model asked for it: how often a model had been asked by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// How much it may do by itself, where that is less than the user's configuration lets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autonomy: Option<Autonomy>,
@@ -295,6 +298,7 @@ impl Call {
             caller: Caller::default(),
             origin: Origin::Library,
             parents: Vec::new(),
+            turn: None,
             autonomy: None,
             independent: false,
         }
@@ -327,6 +331,7 @@ impl Call {
             session: self.session.clone(),
             caller: self.caller.clone(),
             origin: self.origin,
+            turn: self.turn,
             autonomy: self.autonomy,
             independent: self.independent,
         }

@@ -143,7 +143,8 @@ export class ApprovalPane {
     if (drawn === this.#drawn && this.state === 'ready') return;
     this.#become('loading');
     try {
-      const parts = () => [questionHead(this.#approval, this.#question), questionParts(this.#question, this.#editor?.root, this.#changed)];
+      const open = (path) => this.#how.api.get(`${this.#path}/changes`, { path });
+      const parts = () => [questionHead(this.#approval, this.#question), questionParts(this.#question, this.#editor?.root, this.#changed, open)];
       if (drawn !== this.#drawn) fill(this.#body, parts());
     } catch (error) {
       this.#broken({ message: 'The question cannot be shown, so it cannot be answered here', hint: error.message });

@@ -2,7 +2,7 @@
  * Unified diffs as something to look at. Lines are counted as the hunk headers say, so that a removed line
  * that looks like the header of a file cannot pass for one. Long lines wrap: nothing hides to the right.
  */
-import { button, h } from './dom.js';
+import { button, errorBox, h } from './dom.js';
 import { plural } from './text.js';
 
 /* More lines than this are folded away, with a button that says how many. */
@@ -81,6 +81,32 @@ export function diffView(text) {
     return view;
   });
   return h('div.diff', { test: 'diff' }, views);
+}
+
+/**
+ * The directories of a change whose files are not named one by one, each with a button that opens it.
+ * @param {{folded: {path: string, files: number}[]} | null | undefined} ranked
+ * @param {((path: string) => Promise<{diff: string}>) | undefined} open gives what changed at or below a path
+ */
+export function foldedView(ranked, open) {
+  const folded = ranked?.folded ?? [];
+  return folded.length && open ? h('div.folded', { test: 'folded' }, folded.map((tree) => foldedRow(tree, open))) : null;
+}
+
+function foldedRow({ path, files }, open) {
+  const inside = h('div');
+  const show = button(`Open ${path}/ (${plural(files, 'file')})`, { kind: 'quiet', run: async () => {
+    show.disabled = true;
+    try {
+      const { diff } = await open(path);
+      show.remove();
+      inside.replaceChildren(diffView(diff));
+    } catch (error) {
+      show.disabled = false;
+      inside.replaceChildren(errorBox(error));
+    }
+  } });
+  return h('div', show, inside);
 }
 
 /** Whether a part of a diff in here has not been unfolded. */

@@ -2,7 +2,7 @@
  * What came of a call: whether it worked, what it printed, who let it run, and how to take it back.
  */
 import { at } from './api.js';
-import { diffView } from './diff.js';
+import { diffView, foldedView } from './diff.js';
 import { block, button, callout, chip, codes, errorBox, h, part } from './dom.js';
 import { duration, editableJson, plural } from './text.js';
 
@@ -73,5 +73,6 @@ export function undoPart(undo, { app, id, changes = {}, done }) {
     notes.map((note) => h('p.quiet', note)),
     changes.error ? errorBox(changes.error) : null,
     changes.diff ? diffView(changes.diff) : codes(undo.files),
+    foldedView(changes.ranked, (path) => app.api.get(`v1/calls/${at(id)}/changes`, { path })),
   );
 }

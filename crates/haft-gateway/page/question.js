@@ -3,7 +3,7 @@
  * be pressed; decide.js has the answers.
  */
 import { classChip, commandTree } from './command.js';
-import { diffView } from './diff.js';
+import { diffView, foldedView } from './diff.js';
 import { block, callout, chip, codes, copyButton, h, pairs, part } from './dom.js';
 import { ago, bare, clock, editableJson } from './text.js';
 
@@ -37,14 +37,15 @@ export function questionHead(approval, question) {
  * @param {object} question
  * @param {HTMLElement | null} editor stands in for the arguments while they are edited
  * @param {string[]} changed what is new since it was last shown
+ * @param {(path: string) => Promise<{diff: string}>} open gives what it would change at or below a path
  */
-export function questionParts(question, editor, changed) {
+export function questionParts(question, editor, changed, open) {
   const sources = question.sources ?? [];
   return [
     question.problem ? callout('warn', h('strong', 'It would fail: '), question.problem) : null,
     sources.length ? sourcesPart(sources) : null,
     question.shell ? commandPart(question) : null,
-    effects(question),
+    effects(question, open),
     question.trial && question.tried == null ? trialPart(question.trial) : null,
     editor ?? argumentsPart(question, changed.includes('the arguments')),
     question.hold ? holdPart(question.hold) : null,
@@ -63,7 +64,7 @@ function commandPart({ shell, args, preview }) {
 }
 
 /** What it would change, or did when it was tried. */
-export function effects({ diff, tried = null }) {
+export function effects({ diff, ranked, tried = null }, open) {
   if (diff == null && tried == null) return null;
   const title = tried == null ? 'What it would change' : 'What it changed when it was tried';
   const note = tried == null ? null : h('p.quiet', 'Not in the project yet. A yes keeps exactly this, without running it again.');
@@ -72,6 +73,7 @@ export function effects({ diff, tried = null }) {
     {},
     note,
     diff ? diffView(diff) : h('p.quiet', 'No file changes.'),
+    foldedView(ranked, open),
     tried == null ? null : [h('h4', 'What it printed'), tried ? block(tried, 'Output of the trial') : h('p.quiet', 'Nothing.')],
   );
 }

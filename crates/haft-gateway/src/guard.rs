@@ -273,8 +273,12 @@ pub(crate) fn refuse(gateway: &Shared, request: &Request, why: &str) -> Problem 
 
 /// What a token for one approval is good for.
 fn may(approval: &str, request: &Request) -> bool {
-    let here = request.uri().path().strip_prefix("/v1/approvals/") == Some(approval);
-    here && [Method::GET, Method::POST].contains(request.method())
+    let rest = request.uri().path().strip_prefix("/v1/approvals/").and_then(|rest| rest.strip_prefix(approval));
+    match rest {
+        Some("") => [Method::GET, Method::POST].contains(request.method()),
+        Some("/changes") => request.method() == Method::GET,
+        _ => false,
+    }
 }
 
 /// The token that was shown. A header that is there counts, even if it is malformed: whoever sends one means it.

@@ -1,5 +1,6 @@
 //! Admission: gathering the facts that the pure decision needs, and asking whoever has to be asked.
 
+use crate::apply::Viewer;
 use crate::approver::{Approver, Question, Said, asker};
 use crate::events::Event;
 use crate::halt::Halt;
@@ -10,6 +11,7 @@ use crate::judge::ShellShown;
 use crate::lasting_approval::Lasting;
 use crate::memory::Room;
 use crate::pipeline::{Haft, Stop};
+use crate::ranked_changes::{ChangeView, RankedChanges};
 use crate::registry::Catalogue;
 use crate::run::PREVIEW_COLUMNS;
 use crate::scene::{Basis, Outfit, Scene};
@@ -38,6 +40,7 @@ use haft_store::Entry;
 use haft_store::waits::{Wait, WaitKind};
 use serde::Serialize;
 use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What would happen to a call, and why. Nothing runs to find out.
@@ -64,6 +67,9 @@ pub struct Explained {
     /// What it would change, for tools that can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// The names of what it would change, in the order in which they have to be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranked: Option<RankedChanges>,
     /// Why it would fail even if it were let through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -113,7 +119,7 @@ fn requested(checked: &Checked, facts: &Facts) -> Option<String> {
 /// What a call would do.
 #[derive(Default)]
 pub(crate) struct Effects {
-    pub(crate) diff: Option<String>,
+    pub(crate) view: Option<ChangeView>,
     pub(crate) problem: Option<String>,
     pub(crate) shown: Option<Digest>,
 }
@@ -411,7 +417,8 @@ impl Haft {
     /// What a person is shown: for a tool that can tell, its real effect.
     pub(crate) async fn question(&self, pending: &Pending, halt: &Halt) -> Question {
         let (checked, facts) = (pending.checked(), pending.facts());
-        let Effects { diff, problem, shown } = self.effect(checked, facts, halt).await;
+        let Effects { view, problem, shown } = self.effect(checked, facts, halt).await;
+        let (ranked, diff) = view.map(|view| (view.ranked, view.diff)).unzip();
         // Whoever says yes to a call that would fail has seen no change, and so allows none.
         let shown = if problem.is_some() { Some(digest(&[])) } else { shown };
         let real: Vec<_> = facts.places.iter().map(|place| &place.real).collect();
@@ -450,6 +457,7 @@ impl Haft {
             severity: checked.spec().severity(facts),
             args,
             diff,
+            ranked,
             problem: problem.map(quoted),
             subject: quoted(subject(checked, facts)),
             places: facts.places.iter().map(|place| quoted(self.workspace.shown(&place.real))).collect(),
@@ -503,16 +511,21 @@ impl Haft {
                 let shown = digest(&reply.changes);
                 let (workspace, vault) = (Arc::clone(&self.workspace), self.vault.clone());
                 let draw = move || {
-                    let diff = apply::shown_before(&reply.changes, &vault, &|path| workspace.shown(path));
-                    Ok(reply.proposal.map_or(diff.clone(), |proposal| format!("{}\n\n{diff}", proposal.foreword)))
+                    let shown = |path: &Path| workspace.shown(path);
+                    let viewer = Viewer { project: Some(workspace.root()), shown: &shown, under: None };
+                    let mut view = apply::shown_before(&reply.changes, &vault, viewer);
+                    if let Some(proposal) = &reply.proposal {
+                        view.diff = format!("{}\n\n{}", proposal.foreword, view.diff);
+                    }
+                    Ok(view)
                 };
-                off_thread(halt, draw).await.map(|diff| (diff, shown))
+                off_thread(halt, draw).await.map(|view| (view, shown))
             }
             Err(error) => Err(error),
         };
         match looked {
-            Ok((diff, shown)) => Effects { diff: Some(diff), problem: None, shown: Some(shown) },
-            Err(error) => Effects { diff: None, problem: Some(error.message), shown: None },
+            Ok((view, shown)) => Effects { view: Some(view), problem: None, shown: Some(shown) },
+            Err(error) => Effects { view: None, problem: Some(error.message), shown: None },
         }
     }
 
@@ -574,9 +587,10 @@ impl Haft {
         let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
         // What a read would have to ask for is not given away by explaining, either.
         let look = crate::dry::may_look(&facts.places) && verdict.decision != Decision::Deny;
-        let Effects { diff, problem, .. } =
+        let Effects { view, problem, .. } =
             if look { self.effect(&checked, &facts, &halt).await } else { Effects::default() };
         let problem = problem.or_else(|| self.lacking(&checked).map(|error| error.message));
+        let (ranked, diff) = view.map(|view| (view.ranked, view.diff)).unzip();
         Ok(Explained {
             tool: checked.spec().name.to_string(),
             args: api::masked_args(&checked),
@@ -587,6 +601,7 @@ impl Haft {
             votes,
             verdict,
             diff,
+            ranked,
             problem,
         })
     }

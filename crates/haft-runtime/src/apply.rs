@@ -16,17 +16,21 @@
 //!
 //! Undo goes the same way, with the before-images as what stands ready.
 
+mod changed_path;
+mod commits;
 mod copy;
 mod diff;
 mod metadata;
 mod notes;
 mod place;
 mod prepare;
+mod ranking;
 mod shelf;
 mod spot;
 
+pub(crate) use changed_path::{ChangedPath, Side, take_apart};
 pub(crate) use copy::{Copying, copy};
-pub(crate) use diff::{Drawing, Side, diff};
+pub(crate) use diff::{Viewer, ordered_lists, ordered_names, view, view_paths};
 #[cfg(test)]
 pub(crate) use metadata::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;

@@ -2,6 +2,7 @@
 
 use crate::back::{Form, Written};
 use crate::judge::ShellShown;
+use crate::ranked_changes::RankedChanges;
 use crate::tool::BoxFuture;
 use crate::workspace::Workspace;
 use haft_core::approval::{Decider, DeciderIdentity, Verdict};
@@ -31,6 +32,9 @@ pub struct Question {
     pub args: Value,
     /// What it would really do, as a unified diff, for tools that can tell.
     pub diff: Option<String>,
+    /// The names of what it would change, in the order in which they have to be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranked: Option<RankedChanges>,
     /// Why the diff could not be made; then running it would fail the same way.
     pub problem: Option<String>,
     /// Where it would happen, with every link followed.

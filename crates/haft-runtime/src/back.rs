@@ -374,6 +374,7 @@ impl Haft {
             severity: Severity::High,
             args: request.clone(),
             diff: None,
+            ranked: None,
             problem: None,
             places: Vec::new(),
             subject: format!("sampling {from}"),

@@ -1,9 +1,11 @@
 //! Dry runs: what a call would do, found out without doing it.
 
+use crate::apply::Viewer;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::hygiene::{self, Looked};
 use crate::pipeline::{Haft, Stop, panicked, spoken};
+use crate::ranked_changes::ChangeView;
 use crate::{apply, journal, panics};
 use haft_core::admit::judge;
 use haft_core::approval::{Decision, Verdict};
@@ -13,6 +15,7 @@ use haft_core::tool::Effect;
 use haft_core::web::Errand;
 use haft_core::{Call, CallError, Checked, ErrorKind, Facts, Outcome};
 use serde_json::json;
+use std::path::Path;
 
 /// Whether looking at these places gives nothing away that a read would have to ask for. What a command
 /// writes gives nothing away: it writes on a view.
@@ -43,6 +46,11 @@ impl Haft {
     /// Runs a call as far as it can be run without changing anything, and shows the changes it would make.
     /// Nobody is asked; what is denied stays denied.
     pub async fn dry_run(&self, call: Call, halt: &Halt) -> Outcome {
+        self.dry_run_under(call, halt, None).await
+    }
+
+    /// The same, and shows only the changes at or below a path. A folded directory that the path names is opened.
+    pub async fn dry_run_under(&self, call: Call, halt: &Halt, path: Option<&str>) -> Outcome {
         let call = crate::registry::unwrapped(call);
         let (id, begun) = (call.id.clone(), std::time::Instant::now());
         let mut hold = None;
@@ -51,7 +59,7 @@ impl Haft {
             let checked = self.check(call.clone(), halt)?;
             let (checked, facts) = self.known(checked, halt, Purpose::Look).await?;
             hold.clone_from(&facts.hold);
-            self.rehearse(&checked, &facts, halt).await
+            self.rehearse(&checked, &facts, (halt, path)).await
         });
         let rehearsed = rehearsed.await.unwrap_or_else(|error| Err(panicked(spoken(&call), error)));
         let mut outcome = rehearsed.unwrap_or_else(|stop| Outcome::failure(id, stop.tool, stop.error, stop.verdict));
@@ -60,7 +68,12 @@ impl Haft {
         outcome
     }
 
-    async fn rehearse(&self, checked: &Checked, facts: &Facts, halt: &Halt) -> Result<Outcome, Stop> {
+    async fn rehearse(
+        &self,
+        checked: &Checked,
+        facts: &Facts,
+        (halt, path): (&Halt, Option<&str>),
+    ) -> Result<Outcome, Stop> {
         let (_, verdict) = judge(checked, facts, &self.settings.policy, &self.settings.chain);
         let name = checked.spec().name.to_string();
         let refuse = |kind, message: String| Stop {
@@ -95,7 +108,7 @@ impl Haft {
                 format!("`{name}` acts by itself, so it cannot be tried without acting"),
             ));
         }
-        self.look(checked, facts, verdict.clone(), halt).await.map_err(|error| Stop {
+        self.look(checked, facts, verdict.clone(), (halt, path)).await.map_err(|error| Stop {
             tool: name.clone(),
             verdict,
             error,
@@ -107,16 +120,21 @@ impl Haft {
         checked: &Checked,
         facts: &Facts,
         verdict: Verdict,
-        halt: &Halt,
+        (halt, path): (&Halt, Option<&str>),
     ) -> Result<Outcome, CallError> {
         let name = &checked.spec().name;
+        let under = path.map(|path| self.workspace.lexical_path(path)).transpose()?;
         let (reply, used) = self.rehearsal(checked, facts, halt).await?;
-        let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
-        used.mask(&mut diff);
-        let files: Vec<String> = reply.changes.iter().map(|change| self.workspace.shown(change.path())).collect();
+        let shown = |path: &Path| self.workspace.shown(path);
+        let viewer = Viewer { project: Some(self.workspace.root()), shown: &shown, under: under.as_deref() };
+        let mut view = apply::shown_before(&reply.changes, &self.vault, viewer);
+        view.each_text(&|text| used.mask(text));
+        let ChangeView { ranked, diff } = view;
+        let files = ranked.names();
         let text = if files.is_empty() { reply.text } else { format!("{}\n{diff}", reply.text) };
         let mut outcome = Outcome::success(checked.call().id.clone(), name, text, verdict);
-        outcome.data = Some(json!({ "dry_run": true, "changes": files, "diff": diff, "result": reply.data }));
+        outcome.data =
+            Some(json!({ "dry_run": true, "changes": files, "ranked": ranked, "diff": diff, "result": reply.data }));
         outcome.warnings = reply.warnings;
         outcome.labels = reply.labels;
         let looked = match reply.looked {

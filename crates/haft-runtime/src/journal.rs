@@ -148,6 +148,7 @@ pub(crate) fn describe(kind: Kind, checked: &Checked) -> Entry {
         .with("session", call.session.as_str())
         .with("origin", serde_json::to_value(call.origin).unwrap_or_default())
         .with("caller", serde_json::to_value(&call.caller).unwrap_or_default())
+        .with_some("turn", call.turn)
 }
 
 /// What is said about a call, without the secrets of its commands that it may quote.

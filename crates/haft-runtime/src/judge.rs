@@ -18,7 +18,7 @@ use subtree::{Coverage, SearchedTree, Unclear, careful_places};
 
 pub(crate) mod executed_files;
 mod glob;
-mod index;
+pub(crate) mod index;
 pub(crate) mod subtree;
 
 /// The parameter under which the places that a command names are known.

@@ -37,6 +37,7 @@ mod panics;
 pub mod pipeline;
 pub mod promised;
 pub mod provider_tools;
+mod ranked_changes;
 mod recall;
 mod redaction;
 pub mod registry;
@@ -73,14 +74,21 @@ pub use kept::KeptLimits;
 pub use observed::{AskVia, HookRuling, InboxWait, NativeToolCall, NativeToolOutcome, NativeToolReport};
 pub use orchestrate::Asked;
 pub use pipeline::{Haft, Settings};
-pub use recall::{Changed, Resolution};
+pub use ranked_changes::{
+    ChangeRank, ChangeView, CommitSummary, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
+    ReferenceMove,
+};
+pub use recall::Resolution;
 pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;
 pub use task::Keeper;
 pub use tool::{Blocking, BoxFuture, Reply, Tool};
 pub use undo::UndoLimits;
-pub use undo::extent::{LastUndoable, PartlyUndone, PassedOver};
+pub use undo::extent::{
+    CallUndone, ChangeEntry, LastUndoable, PartlyUndone, PassedOver, SelectionUndone, selection as undo_selection,
+};
+pub use undo::selection::Changed;
 pub use workspace::Workspace;
 
 use haft_core::{CallError, CallId};
@@ -111,9 +119,10 @@ pub fn new_call_id() -> CallId {
     CallId::new(now_ns() / 1_000_000, chance())
 }
 
-/// Changes as a unified diff, with modes and links, as `git diff` would show them.
+/// Changes that belong to no project: their names in order, then unified diffs with modes and links, as `git diff` would show
+/// them.
 pub fn diff(changes: &[haft_core::change::Change], shown: &dyn Fn(&std::path::Path) -> String) -> String {
-    apply::diff(changes, shown)
+    apply::view(changes, apply::Viewer { project: None, shown, under: None }, &[]).diff
 }
 
 /// A store's failure as the caller hears it.

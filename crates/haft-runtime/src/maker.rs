@@ -99,13 +99,16 @@ impl Maker {
     ) -> Result<(Undo, Vec<String>), CallError> {
         let shown = |path: &Path| self.workspace.shown(path);
         let notes = apply::notes(changes, &shown);
+        let files = apply::ordered_names(
+            changes,
+            apply::Viewer { project: Some(self.workspace.root()), shown: &shown, under: None },
+        );
         let kept = self.vault.carry_out(&self.store, (call, None), self.workspace.root(), changes, &shown)?;
         self.vault.forget(&self.store);
         for (path, sighting) in apply::sightings(changes) {
             self.store.note_sighting(session.clone(), path, sighting);
         }
         self.note_own_changes(session, changes);
-        let files = changes.iter().map(Change::path).map(|path| shown(path)).collect();
         Ok((Undo { available: kept.gap.is_none(), files, reason: kept.gap }, notes))
     }
 }

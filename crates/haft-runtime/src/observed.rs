@@ -16,6 +16,7 @@ mod report;
 pub use report::{NativeToolOutcome, NativeToolReport};
 
 use crate::admit::Effects;
+use crate::apply::Viewer;
 use crate::halt::Halt;
 use crate::inbox::{refused, rejection, required};
 use crate::journal;
@@ -37,6 +38,7 @@ use haft_core::tool::Effect;
 use haft_core::{Call, CallError, Caller, Checked, Facts, Origin, Outcome, Pending, Ruling, Schema, SessionId};
 use haft_store::{AgentProcess, Approval, ApprovalState, Mode, ObservedCall};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -405,10 +407,12 @@ impl Haft {
             Ok(changes) if changes.is_empty() => Effects::default(),
             Ok(changes) => {
                 let workspace = Arc::clone(&self.workspace);
-                let diff = crate::apply::diff(&changes, &|path| workspace.shown(path));
-                Effects { diff: Some(diff), problem: None, shown: Some(haft_core::change::digest(&changes)) }
+                let shown = |path: &Path| workspace.shown(path);
+                let viewer = Viewer { project: Some(workspace.root()), shown: &shown, under: None };
+                let view = crate::apply::view(&changes, viewer, &[]);
+                Effects { view: Some(view), problem: None, shown: Some(haft_core::change::digest(&changes)) }
             }
-            Err(why) => Effects { diff: None, problem: Some(why), shown: None },
+            Err(why) => Effects { view: None, problem: Some(why), shown: None },
         }
     }
 

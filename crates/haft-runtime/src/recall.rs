@@ -1,12 +1,13 @@
-//! Looking back: what a call changed, taking it back, and running what a person approved later.
+//! Looking back: taking a call back, and running what a person approved later.
 
 use crate::confined::Terms;
 use crate::halt::Halt;
 use crate::hooked::Purpose;
 use crate::judge::executed_files::{CHANGED, changed_error};
 use crate::pipeline::Haft;
+use crate::ranked_changes::{ChangeView, RankedChanges};
 use crate::tool::{BoxFuture, Staging};
-use crate::undo::extent::{Extent, LastUndoable, PartlyUndone, PassedOver};
+use crate::undo::extent::{Extent, PartlyUndone};
 use crate::{Approver, Question, Said, new_call_id, panics, store_error, undo};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
@@ -19,7 +20,6 @@ use haft_core::record::Kind;
 use haft_core::{Call, CallError, CallId, Checked, ErrorKind, Origin, Outcome, Pending, Ruling, path_text};
 use haft_store::work::RUN_PREFIX;
 use haft_store::{Approval, ApprovalState, Entry, Topic, UndoCall, UndoStep};
-use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,28 +29,6 @@ use std::time::Duration;
 const ELSEWHERE: Duration = Duration::from_mins(1);
 /// How often it is looked for, where nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
-/// How many calls `undo --last` passes over.
-const PASSED_OVER_MAX: usize = 50;
-
-/// What a call changed.
-#[derive(Debug, Clone, Serialize)]
-pub struct Changed {
-    /// Which call.
-    pub call_id: CallId,
-    /// When, in milliseconds of the Unix epoch.
-    pub at_ms: i64,
-    /// The files.
-    pub files: Vec<String>,
-    /// From what was there before to what is there now.
-    pub diff: String,
-    /// Whether and by whom it was taken back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub undone_by: Option<String>,
-    /// Why it cannot be taken back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap: Option<String>,
-}
 
 /// The person who approved a stored call. They said yes to exactly what was asked: if it has become
 /// something else, that is a no. A deny still stands.
@@ -397,6 +375,29 @@ impl Haft {
         Ok(now.inspect(|now| self.shown_questions.note(now)))
     }
 
+    /// What a stored call would change at or below a path of its project, as far as it was tried or can be foreseen. A folded
+    /// directory that the path names is opened.
+    pub async fn waiting_changes(&self, id: &str, path: &str) -> Result<ChangeView, CallError> {
+        let asked = self.belongs_here(id).await?;
+        let layer = self.around(&asked).await?;
+        let layer = layer.as_deref().unwrap_or(self);
+        let under = layer.workspace.lexical_path(path)?;
+        let shown = layer.workspace.shown(&under);
+        if let Some(call) = CallId::parse(id)
+            && let Some(view) = layer.trial_under(call, under).await?.filter(|view| !view.diff.is_empty())
+        {
+            return Ok(view);
+        }
+        let question = layer.question_here(id, &Halt::new()).await?;
+        let folded = question.and_then(|question| question.ranked).map(|ranked| ranked.folded).unwrap_or_default();
+        let tree = folded.into_iter().find(|tree| tree.path == shown).ok_or_else(|| {
+            CallError::not_found(format!("nothing is known of a change of {shown} by {id}"))
+                .hint("the question names what would change; a command has to be tried first")
+        })?;
+        let diff = tree.opened().iter().map(|line| format!("{line}\n")).collect();
+        Ok(ChangeView { ranked: RankedChanges { folded: vec![tree], ..RankedChanges::default() }, diff })
+    }
+
     /// The rules under which a stored shell command would have run unasked, where there are safe ones.
     pub async fn suggested(&self, id: &str) -> Vec<String> {
         let now = self.question_of(id, &Halt::new()).await;
@@ -508,51 +509,8 @@ impl Haft {
         call.ok_or_else(|| CallError::invalid(format!("`{}` is no call and no task", haft_core::preview::inert(text))))
     }
 
-    /// What a call changed.
-    pub async fn changes(&self, call: &CallId) -> Result<Changed, CallError> {
-        let (found, steps) = self.undo_data(call).await?;
-        let shown = |path: &Path| self.workspace.shown(path);
-        Ok(Changed {
-            call_id: found.call_id.clone(),
-            at_ms: found.at_ms,
-            files: steps.iter().map(|step| shown(&step.path)).collect(),
-            diff: undo::changes(&self.vault, &found, &steps, &shown),
-            undone_by: found.undone_by,
-            gap: found.gap,
-        })
-    }
-
-    /// The latest call in this project that changed files and was not taken back.
-    pub async fn last_change(&self) -> Result<CallId, CallError> {
-        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
-        let last = recent.into_iter().find(|call| call.undone_by.is_none() && call.undoes.is_none());
-        last.map(|call| call.call_id).ok_or_else(|| CallError::not_found("no call in this project can be undone"))
-    }
-
-    /// The latest of these calls that can be taken back, and which later ones cannot.
-    pub async fn last_undoable(&self) -> Result<LastUndoable, CallError> {
-        let recent = self.store.undoable(self.workspace.root(), 1000).await.map_err(store_error)?;
-        let mut passed_over = Vec::new();
-        for found in recent.into_iter().filter(|call| call.undone_by.is_none() && call.undoes.is_none()) {
-            let call_id = found.call_id;
-            match self.why_not_undone(&call_id).await? {
-                None => return Ok(LastUndoable { call_id, passed_over }),
-                Some(reason) => passed_over.push(PassedOver { call_id, reason }),
-            }
-            if passed_over.len() >= PASSED_OVER_MAX {
-                break;
-            }
-        }
-        let mut error = CallError::not_found("no call in this project can be undone");
-        if let Some(latest) = passed_over.first() {
-            error.message.push_str(&format!("; the latest is {}: {}", latest.call_id, latest.reason));
-            error = error.hint(format!("`haft undo {} --partial` restores what of it can be restored", latest.call_id));
-        }
-        Err(error)
-    }
-
     /// Why a call cannot be taken back as it stands now, if it cannot.
-    async fn why_not_undone(&self, call: &CallId) -> Result<Option<String>, CallError> {
+    pub(crate) async fn why_not_undone(&self, call: &CallId) -> Result<Option<String>, CallError> {
         let (found, steps) = self.undo_data(call).await?;
         let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
         let work = move || {
@@ -562,7 +520,7 @@ impl Haft {
         crate::tool::off_thread(Halt::new(), work).await
     }
 
-    async fn undo_data(&self, call: &CallId) -> Result<(UndoCall, Vec<UndoStep>), CallError> {
+    pub(crate) async fn undo_data(&self, call: &CallId) -> Result<(UndoCall, Vec<UndoStep>), CallError> {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
         found.ok_or_else(|| {
             CallError::not_found(format!("call {call} changed no files, or its undo data is gone"))
@@ -581,7 +539,7 @@ impl Haft {
         self.undo_to(call, Extent::Partial).await
     }
 
-    async fn undo_to(&self, call: &CallId, extent: Extent) -> Result<PartlyUndone, CallError> {
+    pub(crate) async fn undo_to(&self, call: &CallId, extent: Extent) -> Result<PartlyUndone, CallError> {
         if let Some((call_id, undo)) = self.undo_memory(call).await? {
             self.tell_undone(call, &undo, &[]).await;
             return Ok(PartlyUndone { call_id, undo, left: Vec::new() });

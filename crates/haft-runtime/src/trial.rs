@@ -1,11 +1,13 @@
 //! Trying a call that runs a program: on a copy-on-write view, so that a person can approve the effect and
 //! not the intention. What was tried is what is kept; the program does not run a second time.
 
+use crate::apply::Viewer;
 use crate::approver::Question;
 use crate::confined::{self, Terms};
 use crate::dry::may_look;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
+use crate::ranked_changes::ChangeView;
 use crate::scene::Basis;
 use crate::secrets::Used;
 use crate::tool::Reply;
@@ -15,17 +17,17 @@ use haft_core::executed::TrialResult;
 use haft_core::tool::Effect;
 use haft_core::{Call, CallError, CallId, Checked, Facts, Hold, Origin, Outcome, Pending};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How much of what a trial printed is shown with the question.
 const SHOWN: haft_core::shape::Limits =
     haft_core::shape::Limits { lines: 40, bytes: 4096, keep: haft_core::shape::Keep::HeadAndTail };
 
-/// How much of what a trial changed is stored with the question.
+/// How much of what a trial changed is stored with the question, after the names.
 const STORED_DIFF: haft_core::shape::Limits =
-    haft_core::shape::Limits { lines: 2000, bytes: 128 << 10, keep: haft_core::shape::Keep::HeadAndTail };
+    haft_core::shape::Limits { lines: 2000, bytes: 128 << 10, keep: haft_core::shape::Keep::Head };
 /// How long a stored question's call is tried.
 const STORED_MAX: Duration = Duration::from_secs(10);
 
@@ -36,8 +38,9 @@ const TRIALS_MAX: usize = 32;
 struct Trial {
     reply: Reply,
     tried: String,
-    diff: String,
+    view: ChangeView,
     gap: Option<String>,
+    used: Used,
 }
 
 /// What came of trials whose calls are not decided yet. Dropping one discards it without a trace.
@@ -59,12 +62,22 @@ impl Trials {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call).map(|trial| trial.reply)
     }
 
+    /// What a call's trial changed, as far as the viewer wants to see it.
+    fn view(&self, call: &CallId, viewer: Viewer<'_>) -> Option<ChangeView> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let trial = held.get(call)?;
+        let mut view = apply::view(&trial.reply.changes, viewer, &[]);
+        view.each_text(&|text| trial.used.mask(text));
+        Some(view)
+    }
+
     /// A question with what came of trying it, if it was tried.
     pub(crate) fn shown_with(&self, mut question: Question) -> Question {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(trial) = held.get(&question.call_id) {
             question.tried = Some(trial.tried.clone());
-            question.diff = Some(trial.diff.clone());
+            question.diff = Some(trial.view.diff.clone());
+            question.ranked = Some(trial.view.ranked.clone());
             question.shown = Some(digest(&trial.reply.changes));
             if let Some(hold) = &mut question.hold {
                 hold.gap.clone_from(&trial.gap);
@@ -74,7 +87,28 @@ impl Trials {
     }
 }
 
+/// The changes of a trial as they are stored: all names, and as much of the differences as there is room for.
+fn stored_diff(view: &ChangeView) -> String {
+    let names = view.ranked.listing();
+    let mut limits = STORED_DIFF;
+    limits.lines += names.len();
+    limits.bytes += names.iter().map(|name| name.len() + 1).sum::<usize>();
+    haft_core::shape::truncate(&view.diff, limits).text
+}
+
 impl Haft {
+    /// What the trial of a call changed at or below a path; a folded directory that the path names is opened. None: the call was
+    /// not tried.
+    pub(crate) async fn trial_under(&self, call: CallId, under: PathBuf) -> Result<Option<ChangeView>, CallError> {
+        let (trials, workspace) = (Arc::clone(&self.trials), Arc::clone(&self.workspace));
+        let draw = move || {
+            let shown = |path: &Path| workspace.shown(path);
+            let viewer = Viewer { project: Some(workspace.root()), shown: &shown, under: Some(&under) };
+            Ok(trials.view(&call, viewer))
+        };
+        crate::tool::off_thread(Halt::new(), draw).await
+    }
+
     /// How the program of this call would be held, if it runs one.
     pub(crate) fn hold(&self, checked: &Checked) -> Result<Option<Hold>, CallError> {
         if checked.spec().effects.effect != Effect::Runs {
@@ -150,13 +184,13 @@ impl Haft {
         let basis = question.basis.to_string();
         let trial = match tried {
             Ok((reply, used)) => {
-                let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
-                used.mask(&mut diff);
+                let mut view = self.tried_view(&reply);
+                view.each_text(&|text| used.mask(text));
                 self.record_trial(checked, pending, &reply);
                 TrialResult {
                     basis,
                     printed: haft_core::shape::truncate(&reply.text, SHOWN).text,
-                    diff: haft_core::shape::truncate(&diff, STORED_DIFF).text,
+                    diff: stored_diff(&view),
                     gap: self.vault.gap(&reply.changes),
                     problem: reply.error.as_ref().map(|error| error.message.clone()),
                 }
@@ -173,6 +207,13 @@ impl Haft {
         let _ = self.store.note_trial(question.call_id.as_str(), &trial).await;
     }
 
+    /// What a trial would change, in the order in which a person reads it.
+    fn tried_view(&self, reply: &Reply) -> ChangeView {
+        let shown = |path: &Path| self.workspace.shown(path);
+        let viewer = Viewer { project: Some(self.workspace.root()), shown: &shown, under: None };
+        apply::shown_before(&reply.changes, &self.vault, viewer)
+    }
+
     /// Tries a call that is being asked about, and adds what came of it to the question.
     pub(crate) async fn try_out(&self, pending: &Pending, question: &mut Question, halt: &Halt) {
         let checked = pending.checked();
@@ -180,11 +221,11 @@ impl Haft {
             Ok((reply, used)) => {
                 let text = haft_core::shape::truncate(&reply.text, SHOWN).text;
                 let failed = reply.error.as_ref().map(|error| format!("\n{}", error.message)).unwrap_or_default();
-                let mut diff = apply::shown_before(&reply.changes, &self.vault, &|path| self.workspace.shown(path));
-                used.mask(&mut diff);
+                let mut view = self.tried_view(&reply);
+                view.each_text(&|text| used.mask(text));
                 self.record_trial(checked, pending, &reply);
                 let gap = self.vault.gap(&reply.changes);
-                let trial = Trial { tried: format!("{text}{failed}"), diff, gap, reply };
+                let trial = Trial { tried: format!("{text}{failed}"), view, gap, reply, used };
                 self.trials.keep(&checked.call().id, trial);
                 *question = self.trials.shown_with(question.clone());
             }

@@ -33,6 +33,7 @@ mod memory;
 mod metadata;
 #[cfg(test)]
 mod overlay;
+pub mod selection;
 #[cfg(test)]
 mod tests;
 

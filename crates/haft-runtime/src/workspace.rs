@@ -133,6 +133,18 @@ impl Workspace {
         display(shown.as_os_str())
     }
 
+    /// A path that a person names, relative to the project or absolute, without following anything.
+    pub(crate) fn lexical_path(&self, spoken: &str) -> Result<PathBuf, CallError> {
+        if spoken.is_empty() || spoken.contains('\0') {
+            return Err(CallError::invalid("a path is empty or contains a NUL character"));
+        }
+        let path = self.absolute(spoken);
+        if path.components().any(|part| part == std::path::Component::ParentDir) {
+            return Err(CallError::invalid(format!("{spoken}: name the path without `..`")));
+        }
+        Ok(path.components().collect())
+    }
+
     /// Resolves every place that a call names.
     pub fn places(&self, spec: &ToolSpec, args: &Value) -> Result<Vec<Place>, CallError> {
         Self::places_named(spec, args, |param, access, name| self.place(param, access, name))

@@ -42,6 +42,15 @@ impl Entry {
         self
     }
 
+    /// With this particular, if it is known.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
     /// The call that it is about.
     fn subject(&self) -> Option<&str> {
         self.call.as_ref().map(CallId::as_str).or_else(|| self.fields.get("call").and_then(Value::as_str))
@@ -70,7 +79,8 @@ impl Entry {
 }
 
 /// What stands in the chain itself: who, when, which tool, and how it ended. It is never removed.
-pub(crate) const ENVELOPE: &[&str] = &["at", "kind", "call", "session", "tool", "said", "success", "by", "duration_ms"];
+pub(crate) const ENVELOPE: &[&str] =
+    &["at", "kind", "call", "session", "tool", "turn", "said", "success", "by", "duration_ms"];
 /// Where the chain names the digest of what stands beside it.
 pub(crate) const BODY: &str = "body";
 /// What an earlier record, which had all in its text, says instead of it.

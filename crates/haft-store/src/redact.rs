@@ -176,7 +176,7 @@ fn spoken(db: &Db<'_>, scope: &RedactionScope, after: i64) -> DbResult<Vec<Spoke
 }
 
 /// A field of a record's text, as the database finds it.
-fn field(db: &Db<'_>, name: &str) -> String {
+pub(crate) fn field(db: &Db<'_>, name: &str) -> String {
     match db.kind() {
         crate::Kind::Lite => format!("(text ->> '{name}')"),
         crate::Kind::Post => format!("(CAST(text AS json) ->> '{name}')"),

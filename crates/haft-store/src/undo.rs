@@ -2,9 +2,12 @@
 
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Kind, Row};
+use crate::journal::read_record;
+use crate::redact::field;
 use crate::{Mode, Store, StoreError, host_name, now_ms};
 use haft_core::change::State;
-use haft_core::{CallId, path_text};
+use haft_core::{CallId, SessionId, path_text};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -48,6 +51,36 @@ pub struct UndoStep {
     /// The file that keeps what was there: a name in the call's directory, or elsewhere a path in the form of
     /// [`path_text::store`].
     pub image: Option<String>,
+}
+
+/// Which of the calls that changed files are meant. What is not said does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UndoSelection {
+    /// Those of this session.
+    pub session: Option<SessionId>,
+    /// Those that a model asked for in this turn of its session.
+    pub turn: Option<u32>,
+    /// Those since this time, in milliseconds of the Unix epoch.
+    pub since_ms: Option<i64>,
+}
+
+/// A call that changed files, and what the log says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangingCall {
+    /// The call.
+    pub call: UndoCall,
+    /// Its tool. None: the call took another one back.
+    pub tool: Option<String>,
+    /// Its session.
+    pub session: Option<String>,
+    /// The turn of the session in which a model asked for it.
+    pub turn: Option<u32>,
+    /// Its arguments as they are recorded, without bodies and secrets.
+    pub args: Value,
+    /// What it changed, at the most so many paths as were asked for.
+    pub paths: Vec<PathBuf>,
+    /// How many paths it changed.
+    pub path_count: u32,
 }
 
 fn path(bytes: Vec<u8>) -> PathBuf {
@@ -118,6 +151,41 @@ fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> Db
     .map(drop)
 }
 
+fn select(db: &Db<'_>, root: &str, selection: &UndoSelection, limit: u32) -> DbResult<Vec<UndoCall>> {
+    let UndoSelection { session, turn, since_ms } = selection;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM undo_calls
+         WHERE root = ?1 AND (CAST(?2 AS BIGINT) IS NULL OR at_ms >= ?2)
+         AND ((CAST(?3 AS TEXT) IS NULL AND CAST(?4 AS BIGINT) IS NULL) OR EXISTS (
+             SELECT 1 FROM journal WHERE journal.call_id = undo_calls.call_id AND kind = 'intent'
+             AND (CAST(?3 AS TEXT) IS NULL OR session = ?3)
+             AND (CAST(?4 AS BIGINT) IS NULL OR CAST({} AS BIGINT) = ?4)))
+         ORDER BY at_ms DESC, call_id DESC LIMIT ?5",
+        field(db, "turn")
+    );
+    let session = session.as_ref().map(|session| session.as_str().to_owned());
+    db.all(&sql, cells![root, since_ms, session, turn.map(i64::from), limit], read_call)
+}
+
+fn describe(db: &Db<'_>, call: UndoCall, limit: u32) -> DbResult<ChangingCall> {
+    let id = call.call_id.as_str();
+    let sql = "SELECT seq, hash, text, body FROM journal WHERE call_id = ?1 AND kind = 'intent' ORDER BY seq LIMIT 1";
+    let said = db.first(sql, cells![id], read_record)?.map(|record| record.body).unwrap_or_default();
+    let sql = "SELECT path FROM undo_steps WHERE call_id = ?1 ORDER BY step LIMIT ?2";
+    let paths = db.all(sql, cells![id, limit], |row| Ok(path(row.get(0)?)))?;
+    let count: i64 = db.one("SELECT count(*) FROM undo_steps WHERE call_id = ?1", cells![id], |row| row.get(0))?;
+    let text = |name: &str| said[name].as_str().map(str::to_owned);
+    Ok(ChangingCall {
+        tool: text("tool"),
+        session: text("session"),
+        turn: said["turn"].as_u64().and_then(|turn| u32::try_from(turn).ok()),
+        args: said["args"].clone(),
+        paths,
+        path_count: u32::try_from(count).unwrap_or(u32::MAX),
+        call,
+    })
+}
+
 const COLUMNS: &str = "call_id, at_ms, root, bytes, dirs, gap, undoes, undone_by, host";
 
 impl Store {
@@ -160,13 +228,27 @@ impl Store {
         .await
     }
 
-    /// Calls that changed files in a project, latest first.
-    pub async fn undoable(&self, root: &Path, limit: u32) -> Result<Vec<UndoCall>, StoreError> {
+    /// The selected calls that changed files in a project, latest first.
+    pub async fn undoable(
+        &self,
+        root: &Path,
+        selection: UndoSelection,
+        limit: u32,
+    ) -> Result<Vec<UndoCall>, StoreError> {
+        let root = path_text::store(root);
+        self.run(Mode::Read, move |db| select(db, &root, &selection, limit)).await
+    }
+
+    /// The same with what the log says of each, and at the most `paths` of what it changed.
+    pub async fn changing_calls(
+        &self,
+        root: &Path,
+        selection: UndoSelection,
+        (limit, paths): (u32, u32),
+    ) -> Result<Vec<ChangingCall>, StoreError> {
         let root = path_text::store(root);
         self.run(Mode::Read, move |db| {
-            let sql =
-                format!("SELECT {COLUMNS} FROM undo_calls WHERE root = ?1 ORDER BY at_ms DESC, call_id DESC LIMIT ?2");
-            db.all(&sql, cells![root, limit], read_call)
+            select(db, &root, &selection, limit)?.into_iter().map(|call| describe(db, call, paths)).collect()
         })
         .await
     }

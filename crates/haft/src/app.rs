@@ -315,8 +315,7 @@ impl App {
         };
         let loaded = ground.resolve(&store)?;
         loaded.warnings.iter().for_each(|warning| style::warn(warning));
-        let session = SessionId::new(&common.session)
-            .ok_or_else(|| CallError::invalid("a session's name is 1 to 128 printable characters"))?;
+        let session = common.named_session()?.unwrap_or_default();
         let runtime = match life {
             Life::Stays(Threads::Many) => tokio::runtime::Builder::new_multi_thread().enable_all().build(),
             Life::OneCall | Life::OneEvent | Life::Stays(Threads::One) => {
@@ -471,6 +470,7 @@ impl App {
             caller: self.caller.clone(),
             origin: Origin::Cli,
             parents: Vec::new(),
+            turn: None,
             autonomy: None,
             independent: false,
         })

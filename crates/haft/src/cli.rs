@@ -35,6 +35,7 @@ pub use tui::TuiArgs;
 pub use work::{Became, PipelineAction, PipelineArgs, SessionAction, SessionArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use haft_core::{CallError, SessionId};
 use std::path::PathBuf;
 
 /// The handle that AI agents hold the world by: every call validated, decided, recorded and undoable.
@@ -66,9 +67,10 @@ pub struct Common {
     /// the data directory].
     #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
-    /// Session that calls belong to.
-    #[arg(long, global = true, env = "HAFT_SESSION", default_value = "default", help_heading = "Common")]
-    pub session: String,
+    /// Session that calls belong to [default: default].
+    // With `undo` and `changes` a session selects, so one that nobody named must not look like one that somebody did.
+    #[arg(long, global = true, env = "HAFT_SESSION", help_heading = "Common")]
+    pub session: Option<String>,
     /// Policy profile: minimal, messaging, coding, full or your own.
     #[arg(long, global = true, help_heading = "Common")]
     pub profile: Option<String>,
@@ -84,6 +86,12 @@ pub struct Common {
 }
 
 impl Common {
+    /// The session, if somebody named one.
+    pub fn named_session(&self) -> Result<Option<SessionId>, CallError> {
+        let bad = || CallError::invalid("a session's name is 1 to 128 printable characters");
+        self.session.as_ref().map(|name| SessionId::new(name).ok_or_else(bad)).transpose()
+    }
+
     /// Whether stdout is for JSON alone.
     pub fn json(&self) -> bool {
         self.json.is_some()
@@ -266,6 +274,9 @@ pub struct CallArgs {
     /// Only show what would change.
     #[arg(long)]
     pub dry_run: bool,
+    /// With --dry-run: only what would change at or below this path; an ignored directory that it names is opened.
+    #[arg(long, value_name = "PATH", requires = "dry_run")]
+    pub path: Option<String>,
     /// Give up after so many milliseconds.
     #[arg(long, value_name = "MS")]
     pub timeout_ms: Option<u64>,
@@ -445,15 +456,24 @@ pub enum PolicyAction {
     },
 }
 
-/// Take back what a call changed.
+/// Take back what calls changed.
+///
+/// A call's id names one call. --session, --turn and --since select calls of this project: with --last the latest of them that
+/// can be taken back, else all of them, the latest first. What cannot be taken back is passed over and named with its reason.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// Which call, or which task in the background.
-    #[arg(required_unless_present = "last", conflicts_with = "last")]
+    #[arg(required_unless_present_any = ["last", "turn", "since"], conflicts_with_all = ["last", "turn", "since"])]
     pub call_id: Option<String>,
-    /// The latest one in this project that can be taken back; what is passed over is said, with the reason.
+    /// The latest of the selected calls that can be taken back.
     #[arg(long)]
     pub last: bool,
+    /// Only calls that a model asked for in this turn of the session, as `haft changes` shows it. Needs --session.
+    #[arg(long, value_name = "N")]
+    pub turn: Option<u32>,
+    /// Only calls since `30m`, `12h` or `7d` ago, a day (`2026-11-01`, UTC) or a time (`2026-11-01T09:00:00Z`).
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
     /// Restore the files that can be restored, and leave the others as they are.
     #[arg(long)]
     pub partial: bool,
@@ -464,6 +484,15 @@ pub struct UndoArgs {
 pub struct ChangesArgs {
     /// Which call, or which task [default: list the calls that changed something].
     pub call_id: Option<String>,
+    /// Only what the call changed at or below this path; an ignored directory that it names is opened.
+    #[arg(long, value_name = "PATH", requires = "call_id")]
+    pub path: Option<String>,
+    /// List only calls that a model asked for in this turn of the session. Needs --session.
+    #[arg(long, value_name = "N", conflicts_with = "call_id")]
+    pub turn: Option<u32>,
+    /// List only calls since `30m`, `12h` or `7d` ago, a day or a time.
+    #[arg(long, value_name = "TIME", conflicts_with = "call_id")]
+    pub since: Option<String>,
 }
 
 /// Run any program under explicit permissions.

@@ -133,6 +133,10 @@ fn converse(question: &Question) -> std::io::Result<Said> {
                 return Ok(Said::Try);
             }
             "d" | "diff" => style::note(&present(question, usize::MAX)),
+            "f" | "folders" if has_folded(question) => {
+                let rows = folded_rows(question);
+                style::note(&rows.iter().map(|row| painted(row)).collect::<Vec<_>>().join("\n"));
+            }
             _ if !question.can_last() => style::note("type o, r, e or d"),
             _ if question.can_try() => style::note("type o, t, s, a, r, e or d"),
             _ => style::note("type o, s, a, r, e or d"),
@@ -210,6 +214,21 @@ pub(crate) fn trial_rows(trial: &TrialResult, lines: usize) -> Vec<Row> {
     rows
 }
 
+/// Whether directories are folded in what a question shows.
+pub(crate) fn has_folded(question: &Question) -> bool {
+    question.ranked.as_ref().is_some_and(|ranked| !ranked.folded.is_empty())
+}
+
+/// The files of the folded directories.
+pub(crate) fn folded_rows(question: &Question) -> Vec<Row> {
+    let folded = question.ranked.iter().flat_map(|ranked| &ranked.folded);
+    let rows = folded.flat_map(|tree| {
+        let head = vec![(FAINT, format!("in {}/:", inert(&tree.path)))];
+        std::iter::once(head).chain(tree.opened().into_iter().map(|line| vec![style::diff_line(&line)]))
+    });
+    rows.collect()
+}
+
 /// What of a question's arguments is sent or run as it is, and what is said of it.
 fn carried(question: &Question) -> Option<(&'static str, &'static str)> {
     match question.tool.as_str() {
@@ -273,7 +292,8 @@ pub(crate) fn keys(question: &Question) -> Vec<(&'static str, &'static str)> {
     let attempt = question.can_try().then_some(("t", "ry"));
     let lasting = [("s", "ession"), ("a", "lways")].into_iter().filter(|_| question.can_last());
     let rest = lasting.chain([("r", "eject"), ("e", "dit"), ("d", "iff")]);
-    [("o", once)].into_iter().chain(attempt).chain(rest).collect()
+    let folders = has_folded(question).then_some(("f", "olders"));
+    [("o", once)].into_iter().chain(attempt).chain(rest).chain(folders).collect()
 }
 
 fn choices(question: &Question) -> String {
@@ -355,6 +375,7 @@ mod tests {
             severity: Severity::Medium,
             args: serde_json::json!({"path": "a.txt"}),
             diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
+            ranked: None,
             problem: None,
             subject: "a.txt".to_owned(),
             places: vec!["a.txt".to_owned()],

@@ -100,7 +100,7 @@ fn model(name: &str) -> Result<ModelRef, CallError> {
 async fn which(app: &App, common: &Common, resume: Option<&str>) -> Result<SessionId, CallError> {
     match resume {
         Some(named) => resumed(app, named).await,
-        None if common.session == SessionId::default().as_str() => Ok(fresh()),
+        None if common.session.is_none() => Ok(fresh()),
         None => Ok(app.session().clone()),
     }
 }

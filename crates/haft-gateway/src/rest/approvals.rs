@@ -95,6 +95,22 @@ pub(crate) async fn one(
     Ok(Json(shown(&approval, question.as_ref())))
 }
 
+/// Which part of a change is wanted.
+#[derive(Deserialize)]
+pub(crate) struct OpenedPath {
+    path: String,
+}
+
+/// `GET /v1/approvals/ID/changes`.
+pub(crate) async fn changes(
+    State(gateway): State<Shared>,
+    Path(id): Path<String>,
+    Asked(part): Asked<OpenedPath>,
+) -> Result<Json<Value>, Problem> {
+    let view = gateway.haft.waiting_changes(&id, &part.path).await?;
+    Ok(Json(serde_json::to_value(view).unwrap_or_default()))
+}
+
 /// `POST /v1/approvals/ID`.
 pub(crate) async fn decide(
     State(gateway): State<Shared>,

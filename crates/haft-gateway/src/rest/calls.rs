@@ -1,6 +1,6 @@
 //! The calls: what they did, cancelling them, taking them back.
 
-use crate::body::Asked;
+use crate::body::{self, Asked};
 use crate::gateway::{Gateway, Shared};
 use crate::guard::Visitor;
 use crate::lines;
@@ -9,8 +9,10 @@ use crate::rest::call_id;
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
-use haft_core::{CallId, SessionId};
+use haft_core::{CallError, CallId, SessionId};
 use haft_runtime::media::{Attachment, url_safe};
+use haft_runtime::{CallUndone, LastUndoable, PartlyUndone, SelectionUndone, undo_selection};
+use haft_store::UndoSelection;
 use http::header;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -104,10 +106,93 @@ pub(crate) async fn attachment(
     Ok((headers, bytes))
 }
 
+/// Which part of a change is wanted.
+#[derive(Deserialize)]
+pub(crate) struct ChangesQuery {
+    path: Option<String>,
+}
+
 /// `GET /v1/calls/ID/changes`.
-pub(crate) async fn changes(State(gateway): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
-    let changed = gateway.haft.changes(&call_id(&id)?).await?;
+pub(crate) async fn changes(
+    State(gateway): State<Shared>,
+    Path(id): Path<String>,
+    Asked(part): Asked<ChangesQuery>,
+) -> Result<Json<Value>, Problem> {
+    let changed = gateway.haft.changes_under(&call_id(&id)?, part.path.as_deref()).await?;
     Ok(Json(serde_json::to_value(changed).unwrap_or_default()))
+}
+
+/// Which calls that changed files are meant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Selected {
+    session: Option<String>,
+    turn: Option<u32>,
+    since: Option<String>,
+    limit: Option<u32>,
+}
+
+impl Selected {
+    fn selection(self) -> Result<UndoSelection, Problem> {
+        let bad = || Problem::invalid("that is not a session");
+        let session = self.session.map(|name| SessionId::new(&name).ok_or_else(bad)).transpose()?;
+        Ok(undo_selection(session, self.turn, self.since.as_deref())?)
+    }
+}
+
+/// What is to be taken back.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UndoRequest {
+    session: Option<String>,
+    turn: Option<u32>,
+    since: Option<String>,
+    /// Only the latest that can be taken back.
+    #[serde(default)]
+    last: bool,
+    /// What can be restored of each, where all of it cannot.
+    #[serde(default)]
+    partial: bool,
+}
+
+/// `GET /v1/changes`.
+pub(crate) async fn changing(
+    State(gateway): State<Shared>,
+    Asked(selected): Asked<Selected>,
+) -> Result<Json<Value>, Problem> {
+    let limit = selected.limit.unwrap_or(200).min(LIMIT);
+    let calls = gateway.haft.change_entries(selected.selection()?, limit).await?;
+    Ok(Json(json!({ "calls": calls })))
+}
+
+/// `POST /v1/undo`.
+pub(crate) async fn undo_selected(
+    State(gateway): State<Shared>,
+    request: axum::extract::Request,
+) -> Result<Json<Value>, Problem> {
+    let UndoRequest { session, turn, since, last, partial } = body::json(&gateway, request).await?;
+    if !last && turn.is_none() && since.is_none() {
+        return Err(Problem::invalid("nothing says which calls are to be taken back")
+            .hint("give `last: true`, a `turn` or `since`; `POST /v1/calls/ID/undo` takes back one call"));
+    }
+    let selection = Selected { session, turn, since, limit: None }.selection()?;
+    let haft = gateway.haft.clone();
+    let done = async move {
+        if !last {
+            let SelectionUndone { undone, passed_over } = haft.undo_selection(selection, partial).await?;
+            return Ok(json!({ "undone": undone, "passed_over": passed_over }));
+        }
+        let LastUndoable { call_id: undone, passed_over } = haft.last_undoable(selection).await?;
+        let PartlyUndone { call_id, undo, left } = if partial {
+            haft.undo_partly(&undone).await?
+        } else {
+            let (call_id, undo) = haft.undo(&undone).await?;
+            PartlyUndone { call_id, undo, left: Vec::new() }
+        };
+        let undone = CallUndone { undone, call_id, files: undo.files, left, reason: undo.reason };
+        Ok::<_, CallError>(json!({ "undone": [undone], "passed_over": passed_over }))
+    };
+    Ok(Json(gateway.to_its_end(done).await?))
 }
 
 impl Gateway {

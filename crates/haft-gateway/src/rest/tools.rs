@@ -129,6 +129,7 @@ impl Gateway {
             caller: self.options.caller.clone(),
             origin: visitor.origin,
             parents: Vec::new(),
+            turn: None,
             autonomy: None,
             independent: false,
         })

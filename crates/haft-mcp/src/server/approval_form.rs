@@ -369,6 +369,7 @@ mod tests {
             severity: Severity::Medium,
             args,
             diff: diff.map(str::to_owned),
+            ranked: None,
             problem: None,
             places: Vec::new(),
             subject: String::new(),

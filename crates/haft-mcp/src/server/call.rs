@@ -327,6 +327,7 @@ pub(super) fn new_call(door: &Door, spoken: String, args: Value, caller: Caller)
         caller,
         origin: Origin::Mcp,
         parents: Vec::new(),
+        turn: None,
         autonomy: None,
         // Requests without a session are no sequence: one that waits for an answer holds up no other.
         independent: !door.is_apart(),

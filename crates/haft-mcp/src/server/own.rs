@@ -7,6 +7,7 @@ use haft_core::preview::cut;
 use haft_core::scan::{closing, mark_of};
 use haft_core::{CallId, SessionId};
 use haft_runtime::{BoxFuture, Haft};
+use haft_store::UndoSelection;
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument, PromptMessage,
     Reference, Resource, ResourceContents, ResourceTemplate, Role,
@@ -125,7 +126,10 @@ impl Own {
         let wrong = |error: haft_core::CallError| ErrorData::invalid_params(error.message, None);
         let call = match call {
             Some(text) => self.haft.call_named(text).map_err(wrong)?,
-            None => self.haft.last_change().await.map_err(wrong)?,
+            None => {
+                let selection = UndoSelection { session: Some(session.clone()), ..UndoSelection::default() };
+                self.haft.last_change(selection).await.map_err(wrong)?
+            }
         };
         self.belongs(session, &call).await?;
         let changed = self.haft.changes(&call).await.map_err(wrong)?;

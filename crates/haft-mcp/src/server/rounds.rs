@@ -348,6 +348,7 @@ mod tests {
             caller: Caller::default(),
             origin: haft_core::Origin::Mcp,
             parents: Vec::new(),
+            turn: None,
             autonomy: None,
             independent: false,
         }

@@ -195,6 +195,7 @@ async fn call(door: &Door, context: &Context, args: Value) -> Outcome {
         caller: door.caller(context),
         origin: Origin::Mcp,
         parents: Vec::new(),
+        turn: None,
         autonomy: None,
         independent: !door.is_apart(),
     };

@@ -344,6 +344,11 @@ impl<'h> Chat<'h> {
         })
     }
 
+    /// Which turn this is: how often a model was asked. One whose answer is still being told is not counted yet.
+    pub(super) fn turn(&self, is_telling: bool) -> Option<u32> {
+        Some(u32::try_from(self.total.turns).ok()? + u32::from(is_telling))
+    }
+
     /// Something was written down, or somebody else goes on with it.
     pub(super) fn kept(&mut self, kept: Result<Option<usize>, CallError>) -> Result<(), CallError> {
         self.saved = kept?.ok_or_else(|| taken(&self.who.session))?;

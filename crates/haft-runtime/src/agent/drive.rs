@@ -27,7 +27,7 @@ use haft_core::agent::turns::{Effect, End, Event, Failure, FailureKind, Limits, 
 use haft_core::agent::wire::Request;
 use haft_core::agent::{Block, Delta, Message, Usage};
 use haft_core::outcome::Label;
-use haft_core::{Call, CallError, CallId, Dialect, ErrorKind, Origin, Outcome, provider::Provider};
+use haft_core::{Call, CallError, CallId, ErrorKind, Origin, Outcome, provider::Provider};
 use haft_store::NoteKind;
 use parts::{Asking, CALLS_MAX, Calls, as_asked, called, done, more, preview, said, state, until};
 use serde_json::Value;
@@ -468,16 +468,13 @@ impl<'c, 'h: 'd, 'd> Drive<'c, 'h, 'd> {
         let who = &self.chat.who;
         let caller = as_asked(&who.caller, self.models.get(self.run.last_model));
         let call = Call {
-            id: new_call_id(),
-            spoken: name.clone(),
-            args: input,
-            dialect: Dialect::Haft,
             session: who.session.clone(),
             caller,
             origin: self.door.origin,
             parents: who.child.as_ref().map(|child| child.parents.clone()).unwrap_or_default(),
+            turn: self.chat.turn(self.asking.is_some()),
             autonomy: who.autonomy,
-            independent: false,
+            ..Call::new(new_call_id(), name.clone(), input)
         };
         self.tell(&Told::ToolStart {
             id: id.clone(),

@@ -1,13 +1,18 @@
-//! Changes as text: unified diffs of contents, and a line for everything else. However much was changed,
-//! what is shown is bounded, and says what is left out.
+//! Changes as text: the names of all changed paths in the order in which they have to be seen, then unified diffs of contents,
+//! and a line for everything else. However much was changed, every path outside ignored directories is named; the diffs are
+//! bounded, and say what is left out.
 
+use super::changed_path::{ChangedPath, Side, SideContent, changed_paths};
+use super::commits::{CommitReader, GitPath};
+use super::ranking::{FileView, PathRank, Ranking};
 use crate::files;
+use crate::ranked_changes::{
+    ChangeRank, ChangeView, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
+};
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
-use haft_sandbox::layer::{at, tree};
-use rustix::fs::FileType;
+use std::collections::BTreeMap;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,20 +20,163 @@ use std::time::Duration;
 const DIFF_TIME: Duration = Duration::from_millis(200);
 /// Larger texts are not compared.
 const DIFF_MAX: usize = 4 << 20;
-/// How many placed and removed files are shown.
+/// How many diffs of files that programs changed are shown. Their names are shown however many there are.
 const FILES_MAX: usize = 200;
-/// How much is shown of them together.
+/// How much is shown of these diffs together.
 const TEXT_MAX: usize = 1 << 20;
 
-/// One side of a change: what is there, and where its content is, if anywhere.
+/// Whose changes are shown, and which of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Side<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) at: Option<&'a Path>,
+pub(crate) struct Viewer<'v> {
+    /// The project, if there is one.
+    pub(crate) project: Option<&'v Path>,
+    /// How a path is shown.
+    pub(crate) shown: &'v dyn Fn(&Path) -> String,
+    /// Only what is at or below this path; a folded directory that it names is opened.
+    pub(crate) under: Option<&'v Path>,
 }
 
-/// Changes as they are written down one after the other.
-pub(crate) struct Drawing<'a> {
+/// Changes that are about to be made: their names in order, and their diffs. `notes` go between them.
+pub(crate) fn view(changes: &[Change], viewer: Viewer<'_>, notes: &[String]) -> ChangeView {
+    view_paths(&changed_paths(changes), viewer, notes)
+}
+
+/// The names of the paths that changes are about, in the order of a view. Directories are not taken apart.
+pub(crate) fn ordered_names(changes: &[Change], viewer: Viewer<'_>) -> Vec<String> {
+    let is_dir =
+        |change: &Change| change.before().is_tree() || matches!(change, Change::Place { after, .. } if after.is_tree());
+    let paths = changes.iter().map(|change| (change.path().clone(), is_dir(change))).collect();
+    ordered_lists(vec![paths], viewer).pop().unwrap_or_default()
+}
+
+/// Lists of paths, and of each path whether it is a directory: their names, each list in the order of a view.
+pub(crate) fn ordered_lists(lists: Vec<Vec<(PathBuf, bool)>>, viewer: Viewer<'_>) -> Vec<Vec<String>> {
+    let before = FileView::default();
+    let locate = |path: &Path| before.locate(path);
+    let mut ranking = Ranking::new(&before, viewer.project, viewer.shown, &locate);
+    let mut rank = |path: &Path, is_dir: bool| {
+        // What git keeps for itself comes after what it keeps for others.
+        if path.iter().any(|name| name == ".git") { ChangeRank::Generated } else { ranking.rank(path, is_dir).rank }
+    };
+    let mut names = |mut list: Vec<(PathBuf, bool)>| {
+        if list.len() > 1 {
+            list.sort_by_cached_key(|(path, is_dir)| rank(path, *is_dir));
+        }
+        list.iter().map(|(path, _)| (viewer.shown)(path)).collect()
+    };
+    lists.into_iter().map(&mut names).collect()
+}
+
+/// Changed paths: their names in order, and their diffs.
+pub(crate) fn view_paths(paths: &[ChangedPath<'_>], viewer: Viewer<'_>, notes: &[String]) -> ChangeView {
+    let (before, after) = (FileView::before(paths), FileView::after(paths));
+    let mut ordered = Ordered::default();
+    if let ([one], None) = (paths, viewer.under)
+        && one.is_named
+    {
+        ordered.shown.push((ChangeRank::Source, one));
+    } else {
+        let locate = |path: &Path| before.locate(path);
+        let mut ranking = Ranking::new(&before, viewer.project, viewer.shown, &locate);
+        paths.iter().for_each(|path| ordered.take(path, &mut ranking, viewer.under));
+        ordered.shown.sort_by_key(|(rank, _)| *rank);
+    }
+    let (commits, references) = CommitReader::new(paths, &before, &after).read(&ordered.git);
+    let changed = ordered.shown.iter().filter(|(_, path)| path.is_changed);
+    let ranked = RankedChanges {
+        paths: changed.map(|(rank, path)| ranked_path(*rank, path, viewer.shown)).collect(),
+        commits,
+        references,
+        folded: ordered.folded.iter().filter_map(|(dir, files)| folded(dir, files, viewer.shown)).collect(),
+    };
+    let mut drawing = Drawing::new(viewer.shown);
+    if !ranked.is_one_path() {
+        ranked.listing().iter().for_each(|line| drawing.line(line));
+    }
+    notes.iter().for_each(|note| drawing.line(&format!("# {note}")));
+    ordered.shown.iter().for_each(|(_, path)| drawing.path(path));
+    ChangeView { ranked, diff: drawing.finish() }
+}
+
+/// Changed paths as they are shown.
+#[derive(Default)]
+struct Ordered<'p, 'c> {
+    shown: Vec<(ChangeRank, &'p ChangedPath<'c>)>,
+    folded: BTreeMap<FoldedDir, Vec<&'p ChangedPath<'c>>>,
+    git: Vec<GitPath>,
+}
+
+/// A directory that is folded, and why. Ignored ones come first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum FoldedDir {
+    Ignored(PathBuf),
+    GitData(PathBuf),
+}
+
+impl<'p, 'c> Ordered<'p, 'c> {
+    fn take(&mut self, path: &'p ChangedPath<'c>, ranking: &mut Ranking<'_>, under: Option<&Path>) {
+        let is_under =
+            |under: &Path| path.path.starts_with(under) || path.to.as_ref().is_some_and(|to| to.starts_with(under));
+        if under.is_some_and(|under| !is_under(under)) {
+            return;
+        }
+        let is_opened = |dir: &Path| under.is_some_and(|under| under.starts_with(dir));
+        if let Some(git) = GitPath::of(path).filter(|git| !path.is_named && !is_opened(&git.top)) {
+            self.folded.entry(FoldedDir::GitData(git.top.clone())).or_default().push(path);
+            self.git.push(git);
+            return;
+        }
+        // Configuration and hooks of a repository are no files of it.
+        if path.path.iter().any(|name| name == ".git") {
+            return self.shown.push((ChangeRank::Source, path));
+        }
+        let is_dir = matches!(path.new.state, State::Dir { .. } | State::Tree { .. });
+        let PathRank { rank, ignored_dir } = ranking.rank(&path.path, is_dir);
+        match ignored_dir.filter(|dir| !path.is_named && !is_opened(dir)) {
+            Some(dir) => self.folded.entry(FoldedDir::Ignored(dir)).or_default().push(path),
+            None => self.shown.push((rank, path)),
+        }
+    }
+}
+
+fn change_of(path: &ChangedPath<'_>) -> PathChange {
+    match (path.to.is_some(), path.old.is_absent(), path.new.is_absent()) {
+        (true, ..) => PathChange::Renamed,
+        (_, true, false) => PathChange::Added,
+        (_, false, true) => PathChange::Deleted,
+        _ => PathChange::Modified,
+    }
+}
+
+/// A path as it is shown; of a directory, with a slash.
+fn name_of(path: &ChangedPath<'_>, shown: &dyn Fn(&Path) -> String) -> String {
+    let is_dir = |side: &Side<'_>| matches!(side.state, State::Dir { .. } | State::Tree { .. });
+    let name = shown(&path.path);
+    if is_dir(&path.old) || is_dir(&path.new) { format!("{name}/") } else { name }
+}
+
+fn ranked_path(rank: ChangeRank, path: &ChangedPath<'_>, shown: &dyn Fn(&Path) -> String) -> RankedPath {
+    let to = path.to.as_ref().map(|to| shown(to));
+    RankedPath { path: name_of(path, shown), change: change_of(path), to, rank }
+}
+
+/// A folded directory, if anything in it differs from what it was.
+fn folded(dir: &FoldedDir, files: &[&ChangedPath<'_>], shown: &dyn Fn(&Path) -> String) -> Option<FoldedTree> {
+    let (dir, reason) = match dir {
+        FoldedDir::Ignored(dir) => (dir, FoldReason::Ignored),
+        FoldedDir::GitData(dir) => (dir, FoldReason::GitData),
+    };
+    let file = |path: &&ChangedPath<'_>| {
+        let bytes = if path.new.is_absent() { path.old.bytes() } else { path.new.bytes() };
+        FoldedFile { path: name_of(path, shown), change: change_of(path), bytes }
+    };
+    let contents: Vec<FoldedFile> = files.iter().filter(|path| path.is_changed).map(file).collect();
+    let bytes = contents.iter().map(|file| file.bytes).sum();
+    (!contents.is_empty()).then(|| FoldedTree { path: shown(dir), reason, files: contents.len(), bytes, contents })
+}
+
+/// Diffs as they are written down one after the other.
+struct Drawing<'a> {
     shown: &'a dyn Fn(&Path) -> String,
     text: String,
     files_left: usize,
@@ -36,23 +184,14 @@ pub(crate) struct Drawing<'a> {
     hidden: usize,
 }
 
-/// The changes as a unified diff, as `git diff` would show them.
-pub(crate) fn diff(changes: &[Change], shown: &dyn Fn(&Path) -> String) -> String {
-    let mut drawing = Drawing::new(shown);
-    for change in changes {
-        drawing.change(change);
-    }
-    drawing.finish()
-}
-
 impl<'a> Drawing<'a> {
-    pub(crate) fn new(shown: &'a dyn Fn(&Path) -> String) -> Self {
+    fn new(shown: &'a dyn Fn(&Path) -> String) -> Self {
         Self { shown, text: String::new(), files_left: FILES_MAX, text_left: TEXT_MAX, hidden: 0 }
     }
 
-    pub(crate) fn finish(mut self) -> String {
+    fn finish(mut self) -> String {
         if self.hidden > 0 {
-            self.text.push_str(&format!("# and {} more, not shown here\n", files_of(self.hidden)));
+            self.text.push_str(&format!("# the diffs of {} are not shown here\n", files_of(self.hidden)));
         }
         self.text
     }
@@ -77,53 +216,26 @@ impl<'a> Drawing<'a> {
     }
 
     /// A line of its own.
-    pub(crate) fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    fn change(&mut self, change: &Change) {
-        match change {
-            Change::Write { path, content, before, mode } => self.write(path, content, before, *mode),
-            Change::Move { from, to, .. } => {
-                self.line(&format!("rename {} -> {}", (self.shown)(from), (self.shown)(to)));
-            }
-            Change::Remove { path, before } => {
-                let new = Side { state: &State::Absent, at: None };
-                self.thing(path, Side { state: before, at: Some(path) }, new);
-            }
-            Change::Place { path, staged, before, after } => {
-                self.thing(path, Side { state: before, at: Some(path) }, Side { state: after, at: Some(staged) });
-            }
-            Change::Mode { path, before, mode } => {
-                self.thing(
-                    path,
-                    Side { state: before, at: None },
-                    Side { state: &State::Dir { mode: *mode }, at: None },
-                );
-            }
+    /// Whatever happened to a path.
+    fn path(&mut self, path: &ChangedPath<'_>) {
+        path.remarks.iter().for_each(|remark| self.line(&format!("# {remark}")));
+        let name = (self.shown)(&path.path);
+        if let Some(to) = &path.to {
+            return self.line(&format!("rename {name} -> {}", (self.shown)(to)));
         }
-    }
-
-    fn write(&mut self, path: &Path, content: &[u8], before: &State, mode: Option<u32>) {
-        let old = match before {
-            State::Absent => Vec::new(),
-            _ => files::load(path, "", files::LOAD_MAX).map(|(content, _)| content).unwrap_or_default(),
-        };
-        let name = (self.shown)(path);
-        self.text.push_str(&text_diff(&old, content, &name, *before == State::Absent, false));
-        if let Some(mode) = mode {
-            self.mode(&name, before, &State::File { digest: Digest::ZERO, mode });
+        if !path.is_changed {
+            return;
         }
-    }
-
-    /// Whatever stands at a path, from before to after.
-    pub(crate) fn thing(&mut self, path: &Path, old: Side<'_>, new: Side<'_>) {
-        let name = (self.shown)(path);
-        match (old.state, new.state) {
+        let (old, new) = (&path.old, &path.new);
+        match (&old.state, &new.state) {
             (State::File { .. }, State::File { .. }) => {
                 if self.content(&name, Some(old), Some(new)) {
-                    self.mode(&name, old.state, new.state);
+                    self.mode(&name, &old.state, &new.state);
                 }
             }
             (State::Link { target: old }, State::Link { target: new }) => {
@@ -131,64 +243,51 @@ impl<'a> Drawing<'a> {
             }
             (State::Dir { .. }, State::Dir { .. }) => {
                 if self.has_room() {
-                    self.mode(&format!("{name}/"), old.state, new.state);
+                    self.mode(&format!("{name}/"), &old.state, &new.state);
                 }
             }
             _ => {
                 self.gone(&name, old);
-                self.come(path, &name, new);
+                self.come(&name, new);
             }
         }
     }
 
-    fn gone(&mut self, name: &str, old: Side<'_>) {
-        match old.state {
+    fn gone(&mut self, name: &str, old: &Side<'_>) {
+        match &old.state {
             State::File { .. } => _ = self.content(name, Some(old), None),
             State::Link { target } => self.note(&format!("symlink {name} -> {} (deleted)", display(target))),
-            State::Tree { .. } => {
-                let count = old.at.map_or(0, |at| inside(at).len());
-                self.note(&format!("directory {name}/ ({}) (deleted)", files_of(count)));
-            }
-            State::Absent | State::Dir { .. } => {}
+            State::Tree { .. } | State::Dir { .. } => self.note(&format!("directory {name}/ (deleted)")),
+            State::Absent => {}
         }
     }
 
-    fn come(&mut self, path: &Path, name: &str, new: Side<'_>) {
-        match new.state {
+    fn come(&mut self, name: &str, new: &Side<'_>) {
+        match &new.state {
             State::File { mode, .. } => {
                 if self.content(name, None, Some(new)) && mode & 0o111 != 0 {
                     self.line(&format!("mode of {name}: {mode:o}"));
                 }
             }
             State::Link { target } => self.note(&format!("symlink {name} -> {} (created)", display(target))),
-            State::Tree { .. } => self.tree(path, name, new.at),
-            State::Absent | State::Dir { .. } => {}
-        }
-    }
-
-    /// A directory that appears, file by file as far as there is room.
-    fn tree(&mut self, path: &Path, name: &str, at: Option<&Path>) {
-        let found = at.map(inside).unwrap_or_default();
-        self.note(&format!("directory {name}/ ({}) (created)", files_of(found.len())));
-        for inner in found {
-            if self.files_left == 0 || self.text_left == 0 {
-                self.hidden += 1;
-                continue;
-            }
-            let staged = at.map(|at| at.join(&inner));
-            let state = staged.as_deref().map_or(State::Absent, glance);
-            let name = (self.shown)(&path.join(&inner));
-            self.come(path, &name, Side { state: &state, at: staged.as_deref() });
+            State::Tree { .. } | State::Dir { .. } => self.note(&format!("directory {name}/ (created)")),
+            State::Absent => {}
         }
     }
 
     /// The difference between two contents, where none is a file that is not there. False if there is no
     /// room for it.
-    fn content(&mut self, name: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> bool {
+    fn content(&mut self, name: &str, old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> bool {
+        // What a call itself writes is shown whole.
+        if new.is_some_and(|new| matches!(new.content, SideContent::Bytes(_))) {
+            self.text.push_str(&contents_diff(name, old, new));
+            return true;
+        }
         if !self.has_room() {
             return false;
         }
-        let same = old.is_some_and(|old| new.is_some_and(|new| old.state == new.state));
+        let is_known = |side: &Side<'_>| !matches!(side.state, State::File { digest: Digest::ZERO, .. });
+        let same = old.is_some_and(|old| new.is_some_and(|new| old.state == new.state && is_known(old)));
         let text = if same { format!("touched {name}\n") } else { contents_diff(name, old, new) };
         let room = self.text_left;
         self.text_left = room.saturating_sub(text.len());
@@ -223,30 +322,13 @@ fn display(path: &Path) -> String {
     crate::workspace::display(path.as_os_str())
 }
 
-/// Everything in a directory that is not a directory.
-fn inside(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let _ = tree::each(path, &mut |entry| {
-        if at::kind(entry.stat) != FileType::Directory {
-            found.push(entry.inner.to_owned());
-        }
-        Ok(())
-    });
-    found
-}
-
-/// What stands at a path, without reading a file's content: it may be large.
-fn glance(path: &Path) -> State {
-    match path.symlink_metadata() {
-        Ok(meta) if meta.is_symlink() => State::Link { target: path.read_link().unwrap_or_default() },
-        Ok(meta) if meta.is_file() => State::File { digest: Digest::ZERO, mode: meta.mode() & 0o7777 },
-        _ => State::Absent,
-    }
-}
-
-fn contents_diff(name: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> String {
+fn contents_diff(name: &str, old: Option<&Side<'_>>, new: Option<&Side<'_>>) -> String {
     let (created, removed) = (old.is_none(), new.is_none());
-    let read = |side: Option<Side<'_>>| side.and_then(|side| side.at).map_or(Ok(Vec::new()), read);
+    let read = |side: Option<&Side<'_>>| match side.map(|side| &side.content) {
+        Some(SideContent::At(path)) => read(path),
+        Some(SideContent::Bytes(bytes)) => Ok(bytes.to_vec()),
+        Some(SideContent::Nowhere) | None => Ok(Vec::new()),
+    };
     match (read(old), read(new)) {
         (Ok(old), Ok(new)) => text_diff(&old, &new, name, created, removed),
         (old, new) => {

@@ -1,7 +1,8 @@
 //! What a change does not keep, said before it is made.
 
 use super::spot::Spot;
-use super::{FileMetadata, diff};
+use super::{FileMetadata, Viewer, view};
+use crate::ranked_changes::ChangeView;
 use crate::undo::Vault;
 use haft_core::change::{Change, State};
 use haft_sandbox::layer::at;
@@ -12,14 +13,15 @@ use std::path::Path;
 /// How many files are named; a change of thousands would drown the question in them.
 const NAMED_MAX: usize = 20;
 
-/// The changes as they are shown before they are made: what they do not keep, whether they can be undone, and the diff.
-pub(crate) fn shown_before(changes: &[Change], vault: &Vault, shown: &dyn Fn(&Path) -> String) -> String {
-    let mut text: String = notes(changes, shown).iter().map(|note| format!("# {note}\n")).collect();
+/// The changes as they are shown before they are made: what is changed, what that does not keep, whether it can be undone, and
+/// the diffs.
+pub(crate) fn shown_before(changes: &[Change], vault: &Vault, viewer: Viewer<'_>) -> ChangeView {
+    let mut notes = notes(changes, viewer.shown);
     // Whoever turned undo off knows.
     if let Some(gap) = vault.gap(changes).filter(|_| !vault.is_off()) {
-        text.push_str(&format!("# this cannot be undone: {gap}\n"));
+        notes.push(format!("this cannot be undone: {gap}"));
     }
-    text + &diff(changes, shown)
+    view(changes, viewer, &notes)
 }
 
 /// What these changes do not keep of the files that they replace, a line each.

@@ -9,9 +9,9 @@ const REPOSITORY: u32 = 0o160_000;
 
 /// An entry of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct IndexEntry {
+pub(crate) struct IndexEntry {
     /// Where it is in the work tree.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// What it is.
     mode: u32,
     /// When the file had been changed when git last looked: seconds and nanoseconds, cut as git cuts them.
@@ -22,7 +22,7 @@ pub(super) struct IndexEntry {
 
 impl IndexEntry {
     /// Whether the file may hold something else than the index knows, going by time and length as git does.
-    pub(super) fn has_changed_in(&self, tree: &Path) -> bool {
+    pub(crate) fn has_changed_in(&self, tree: &Path) -> bool {
         use std::os::unix::fs::MetadataExt;
         let Ok(meta) = std::fs::symlink_metadata(tree.join(&self.path)) else { return false };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
@@ -32,13 +32,13 @@ impl IndexEntry {
 }
 
 /// The entries that are repositories; none if the index is not understood. No index has no entries.
-pub(super) fn nested(index: &Path) -> Option<Vec<PathBuf>> {
+pub(crate) fn nested(index: &Path) -> Option<Vec<PathBuf>> {
     let repositories = files(index)?.into_iter().filter(|entry| entry.mode == REPOSITORY);
     Some(repositories.map(|entry| entry.path).collect())
 }
 
 /// All entries; none if the index is not understood. No index has no entries.
-pub(super) fn files(index: &Path) -> Option<Vec<IndexEntry>> {
+pub(crate) fn files(index: &Path) -> Option<Vec<IndexEntry>> {
     match std::fs::metadata(index) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
         Ok(meta) if meta.len() <= SIZE_MAX => {}

@@ -7,7 +7,7 @@ pub mod grep;
 pub mod ignore;
 pub mod list;
 pub mod read;
-mod walk;
+pub(crate) mod walk;
 pub mod write;
 
 use crate::tool::Tool;

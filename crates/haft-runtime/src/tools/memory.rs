@@ -5,7 +5,7 @@ mod find;
 mod look;
 #[cfg(test)]
 mod tests;
-mod when;
+pub(crate) mod when;
 
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};

@@ -37,6 +37,11 @@ impl Drop for Shelving {
     }
 }
 
+/// Changes as they are shown to somebody who is in no project.
+pub(super) fn diff(changes: &[Change]) -> String {
+    crate::diff(changes, &shown)
+}
+
 pub(super) fn shown(path: &Path) -> String {
     crate::workspace::display(path.as_os_str())
 }
@@ -114,6 +119,12 @@ impl Bench {
     pub(super) fn undo_rows(&self, call: &CallId) -> Option<(UndoCall, Vec<UndoStep>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(self.store.undo_of(call)).unwrap()
+    }
+
+    /// What a call changed, as it is shown.
+    pub(super) fn changes(&self, call: &UndoCall, steps: &[UndoStep]) -> String {
+        let viewer = apply::Viewer { project: Some(&self.root()), shown: &shown, under: None };
+        changes(&self.vault, call, steps, viewer).diff
     }
 
     /// Takes a call back as `haft undo` does.

@@ -1,8 +1,79 @@
 //! Which call is taken back, how much of it, and what is left.
 
-use haft_core::CallId;
+use crate::tools::memory::when;
 use haft_core::outcome::Undo;
+use haft_core::{CallError, CallId, SessionId};
+use haft_store::UndoSelection;
 use serde::Serialize;
+
+/// Which calls are taken back or listed, in words: those of a session, of one of its turns, since a time. A turn needs its
+/// session.
+pub fn selection(
+    session: Option<SessionId>,
+    turn: Option<u32>,
+    since: Option<&str>,
+) -> Result<UndoSelection, CallError> {
+    if turn.is_some() && session.is_none() {
+        return Err(CallError::invalid("a turn is one of a session, and no session is named")
+            .hint("name the session too; `haft changes` shows sessions and turns"));
+    }
+    let since_ms = since.map(|text| when::read(text, crate::now_ms(), false)).transpose()?;
+    Ok(UndoSelection { session, turn, since_ms })
+}
+
+/// A call that changed files, as it is listed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeEntry {
+    /// Which call.
+    pub call_id: CallId,
+    /// When, in milliseconds of the Unix epoch.
+    pub at_ms: i64,
+    /// Its tool; `undo` for one that took another one back.
+    pub tool: String,
+    /// The command that it ran, without secrets.
+    pub command: Option<String>,
+    /// What it changed, source files first; of many, the first.
+    pub files: Vec<String>,
+    /// How many paths it changed.
+    pub file_count: u32,
+    /// Its session.
+    pub session: Option<String>,
+    /// The turn of its session in which a model asked for it.
+    pub turn: Option<u32>,
+    /// How much its before-images take.
+    pub bytes: i64,
+    /// The call that it took back.
+    pub undoes: Option<String>,
+    /// The call that took it back.
+    pub undone_by: Option<String>,
+    /// Why it cannot be taken back.
+    pub gap: Option<String>,
+}
+
+/// What came of taking back all calls of a selection.
+#[derive(Debug, Clone)]
+pub struct SelectionUndone {
+    /// Those that were taken back, the newest first.
+    pub undone: Vec<CallUndone>,
+    /// Those that cannot be.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A call that was taken back.
+#[derive(Debug, Clone, Serialize)]
+pub struct CallUndone {
+    /// Which call.
+    pub undone: CallId,
+    /// The call that took it back.
+    pub call_id: CallId,
+    /// What was restored.
+    pub files: Vec<String>,
+    /// What was left as it is, and why.
+    pub left: Vec<String>,
+    /// What else has to be known: why this cannot be taken back in turn, and which versions others wrote meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
 
 /// The call that `undo --last` takes back.
 #[derive(Debug, Clone)]

@@ -227,7 +227,7 @@ impl Case {
         let found = self.layer.diff().unwrap();
         assert!(found.refused.is_empty() && found.conflicts.is_empty(), "case {seed}: {found:?}");
         let before = snapshot(&root, Closeness::Exact);
-        assert!(crate::apply::diff(&found.changes, &super::bench::shown).len() < 1 << 20);
+        assert!(super::bench::diff(&found.changes).len() < 1 << 20);
         assert_eq!(snapshot(&root, Closeness::Exact), before, "case {seed}: looking changed something");
         let call = self.bench.carry_out(&found.changes).unwrap_or_else(|error| panic!("case {seed}: {error:?}"));
         assert_eq!(snapshot(&root, Closeness::Alike), plain, "case {seed}: keeping is not what a plain run does");

@@ -83,8 +83,17 @@ fn every_kind_is_shown_kept_undone_and_redone() {
     let start = snapshot(&bench.root(), Closeness::Exact);
     let root = format!("{}/", bench.root().display());
     let text = |text: String| text.replace(&root, "");
-    let diff = text(crate::apply::diff(&changes, &shown));
+    let diff = text(super::bench::diff(&changes));
     insta::assert_snapshot!(diff, @r"
+    # modified moded/
+    # modified replaced
+    # modified link
+    # added swapped/new
+    # deleted swapped/old
+    # added tree/a/new
+    # added fresh
+    # deleted removed
+    # deleted gone/a/b
     mode of moded/: 755 -> 700
     --- a/replaced
     +++ b/replaced
@@ -92,13 +101,14 @@ fn every_kind_is_shown_kept_undone_and_redone() {
     -old replaced
     +new s/replaced
     symlink link: nowhere -> elsewhere
-    directory swapped/ (1 file) (deleted)
-    directory swapped/ (1 file) (created)
     --- /dev/null
     +++ b/swapped/new
     @@ -0,0 +1 @@
     +new s/swapped/new
-    directory tree/ (1 file) (created)
+    --- a/swapped/old
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -old swapped/old
     --- /dev/null
     +++ b/tree/a/new
     @@ -0,0 +1 @@
@@ -111,16 +121,19 @@ fn every_kind_is_shown_kept_undone_and_redone() {
     +++ /dev/null
     @@ -1 +0,0 @@
     -old removed
-    directory gone/ (1 file) (deleted)
+    --- a/gone/a/b
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -old gone/a/b
     ");
     let call = bench.carry_out(&changes).unwrap();
     let done = snapshot(&bench.root(), Closeness::Exact);
     let (found, steps) = bench.rows(&call);
-    assert_eq!(text(super::changes(&bench.vault, &found, &steps, &shown)), diff, "the same afterwards");
+    assert_eq!(text(bench.changes(&found, &steps)), diff, "the same afterwards");
     let undo = bench.undo(&call).unwrap();
     assert_eq!(snapshot(&bench.root(), Closeness::Exact), start);
     let (found, steps) = bench.rows(&call);
-    assert!(super::changes(&bench.vault, &found, &steps, &shown).lines().all(|line| line.contains("as it was before")));
+    assert!(bench.changes(&found, &steps).lines().all(|line| line.contains("as it was before")));
     bench.undo(&undo).unwrap();
     assert_eq!(snapshot(&bench.root(), Closeness::Exact), done);
 }
@@ -288,18 +301,20 @@ fn a_damaged_image_is_not_restored() {
 }
 
 #[test]
-fn much_is_shown_in_part_and_says_so() {
+fn every_path_is_named_and_diffs_are_shown_as_far_as_there_is_room() {
     let bench = Bench::new();
     (0..300).for_each(|n| drop(staged(&bench, &format!("s/{n:03}"), "x\n")));
     let tree = bench.dir.join("s");
-    let text = crate::apply::diff(&[place(bench.root().join("tree"), tree.clone())], &shown);
-    assert!(text.contains("tree/ (300 files) (created)") && text.contains("# and 101 files more, not shown here"));
+    let text = super::bench::diff(&[place(bench.root().join("tree"), tree.clone())]);
+    let named: Vec<&str> = text.lines().take_while(|line| line.starts_with("# added ")).collect();
+    assert_eq!(named.len(), 300, "{named:?}");
+    assert!(text.contains("/project/tree/299\n") && text.contains("# the diffs of 100 files are not shown here"));
     std::fs::write(tree.join("000"), "line\n".repeat(500_000)).unwrap();
-    let text = crate::apply::diff(&[place(bench.root().join("tree"), tree.clone())], &shown);
-    assert!(text.len() < (1 << 20) + 1000 && text.contains("# the rest of"), "{}", text.len());
+    let text = super::bench::diff(&[place(bench.root().join("tree"), tree.clone())]);
+    assert!(text.len() < (1 << 20) + 50_000 && text.contains("# the rest of"), "{}", text.len());
     let huge = File::create(tree.join("000")).unwrap();
     huge.set_len(1 << 40).unwrap();
     std::fs::write(tree.join("001"), b"\xff\0").unwrap();
-    let text = crate::apply::diff(&[place(bench.root().join("tree"), tree)], &shown);
+    let text = super::bench::diff(&[place(bench.root().join("tree"), tree)]);
     assert!(text.contains("bytes; too large to compare") && text.contains("binary files /dev/null and b/"));
 }

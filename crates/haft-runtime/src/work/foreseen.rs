@@ -65,6 +65,7 @@ async fn decided(haft: &Haft, tool: &str, args: Value, caller: &Caller) -> Value
         caller: caller.clone(),
         origin: Origin::Work,
         parents: Vec::new(),
+        turn: None,
         autonomy: None,
         independent: false,
     };

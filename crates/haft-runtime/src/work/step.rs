@@ -124,6 +124,7 @@ async fn call(
         caller: run.terms.caller.clone(),
         origin: Origin::Work,
         parents: run.terms.parents.iter().cloned().chain(CallId::parse(&run.seen.id)).collect(),
+        turn: None,
         autonomy: run.terms.autonomy,
         independent: false,
     };

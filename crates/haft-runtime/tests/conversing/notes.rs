@@ -33,7 +33,7 @@ fn words(text: &str) -> Vec<Block> {
 /// The id of the first call that changed something.
 async fn last_change(haft: &Haft) -> CallId {
     haft.flush().await.unwrap();
-    haft.last_change().await.unwrap()
+    haft.last_change(haft_store::UndoSelection::default()).await.unwrap()
 }
 
 /// Says something in another process and once more, and looks that both requests have the note once.

@@ -1,9 +1,10 @@
 //! The log by calls: what is latest, what fits, and what others have added.
 
 use crate::{Scene, wait};
+use haft_core::change::State;
 use haft_core::record::Kind;
 use haft_core::{CallId, SessionId};
-use haft_store::{Entry, Mode, Store, Wanted};
+use haft_store::{Entry, Mode, Store, UndoCall, UndoSelection, UndoStep, Wanted};
 
 fn call(number: u64) -> CallId {
     CallId::new(number, number)
@@ -80,4 +81,70 @@ fn a_session_is_made_once() {
     assert!(wait(scene.store.create_session(mine.clone())).unwrap());
     assert!(!wait(scene.store.create_session(mine)).unwrap());
     assert_eq!(wait(scene.store.sessions()).unwrap()[0].calls, 0);
+}
+
+#[test]
+fn calls_that_changed_files_are_selected_by_session_turn_and_time() {
+    let scene = Scene::new();
+    let root = std::path::Path::new("/project");
+    let mut times = Vec::new();
+    for (number, session, turn) in [(1, "x", Some(1)), (2, "y", Some(1)), (3, "x", Some(2)), (4, "x", None)] {
+        let entry = Entry::new(Kind::Intent).call(&call(number)).with("tool", "file.write").with("session", session);
+        let entry = entry.with("args", serde_json::json!({"path": "a"})).with_some("turn", turn);
+        wait(scene.store.record(entry, Mode::Write)).unwrap();
+        let kept = UndoCall {
+            call_id: call(number),
+            at_ms: 0,
+            root: root.display().to_string(),
+            bytes: 0,
+            dirs: Vec::new(),
+            gap: None,
+            undoes: None,
+            undone_by: None,
+            host: None,
+        };
+        let step = |name: &str| UndoStep {
+            action: "write".to_owned(),
+            path: root.join(name),
+            target: None,
+            before: State::Absent,
+            after: State::Absent,
+            image: None,
+        };
+        let store = scene.store.clone();
+        // From a thread that may block.
+        std::thread::scope(|scope| {
+            scope.spawn(|| store.keep_undo_blocking(kept, vec![step("a"), step("b")]).unwrap()).join().unwrap();
+        });
+        let all = wait(scene.store.undoable(root, UndoSelection::default(), 9)).unwrap();
+        times.push(all.iter().find(|kept| kept.call_id == call(number)).unwrap().at_ms);
+        // No two at the same time.
+        while now_ms() <= *times.last().unwrap() {
+            std::thread::yield_now();
+        }
+    }
+    let select = |selection: UndoSelection| {
+        let found = wait(scene.store.undoable(root, selection, 9)).unwrap();
+        found.into_iter().map(|kept| kept.call_id).collect::<Vec<_>>()
+    };
+    let session = |name: &str| SessionId::new(name);
+    let any = UndoSelection::default();
+    assert_eq!(select(any.clone()), [call(4), call(3), call(2), call(1)], "the latest first");
+    assert_eq!(select(UndoSelection { session: session("x"), ..any.clone() }), [call(4), call(3), call(1)]);
+    assert_eq!(select(UndoSelection { session: session("x"), turn: Some(1), ..any.clone() }), [call(1)]);
+    assert_eq!(select(UndoSelection { since_ms: Some(times[2]), ..any.clone() }), [call(4), call(3)]);
+    assert!(select(UndoSelection { session: session("z"), ..any.clone() }).is_empty());
+    let described = wait(scene.store.changing_calls(root, any, (2, 1))).unwrap();
+    assert_eq!(described.len(), 2);
+    let third = &described[1];
+    assert_eq!((third.tool.as_deref(), third.session.as_deref(), third.turn), (Some("file.write"), Some("x"), Some(2)));
+    assert_eq!(
+        (&third.args["path"], third.paths.as_slice(), third.path_count),
+        (&"a".into(), &[root.join("a")][..], 2)
+    );
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
 }

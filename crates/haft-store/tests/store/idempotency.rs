@@ -73,6 +73,8 @@ fn ask(store: &Store) {
         host: None,
         consent: None,
         form: None,
+        executed: Vec::new(),
+        trial: None,
     };
     wait(store.ask(approval, &call)).unwrap();
 }

@@ -65,7 +65,11 @@ pub(super) fn one(app: &App, args: &CallArgs) -> Result<u8, Failure> {
     let aside = Aside::new(&Arc::default(), approver(app, &args.asking));
     let mut outcome = app.block_on(async {
         let work = async {
-            if args.dry_run { app.haft.dry_run(call, &halt).await } else { app.haft.call(call, &aside, &halt).await }
+            if args.dry_run {
+                app.haft.dry_run_under(call, &halt, args.path.as_deref()).await
+            } else {
+                app.haft.call(call, &aside, &halt).await
+            }
         };
         let outcome = Box::pin(watched(app, work, &halt)).await;
         app.haft.flush().await.map(|()| outcome)

@@ -235,7 +235,7 @@ fn who(app: &App, common: &Common, args: &RunArgs) -> Result<Who, Failure> {
         Some("") => app.block_on(latest(app, args))?,
         Some(named) => app.block_on(resumed(app, named))?,
         // A conversation of its own, unless somebody names one.
-        None if common.session == "default" => SessionId::new(&format!("run-{}", new_call_id())).unwrap_or_default(),
+        None if common.session.is_none() => SessionId::new(&format!("run-{}", new_call_id())).unwrap_or_default(),
         None => app.session().clone(),
     };
     Ok(Who {

@@ -21,6 +21,8 @@ pub(crate) struct Asked {
     pub(crate) scroll: usize,
     /// Whether as much of it is shown as the screen holds.
     pub(crate) whole: bool,
+    /// Whether the files of folded directories are shown.
+    pub(crate) unfolded: bool,
     /// Why the last answer was none.
     pub(crate) problem: Option<String>,
 }
@@ -70,7 +72,7 @@ impl Asked {
     }
 
     fn new(ticket: Ticket, what: What) -> Self {
-        Self { ticket, what, scroll: 0, whole: false, problem: None }
+        Self { ticket, what, scroll: 0, whole: false, unfolded: false, problem: None }
     }
 
     /// Does what a key means, and gives the answer if there is one with it.
@@ -125,6 +127,10 @@ impl Asked {
             KeyCode::Char('r' | 'n') => *stage = Stage::Reason(Editor::default()),
             KeyCode::Char('e') => *stage = Stage::Arguments(Editor::with(question.args.to_string())),
             KeyCode::Char('d') => self.whole = !self.whole,
+            KeyCode::Char('f') if terminal::has_folded(question) => {
+                self.unfolded = !self.unfolded;
+                self.whole |= self.unfolded;
+            }
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
             KeyCode::Esc if self.whole => self.whole = false,

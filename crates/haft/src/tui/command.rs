@@ -30,7 +30,7 @@ pub(crate) const COMMANDS: &[(&str, &str, &str)] = &[
     ("/models", "", "the models there are"),
     ("/clear", "", "begin a new conversation"),
     ("/resume", "[SESSION]", "go on with another conversation"),
-    ("/undo", "", "take back what the last call changed"),
+    ("/undo", "", "take back the last change that can be taken back"),
     ("/cost", "", "what was used so far"),
     ("/quit", "", "leave"),
 ];

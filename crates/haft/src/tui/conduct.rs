@@ -9,10 +9,11 @@ use crate::talks::resumed;
 use crate::time;
 use haft_core::agent::Block;
 use haft_core::preview::{cut, inert};
-use haft_core::{CallError, CallId, Origin, SessionId};
-use haft_runtime::Halt;
+use haft_core::{CallError, Origin, SessionId};
 use haft_runtime::agent::agents::told_of;
 use haft_runtime::agent::{Agents, Chat, Door, Ended, ModelRef, Told, Watch, Who, tend, told};
+use haft_runtime::{Halt, LastUndoable};
+use haft_store::UndoSelection;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::mpsc::Sender;
@@ -125,7 +126,7 @@ impl<'a> Conduct<'a> {
                     Err(error) => self.aside.fail(&error),
                 },
                 Some(Wish::Model(name)) => self.use_model(&name, chat.as_mut()).await,
-                Some(other) => self.aside.wish(other).await,
+                Some(other) => self.aside.wish(other, &self.session).await,
             }
         }
     }
@@ -215,7 +216,7 @@ impl<'a> Conduct<'a> {
                         // If it has just ended, what is unsaid is told to the screen.
                         let _ = more.send(vec![Block::Text { text }]);
                     }
-                    Some(other) => aside.wish(other).await,
+                    Some(other) => aside.wish(other, &self.session).await,
                 },
                 () = signals.next() => aside.tell(Input::Leave),
             }
@@ -322,12 +323,12 @@ impl Aside<'_> {
     }
 
     /// Does what needs no conversation.
-    async fn wish(&self, wish: Wish) {
+    async fn wish(&self, wish: Wish, session: &SessionId) {
         match wish {
             Wish::Answer(ticket, answer) => self.person.said(ticket, answer),
             Wish::Filled(ticket, written) => self.person.written(ticket, written),
             Wish::Look => self.look().await,
-            Wish::Undo(call) => self.undo(call).await,
+            Wish::Undo => self.undo(session).await,
             Wish::Models => self.models().await,
             Wish::Resume(None) => self.talks().await,
             // The rest is for a conversation, and there is none under way.
@@ -366,12 +367,22 @@ impl Aside<'_> {
         }
     }
 
-    async fn undo(&self, call: CallId) {
-        let undone = self.app.haft.undo(&call).await.map_err(|error| said(&error)).map(|(id, undo)| {
+    /// Takes back the last change of a conversation that can be taken back, as `haft undo --session S --last` does.
+    async fn undo(&self, session: &SessionId) {
+        let haft = &self.app.haft;
+        let selection = UndoSelection { session: Some(session.clone()), ..UndoSelection::default() };
+        let undone = async {
+            let LastUndoable { call_id, passed_over } = haft.last_undoable(selection).await?;
+            let (id, undo) = haft.undo(&call_id).await?;
+            let passed = passed_over.iter().map(|one| format!("passed over {}: {}\n", one.call_id, one.reason));
             let files = if undo.files.is_empty() { "nothing had changed".to_owned() } else { undo.files.join(", ") };
-            format!("undid {call}: {files}\ntake that back with: haft undo {id}")
+            let passed: String = passed.collect();
+            Ok::<_, CallError>(format!("{passed}undid {call_id}: {files}\ntake that back with: haft undo {id}"))
+        };
+        self.tell(match undone.await {
+            Ok(text) => Input::Note(Tone::Plain, text),
+            Err(error) => Input::Note(Tone::Bad, said(&error)),
         });
-        self.tell(Input::Undone(call, undone));
     }
 
     async fn models(&self) {

@@ -44,6 +44,7 @@ pub(crate) const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("r", "no, with a word to the model"),
             ("e", "with other arguments"),
             ("d", "all of the difference; up and down scroll, esc goes back"),
+            ("f", "the files of folded directories, where there are any"),
             ("esc", "no, and stop the model"),
         ],
     ),

@@ -9,7 +9,6 @@ use super::talk::{Item, Path, Talk, Tally, Tone};
 use super::text::{count, inert, money};
 use crate::style::Row;
 use crate::terminal;
-use haft_core::CallId;
 use haft_core::agent::{Message, Role};
 use haft_runtime::agent::Told;
 use haft_runtime::{Form, Question, Said, Written};
@@ -52,8 +51,6 @@ pub(crate) enum Input {
     Opened(Opened),
     /// What is to be done, and how far it is.
     Work(Vec<Row>),
-    /// A call was taken back, or could not be.
-    Undone(CallId, Result<String, String>),
     /// Something worth knowing.
     Note(Tone, String),
     /// Everything ends: the terminal is gone, or somebody wants this process to stop.
@@ -97,8 +94,8 @@ pub(crate) enum Wish {
     Filled(Ticket, Written),
     /// Look what is to be done, and how far it is.
     Look,
-    /// Take back a call.
-    Undo(CallId),
+    /// Take back the last change of the conversation that can be taken back.
+    Undo,
     /// Ask another model.
     Model(String),
     /// Say which models there are.
@@ -248,11 +245,6 @@ impl Screen {
                     *work = rows;
                 }
             }
-            Input::Undone(call, Ok(text)) => {
-                self.talk.undone(&call);
-                self.talk.note(Tone::Plain, text);
-            }
-            Input::Undone(_, Err(text)) => self.talk.note(Tone::Bad, text),
             Input::Note(tone, text) => self.talk.note(tone, text),
             Input::Leave => return vec![Wish::Cancel, Wish::Quit],
         }
@@ -472,19 +464,10 @@ impl Screen {
             Command::Models => return vec![Wish::Models],
             Command::Clear => return vec![Wish::Clear],
             Command::Resume(session) => return vec![Wish::Resume(session)],
-            Command::Undo => return self.undo(),
+            Command::Undo => return vec![Wish::Undo],
             Command::Cost => self.cost(),
             Command::Quit => return vec![Wish::Cancel, Wish::Quit],
         }
-        Vec::new()
-    }
-
-    fn undo(&mut self) -> Vec<Wish> {
-        if let Some(call) = self.talk.undoable() {
-            return vec![Wish::Undo(call.clone())];
-        }
-        let text = "no call of this conversation changed anything that can be taken back; `haft changes` lists others";
-        self.talk.note(Tone::Plain, text);
         Vec::new()
     }
 

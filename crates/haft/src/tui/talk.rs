@@ -83,8 +83,6 @@ pub(crate) struct Came {
     pub(crate) took: Option<u64>,
     /// What it gave.
     pub(crate) text: String,
-    /// Whether it can be taken back.
-    pub(crate) undoable: bool,
 }
 
 /// A child.
@@ -306,7 +304,7 @@ impl Talk {
         for entry in &mut self.entries {
             let changed = match &mut entry.item {
                 Item::Tool(tool) if tool.end.is_none() => {
-                    tool.end = Some(Came { well: false, took: None, text: "stopped".to_owned(), undoable: false });
+                    tool.end = Some(Came { well: false, took: None, text: "stopped".to_owned() });
                     true
                 }
                 Item::Child(child) if child.ended.is_none() && child.mode != "background" => {
@@ -319,27 +317,6 @@ impl Talk {
             if changed {
                 self.versions += 1;
                 entry.version = self.versions;
-            }
-        }
-    }
-
-    /// The last call that can be taken back and was not.
-    pub(crate) fn undoable(&self) -> Option<&CallId> {
-        let calls = self.entries.iter().rev().filter_map(|entry| match &entry.item {
-            Item::Tool(tool) => tool.end.as_ref().filter(|end| end.undoable).and(tool.call_id.as_ref()),
-            _ => None,
-        });
-        calls.into_iter().next()
-    }
-
-    /// A call was taken back.
-    pub(crate) fn undone(&mut self, call: &CallId) {
-        for entry in &mut self.entries {
-            if let Item::Tool(tool) = &mut entry.item
-                && tool.call_id.as_ref() == Some(call)
-                && let Some(end) = &mut tool.end
-            {
-                end.undoable = false;
             }
         }
     }
@@ -402,7 +379,7 @@ impl Talk {
             }
             (_, Block::Result { id, text, failed, .. }) => self.with_tool(id, |tool| {
                 let text = shortened(text);
-                tool.end = Some(Came { well: !failed, took: None, text, undoable: false });
+                tool.end = Some(Came { well: !failed, took: None, text });
             }),
             (_, Block::Image(_)) => self.note(Tone::Plain, "(a picture)"),
             (_, Block::Foreign { provider, .. }) => self.note(Tone::Plain, format!("(something of {provider}'s own)")),
@@ -469,8 +446,7 @@ fn came(outcome: &Outcome) -> Came {
         (Some(error), false) => format!("{}\n{}", error.message, outcome.output),
         (None, _) => outcome.output.clone(),
     };
-    let undoable = outcome.undo.as_ref().is_some_and(|undo| undo.available);
-    Came { well: outcome.success, took: Some(outcome.duration_ms), text: shortened(&text), undoable }
+    Came { well: outcome.success, took: Some(outcome.duration_ms), text: shortened(&text) }
 }
 
 /// Why a conversation ended, where that is worth a word, and what to do about it.

@@ -167,6 +167,7 @@ fn question() -> Box<Question> {
         severity: Severity::High,
         args: json!({"path": "a.txt"}),
         diff: Some("--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+t\x1b[2Jwo\n".to_owned()),
+        ranked: None,
         problem: None,
         subject: "a.txt".to_owned(),
         places: vec!["a.txt".to_owned()],
@@ -212,6 +213,7 @@ fn shell_question() -> Box<Question> {
         class: Some(haft_core::shell::Class::Silent),
         rules: vec!["touch x".to_owned()],
         diff: None,
+        ranked: None,
         ..*question()
     })
 }

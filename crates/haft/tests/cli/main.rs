@@ -8,6 +8,7 @@ mod agents;
 mod api;
 mod approvals;
 mod bad_input;
+mod changes;
 mod client_control;
 mod confine;
 mod contracts;

@@ -262,3 +262,41 @@ fn a_question_waits_in_the_inbox_and_is_answered_over_http_and_rpc() {
     let unasked = gateway.call("user.ask", json!({"question": "Why?"}));
     assert_eq!(unasked.json()["data"], json!({"answered": false}), "{unasked:?}");
 }
+
+/// Fills an ignored directory, and changes a source file.
+const INSTALL: &str = "mkdir node_modules; n=0; \
+     while [ $n -lt 250 ]; do echo module $n > node_modules/$n.js; n=$((n+1)); done; echo two >> src.py";
+
+#[test]
+fn source_is_shown_before_ignored_directories_which_can_be_opened() {
+    let env = Env::new();
+    let confined = env.run(&["doctor", "--json"]).to_string().contains("\"found\":\"full: ");
+    if !confined {
+        eprintln!("SKIPPED: this machine does not confine fully; see `haft doctor`");
+        return;
+    }
+    env.file(".gitignore", "node_modules/\n");
+    env.file("src.py", "one\n");
+    let gateway = env.serve();
+    let asked = gateway.call("shell.exec", json!({ "command": INSTALL }));
+    let id = asked.json()["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    let opened = |what: &str, path: &str| gateway.get(&format!("/v1/{what}/{id}/changes?path={path}"));
+    assert_eq!(opened("approvals", "node_modules").status, 404, "it was not tried");
+    let question = gateway.post(&format!("/v1/approvals/{id}/try"), json!({})).json()["question"].clone();
+    let is_ranked = |shown: &Value| {
+        let lines: Vec<&str> = shown["diff"].as_str().unwrap().lines().collect();
+        assert_eq!(lines[0], "# modified src.py", "{shown:#}");
+        assert!(lines[1].starts_with("# ignored node_modules/: 250 files (250 added), "), "{shown:#}");
+        assert_eq!(shown["ranked"]["paths"].as_array().unwrap().len(), 1, "{shown:#}");
+        assert_eq!(shown["ranked"]["folded"][0]["files"], 250, "{shown:#}");
+    };
+    is_ranked(&question);
+    is_ranked(&gateway.get(&format!("/v1/approvals/{id}")).json()["question"]);
+    let all = opened("approvals", "node_modules").json();
+    assert_eq!(all["ranked"]["paths"].as_array().unwrap().len(), 250, "{all:#}");
+    assert!(all["diff"].as_str().unwrap().contains("+module 7\n"), "{all:#}");
+    let done = gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"}));
+    assert_eq!((done.status, &done.json()["undo"]["files"][0]), (200, &json!("src.py")), "{done:?}");
+    is_ranked(&gateway.get(&format!("/v1/calls/{id}/changes")).json());
+    assert_eq!(opened("calls", "node_modules").json()["ranked"]["paths"].as_array().unwrap().len(), 250);
+}

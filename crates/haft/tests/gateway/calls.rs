@@ -260,3 +260,33 @@ fn what_happened_is_counted() {
         assert!(text.contains(line), "{line} in {text}");
     }
 }
+
+#[test]
+fn selected_calls_are_listed_and_taken_back() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let write = |session: &str, path: &str| {
+        let body = json!({"args": {"path": path, "content": "new"}, "session": session});
+        let asked = gateway.post("/v1/tools/file.write/call", body).json();
+        let id = asked["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+        assert_eq!(gateway.post(&format!("/v1/approvals/{id}"), json!({"decision": "once"})).status, 200);
+        id
+    };
+    let (first, second, _) = (write("x", "x1"), write("x", "x2"), write("y", "y1"));
+    env.file("x2", "theirs");
+    let listed = gateway.get("/v1/changes?session=x").json();
+    let ids: Vec<&Value> = listed["calls"].as_array().unwrap().iter().map(|call| &call["call_id"]).collect();
+    assert_eq!(ids, [&json!(second), &json!(first)], "{listed:#}");
+    assert_eq!((&listed["calls"][0]["tool"], &listed["calls"][0]["files"]), (&json!("file.write"), &json!(["x2"])));
+    let undone = gateway.post("/v1/undo", json!({"session": "x", "last": true}));
+    assert_eq!(undone.status, 200, "{undone:?}");
+    let undone = undone.json();
+    assert_eq!(undone["undone"][0]["undone"], json!(first), "{undone:#}");
+    assert_eq!(undone["passed_over"][0]["call_id"], json!(second), "{undone:#}");
+    assert!(undone["passed_over"][0]["reason"].as_str().unwrap().contains("changed since: x2"), "{undone:#}");
+    assert_eq!(["x1", "x2", "y1"].map(|name| env.root().join(name).exists()), [false, true, true]);
+    assert_eq!(gateway.post("/v1/undo", json!({"session": "x"})).status, 400, "that selects too much by mistake");
+    assert_eq!(gateway.post("/v1/undo", json!({"turn": 1})).status, 400, "of which session?");
+    let all = gateway.post("/v1/undo", json!({"since": "1h"})).json();
+    assert_eq!((all["undone"].as_array().unwrap().len(), env.root().join("y1").exists()), (1, false), "{all:#}");
+}

@@ -156,3 +156,34 @@ fn who_asks_is_said_on_the_screen_and_at_the_terminal() {
     window.types("y\r");
     assert_eq!(window.ended(), 0);
 }
+
+#[test]
+fn a_trial_shows_source_before_an_ignored_directory_which_can_be_opened() {
+    let env = Env::new();
+    env.file(".gitignore", "node_modules/\n");
+    env.file("src.py", "one\n");
+    let command = "mkdir node_modules; n=0; while [ $n -lt 250 ]; do echo $n > node_modules/$n.js; n=$((n+1)); done; echo two >> src.py";
+    let model =
+        Model::new(vec![Reply::call("shell_exec", json!({"command": command})), Reply::say("It is installed.")]);
+    model.known_to(&env);
+    let mut window = Window::open(&env, &["tui", "install it"], (100, 80), "xterm-256color");
+    let screen = window.shows("[o]nce");
+    if !screen.contains("[t]ry") {
+        eprintln!("SKIPPED: this machine does not confine fully; see `haft doctor`");
+        return;
+    }
+    sees();
+    window.types("t");
+    window.shows("[f]olders");
+    sees();
+    window.types("d");
+    let screen = window.until("the changes", |screen| screen.contains("# modified src.py") && screen.contains("+two"));
+    let folded = screen.find("# ignored node_modules/: 250 files");
+    assert!(screen.find("# modified src.py") < folded && folded.is_some(), "{screen}");
+    assert!(!screen.contains("node_modules/0.js"), "{screen}");
+    window.types("f");
+    window.until("the files of the directory", |screen| screen.contains("in node_modules/:"));
+    window.types("o");
+    window.shows("It is installed.");
+    assert_eq!(env.read("src.py"), "one\ntwo\n");
+}

@@ -1,6 +1,6 @@
 //! file.ignore: adds patterns to a `.gitignore`, and explains why a path is ignored.
 
-mod rules;
+pub(crate) mod rules;
 
 use crate::files;
 use crate::scene::Scene;

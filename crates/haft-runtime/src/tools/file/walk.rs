@@ -108,7 +108,17 @@ fn left_out(skip: Skip, entry: &DirEntry) -> bool {
     if is_dir(entry) {
         return MADE_DIRS.iter().any(|known| name == *known);
     }
+    is_made_file(name)
+}
+
+fn is_made_file(name: &OsStr) -> bool {
     name == ".DS_Store" || name.as_bytes().ends_with(b".pyc")
+}
+
+/// Whether machines make a file: what lies in a directory that tools fill, and what tools leave elsewhere.
+pub(crate) fn is_generated(path: &Path) -> bool {
+    let is_made = |dir: &OsStr| MADE_DIRS.iter().any(|known| dir == *known);
+    path.parent().is_some_and(|dirs| dirs.iter().any(is_made)) || path.file_name().is_some_and(is_made_file)
 }
 
 /// Errs unless a directory is there and can be read. A walk would only warn.

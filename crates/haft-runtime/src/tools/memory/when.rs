@@ -14,7 +14,7 @@ pub(super) fn schema(what: &str) -> Value {
 }
 
 /// A time in milliseconds of the Unix epoch. A day is its beginning, or if it is `late` its end.
-pub(super) fn read(text: &str, now_ms: i64, late: bool) -> Result<i64, CallError> {
+pub(crate) fn read(text: &str, now_ms: i64, late: bool) -> Result<i64, CallError> {
     ago(text, now_ms).or_else(|| day(text, late)).or_else(|| moment(text)).ok_or_else(|| {
         CallError::invalid(format!("`{}` is no time", inert(text)))
             .hint("say `7d`, `12h` or `30m`, a day such as `2026-11-01`, or a time such as `2026-11-01T09:00:00Z`")

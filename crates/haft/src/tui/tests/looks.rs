@@ -417,6 +417,7 @@ fn the_help_names_every_key_and_command() {
       r                     no, with a word to the model
       e                     with other arguments
       d                     all of the difference; up and down scroll, esc goes back
+      f                     the files of folded directories, where there are any
       esc                   no, and stop the model
 
     asked by a tool
@@ -438,10 +439,9 @@ fn the_help_names_every_key_and_command() {
       /models               the models there are
       /clear                begin a new conversation
       /resume [SESSION]     go on with another conversation
-      /undo                 take back what the last call changed
+      /undo                 take back the last change that can be taken back
       /cost                 what was used so far
       /quit                 leave
-
 
 
 

@@ -314,7 +314,7 @@ fn commands_wish_for_what_they_name() {
     assert_eq!(screen.says("/clear"), [Wish::Clear]);
     assert_eq!(screen.says("/resume chat-2"), [Wish::Resume(Some("chat-2".into()))]);
     assert_eq!(screen.says("/quit"), [Wish::Cancel, Wish::Quit]);
-    assert_eq!(screen.says("/undo"), []);
+    assert_eq!(screen.says("/undo"), [Wish::Undo]);
     screen.types("/co");
     screen.press(KeyCode::Tab);
     assert_eq!(screen.editor.text(), "/cost");
@@ -324,20 +324,6 @@ fn commands_wish_for_what_they_name() {
     screen.press(KeyCode::Char('q'));
     screen.says("go");
     assert_eq!(screen.says("/clear"), [], "not while the model works");
-}
-
-#[test]
-fn the_last_change_is_taken_back_once() {
-    let mut screen = Screen::scene();
-    screen.says("go");
-    screen.hears(begins("a", "file.write: x"));
-    let mut outcome = outcome("a", "written", true);
-    outcome.undo = Some(haft_core::outcome::Undo { available: true, files: vec!["x".into()], reason: None });
-    screen.hears(Told::ToolEnd { id: "a".into(), outcome: Box::new(outcome) });
-    screen.update(Input::Over(Over::default()));
-    assert_eq!(screen.says("/undo"), [Wish::Undo(call_id("a"))]);
-    screen.update(Input::Undone(call_id("a"), Ok("undid it".into())));
-    assert_eq!(screen.says("/undo"), []);
 }
 
 #[test]

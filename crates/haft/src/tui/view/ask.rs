@@ -38,7 +38,9 @@ pub(super) fn rows(screen: &Screen, columns: usize) -> Option<Shown> {
         What::Form(_) => "a tool asks".to_owned(),
     };
     let (body, mut feet) = match &asked.what {
-        What::Call(question, stage) => (about(question, columns), answers(question, stage, asked.whole, columns)),
+        What::Call(question, stage) => {
+            (about(question, asked.unfolded, columns), answers(question, stage, asked.whole, columns))
+        }
         What::Form(sheet) => form(sheet, screen.look.work.is_some(), columns),
     };
     feet.extend(asked.problem.iter().map(|problem| row(CARE, problem.clone())));
@@ -56,9 +58,14 @@ fn who(screen: &Screen, question: &haft_runtime::Question) -> String {
 }
 
 /// What is asked, as every terminal shows it. Differences are broken anywhere: every column of them means something.
-fn about(question: &haft_runtime::Question, columns: usize) -> Vec<Row> {
-    let rows = terminal::rows(question, usize::MAX);
-    let changes = question.diff.as_ref().map_or(0, |diff| diff.lines().count());
+fn about(question: &haft_runtime::Question, unfolded: bool, columns: usize) -> Vec<Row> {
+    let mut rows = terminal::rows(question, usize::MAX);
+    let mut changes = question.diff.as_ref().map_or(0, |diff| diff.lines().count());
+    if unfolded {
+        let folded = terminal::folded_rows(question);
+        changes += folded.len();
+        rows.extend(folded);
+    }
     let first = rows.len().saturating_sub(changes);
     let broken = rows
         .iter()

@@ -10,18 +10,21 @@ use std::path::{Path, PathBuf};
 
 /// The pattern that decided.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// As it is written.
-    pub(super) pattern: String,
+    pub(crate) pattern: String,
     /// Its file and line.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// Whether it keeps the path (`!pattern`) rather than ignoring it.
-    pub(super) keeps: bool,
+    pub(crate) keeps: bool,
 }
 
 /// The `.gitignore` files of a repository, read as they are needed.
-pub(super) struct Rules<'s> {
-    scene: &'s Scene,
+pub(crate) struct Rules<'s> {
+    /// How a path is shown.
+    shown: Box<dyn Fn(&Path) -> String + 's>,
+    /// The file that has the content of a path.
+    locate: Box<dyn Fn(&Path) -> Option<PathBuf> + 's>,
     top: PathBuf,
     files: HashMap<PathBuf, Option<Source>>,
     warnings: Vec<String>,
@@ -39,7 +42,17 @@ impl<'s> Rules<'s> {
         let project = scene.workspace().root();
         let repository = dir.ancestors().find(|dir| dir.join(".git").exists());
         let top = repository.unwrap_or(if dir.starts_with(project) { project } else { dir }).to_owned();
-        Self { scene, top, files: HashMap::new(), warnings: Vec::new() }
+        let locate = |path: &Path| std::fs::symlink_metadata(path).is_ok().then(|| path.to_owned());
+        Self::reading(top, |path| scene.shown(path), locate)
+    }
+
+    /// The rules of the repository or project `top`, whose files are where `locate` says.
+    pub(crate) fn reading(
+        top: PathBuf,
+        shown: impl Fn(&Path) -> String + 's,
+        locate: impl Fn(&Path) -> Option<PathBuf> + 's,
+    ) -> Self {
+        Self { shown: Box::new(shown), locate: Box::new(locate), top, files: HashMap::new(), warnings: Vec::new() }
     }
 
     /// What could not be read or understood.
@@ -48,7 +61,7 @@ impl<'s> Rules<'s> {
     }
 
     /// The rule that decides about a path, if any does.
-    pub(super) fn decide(&mut self, path: &Path, is_dir: bool) -> Option<Rule> {
+    pub(crate) fn decide(&mut self, path: &Path, is_dir: bool) -> Option<Rule> {
         let mut levels: Vec<&Path> = path.ancestors().take_while(|level| **level != self.top).collect();
         levels.reverse();
         let mut rule = None;
@@ -78,10 +91,10 @@ impl<'s> Rules<'s> {
 
     fn read(&mut self, dir: &Path) -> Option<Source> {
         let path = dir.join(".gitignore");
-        let shown = self.scene.shown(&path);
+        let shown = (self.shown)(&path);
         // Most directories have none, and some of those on the way may not exist at all.
-        std::fs::symlink_metadata(&path).ok()?;
-        let content = match files::load(&path, &shown, files::LOAD_MAX) {
+        let file = (self.locate)(&path)?;
+        let content = match files::load(&file, &shown, files::LOAD_MAX) {
             Ok((content, _)) => content,
             Err(error) => {
                 self.warnings.push(error.message);
