@@ -231,7 +231,7 @@ impl Search<'_> {
         };
         self.found.insert(shown.clone(), file);
         if let (Ok(Some(bytes)), Some(dir)) = (read, path.parent()) {
-            self.look_through(Content { bytes, shown, dir: dir.to_owned() }, target, depth);
+            self.look_through(&Content { bytes, shown, dir: dir.to_owned() }, target, depth);
         }
     }
 
@@ -255,7 +255,7 @@ impl Search<'_> {
     }
 
     /// Looks for further files in what is run.
-    fn look_through(&mut self, content: Content, target: &ExecutedTarget, depth: usize) {
+    fn look_through(&mut self, content: &Content, target: &ExecutedTarget, depth: usize) {
         let first = first_line(&content.bytes);
         let interpreter = first.filter(|_| target.language == ExecutedLanguage::Program).and_then(interpreter);
         if let Some((program, _)) = &interpreter {
@@ -281,9 +281,9 @@ impl Search<'_> {
         let Ok(text) = std::str::from_utf8(&content.bytes) else { return };
         self.scan_left = left;
         match language {
-            ExecutedLanguage::Shell => self.script(text, &target.dir, &content, depth),
-            ExecutedLanguage::Makefile => self.makefile(text, target, &content, depth),
-            ExecutedLanguage::Package { scripts } => self.package(text, &scripts, &content, depth),
+            ExecutedLanguage::Shell => self.script(text, &target.dir, content, depth),
+            ExecutedLanguage::Makefile => self.makefile(text, target, content, depth),
+            ExecutedLanguage::Package { scripts } => self.package(text, &scripts, content, depth),
             ExecutedLanguage::Program | ExecutedLanguage::Other => {}
         }
     }

@@ -145,8 +145,8 @@ fn approval_for_the_session_ends_when_the_script_changes() {
 #[test]
 fn what_goes_beyond_the_bounds_is_said_and_asked_each_time() {
     let Some(env) = scene() else { return };
-    let many: String = (0..70).map(|number| format!(". ./lib{number}.sh\n")).collect();
-    program(&env, "many.sh", &format!("#!/bin/sh\n{many}"));
+    let many: Vec<String> = (0..70).map(|number| format!(". ./lib{number}.sh\n")).collect();
+    program(&env, "many.sh", &format!("#!/bin/sh\n{}", many.concat()));
     for number in 0..70 {
         env.file(&format!("lib{number}.sh"), "true\n");
     }
