@@ -31,7 +31,7 @@ pub(crate) use diff::{Drawing, Side, diff};
 pub(crate) use metadata::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
-pub(crate) use place::{Draft, Slot, THEIRS, coming};
+pub(crate) use place::{Draft, ExchangedFrom, Slot, THEIRS, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
 #[cfg(test)]
 pub(crate) use shelf::shelf_name;

@@ -1,7 +1,7 @@
 //! What is kept of one call while it is carried out, and afterwards until it can no longer be undone.
 
 use super::{KeptFile, UndoLimits, Vault};
-use crate::apply::{self, Draft, FileMetadata, Shelves, Slot, spot_in};
+use crate::apply::{self, Draft, ExchangedFrom, FileMetadata, Shelves, Slot, spot_in};
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_core::{CallError, CallId, path_text};
@@ -143,6 +143,7 @@ impl Kept {
             dir: &self.shelves[number],
             number,
             draft: self.metadata.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata }),
+            exchanged_from: ExchangedFrom::Image,
         }
     }
 
@@ -155,7 +156,8 @@ impl Kept {
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, made });
+            let exchanged_from = ExchangedFrom::Slot;
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, made, exchanged_from });
         }
         let dir = match &self.shelves[number] {
             // A new file has no image, but is taken out within its mount all the same.
@@ -166,7 +168,7 @@ impl Kept {
         };
         let dir = dir.join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number, made })
+        Ok(BackSlot { call, vault, dir, number, made, exchanged_from: ExchangedFrom::Image })
     }
 
     pub(super) fn vault(&self) -> &Path {
@@ -263,11 +265,19 @@ pub(super) struct BackSlot<'a> {
     number: usize,
     /// What the step made.
     made: Option<Draft<'a>>,
+    exchanged_from: ExchangedFrom,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        Slot { call: self.call, vault: self.vault, dir: &self.dir, number: self.number, draft: self.made }
+        Slot {
+            call: self.call,
+            vault: self.vault,
+            dir: &self.dir,
+            number: self.number,
+            draft: self.made,
+            exchanged_from: self.exchanged_from,
+        }
     }
 }
 
