@@ -35,7 +35,7 @@ pub(crate) use diff::{Viewer, ordered_lists, ordered_names, view, view_paths};
 pub(crate) use metadata::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
-pub(crate) use place::{Draft, Identity, Slot, THEIRS, coming};
+pub(crate) use place::{Draft, ExchangedFrom, Identity, Slot, THEIRS, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
 #[cfg(test)]
 pub(crate) use shelf::shelf_name;

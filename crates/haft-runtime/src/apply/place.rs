@@ -32,6 +32,16 @@ pub(crate) struct Slot<'a> {
     pub(crate) draft: Option<Draft<'a>>,
     /// Which directory it is whose mode this step changes, if it does.
     pub(crate) identity: Option<Identity>,
+    pub(crate) exchanged_from: ExchangedFrom,
+}
+
+/// From where an image is exchanged for what is at its path: what comes out is there at once, whatever happens next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExchangedFrom {
+    /// From where it is kept.
+    Image,
+    /// From this slot, because what comes out is the image of the call whose slot it is.
+    Slot,
 }
 
 /// Which file or directory something is, whatever its name: its device and its inode.
@@ -142,11 +152,12 @@ pub(crate) fn replace(slot: &Slot<'_>, path: &Path, before: &State) -> Result<()
 /// for it is then with the images at once, whatever happens next.
 fn ready(slot: &Slot<'_>, staged: &Path, is_exchanged: bool) -> Result<Spot, StepError> {
     let coming = slot.coming()?;
-    if coming.stat()?.is_some() {
+    // In the slot of another call, this name is not for what this step brings.
+    if slot.exchanged_from == ExchangedFrom::Image && coming.stat()?.is_some() {
         return Ok(coming);
     }
     let from = Spot::of(staged)?;
-    if is_exchanged && !is_image(staged, slot.vault) {
+    if is_exchanged && (slot.exchanged_from == ExchangedFrom::Slot || !is_image(staged, slot.vault)) {
         from.move_to(&coming)?;
         return Ok(coming);
     }

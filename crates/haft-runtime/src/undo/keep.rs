@@ -1,7 +1,7 @@
 //! What is kept of one call while it is carried out, and afterwards until it can no longer be undone.
 
 use super::{KeptFile, UndoLimits, Vault};
-use crate::apply::{self, Draft, FileMetadata, Identity, Shelves, Slot, spot_in};
+use crate::apply::{self, Draft, ExchangedFrom, FileMetadata, Identity, Shelves, Slot, spot_in};
 use crate::shared_data;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
@@ -149,6 +149,7 @@ impl Kept {
             number,
             draft: self.metadata.get(&number).map(|metadata| Draft { after: &self.steps[number].after, metadata }),
             identity: self.identity(number),
+            exchanged_from: ExchangedFrom::Image,
         }
     }
 
@@ -162,7 +163,8 @@ impl Kept {
             && let (Some(dir), Some(name)) = (origin.parent(), origin.file_name())
             && let Some(number) = name.to_str().and_then(|name| name.parse().ok())
         {
-            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, identity, made });
+            let exchanged_from = ExchangedFrom::Slot;
+            return Ok(BackSlot { call, vault, dir: dir.to_owned(), number, identity, made, exchanged_from });
         }
         let dir = match &self.shelves[number] {
             // A new file has no image, but is taken out within its mount all the same.
@@ -173,7 +175,7 @@ impl Kept {
         };
         let dir = dir.join(BACK);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        Ok(BackSlot { call, vault, dir, number, identity, made })
+        Ok(BackSlot { call, vault, dir, number, identity, made, exchanged_from: ExchangedFrom::Image })
     }
 
     /// Notes which directory it is whose mode a step changes: another one under its name is left alone.
@@ -278,12 +280,20 @@ pub(super) struct BackSlot<'a> {
     identity: Option<Identity>,
     /// What the step made.
     made: Option<Draft<'a>>,
+    exchanged_from: ExchangedFrom,
 }
 
 impl BackSlot<'_> {
     pub(super) fn slot(&self) -> Slot<'_> {
-        let Self { call, vault, dir, number, identity, made } = self;
-        Slot { call, vault, dir, number: *number, draft: *made, identity: *identity }
+        Slot {
+            call: self.call,
+            vault: self.vault,
+            dir: &self.dir,
+            number: self.number,
+            draft: self.made,
+            identity: self.identity,
+            exchanged_from: self.exchanged_from,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::bench::{Bench, Closeness, memory, shown, snapshot};
 use super::*;
-use crate::apply::Slot;
+use crate::apply::{ExchangedFrom, Slot};
 use haft_core::ErrorKind;
 use haft_sandbox::layer::stands;
 use std::fs::File;
@@ -182,7 +182,9 @@ fn a_parent_swapped_for_a_link_leads_nowhere() {
     symlink(decoy.parent().unwrap(), bench.root().join("dir")).unwrap();
     assert!(bench.carry_out(&changes).is_err());
     assert!(bench.carry_out(&changes[1..]).is_err());
-    let slot = Slot { call: "c", vault: &bench.data, dir: &bench.data, number: 0, draft: None, identity: None };
+    let exchanged_from = ExchangedFrom::Image;
+    let (call, vault, dir) = ("c", bench.data.as_path(), bench.data.as_path());
+    let slot = Slot { call, vault, dir, number: 0, draft: None, identity: None, exchanged_from };
     for change in &changes {
         assert!(crate::apply::step(change, &slot).is_err(), "even without looking first");
     }

@@ -141,7 +141,7 @@ pub(crate) fn a_bridged_server_sees_no_state_of_haft_whatever_its_entry_says() {
     let env = Env::new();
     let (home, dir) = (env.dir.path().join("home"), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bridge/hostile"));
     let entry = format!(
-        "{{command: {}, args: [-B, {}], read: [{}, {}, {home}], write: [{home}]}}",
+        "{{command: {}, args: [-B, {}], read: [{}, {}, {home}]}}",
         crate::python("python3", "executable"),
         dir.join("odd.py").display(),
         dir.display(),
