@@ -19,8 +19,13 @@ pub(crate) async fn act(tool: &dyn Tool, scene: &Scene) -> Result<Reply, CallErr
 }
 
 /// What some work comes to, or that it panicked. Nothing that it leaves half-done is looked at again.
-pub(crate) async fn caught<T>(whose: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| error_of(whose, &*panic))
+///
+/// Not an `async fn`: that would keep the work twice, and the path of a call is one future.
+pub(crate) fn caught<T>(
+    whose: &'static str,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = Result<T, CallError>> {
+    AssertUnwindSafe(work).catch_unwind().map(move |done| done.map_err(|panic| error_of(whose, &*panic)))
 }
 
 /// A panic as the caller hears of it.
