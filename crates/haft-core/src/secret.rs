@@ -426,6 +426,7 @@ mod tests {
             ("https://a.test/?keyword=x&passage=2", "https://a.test/?keyword=x&passage=2"),
             ("a ? token=b : c", "a ? token=b : c"),
             ("x?token=abc", "x?token=abc"),
+            ("https://me:pw@a.test/?token=abc", "https[secret]a.test/?token=[secret]"),
         ] {
             assert_eq!(mask_urls(text), shown);
         }
