@@ -150,6 +150,10 @@ impl Ground {
 
     /// Makes the directory, open to those who may use the directory that it is in.
     fn make_directory(&self) -> io::Result<()> {
+        if let Some(above) = self.locks.parent().filter(|above| !above.as_os_str().is_empty()) {
+            // With a store on a server, nothing may have needed it yet.
+            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+        }
         match DirBuilder::new().mode(0o700).create(&self.locks) {
             Ok(()) => {
                 let above = self.locks.parent().map(std::fs::metadata).transpose()?;
@@ -277,6 +281,16 @@ mod tests {
         let mode = |path: PathBuf| std::fs::metadata(path).unwrap().mode() & 0o7777;
         let locks = dir.path().join(LOCKS);
         assert_eq!((mode(locks.clone()), mode(locks.join(name))), (0o2770, 0o660));
+    }
+
+    #[test]
+    fn data_directory_that_is_not_there_yet_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let presence = Presence::default();
+        assert_eq!(presence.name().unwrap(), "", "there is no place for a lock");
+        presence.settle_in(&dir.path().join("not/there/yet"));
+        let name = presence.name().unwrap();
+        assert_eq!(presence.look(&name), LockState::Held);
     }
 
     #[test]

@@ -107,8 +107,8 @@ fn a_call_of_a_dead_process_is_reported_once() {
     for id in [&mine, &theirs] {
         wait(scene.store.open_call(id, "file.write", Entry::new(Kind::Intent).call(id))).unwrap();
     }
-    // As if a process had opened it that has ended: its number may be another's by now, its lock is not.
-    scene.tamper(&format!("UPDATE open_calls SET lock = '00aa' WHERE call_id = '{theirs}'"));
+    // As if a process had opened it that has ended: its number may be another's by now, its lock and its row are gone.
+    scene.tamper(&format!("UPDATE open_calls SET lock = '00aa', process = 'h/00/1/1' WHERE call_id = '{theirs}'"));
     let taken = wait(scene.store.take_interrupted()).unwrap();
     assert_eq!(taken.iter().map(|call| &call.call_id).collect::<Vec<_>>(), [&theirs]);
     assert!(wait(scene.store.take_interrupted()).unwrap().is_empty());
