@@ -79,7 +79,7 @@ impl GitPath {
         let top = path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == ".git")).last()?;
         let rest: Vec<&str> = path.strip_prefix(top).ok()?.iter().map(OsStr::to_str).collect::<Option<_>>()?;
         let is_own = |depth: usize| depth == 0 || (depth == 2 && rest[0] == "worktrees");
-        let at = |depth: usize| top.join(rest[..depth].iter().collect::<PathBuf>());
+        let at = |depth: usize| rest[..depth].iter().fold(top.to_owned(), |dir, name| dir.join(name));
         let found = |depth: usize, file: GitFile| Some(Self { top: top.to_owned(), dir: at(depth), file });
         let last = rest.len().checked_sub(1)?;
         match rest[last] {

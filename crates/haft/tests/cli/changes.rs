@@ -86,7 +86,7 @@ fn source_is_named_before_an_ignored_directory_that_is_one_line() {
     // The folded directory, opened.
     let opened = env.run(&["changes", id, "--path", "node_modules"]).stdout;
     assert_eq!(names(&opened).len(), 250, "{opened}");
-    assert!(opened.contains("+module 7\n") && !opened.contains("src.py"), "{opened}");
+    assert!(opened.contains("+module 10\n") && !opened.contains("src.py"), "{opened}");
     assert!(opened.contains("# the diffs of 50 files are not shown here"), "{opened}");
     let nothing = env.run(&["changes", id, "--path", "docs"]);
     assert_eq!(nothing.code, 1);
