@@ -328,9 +328,8 @@ impl Haft {
             if !answered {
                 self.tell_asked(&pending, &question);
             }
-            let _wait = Wait::begin(WaitKind::Approval, || {
-                format!("{} ({})", question.call_id, pending.checked().spec().name)
-            });
+            let _wait =
+                Wait::begin(WaitKind::Approval, || format!("{} ({})", question.call_id, pending.checked().spec().name));
             let heard = tokio::select! {
                 heard = self.put(&pending, &question, approver) => heard?,
                 error = halt.stopped() => {

@@ -89,7 +89,8 @@ impl LogPlan {
             missed: Arc::clone(&missed),
             looked: Instant::now(),
         };
-        if let Err(error) = std::thread::Builder::new().name("haft-log".to_owned()).spawn(move || output.serve(&queue)) {
+        if let Err(error) = std::thread::Builder::new().name("haft-log".to_owned()).spawn(move || output.serve(&queue))
+        {
             style::warn(&format!("there is no operational log: {error}"));
             return None;
         }

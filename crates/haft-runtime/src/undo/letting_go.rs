@@ -98,9 +98,8 @@ fn remove_unneeded(kept: PathBuf, step: &UndoStep) -> Option<LateVersion> {
 /// Removes an image and what waited to be exchanged for it. The versions that somebody else wrote stay. So does what the call
 /// had made: an undo that died has left it there, and it is nowhere else.
 pub(super) fn release_image(image: &Path, step: &UndoStep) -> Vec<LateVersion> {
-    let is_made = |name: &PathBuf| {
-        stands(name).is_ok_and(|state| alike(&state, &step.after) && !alike(&state, &step.before))
-    };
+    let is_made =
+        |name: &PathBuf| stands(name).is_ok_and(|state| alike(&state, &step.after) && !alike(&state, &step.before));
     let names = names_of(image).into_iter().filter(|name| !is_made(name));
     names.filter_map(|name| remove_unneeded(name, step)).collect()
 }

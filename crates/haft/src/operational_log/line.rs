@@ -85,11 +85,18 @@ mod tests {
         let key = concat!("sk-ant-", "api03-0123456789012345678901234567890123456789");
         let said = lines(|| {
             tracing::info!(target: "haft::call", tool = "a b", n = 3, "one\n\u{1b}[31mtwo");
-            tracing::warn!(why = format!("401 for {key} at https://me:pw@host/?token=abc"), api_token = "abc", "failed");
+            tracing::warn!(
+                why = format!("401 for {key} at https://me:pw@host/?token=abc"),
+                api_token = "abc",
+                "failed"
+            );
         });
         let [first, second] = &said[..] else { panic!("{said:?}") };
         let pid = std::process::id();
-        assert!(first.ends_with(&format!("  INFO {pid} haft::call: one↵\\u{{1b}}[31mtwo tool=\"a b\" n=3\n")), "{first}");
+        assert!(
+            first.ends_with(&format!("  INFO {pid} haft::call: one↵\\u{{1b}}[31mtwo tool=\"a b\" n=3\n")),
+            "{first}"
+        );
         assert!(second.contains("  WARN ") || second.contains(" WARN "), "{second}");
         assert!(second.contains("api_token=[secret]"), "{second}");
         for secret in [key, "me:pw", "token=abc"] {
@@ -109,7 +116,8 @@ mod tests {
             waits::report_long_waits(Duration::ZERO);
             drop(wait);
         });
-        let said: Vec<&str> = said.iter().filter_map(|line| line.split_once("haft::wait: ").map(|(_, said)| said)).collect();
+        let said: Vec<&str> =
+            said.iter().filter_map(|line| line.split_once("haft::wait: ").map(|(_, said)| said)).collect();
         let cut = |line: &str| line.split(" ms=").next().unwrap_or_default().trim_end().to_owned();
         assert_eq!(
             said.iter().map(|line| cut(line)).collect::<Vec<_>>(),

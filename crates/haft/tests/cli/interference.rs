@@ -35,9 +35,23 @@ pub(crate) fn can(program: &[&str]) -> bool {
     ran.is_ok_and(|status| status.success())
 }
 
-/// A haft that adds a line to every shared file, again and again, each time to all or to none. The lines, and whether it says
-/// that they were added.
-fn converse(mut command: Command, who: &str) -> Vec<(String, bool)> {
+/// A line that a haft was to add to every shared file.
+struct AddedLine {
+    text: String,
+    /// Why it was not added, if it was not.
+    error: Option<String>,
+}
+
+impl AddedLine {
+    /// Whether a file has to contain it: all do, or none; a file that somebody changed before the line could be taken out of it
+    /// is named.
+    fn is_expected_in(&self, name: &str) -> bool {
+        self.error.as_ref().is_none_or(|error| error.contains(&format!("{name} could not be taken back")))
+    }
+}
+
+/// A haft that adds a line to every shared file, again and again, each time to all or to none.
+fn converse(mut command: Command, who: &str) -> Vec<AddedLine> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
     let mut lines = Vec::new();
@@ -51,7 +65,8 @@ fn converse(mut command: Command, who: &str) -> Vec<(String, bool)> {
         let outcome: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{who}: {said}"));
         let success = outcome["success"] == true;
         assert!(success || outcome["error"]["kind"] == "conflict", "{who}: {outcome:#}");
-        lines.push((line, success));
+        let error = outcome["error"]["message"].as_str().filter(|_| !success).map(str::to_owned);
+        lines.push(AddedLine { text: line, error });
     }
     drop(stdin);
     child.wait().unwrap();
@@ -102,7 +117,7 @@ fn hafts_and_an_editor_on_the_same_files_lose_nothing() {
         eprintln!("SKIPPED: only root can be another user");
     }
     let root = env.root();
-    let results: Vec<(String, bool)> = std::thread::scope(|scope| {
+    let results: Vec<AddedLine> = std::thread::scope(|scope| {
         let edit = || {
             for number in 0..WRITES {
                 // A file is always there: it is exchanged, and never gone.
@@ -117,11 +132,13 @@ fn hafts_and_an_editor_on_the_same_files_lose_nothing() {
             hafts.into_iter().map(|(command, who)| scope.spawn(move || converse(command, who))).collect();
         talks.into_iter().flat_map(|talk| talk.join().unwrap()).collect()
     });
-    assert!(results.iter().any(|(_, success)| *success), "{results:?}");
+    assert!(results.iter().any(|line| line.error.is_none()), "no haft added a line");
     for number in 0..FILES {
-        let text = env.read(&format!("shared-{number}.txt"));
-        for (word, success) in &results {
-            assert_eq!(text.lines().any(|line| line == word), *success, "{word} in file {number}:\n{text}");
+        let name = format!("shared-{number}.txt");
+        let text = env.read(&name);
+        for added in &results {
+            let is_there = text.lines().any(|line| line == added.text);
+            assert_eq!(is_there, added.is_expected_in(&name), "{} in {name}, {:?}:\n{text}", added.text, added.error);
         }
     }
     let homes = [env.root(), env.dir.path().join("home"), other_home];

@@ -207,7 +207,13 @@ fn commands_say_so_where_overlays_are_refused() {
     let log = env.run(&["log", &id, "--json"]).stdout;
     assert!(log.contains(why), "{log}");
     let tried = run(&["call", "shell.exec", &args, "--dry-run"]);
-    assert!(tried.code != 0 && tried.stderr.contains("copy-on-write"), "{} {}{}", tried.code, tried.stdout, tried.stderr);
+    assert!(
+        tried.code != 0 && tried.stderr.contains("copy-on-write"),
+        "{} {}{}",
+        tried.code,
+        tried.stdout,
+        tried.stderr
+    );
     // With them, the same command is a change that can be taken back.
     let (outcome, code) = exec(&env, "echo three > made.txt");
     assert_eq!((code, &outcome["undo"]["available"]), (0, &json!(true)), "{outcome:#}");
