@@ -629,8 +629,8 @@ fn many_together(vault: &Path, rounds: u64, refused: &[&'static str]) {
 
 #[test]
 fn an_editor_at_any_point_loses_nothing() {
-    each_alone(&PLAIN, 4, &[]);
-    each_alone(&FILES, 19, &[]);
+    each_alone(&PLAIN, 8, &[]);
+    each_alone(&FILES, 38, &[]);
 }
 
 #[test]
@@ -640,7 +640,7 @@ fn an_editor_at_any_point_loses_nothing_without_rename_flags() {
 
 #[test]
 fn an_editor_that_acts_again_and_again_loses_nothing() {
-    many_together(&memory(), 1000, &[]);
+    many_together(&memory(), 500, &[]);
     many_together(&memory(), 300, &["renameat2"]);
     many_together(&memory(), 150, &["renameat2", "linkat"]);
 }

@@ -300,10 +300,10 @@ fn schedules(program: &[&str], own_data: Option<u32>, seeds: std::ops::Range<u64
 
 #[test]
 fn haft_in_another_pid_namespace_and_this_one_lose_nothing() {
-    schedules(&NAMESPACE, None, 0..700);
+    schedules(&NAMESPACE, None, 0..400);
 }
 
 #[test]
 fn haft_of_another_user_and_this_one_lose_nothing() {
-    schedules(&OTHER_USER, Some(65_534), 0..700);
+    schedules(&OTHER_USER, Some(65_534), 0..400);
 }

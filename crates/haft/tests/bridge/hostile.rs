@@ -2,7 +2,6 @@
 
 use super::{Env, said};
 use serde_json::json;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(crate) fn what_is_no_mcp_is_left_out_and_reported() {
@@ -134,40 +133,4 @@ pub(crate) fn a_program_reaches_what_its_entry_says_and_nothing_else() {
     let output = command.env("MY_API_KEY", "s3cret").output().unwrap();
     let names = String::from_utf8(output.stdout).unwrap();
     assert!(names.contains("PATH") && !names.contains("MY_API_KEY"), "{names}");
-}
-
-pub(crate) fn a_bridged_server_sees_no_state_of_haft_whatever_its_entry_says() {
-    let secret = "not-for-any-agent-8f3a";
-    let env = Env::new();
-    let (home, dir) = (env.dir.path().join("home"), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bridge/hostile"));
-    let entry = format!(
-        "{{command: {}, args: [-B, {}], read: [{}, {}, {home}]}}",
-        crate::python("python3", "executable"),
-        dir.join("odd.py").display(),
-        dir.display(),
-        crate::python("python3", "base_prefix"),
-        home = home.display(),
-    );
-    let env = env.server("odd", &entry);
-    let data = home.join(".local/share/haft");
-    std::fs::create_dir_all(&data).unwrap();
-    let files = [data.join("gateway-token"), data.join("secrets.json"), home.join(".config/haft/secret.key")];
-    files.iter().for_each(|file| std::fs::write(file, secret).unwrap());
-    std::fs::write(home.join("plain"), "plain").unwrap();
-    let read = env.call("mcp:odd:read", json!({"path": home.join("plain")}), &["--yes"]).0;
-    assert!(read["success"] == true && said(&read) == "plain", "{read:#}");
-    for file in &files {
-        for tool in ["mcp:odd:read", "mcp:odd:write"] {
-            let (outcome, code) = env.call(tool, json!({ "path": file }), &["--yes"]);
-            assert_eq!((code, outcome["error"]["kind"].as_str()), (3, Some("denied")), "{tool} {outcome:#}");
-            assert!(outcome["error"]["message"].as_str().unwrap().contains("own state"), "{tool} {outcome:#}");
-            // By a name that the server alone understands: a path in two pieces, which it puts together.
-            let (parent, name) = (file.parent().unwrap(), file.file_name().unwrap());
-            let pieces = json!({"path": parent.display().to_string().replace("/haft", "/HAFT"), "name": name.to_str()});
-            let (outcome, _) = env.call(&format!("{tool}_pieces"), pieces, &["--yes"]);
-            assert_eq!(outcome["success"], false, "{tool} {outcome:#}");
-            assert!(!outcome.to_string().contains(secret), "{tool} {outcome:#}");
-        }
-        assert_eq!(std::fs::read_to_string(file).unwrap(), secret);
-    }
 }

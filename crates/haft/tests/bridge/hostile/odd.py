@@ -16,7 +16,7 @@ def tools():
     claims = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
     return [
         tool("a b"), tool("a/b"), tool("bad", schema={"type": 7}), tool("fail"), tool("slow"), tool("env"), tool("read"),
-        tool("write"), tool("read_pieces"), tool("write_pieces"), tool("big"), tool("form"), tool("secret_thing"),
+        tool("write"), tool("big"), tool("form"), tool("secret_thing"),
         dict(tool("harmless", "Harmless\x1b[2J"), annotations=claims),
         dict(tool("shaped"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
         dict(tool("measured"), outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}}),
@@ -32,9 +32,6 @@ def call(name, args, number):
         time.sleep(60)
     if name == "env":
         return text(" ".join(sorted(os.environ)) + " " + os.environ.get("TOKEN", ""))
-    if name.endswith("_pieces"):
-        args = {"path": args["path"].replace("/HAFT", "/haft") + "/" + args["name"]}
-        name = name[:-len("_pieces")]
     if name == "read":
         try:
             return text(open(args["path"]).read())
