@@ -265,6 +265,10 @@ fn payload(shared: &Shared, ended: Ended, by_way: bool, is_cancelled: bool) -> T
     if let Some(error) = ended.outcome.error.as_ref().and_then(protocol_error) {
         return failed(&error);
     }
+    // A call that crashed has no result.
+    if let Some(error) = ended.outcome.error.as_ref().filter(|error| error.kind == ErrorKind::Internal) {
+        return failed(&ErrorData::internal_error(error.message.clone(), None));
+    }
     match result_of(shared, ended, by_way) {
         Ok(result) => match serde_json::to_value(result) {
             Ok(Value::Object(result)) => TaskPayload::Completed { result },
