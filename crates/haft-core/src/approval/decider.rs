@@ -239,7 +239,9 @@ mod tests {
             fn all() -> Vec<(DeciderIdentity, DecisionRight)> {
                 let has_row = |identity: &DeciderIdentity| match identity { $($pattern => {})* };
                 let rows = vec![$(($identity, $right)),*];
-                rows.iter().for_each(|(identity, _)| has_row(identity));
+                for (identity, _) in &rows {
+                    has_row(identity);
+                }
                 rows
             }
         };

@@ -438,14 +438,30 @@ fn runner(name: &str) -> Option<&'static Runner> {
     is(name).or_else(|| is(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')))
 }
 
-/// The value of an option in this word, or where it is: in the next one.
-fn value_of(options: &[&str], word: &str) -> Option<Option<String>> {
+/// Where the value of an option is.
+#[derive(Debug, PartialEq, Eq)]
+enum OptionValue {
+    Here(String),
+    InNextWord,
+}
+
+impl OptionValue {
+    fn word(self, mut next: impl FnMut() -> Option<Word>) -> Option<Word> {
+        match self {
+            Self::Here(value) => Some(Word::known(value)),
+            Self::InNextWord => next(),
+        }
+    }
+}
+
+/// The value of one of these options, if the word is one of them.
+fn value_of(options: &[&str], word: &str) -> Option<OptionValue> {
     options.iter().find_map(|option| {
         let rest = word.strip_prefix(option)?;
         match (rest, option.starts_with("--")) {
-            ("", _) => Some(None),
-            (rest, true) => rest.strip_prefix('=').map(|value| Some(value.to_owned())),
-            (rest, false) if option.len() == 2 => Some(Some(rest.trim_start_matches('=').to_owned())),
+            ("", _) => Some(OptionValue::InNextWord),
+            (rest, true) => rest.strip_prefix('=').map(|value| OptionValue::Here(value.to_owned())),
+            (rest, false) if option.len() == 2 => Some(OptionValue::Here(rest.trim_start_matches('=').to_owned())),
             _ => None,
         }
     })
@@ -490,22 +506,22 @@ impl Runner {
                     break;
                 }
             } else if let Some(value) = value_of(self.modules, text) {
-                let module = value.map(Word::known).or_else(&mut next);
+                let module = value.word(&mut next);
                 let module = module.map(|word| word.shown().to_owned()).unwrap_or_default();
                 said.unbound.push(format!("the module `{}`", super::cut(&module)));
                 said.given = true;
                 break;
             } else if let Some(value) = value_of(self.files, text) {
-                said.files.extend(value.map(Word::known).or_else(&mut next));
+                said.files.extend(value.word(&mut next));
             } else if let Some(value) = value_of(self.dirs, text) {
-                match value.map(Word::known).or_else(&mut next) {
+                match value.word(&mut next) {
                     Some(word) if word.literal().is_some() => {
                         let to = word.shown();
                         said.dir = Some(said.dir.take().map_or_else(|| to.to_owned(), |from| join(&from, to)));
                     }
                     _ => said.unbound.push("what it finds in a directory that is not known".to_owned()),
                 }
-            } else if value_of(self.takes, text) == Some(None) || ends_bundle(self.takes, text) {
+            } else if value_of(self.takes, text) == Some(OptionValue::InNextWord) || ends_bundle(self.takes, text) {
                 next();
             }
         }
