@@ -250,7 +250,9 @@ impl Conversation {
             Event::Step { .. } | Event::RunsElsewhere { .. } => return Vec::new(),
         };
         let Some(open) = self.open.get_mut(call) else { return self.asked(&event) };
-        open.iter_mut().for_each(|open| drop(open.gate.take()));
+        for open in open.iter_mut() {
+            drop(open.gate.take());
+        }
         let (name, data) = match &event {
             // Its own end comes with its outcome.
             Event::CallEnd { .. } => return Vec::new(),

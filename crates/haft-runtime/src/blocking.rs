@@ -126,7 +126,7 @@ mod tests {
     use std::path::Path;
     use std::time::{Duration, Instant};
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_mins(1);
 
     fn fifo(dir: &Path) -> std::path::PathBuf {
         let path = dir.join("fifo");

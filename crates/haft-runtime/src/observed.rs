@@ -352,7 +352,7 @@ impl Haft {
         native: &NativeToolCall,
         (checked, facts): (&Checked, &Facts),
         verdict: &Verdict,
-        decided: DecidedBy<'_>,
+        decided_by: DecidedBy<'_>,
     ) -> Result<(), Stop> {
         let stop = |error| Stop { tool: checked.spec().name.to_string(), verdict: verdict.clone(), error };
         let asked = verdict.decision == Decision::Ask;
@@ -364,7 +364,7 @@ impl Haft {
             // Nothing is known of what these arguments are.
             entry = entry.with("args", sealed(checked.args()));
         }
-        match decided {
+        match decided_by {
             DecidedBy::Rules => {}
             DecidedBy::Prompt(decider) => {
                 entry = entry.with("decider", serde_json::to_value(decider).unwrap_or_default());

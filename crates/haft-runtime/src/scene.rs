@@ -31,6 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The call that a scene is about, and the facts it was decided on.
+#[expect(clippy::struct_excessive_bools, reason = "independent answers of the decision, each asked for by its name")]
 pub(crate) struct Basis {
     checked: Checked,
     facts: Facts,

@@ -77,7 +77,7 @@ pub struct Common {
     /// Agent on whose behalf calls are made.
     #[arg(long, global = true, env = "HAFT_AGENT", help_heading = "Common")]
     pub agent: Option<String>,
-    /// Log on stderr what happens and what is waited for; HAFT_LOG chooses more closely, as RUST_LOG does elsewhere.
+    /// Log on stderr what happens and what is waited for; `HAFT_LOG` chooses more closely, as `RUST_LOG` does elsewhere.
     #[arg(long, global = true, help_heading = "Common")]
     pub verbose: bool,
     /// When to use colours.
@@ -297,7 +297,7 @@ pub struct BatchArgs {
     /// them. A line that makes no sense has an outcome of its own. A file is read whole, and nothing of it runs if a line
     /// makes no sense. The exit code is that of the first call that failed.
     ///
-    /// A line with a "call_id" of its sender's own can be sent again: its call is made once, and gives the first outcome.
+    /// A line with a "`call_id`" of its sender's own can be sent again: its call is made once, and gives the first outcome.
     #[arg(default_value = "-")]
     pub file: String,
     /// Vocabulary of the names and arguments.

@@ -124,12 +124,11 @@ impl Own {
 
     async fn review(&self, session: &SessionId, call: Option<&str>) -> Result<GetPromptResult, ErrorData> {
         let wrong = |error: haft_core::CallError| ErrorData::invalid_params(error.message, None);
-        let call = match call {
-            Some(text) => self.haft.call_named(text).map_err(wrong)?,
-            None => {
-                let selection = UndoSelection { session: Some(session.clone()), ..UndoSelection::default() };
-                self.haft.last_change(selection).await.map_err(wrong)?
-            }
+        let call = if let Some(text) = call {
+            self.haft.call_named(text).map_err(wrong)?
+        } else {
+            let selection = UndoSelection { session: Some(session.clone()), ..UndoSelection::default() };
+            self.haft.last_change(selection).await.map_err(wrong)?
         };
         self.belongs(session, &call).await?;
         let changed = self.haft.changes(&call).await.map_err(wrong)?;

@@ -125,7 +125,7 @@ impl Stage {
         let (here, there) = tokio::io::duplex(1 << 16);
         let mut server = JoinSet::new();
         // In the newest version it has begun with the first request, which comes later.
-        server.spawn(async move { serve_server(door, there).await.unwrap().waiting().await });
+        server.spawn(async move { Box::pin(serve_server(door, there)).await.unwrap().waiting().await });
         let client = serve_client_with_lifecycle(person.clone(), here, mode).await.unwrap();
         Self { haft, client, person, _server: server, _dir: dir }
     }

@@ -189,10 +189,7 @@ fn is_same(old: &Side<'_>, new: &Side<'_>, left: &mut u64) -> bool {
         return false;
     }
     let (State::File { .. }, Some(one), Some(other)) = (&old.state, old.file(), new.file()) else { return true };
-    let (one, other) = match (crate::files::open(one), crate::files::open(other)) {
-        (Ok(one), Ok(other)) => (one, other),
-        _ => return false,
-    };
+    let (Ok(one), Ok(other)) = (crate::files::open(one), crate::files::open(other)) else { return false };
     let length = |file: &File| file.metadata().map(|meta| meta.len()).ok();
     let Some(bytes) = length(&one).filter(|bytes| Some(*bytes) == length(&other)) else { return false };
     let Some(rest) = left.checked_sub(bytes) else { return false };

@@ -78,7 +78,9 @@ pub(crate) fn view_paths(paths: &[ChangedPath<'_>], viewer: Viewer<'_>, notes: &
     } else {
         let locate = |path: &Path| before.locate(path);
         let mut ranking = Ranking::new(&before, viewer.project, viewer.shown, &locate);
-        paths.iter().for_each(|path| ordered.take(path, &mut ranking, viewer.under));
+        for path in paths {
+            ordered.take(path, &mut ranking, viewer.under);
+        }
         ordered.shown.sort_by_key(|(rank, _)| *rank);
     }
     let (commits, references) = CommitReader::new(paths, &before, &after).read(&ordered.git);
@@ -93,7 +95,9 @@ pub(crate) fn view_paths(paths: &[ChangedPath<'_>], viewer: Viewer<'_>, notes: &
     if !ranked.is_one_path() {
         ranked.listing().iter().for_each(|line| drawing.line(line));
     }
-    notes.iter().for_each(|note| drawing.line(&format!("# {note}")));
+    for note in notes {
+        drawing.line(&format!("# {note}"));
+    }
     ordered.shown.iter().for_each(|(_, path)| drawing.path(path));
     ChangeView { ranked, diff: drawing.finish() }
 }

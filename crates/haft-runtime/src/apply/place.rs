@@ -277,10 +277,10 @@ pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(),
 
 /// A directory's permission bits. Only the directory that was expected gets them: it is held, so whatever takes its name
 /// meanwhile is neither widened nor changed.
-pub(crate) fn mode(slot: &Slot<'_>, path: &Path, before: &State, mode: u32) -> Result<(), StepError> {
-    let spot = Spot::of(path)?;
+pub(crate) fn mode(slot: &Slot<'_>, path: &Path, before: &State, to: u32) -> Result<(), StepError> {
+    let place = Spot::of(path)?;
     crate::crash_point("drafted");
-    let held = at::open_at(&spot.dir, &spot.name, OFlags::PATH)?;
+    let held = at::open_at(&place.dir, &place.name, OFlags::PATH)?;
     let stat = rustix::fs::fstat(&held)?;
     let identity = Identity::of(&stat);
     let is_expected = at::kind(&stat) == FileType::Directory && *before == State::Dir { mode: at::mode(&stat) };
@@ -288,9 +288,9 @@ pub(crate) fn mode(slot: &Slot<'_>, path: &Path, before: &State, mode: u32) -> R
         return Err(StepError::Conflict(Conflict { kept: None }));
     }
     crate::crash_point("held");
-    chmod_held(&held, mode)?;
+    chmod_held(&held, to)?;
     crate::crash_point("moded");
-    if spot.stat()?.is_some_and(|now| Identity::of(&now) == identity) {
+    if place.stat()?.is_some_and(|now| Identity::of(&now) == identity) {
         return Ok(());
     }
     // It has another name now, and nobody asked for another mode there.

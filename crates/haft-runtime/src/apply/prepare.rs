@@ -81,9 +81,9 @@ fn replacement(kept: &mut Kept, number: usize, path: &Path, content: &[u8], mode
     let mut file = create(&draft, 0o600)?;
     metadata.write(&mut file, content)?;
     metadata.give(&file, mode)?;
-    let made = FileMetadata::of(file.as_fd())?;
-    kept.prepared(number, State::File { digest: Digest::of(content), mode: made.mode }, metadata);
-    kept.made(number, made);
+    let metadata_made = FileMetadata::of(file.as_fd())?;
+    kept.prepared(number, State::File { digest: Digest::of(content), mode: metadata_made.mode }, metadata);
+    kept.made(number, metadata_made);
     Ok(draft.path)
 }
 

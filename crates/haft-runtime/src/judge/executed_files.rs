@@ -207,11 +207,11 @@ impl Search<'_> {
             return;
         }
         let is_writable = real.as_ref().is_ok_and(is_own);
-        let read = real.and_then(|real| self.read(&real, &shown));
-        if matches!(read, Ok(None)) && !is_writable {
+        let content = real.and_then(|real| self.read(&real, &shown));
+        if matches!(content, Ok(None)) && !is_writable {
             return self.leave_unbound(format!("{shown}, which is large and lies outside of what may be written"));
         }
-        let file = match &read {
+        let file = match &content {
             Ok(Some(bytes)) => ExecutedFile::hashed(shown.clone(), Digest::of(bytes)),
             Ok(None) => {
                 let mib = BYTES_MAX >> 20;
@@ -230,7 +230,7 @@ impl Search<'_> {
             Err(error) => ExecutedFile::unhashed(shown.clone(), format!("it cannot be read ({error})")),
         };
         self.found.insert(shown.clone(), file);
-        if let (Ok(Some(bytes)), Some(dir)) = (read, path.parent()) {
+        if let (Ok(Some(bytes)), Some(dir)) = (content, path.parent()) {
             self.look_through(&Content { bytes, shown, dir: dir.to_owned() }, target, depth);
         }
     }

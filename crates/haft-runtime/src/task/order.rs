@@ -29,6 +29,7 @@ pub enum Keeper {
 
 /// What a task is for, as it was asked for and decided.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent answers of the decision, stored by their names")]
 pub(crate) struct Errand {
     /// The call that started it. What it changes is kept, and taken back, under this name.
     pub(crate) call_id: CallId,

@@ -172,7 +172,7 @@ fn contents(dirs: &[&Path]) -> Vec<(PathBuf, Vec<u8>)> {
             match at::kind(entry.stat) {
                 FileType::RegularFile => found.push((path.clone(), std::fs::read(&path)?)),
                 FileType::Symlink => {
-                    found.push((path.clone(), std::fs::read_link(&path)?.into_os_string().into_encoded_bytes()))
+                    found.push((path.clone(), std::fs::read_link(&path)?.into_os_string().into_encoded_bytes()));
                 }
                 _ => {}
             }

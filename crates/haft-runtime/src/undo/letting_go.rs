@@ -85,13 +85,12 @@ fn has_writer(path: &Path) -> bool {
 
 /// Removes something if it may be removed.
 fn remove_unneeded(kept: PathBuf, step: &UndoStep) -> Option<LateVersion> {
-    match why_not(&kept, step) {
-        Some(why) => Some(LateVersion { path: step.path.clone(), kept, why }),
-        None => {
-            // What stays harms nobody.
-            let _ = remove_all(&kept);
-            None
-        }
+    if let Some(why) = why_not(&kept, step) {
+        Some(LateVersion { path: step.path.clone(), kept, why })
+    } else {
+        // What stays harms nobody.
+        let _ = remove_all(&kept);
+        None
     }
 }
 

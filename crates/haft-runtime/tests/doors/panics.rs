@@ -35,9 +35,7 @@ impl Tool for Panicking {
     }
     #[expect(clippy::panic, reason = "what is tested is a tool that does")]
     fn act<'a>(&'a self, _: &'a Scene) -> BoxFuture<'a, Result<Reply, CallError>> {
-        if self.at == Point::Made {
-            panic!("while it was made");
-        }
+        assert!(self.at != Point::Made, "while it was made");
         Box::pin(async {
             tokio::task::yield_now().await;
             panic!("after it waited")
@@ -68,7 +66,9 @@ fn register(stage: &Stage, effect: Effect) -> [(&'static str, &'static str); 3] 
         Panicking::tool(spec("test.await"), Point::AfterAwait),
         Blocking::tool(spec("test.thread"), sync_panic),
     ];
-    tools.into_iter().for_each(|tool| stage.here.registry().register(tool).unwrap());
+    for tool in tools {
+        stage.here.registry().register(tool).unwrap();
+    }
     [("test.made", "while it was made"), ("test.await", "after it waited"), ("test.thread", "on its thread")]
 }
 

@@ -172,8 +172,8 @@ fn repeat_of_a_call_that_waits_for_a_person_hears_what_they_decided() {
         let waits = async { stage.there.call(writing("mine-1"), &Person::absent(LONG), &free()).await };
         let by = Decider::embedder("tester");
         let halt = free();
-        let decides = stage.here.decide("mine-1", &by, Resolution::Once, &halt);
-        let (waited, decided) = tokio::join!(waits, decides);
+        let decision = stage.here.decide("mine-1", &by, Resolution::Once, &halt);
+        let (waited, decided) = tokio::join!(waits, decision);
         let decided = decided.unwrap();
         assert!(decided.success && waited.success, "{waited:?}");
         assert_eq!((waited.output, stage.read("a.txt").as_deref()), (decided.output, Some("one\n")));

@@ -8,12 +8,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 /// What a machine that is busy with other things may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Keeps the store's thread busy until the sender is used or dropped.
 fn occupy(scene: &Scene) -> Sender<()> {
     let (release, released) = channel::<()>();
-    let (begin, begun) = channel();
+    let (begin, occupied) = channel();
     let mut first = Some((begin, released));
     scene.store.later(move |_| {
         if let Some((begin, released)) = first.take() {
@@ -22,7 +22,7 @@ fn occupy(scene: &Scene) -> Sender<()> {
         }
         Ok(())
     });
-    begun.recv_timeout(PATIENCE).unwrap();
+    occupied.recv_timeout(PATIENCE).unwrap();
     release
 }
 
@@ -148,7 +148,9 @@ fn a_caller_that_gives_up_before_there_was_room_has_asked_for_nothing() {
             late.is_err()
         };
         let (all, late) = tokio::join!(full, late);
-        all.into_iter().for_each(|done| done.unwrap());
+        for done in all {
+            done.unwrap();
+        }
         late
     });
     assert!(late);

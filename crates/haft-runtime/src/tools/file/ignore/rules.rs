@@ -19,12 +19,15 @@ pub(crate) struct Rule {
     pub(crate) keeps: bool,
 }
 
+/// Says which file has the content of a path.
+type Locate<'s> = Box<dyn Fn(&Path) -> Option<PathBuf> + 's>;
+
 /// The `.gitignore` files of a repository, read as they are needed.
 pub(crate) struct Rules<'s> {
     /// How a path is shown.
     shown: Box<dyn Fn(&Path) -> String + 's>,
     /// The file that has the content of a path.
-    locate: Box<dyn Fn(&Path) -> Option<PathBuf> + 's>,
+    locate: Locate<'s>,
     top: PathBuf,
     files: HashMap<PathBuf, Option<Source>>,
     warnings: Vec<String>,
