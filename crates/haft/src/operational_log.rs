@@ -216,7 +216,7 @@ pub(crate) struct LogWriter(SyncSender<LogMessage>);
 
 impl LogWriter {
     /// Begins. Events are collected already.
-    pub(crate) fn begin(&self, role: &'static str) {
+    pub(crate) fn begin(role: &'static str) {
         waits::watch();
         log_panics();
         tracing::info!(version = env!("CARGO_PKG_VERSION"), role, "the process begins");

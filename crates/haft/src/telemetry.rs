@@ -45,7 +45,7 @@ impl Telemetry {
             return Self { _log: None, spans };
         }
         if let (Some(log), Some(role)) = (&log, role) {
-            log.begin(role);
+            LogWriter::begin(role);
         }
         Self { _log: log, spans }
     }

@@ -133,7 +133,9 @@ fn list(app: &App, selection: UndoSelection) -> Result<u8, Failure> {
         let what = if selects { "no selected call" } else { "no call" };
         style::note(&format!("{what} has changed files in this project"));
     }
-    calls.iter().for_each(|call| style::out(entry(call).trim_end()));
+    for call in &calls {
+        style::out(entry(call).trim_end());
+    }
     Ok(0)
 }
 

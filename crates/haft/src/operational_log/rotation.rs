@@ -142,7 +142,9 @@ mod tests {
                 std::thread::spawn(move || (0..500).for_each(|_| file.write(LINE).unwrap()))
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         let sizes = sizes(&dir.path().join("log"));
         let names: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["haft.log", "haft.log.1", "haft.log.2", "haft.log.3", "haft.log.lock"]);
