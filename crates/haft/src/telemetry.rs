@@ -44,7 +44,7 @@ impl Telemetry {
             crate::style::warn("spans and events are collected by somebody else already");
             return Self { _log: None, spans };
         }
-        if let (Some(log), Some(role)) = (&log, role) {
+        if let (true, Some(role)) = (log.is_some(), role) {
             LogWriter::begin(role);
         }
         Self { _log: log, spans }
