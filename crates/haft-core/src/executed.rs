@@ -159,8 +159,8 @@ impl ExecutedFiles {
     /// What is run, a line each.
     pub fn lines(&self) -> Vec<String> {
         let files = self.files.iter().filter_map(ExecutedFile::line).map(|line| format!("runs {line}"));
-        let beyond = self.beyond.iter().map(|why| format!("runs more than is looked at: {why}"));
-        let unbound = self.unbound.iter().map(|what| format!("a yes is not bound to {}", inert(what)));
+        let beyond = self.beyond.iter().map(|why| format!("runs more than haft checks: {why}"));
+        let unbound = self.unbound.iter().map(|what| format!("not covered by this approval: {}", inert(what)));
         files.chain(beyond).chain(unbound).collect()
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let expected = [
             format!("runs ./build.sh (sha256 {digest}…)"),
             "runs /opt/lib.sh (missing)".to_owned(),
-            "a yes is not bound to the module `x`".to_owned(),
+            "not covered by this approval: the module `x`".to_owned(),
         ];
         assert_eq!((run.lines(), run.gap()), (expected.to_vec(), None));
         run.files.push(ExecutedFile::unhashed("a".to_owned(), "permission denied".to_owned()));

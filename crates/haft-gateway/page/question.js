@@ -114,7 +114,7 @@ function trialPart({ printed, diff, gap = null, problem = null }) {
   return part(
     'What it did when it was tried',
     { test: 'trial' },
-    h('p.quiet', 'It was tried when it was asked, and nothing was kept. A yes runs it anew.'),
+    h('p.quiet', 'Trial run from when this question was stored; nothing was kept. Approving runs the command again.'),
     problem ? callout('warn', problem) : null,
     gap ? callout('warn', h('strong', 'It could not be taken back: '), gap) : null,
     diff ? diffView(diff) : h('p.quiet', 'No file changes.'),

@@ -73,11 +73,10 @@ fn check_abandoned() -> Result<(), CallError> {
     }
     tracing::warn!(target: "haft::wait", abandoned, "work is refused until abandoned work ends");
     Err(CallError::internal(format!(
-        "{abandoned} cancelled operations have not ended, so no further one is begun; nothing was run"
+        "{abandoned} cancelled file operations are stuck in the kernel, so haft starts no more; nothing was run"
     ))
     .hint(
-        "the system does not let go of them: look for a hung mount or a pipe that nobody writes into, and free it; \
-         then call again. Restarting haft gives them up",
+        "free the hung mount, or the pipe that nobody writes into, and call again; or restart haft",
     ))
 }
 

@@ -185,7 +185,12 @@ impl Haft {
 }
 
 fn failure(call: &Call, error: CallError, decision: Decision) -> Outcome {
-    let verdict = Verdict::new(decision, REPEAT, "a call of this id was made before, so this one was not");
+    let reason = match error.kind {
+        ErrorKind::Rejected => "a person rejected the call with this id",
+        ErrorKind::ApprovalRequired => "the call with this id waits for approval",
+        _ => "a call with this id was sent before",
+    };
+    let verdict = Verdict::new(decision, REPEAT, reason);
     Outcome::failure(call.id.clone(), spoken(call), error, verdict)
 }
 
@@ -224,12 +229,12 @@ fn differs(id: &CallId) -> CallError {
 }
 
 fn taken(id: &CallId) -> CallError {
-    CallError::conflict(format!("{id} is the id of another call, which was not sent to be repeated"))
+    CallError::conflict(format!("the id {id} already belongs to another call"))
         .hint("choose another id; a UUID is a good one")
 }
 
 /// What ended the wait for an outcome, which did not end the call.
 fn unheard(error: CallError) -> CallError {
-    let message = format!("{}; it was sent before, and goes on", error.message);
+    let message = format!("{}; the first call with this id still runs", error.message);
     CallError { message, ..error }.hint("send it again to get its outcome")
 }

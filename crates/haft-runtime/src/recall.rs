@@ -273,8 +273,7 @@ impl Haft {
             Some(what) => CallError::conflict(format!("{id} is not what you saw any more: {what}"))
                 .hint("look at it again, then decide"),
             None => CallError::conflict(format!(
-                "the basis of the decision is none that {id} was shown with: it is another question's, or too old to tell \
-                 what has changed since"
+                "`basis` matches no version of {id} that was shown here: it belongs to another question or has expired"
             ))
             .hint("look at the question again, and name its `basis` as it is shown then"),
         })

@@ -47,10 +47,10 @@ impl ShownQuestion {
         if self.tried != now.tried {
             all.push("it was tried");
         } else if self.changes != now.changes {
-            all.push("it would change the files otherwise now, because they were changed");
+            all.push("its diff is different now, because the files changed");
         }
         if all.is_empty() {
-            all.push("its tool, or what decides about it, has changed");
+            all.push("its tool, or the policy, has changed");
         }
         all.join("; ")
     }

@@ -67,7 +67,7 @@ pub struct Common {
     /// the data directory].
     #[arg(long, global = true, value_name = "PATH|URL", help_heading = "Common")]
     pub store: Option<String>,
-    /// Session that calls belong to [default: default].
+    /// Session for new calls [default: default]. `undo` and `changes` show only this session if it is set.
     // With `undo` and `changes` a session selects, so one that nobody named must not look like one that somebody did.
     #[arg(long, global = true, env = "HAFT_SESSION", help_heading = "Common")]
     pub session: Option<String>,
@@ -77,7 +77,8 @@ pub struct Common {
     /// Agent on whose behalf calls are made.
     #[arg(long, global = true, env = "HAFT_AGENT", help_heading = "Common")]
     pub agent: Option<String>,
-    /// Log on stderr what happens and what is waited for; `HAFT_LOG` chooses more closely, as `RUST_LOG` does elsewhere.
+    /// Log what haft does and waits for, on stderr (`haft tui`: to the log file). `HAFT_LOG` sets the filter, in `RUST_LOG`
+    /// syntax.
     #[arg(long, global = true, help_heading = "Common")]
     pub verbose: bool,
     /// When to use colours.

@@ -34,7 +34,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let session = match which.session {
         Some(name) => {
-            Some(visitor.session(&name).ok_or_else(|| Problem::invalid("that is not a session"))?.to_string())
+            Some(visitor.session(&name).ok_or_else(|| Problem::invalid("`session` has 1 to 128 printable characters"))?.to_string())
         }
         None => None,
     };
@@ -134,7 +134,7 @@ pub(crate) struct Selected {
 
 impl Selected {
     fn selection(self) -> Result<UndoSelection, Problem> {
-        let bad = || Problem::invalid("that is not a session");
+        let bad = || Problem::invalid("`session` has 1 to 128 printable characters");
         let session = self.session.map(|name| SessionId::new(&name).ok_or_else(bad)).transpose()?;
         Ok(undo_selection(session, self.turn, self.since.as_deref())?)
     }

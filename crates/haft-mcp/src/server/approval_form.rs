@@ -395,7 +395,7 @@ mod tests {
         question.executed.unbound.push("the module `x`".to_owned());
         let message = form(&question).message;
         let expected = format!(
-            "│ runs ./build.sh (sha256 {}…)\n│ a yes is not bound to the module `x`",
+            "│ runs ./build.sh (sha256 {}…)\n│ not covered by this approval: the module `x`",
             &digest.to_string()[..12]
         );
         assert!(message.contains(&expected), "{message}");

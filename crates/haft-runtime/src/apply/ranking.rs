@@ -11,7 +11,7 @@ use crate::tools::file::walk::is_generated;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Longer pointers to a repository are none.
+/// A larger `.git` file is no pointer to a repository.
 const POINTER_MAX: u64 = 4096;
 
 /// Where the files of a project are as they were before a change, or as they are after it.

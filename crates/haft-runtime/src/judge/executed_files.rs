@@ -163,7 +163,7 @@ impl Search<'_> {
             self.unbound.push(format!("{more} more things that scripts name"));
         }
         let beyond = (self.left_out > 0)
-            .then(|| format!("it runs more than {FILES_MAX} files, {} of them are not hashed", self.left_out));
+            .then(|| format!("it would run more than {FILES_MAX} files, and {} were not hashed", self.left_out));
         let files = ExecutedFiles { files: self.found.into_values().collect(), unbound: self.unbound, beyond };
         ExecutedSnapshot { files, stamps: self.stamps }
     }

@@ -14,7 +14,7 @@ pub fn selection(
     since: Option<&str>,
 ) -> Result<UndoSelection, CallError> {
     if turn.is_some() && session.is_none() {
-        return Err(CallError::invalid("a turn is one of a session, and no session is named")
+        return Err(CallError::invalid("a turn needs a session, and none is named")
             .hint("name the session too; `haft changes` shows sessions and turns"));
     }
     let since_ms = since.map(|text| when::read(text, crate::now_ms(), false)).transpose()?;

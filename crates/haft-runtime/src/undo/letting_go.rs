@@ -34,7 +34,7 @@ impl LateVersion {
         let (path, kept) = (shown(&self.path), self.kept.display());
         let what = match self.why {
             Why::Written => format!("a program that still had {path} open wrote to it after it was replaced"),
-            Why::Open => format!("a program still has {path} open for writing, as it was before it was replaced"),
+            Why::Open => format!("a program still has the replaced version of {path} open for writing"),
         };
         format!("{what}; that version is {kept}")
     }

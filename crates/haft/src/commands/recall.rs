@@ -86,10 +86,10 @@ fn say_undone(done: &CallUndone) {
         style::warn(&format!("left as it is: {}", style::inert(left)));
     }
     if files.is_empty() {
-        return style::out(&format!("nothing to restore: what {call} was to change is as it was before"));
+        return style::out(&format!("nothing to restore: the files of {call} already are as they were before it"));
     }
     style::out(&format!("{} {call}: {}", paint(GOOD, "undid"), style::inert(&files.join(", "))));
-    style::note(&paint(FAINT, format!("take that back with: haft undo {call_id}")));
+    style::note(&paint(FAINT, format!("to redo the change: haft undo {call_id}")));
 }
 
 /// Shows what a call changed, or which calls changed something.

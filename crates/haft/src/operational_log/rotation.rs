@@ -41,7 +41,7 @@ impl RotatingFile {
         };
         let size = file.metadata()?.len();
         let file = if size >= self.file_max { self.rotated(file)? } else { file };
-        // Whoever holds the lock for so long has lost the others their place: a line is less than a full disk.
+        // If rotation is stuck, lines are dropped at twice the limit rather than filling the disk.
         if file.metadata()?.len() < self.file_max * 2 {
             (&file).write_all(line.as_bytes())?;
         }

@@ -377,7 +377,7 @@ impl Aside<'_> {
             let passed = passed_over.iter().map(|one| format!("passed over {}: {}\n", one.call_id, one.reason));
             let files = if undo.files.is_empty() { "nothing had changed".to_owned() } else { undo.files.join(", ") };
             let passed: String = passed.collect();
-            Ok::<_, CallError>(format!("{passed}undid {call_id}: {files}\ntake that back with: haft undo {id}"))
+            Ok::<_, CallError>(format!("{passed}undid {call_id}: {files}\nto redo the change: haft undo {id}"))
         };
         self.tell(match undone.await {
             Ok(text) => Input::Note(Tone::Plain, text),

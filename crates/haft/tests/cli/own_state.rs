@@ -88,7 +88,7 @@ impl Scene {
             let leaked = crate::snapshot(dir)
                 .into_iter()
                 .find(|(_, _, content)| content.windows(SECRET.len()).any(|piece| piece == SECRET.as_bytes()));
-            assert!(leaked.is_none(), "{:?} after {said}", leaked.unwrap().0);
+            assert!(leaked.is_none(), "{} after {said}", leaked.unwrap().0.display());
         }
     }
 
