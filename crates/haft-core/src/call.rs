@@ -73,7 +73,7 @@ impl CallId {
             let why = format!("an idempotency key has 1 to {KEY_MAX} printable ASCII characters");
             return Err(CallError::invalid(why).hint("a UUID is a good one"));
         }
-        let scope = json!([origin, session.lasting_name(), key]);
+        let scope = json!([origin, session.repeat_scope(origin), key]);
         Ok(Self(format!("{KEY_PREFIX}{}", &Digest::of(scope.to_string().as_bytes()).to_string()[..KEY_DIGITS])))
     }
 }
@@ -172,17 +172,32 @@ impl SessionId {
         &self.0
     }
 
-    /// Its name without the part that a door makes anew at each start (`gateway-1m7f…` is `gateway-`), so that a caller who
-    /// named no session is known again after a restart.
-    pub fn lasting_name(&self) -> &str {
+    /// The default session of a gateway that starts: one per start, so that what is allowed for a session ends with it.
+    pub fn gateway_default(start: &CallId) -> Option<Self> {
+        Self::new(&format!("{GATEWAY_DEFAULT}{start}"))
+    }
+
+    /// The name within which idempotency keys and repeated calls are the same. It is the whole name, except for the gateway's
+    /// default session: a client that names no session is known again after the gateway was restarted. Sessions of MCP are each
+    /// their own, so that no session gets the outcome of a call that a person approved for another one.
+    fn repeat_scope(&self, origin: Origin) -> &str {
         let start = self.0.len().saturating_sub(GENERATED);
-        match self.0.split_at_checked(start) {
-            Some((before, end)) if before.ends_with('-') && is_generated(end) => before,
+        match (origin, self.0.split_at_checked(start)) {
+            (Origin::Gateway | Origin::Page, Some((before, end)))
+                if before.strip_prefix(AGENT_SESSIONS).unwrap_or(before) == GATEWAY_DEFAULT && is_generated(end) =>
+            {
+                before
+            }
             _ => &self.0,
         }
     }
 }
 
+/// What the names of sessions begin with that callers with the agents' token of the gateway have: they have no part in what was
+/// allowed to others.
+pub const AGENT_SESSIONS: &str = "agent:";
+/// What the name of the gateway's default session begins with.
+const GATEWAY_DEFAULT: &str = "serve-";
 /// How long a generated id is.
 const GENERATED: usize = 18;
 
@@ -312,7 +327,7 @@ impl Call {
             in_order(&self.args),
             self.dialect,
             self.origin,
-            self.session.lasting_name(),
+            self.session.repeat_scope(self.origin),
             self.caller.agent,
             project,
         ]);
@@ -371,8 +386,24 @@ mod tests {
             assert_ne!(first, other);
         }
         assert!(CallId::parse(first.as_str()).is_some() && !first.is_generated());
-        let started = |chance| format!("gateway-{}", CallId::new(1_732_000_000_000, chance));
-        assert_eq!(id("a", Origin::Gateway, &started(1)), id("a", Origin::Gateway, &started(2)), "after a restart");
+        let ids = |origin, prefix: &str| {
+            [1, 2].map(|chance| id("a", origin, &format!("{prefix}{}", CallId::new(1_732_000_000_000, chance))))
+        };
+        for prefix in ["serve-", "agent:serve-"] {
+            let [before, after] = ids(Origin::Gateway, prefix);
+            assert_eq!(before, after, "{prefix} after a restart");
+        }
+        for (origin, prefix) in [
+            (Origin::Mcp, "mcp-"),
+            (Origin::Mcp, "agent:mcp-"),
+            (Origin::Mcp, "serve-"),
+            (Origin::Library, "serve-"),
+            (Origin::Gateway, "mcp-"),
+            (Origin::Gateway, "mine-serve-"),
+        ] {
+            let [one, other] = ids(origin, prefix);
+            assert_ne!(one, other, "{origin:?} {prefix}");
+        }
         assert!(CallId::for_key("", Origin::Gateway, &session("s")).is_err());
         assert!(CallId::for_key("\n", Origin::Gateway, &session("s")).is_err());
         let both = CallName { call_id: Some("a".to_owned()), idempotency_key: Some("b".to_owned()) };

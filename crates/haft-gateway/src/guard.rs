@@ -9,6 +9,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use haft_core::approval::{Decider, DeciderIdentity, DecisionScope};
+use haft_core::call::AGENT_SESSIONS;
 use haft_core::{CallId, Origin, SessionId};
 use http::{HeaderMap, HeaderValue, Method, header};
 use std::net::{IpAddr, SocketAddr};
@@ -57,9 +58,6 @@ pub(crate) enum Holder {
     /// One that a link was exchanged for.
     Link,
 }
-
-/// What the sessions of agents begin with: they have no part in what was allowed to others.
-pub const AGENT_SESSIONS: &str = "agent:";
 
 impl Visitor {
     /// The name under which what is done here is recorded: the token that was shown, because a header could say anything.

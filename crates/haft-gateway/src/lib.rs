@@ -31,6 +31,6 @@ mod token;
 mod waiting;
 
 pub use accept::{ServeError, bind, serve};
-pub use guard::AGENT_SESSIONS;
+pub use haft_core::call::AGENT_SESSIONS;
 pub use options::{Herald, McpServers, Options, Tls, WhenGone};
 pub use token::{Token, TokenError};

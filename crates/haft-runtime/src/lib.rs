@@ -78,7 +78,7 @@ pub use ranked_changes::{
     ChangeRank, ChangeView, CommitSummary, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
     ReferenceMove,
 };
-pub use recall::Resolution;
+pub use recall::{Resolution, reason_now};
 pub use redaction::{LogRedaction, RedactionRequest};
 pub use registry::{Registry, Scope, Source};
 pub use scene::Scene;

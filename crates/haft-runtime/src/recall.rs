@@ -133,22 +133,28 @@ impl Haft {
     /// The same in the layer that the call is made in.
     async fn decide_here(
         &self,
-        asked: Approval,
+        mut asked: Approval,
         (by, seen): (&Decider, Option<&str>),
         resolution: Resolution,
         halt: &Halt,
     ) -> Result<Outcome, CallError> {
-        let id = &asked.id;
-        let now = self.question_here(id, halt).await?;
+        let now = self.question_here(&asked.id, halt).await?;
         if let Some(now) = &now {
             self.check_face(now, seen)?;
-            self.check_basis(now, &asked)?;
+            // Somebody who says what they saw decides about that, whatever was shown to others.
+            if seen.is_none() {
+                self.check_basis(now, &asked)?;
+            }
         }
         if let (Resolution::Always(pattern), Some(question)) = (&resolution, &now) {
             // Before anything is decided: a bad pattern must not use the question up.
             Grant::check_pattern(&question.tool, pattern)
                 .map_err(|error| CallError::invalid(error.to_string()).hint("name a narrower pattern"))?;
         }
+        if let Some(now) = now.filter(|_| seen.is_some()) {
+            self.rebase(&mut asked, &now).await?;
+        }
+        let id = &asked.id;
         let waits = self.store.waiting_call(id).await.map_err(store_error)?;
         if waits.is_some_and(|call| call.origin == Origin::Hook) {
             return self.approve_observed(&asked, by, resolution, halt).await;
@@ -249,7 +255,7 @@ impl Haft {
     /// Refuses if files, links or rules have made a question into another one since it was asked or last
     /// looked at.
     fn check_basis(&self, now: &Question, asked: &Approval) -> Result<(), CallError> {
-        if now.basis.to_string() == asked.basis {
+        if !is_changed(asked, now) {
             return Ok(());
         }
         let changed = now.executed.changed_since(&asked.executed);
@@ -348,26 +354,32 @@ impl Haft {
         }
     }
 
-    /// The question that a stored call raises now, for somebody to look at. What they see is what an
-    /// approval is for from here on, so an identity that may not decide is refused: it has [`Haft::glance_at`].
+    /// The question that a stored call raises now, for a person who asked to see it. What they see is what an
+    /// approval is for from here on, so an identity that may not decide is refused. What shows questions unasked, such as a page
+    /// that loads itself again, has [`Haft::glance_at`].
     pub async fn look_at(&self, id: &str, by: &Decider) -> Result<Option<Question>, CallError> {
         self.store.authorize(id, by, DecisionScope::Once).await.map_err(store_error)?;
-        let asked = self.belongs_here(id).await?;
+        let mut asked = self.belongs_here(id).await?;
         let Some(now) = self.question_of(id, &Halt::new()).await? else { return Ok(None) };
-        if now.basis.to_string() != asked.basis {
-            let changed = now.executed.changed_since(&asked.executed);
-            let why = match described(&changed) {
-                none if none.is_empty() => now.why(),
-                files => format!("{}; changed since it was asked: {files}", now.why()),
-            };
-            let rebased = self.store.rebase(id, &now.basis.to_string(), &why, &now.executed.files).await;
-            rebased.map_err(store_error)?;
-        }
+        self.rebase(&mut asked, &now).await?;
         self.shown_questions.note(&now);
         Ok(Some(now))
     }
 
-    /// The same for somebody who is shown a part of it: what an approval is for stays what it was.
+    /// Makes a question as it is now what an approval is for.
+    async fn rebase(&self, asked: &mut Approval, now: &Question) -> Result<(), CallError> {
+        if !is_changed(asked, now) {
+            return Ok(());
+        }
+        asked.reason = reason_now(asked, now);
+        asked.basis = now.basis.to_string();
+        asked.executed.clone_from(&now.executed.files);
+        let rebased = self.store.rebase(&asked.id, &asked.basis, &asked.reason, &asked.executed).await;
+        rebased.map_err(store_error)
+    }
+
+    /// The question that a stored call raises now. What an approval is for stays what it was: a decision about what is shown
+    /// has to name it ([`Haft::decide_as_seen`]).
     pub async fn glance_at(&self, id: &str) -> Result<Option<Question>, CallError> {
         self.belongs_here(id).await?;
         let now = self.question_of(id, &Halt::new()).await?;
@@ -617,6 +629,22 @@ impl Haft {
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|crash| Err(CallError::internal(format!("undoing crashed: {crash}"))))
+    }
+}
+
+/// Whether a question has become another one since it was asked, or since a person looked at it.
+fn is_changed(asked: &Approval, now: &Question) -> bool {
+    now.basis.to_string() != asked.basis
+}
+
+/// Why a stored question is asked now, and which files of it have changed.
+pub fn reason_now(asked: &Approval, now: &Question) -> String {
+    if !is_changed(asked, now) {
+        return asked.reason.clone();
+    }
+    match described(&now.executed.changed_since(&asked.executed)) {
+        none if none.is_empty() => now.why(),
+        files => format!("{}; changed since it was asked: {files}", now.why()),
     }
 }
 

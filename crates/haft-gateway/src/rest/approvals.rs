@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use haft_core::approval::{Decider, DecisionScope};
 use haft_core::{CallError, Outcome};
-use haft_runtime::{Question, Resolution, store_error};
+use haft_runtime::{Question, Resolution, reason_now, store_error};
 use haft_store::{Approval, ApprovalState};
 use http::{HeaderMap, header};
 use serde::Deserialize;
@@ -89,9 +89,9 @@ pub(crate) async fn one(
     Extension(decider): Extension<Decider>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let approval = gateway.approval(&id).await?;
+    let mut approval = gateway.approval(&id).await?;
     let open = approval.state == ApprovalState::Pending && gateway.is_here(&approval) && approval.elsewhere().is_none();
-    let question = if open { gateway.haft.look_at(&id, &decider).await? } else { None };
+    let question = if open { gateway.question(&mut approval, &decider).await? } else { None };
     Ok(Json(shown(&approval, question.as_ref())))
 }
 
@@ -199,6 +199,17 @@ impl Gateway {
 
     fn is_here(&self, approval: &Approval) -> bool {
         haft_core::path_text::load(&approval.root) == self.haft.workspace().root()
+    }
+
+    /// The question that an approval raises now, for an identity that may decide it. A page loads it again and again with nobody
+    /// in front of it, so what a yes is for stays what it was: an answer names the basis that it is for.
+    async fn question(&self, approval: &mut Approval, by: &Decider) -> Result<Option<Question>, CallError> {
+        self.haft.store().authorize(&approval.id, by, DecisionScope::Once).await.map_err(store_error)?;
+        let question = self.haft.glance_at(&approval.id).await?;
+        if let Some(now) = &question {
+            approval.reason = reason_now(approval, now);
+        }
+        Ok(question)
     }
 
     async fn approval(&self, id: &str) -> Result<Approval, Problem> {

@@ -176,7 +176,7 @@ fn options(app: &App, common: &Common, args: &ServeArgs, tell: Telling) -> Resul
 /// The session of calls that name none. Unless one was named, it is a new one at every start, so that what was allowed
 /// for a session does not outlive it, and is not for the command line, too.
 fn session(app: &App) -> SessionId {
-    let fresh = || SessionId::new(&format!("serve-{}", haft_runtime::new_call_id()));
+    let fresh = || SessionId::gateway_default(&haft_runtime::new_call_id());
     Some(app.session().clone()).filter(|named| *named != SessionId::default()).or_else(fresh).unwrap_or_default()
 }
 

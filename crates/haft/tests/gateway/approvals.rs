@@ -213,6 +213,47 @@ fn question_lists_the_files_that_a_command_runs_and_an_answer_is_for_their_bytes
 }
 
 #[test]
+fn page_that_loads_itself_again_does_not_move_what_a_terminal_approves() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let script = env.file("build.sh", "echo one > a.txt\n");
+    let asked = gateway.call("shell.exec", json!({"command": "sh build.sh"}));
+    let id = asked.json()["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/approvals/{id}");
+    let terminal = |args: &[&str]| env.command(args).output().unwrap();
+    assert!(terminal(&["approvals", "show", &id]).status.success());
+    std::fs::write(&script, "echo two > a.txt\n").unwrap();
+    for _ in 0..2 {
+        let shown = gateway.get(&path).json();
+        let reason = shown["approval"]["reason"].as_str().unwrap();
+        assert!(reason.contains("changed since it was asked: ./build.sh"), "{shown:#}");
+    }
+    let refused = terminal(&["approvals", "approve", &id]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("is no longer what was asked about"), "{said}");
+    let unnamed = gateway.post(&path, json!({"decision": "once"}));
+    assert_eq!((unnamed.status, env.root().join("a.txt").exists()), (409, false), "{unnamed:?}");
+    // An answer that names what the page shows is for that.
+    let basis = gateway.get(&path).json()["question"]["basis"].clone();
+    let done = gateway.post(&path, json!({"decision": "once", "basis": basis}));
+    assert_eq!((done.status, env.read("a.txt").as_str()), (200, "two\n"), "{done:?}");
+}
+
+#[test]
+fn terminal_that_shows_a_changed_question_approves_that() {
+    let env = Env::new();
+    let gateway = env.serve();
+    let script = env.file("build.sh", "echo one > a.txt\n");
+    let asked = gateway.call("shell.exec", json!({"command": "sh build.sh"}));
+    let id = asked.json()["error"]["details"]["approval_id"].as_str().unwrap().to_owned();
+    std::fs::write(&script, "echo two > a.txt\n").unwrap();
+    let terminal = |args: &[&str]| assert!(env.command(args).status().unwrap().success(), "{args:?}");
+    terminal(&["approvals", "show", &id]);
+    terminal(&["approvals", "approve", &id]);
+    assert_eq!(env.read("a.txt"), "two\n");
+}
+
+#[test]
 fn what_other_arguments_are_answered_with_over_rpc_is_what_an_answer_names() {
     let env = Env::new();
     let gateway = env.serve();

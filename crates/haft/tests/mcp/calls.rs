@@ -1,6 +1,6 @@
 //! Listing and calling tools.
 
-use crate::{Env, newest, text};
+use crate::{Client, Env, newest, text};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
@@ -46,10 +46,12 @@ fn a_budget_of_zero_lists_all_with_what_they_do() {
 }
 
 #[test]
-fn call_with_an_id_of_the_clients_own_is_made_once_whatever_process_gets_it() {
-    let env = Env::new();
+fn call_with_an_id_of_the_clients_own_is_made_once_in_its_session_whatever_process_gets_it() {
+    let env = Env::with("mcp: {wait_ms: 300}\n");
     let send = |args: Value, meta: Value| {
-        env.connect().ask("tools/call", json!({"name": "file_write", "arguments": args, "_meta": {"haft": meta}}))
+        let mut client = env.spawn(&["--session", "work"]);
+        client.initialize("2025-11-25", json!({}));
+        client.ask("tools/call", json!({"name": "file_write", "arguments": args, "_meta": {"haft": meta}}))
     };
     let args = json!({"path": "a.txt", "content": "one"});
     let own = json!({"call_id": "mine-1"});
@@ -71,6 +73,39 @@ fn call_with_an_id_of_the_clients_own_is_made_once_whatever_process_gets_it() {
         let refused = send(json!({"path": "a.txt", "content": "x"}), bad);
         assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
     }
+}
+
+#[test]
+fn idempotency_key_of_one_session_gives_another_session_nothing() {
+    let env = Env::with("mcp: {wait_ms: 300}\n");
+    let secret = env.home().join("notes.txt");
+    std::fs::write(&secret, "what a person let one session read\n").unwrap();
+    let send = |client: &mut Client, name: Value| {
+        let args = json!({"path": secret});
+        let answer = client.ask("tools/call", json!({"name": "file_read", "arguments": args, "_meta": {"haft": name}}));
+        answer["result"].clone()
+    };
+    let kind = |result: &Value| result["_meta"]["haft"]["error"]["kind"].clone();
+    let key = json!({"idempotency_key": "1"});
+    let mut first = env.connect();
+    let asked = send(&mut first, key.clone());
+    assert_eq!(kind(&asked), "approval_required", "{asked:#}");
+    let id = asked["_meta"]["haft"]["call_id"].as_str().unwrap().to_owned();
+    assert!(env.run(&["approvals", "approve", &id]).status.success());
+    let again = send(&mut first, key.clone());
+    assert!(text(&again).contains("what a person let"), "{again:#}");
+    // The same client in a new process: a new session.
+    let mut second = env.connect();
+    let other = send(&mut second, key);
+    assert_eq!(kind(&other), "approval_required", "{other:#}");
+    assert_ne!(other["_meta"]["haft"]["call_id"], json!(id), "{other:#}");
+    // An id is one call's on the whole store, and the call is the first session's.
+    let named = json!({"call_id": "mine-1"});
+    assert_eq!(kind(&send(&mut first, named.clone())), "approval_required");
+    assert!(env.run(&["approvals", "approve", "mine-1"]).status.success());
+    let taken = send(&mut second, named);
+    assert_eq!(kind(&taken), "conflict", "{taken:#}");
+    assert!(!other.to_string().contains("what a person let") && !taken.to_string().contains("what a person let"));
 }
 
 #[test]
