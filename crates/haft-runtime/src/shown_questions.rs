@@ -3,6 +3,7 @@
 
 use crate::approver::Question;
 use haft_core::CallId;
+use haft_core::executed::{ExecutedFile, described};
 use haft_core::record::Digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ struct ShownQuestion {
     basis: Digest,
     arguments: Digest,
     places: Vec<String>,
+    executed: Vec<ExecutedFile>,
     changes: Option<Digest>,
     tried: Option<String>,
 }
@@ -30,14 +32,20 @@ impl ShownQuestion {
             basis: question.basis,
             arguments: Digest::of(format!("{} {}", question.tool, question.args).as_bytes()),
             places: question.places.clone(),
+            executed: question.executed.files.clone(),
             changes: question.shown,
             tried: question.tried.clone(),
         }
     }
 
     /// What is otherwise now.
-    fn differences(&self, now: &Self) -> String {
-        let mut all = Vec::new();
+    fn differences(&self, question: &Question) -> String {
+        let now = Self::of(question);
+        let executed = match described(&question.executed.changed_since(&self.executed)) {
+            none if none.is_empty() => none,
+            files => format!("what it runs has changed: {files}"),
+        };
+        let mut all: Vec<&str> = Some(executed.as_str()).filter(|text| !text.is_empty()).into_iter().collect();
         if self.arguments != now.arguments {
             all.push("its arguments were edited");
         }
@@ -94,6 +102,6 @@ impl ShownQuestions {
     fn changed_since(&self, now: &Question, is_meant: impl Fn(&ShownQuestion) -> bool) -> Option<String> {
         let all = self.all();
         let then = all.get(&now.call_id)?.iter().rev().find(|shown| is_meant(shown))?;
-        Some(then.differences(&ShownQuestion::of(now)))
+        Some(then.differences(now))
     }
 }

@@ -1,5 +1,8 @@
 //! A commit as a commit: which references of a repository moved, and which commits are new, instead of the files in which git
 //! keeps them.
+//!
+//! A program can make directories and files of these names for anything. So only the files of a repository count, and only those whose
+//! content is what git keeps there; all others are shown as the files that they are.
 
 use super::changed_path::{ChangedPath, Side};
 use super::ranking::FileView;
@@ -7,7 +10,8 @@ use crate::ranked_changes::{CommitSummary, ReferenceMove};
 use flate2::read::ZlibDecoder;
 use haft_core::change::State;
 use haft_core::preview::{cut, inert};
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use haft_core::record::Digest;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -47,7 +51,11 @@ pub(super) enum GitFile {
     Reference(String),
     /// The list of those that have no file.
     PackedReferences,
-    /// An object, the index, a log.
+    /// An object, or many in one file. Git adds them, and changes none.
+    Object,
+    /// What a reference was before.
+    Log,
+    /// The index, a message, a list of objects.
     Data,
 }
 
@@ -69,8 +77,8 @@ impl GitPath {
         let found = Self::read(&changed.path).filter(|_| is_file(&changed.old) && is_file(&changed.new))?;
         let max = match found.file {
             GitFile::Reference(_) => REFERENCE_MAX,
-            GitFile::PackedReferences => PACKED_MAX,
-            GitFile::Data => return Some(found),
+            GitFile::PackedReferences | GitFile::Log => PACKED_MAX,
+            GitFile::Object | GitFile::Data => return Some(found),
         };
         (changed.old.bytes() <= max && changed.new.bytes() <= max).then_some(found)
     }
@@ -95,8 +103,11 @@ impl GitPath {
             .map(|(n, k)| (n, *k))?;
         match kind {
             "refs" if depth < last => found(depth, GitFile::Reference(rest[depth..].join("/"))),
-            "objects" if is_object(&rest[depth + 1..]) => found(depth, GitFile::Data),
-            "logs" if is_own(depth) && depth < last => found(depth, GitFile::Data),
+            "objects" if is_object(&rest[depth + 1..]) => found(depth, GitFile::Object),
+            "objects" if is_object_list(&rest[depth + 1..]) => found(depth, GitFile::Data),
+            "logs" if is_own(depth) && matches!(rest[depth + 1..], ["HEAD"] | ["refs", _, ..]) => {
+                found(depth, GitFile::Log)
+            }
             _ => None,
         }
     }
@@ -104,14 +115,63 @@ impl GitPath {
 
 /// Whether that is the name of an object, or of many in one file.
 fn is_object(name: &[&str]) -> bool {
-    let is_hash = |text: &str, lengths: &[usize]| lengths.contains(&text.len()) && is_hexadecimal(text);
     match name {
-        [dir, rest] if is_hash(dir, &[2]) => is_hash(rest, &[38, 62]),
-        ["pack", file] => file.starts_with("pack-"),
-        ["info", file] => ["packs", "commit-graph"].contains(file),
-        ["info", "commit-graphs", _] => true,
+        ["pack", file] => {
+            let pack = file.strip_prefix("pack-").and_then(|file| file.split_once('.'));
+            pack.is_some_and(|(id, kind)| is_commit_id(id) && ["pack", "idx", "rev"].contains(&kind))
+        }
+        [dir, rest] => dir.len() == 2 && [38, 62].contains(&rest.len()) && is_hexadecimal(dir) && is_hexadecimal(rest),
         _ => false,
     }
+}
+
+/// Whether that is the name of a list that git makes of objects.
+fn is_object_list(name: &[&str]) -> bool {
+    match name {
+        ["info", "packs" | "commit-graph"] | ["info", "commit-graphs", "commit-graph-chain"] => true,
+        ["info", "commit-graphs", file] => {
+            let id = file.strip_prefix("graph-").and_then(|file| file.strip_suffix(".graph"));
+            id.is_some_and(is_commit_id)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a new file begins as git's objects and packs of its name do. One that is not there any more cannot be shown.
+fn begins_as_object(changed: &ChangedPath<'_>) -> bool {
+    let content = changed.new.file().and_then(|file| crate::files::open(file).ok());
+    let Some(mut content) = content else { return true };
+    let mut start = [0; 4];
+    if content.read_exact(&mut start).is_err() {
+        return false;
+    }
+    match changed.path.extension().and_then(OsStr::to_str) {
+        // The header of zlib.
+        None => start[0] & 0x0f == 8 && u16::from_be_bytes([start[0], start[1]]).is_multiple_of(31),
+        Some("pack") => start == *b"PACK",
+        Some("idx") => start == *b"\xfftOc",
+        Some(_) => start == *b"RIDX",
+    }
+}
+
+fn is_reference(text: &str) -> bool {
+    let text = text.trim_end();
+    let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+    is_commit_id(text) || text.strip_prefix("ref: ").is_some_and(is_name)
+}
+
+fn is_packed_references(text: &str) -> bool {
+    text.lines().all(|line| {
+        let id = line.strip_prefix('^').or_else(|| line.split_once(' ').map(|(id, _)| id));
+        line.starts_with("# pack-refs ") || id.is_some_and(is_commit_id)
+    })
+}
+
+fn is_log(text: &str) -> bool {
+    text.lines().all(|line| {
+        let mut words = line.splitn(3, ' ');
+        words.next().is_some_and(is_commit_id) && words.next().is_some_and(is_commit_id)
+    })
 }
 
 fn is_hexadecimal(text: &str) -> bool {
@@ -120,6 +180,82 @@ fn is_hexadecimal(text: &str) -> bool {
 
 fn is_commit_id(text: &str) -> bool {
     [40, 64].contains(&text.len()) && is_hexadecimal(text)
+}
+
+/// Which changed paths are the files in which repositories keep their data.
+pub(super) struct GitDirs<'v> {
+    paths: &'v [ChangedPath<'v>],
+    before: &'v FileView,
+    after: &'v FileView,
+    repositories: HashMap<PathBuf, bool>,
+}
+
+impl<'v> GitDirs<'v> {
+    pub(super) fn new(paths: &'v [ChangedPath<'v>], before: &'v FileView, after: &'v FileView) -> Self {
+        Self { paths, before, after, repositories: HashMap::new() }
+    }
+
+    /// What a changed path is, if a repository keeps it for itself, and it has the content that git keeps there.
+    pub(super) fn file(&mut self, changed: &ChangedPath<'_>) -> Option<GitPath> {
+        let found = GitPath::of(changed)?;
+        let is_git = self.is_repository(&found.top) && (found.dir == found.top || self.is_inner(&found));
+        (is_git && is_gits_own(changed, &found.file)).then_some(found)
+    }
+
+    /// Whether a directory was a repository before, or has been made one by what `git init` and `git clone` make.
+    fn is_repository(&mut self, dir: &Path) -> bool {
+        if let Some(known) = self.repositories.get(dir) {
+            return *known;
+        }
+        let is_repository = has_head(self.before, dir) || self.is_made(dir);
+        self.repositories.insert(dir.to_owned(), is_repository);
+        is_repository
+    }
+
+    /// Whether all of a repository is new.
+    fn is_made(&self, dir: &Path) -> bool {
+        let is_new = |part: &&str| {
+            let part = dir.join(part);
+            let mut inner = self.paths.iter().filter(|path| path.path.starts_with(&part)).peekable();
+            inner.peek().is_some() && inner.all(|path| path.old.is_absent())
+        };
+        ["HEAD", "config", "objects", "refs"].iter().all(is_new) && has_head(self.after, dir)
+    }
+
+    /// Whether a directory in that of a repository is one of a work tree or of a submodule.
+    fn is_inner(&mut self, found: &GitPath) -> bool {
+        let is_worktree = found.dir.parent().is_some_and(|above| *above == found.top.join("worktrees"));
+        let was_or_is = is_worktree && (has_head(self.before, &found.dir) || has_head(self.after, &found.dir));
+        was_or_is || self.is_repository(&found.dir)
+    }
+}
+
+fn has_head(view: &FileView, dir: &Path) -> bool {
+    let head = view.read(&dir.join("HEAD"), REFERENCE_MAX);
+    head.is_some_and(|head| is_reference(&String::from_utf8_lossy(&head)))
+}
+
+/// Whether a changed file of a repository is one as git changes it.
+fn is_gits_own(changed: &ChangedPath<'_>, file: &GitFile) -> bool {
+    let text_is = |max: u64, is_own: fn(&str) -> bool| {
+        let Some(file) = changed.new.file().filter(|file| file.symlink_metadata().is_ok()) else { return true };
+        crate::files::load(file, "", max).is_ok_and(|(content, _)| is_own(&String::from_utf8_lossy(&content)))
+    };
+    match file {
+        GitFile::Reference(_) => text_is(REFERENCE_MAX, is_reference),
+        GitFile::PackedReferences => text_is(PACKED_MAX, is_packed_references),
+        GitFile::Log => text_is(PACKED_MAX, is_log),
+        GitFile::Object if changed.old.is_absent() => begins_as_object(changed),
+        // Git renews the time of an object that it would write again.
+        GitFile::Object => !changed.is_changed || is_touched(changed),
+        GitFile::Data => true,
+    }
+}
+
+/// Whether nothing but the time of a file is new.
+fn is_touched(changed: &ChangedPath<'_>) -> bool {
+    let is_known = !matches!(changed.old.state, State::File { digest: Digest::ZERO, .. });
+    is_known && changed.old.state == changed.new.state
 }
 
 /// What happened to the repositories that changed paths belong to.
@@ -148,7 +284,7 @@ impl<'v> CommitReader<'v> {
                         names.extend(known.map(|name| (top.clone(), dir.clone(), name)));
                     }
                 }
-                GitFile::Data => {}
+                GitFile::Object | GitFile::Log | GitFile::Data => {}
             }
         }
         let (mut commits, mut moves, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
@@ -249,6 +385,7 @@ impl Commit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apply::changed_path::take_apart;
 
     fn read(path: &str) -> Option<(String, GitFile)> {
         GitPath::read(Path::new(path)).map(|found| (found.dir.display().to_string(), found.file))
@@ -261,10 +398,12 @@ mod tests {
         assert_eq!(read("/p/.git/HEAD"), reference("/p/.git", "HEAD"));
         assert_eq!(read("/p/.git/worktrees/w/HEAD"), reference("/p/.git/worktrees/w", "HEAD"));
         assert_eq!(read("/p/.git/modules/m/refs/heads/x"), reference("/p/.git/modules/m", "refs/heads/x"));
-        let data = |dir: &str| Some((dir.to_owned(), GitFile::Data));
-        assert_eq!(read(&format!("/p/.git/objects/ab/{}", "c".repeat(38))), data("/p/.git"));
-        assert_eq!(read("/p/.git/logs/HEAD"), data("/p/.git"));
-        assert_eq!(read("/p/.git/index"), data("/p/.git"));
+        let of = |file: GitFile| Some(("/p/.git".to_owned(), file));
+        assert_eq!(read(&format!("/p/.git/objects/ab/{}", "c".repeat(38))), of(GitFile::Object));
+        assert_eq!(read(&format!("/p/.git/objects/pack/pack-{}.idx", "c".repeat(40))), of(GitFile::Object));
+        assert_eq!(read("/p/.git/logs/HEAD"), of(GitFile::Log));
+        assert_eq!(read("/p/.git/logs/refs/stash"), of(GitFile::Log));
+        assert_eq!(read("/p/.git/index"), of(GitFile::Data));
         for ordinary in [
             "/p/src/refs/heads/main",
             "/p/.git/config",
@@ -272,10 +411,56 @@ mod tests {
             "/p/.git/hooks/index",
             "/p/.git/objects/info/alternates",
             "/p/.git/objects/ab/hook",
+            "/p/.git/objects/pack/pack-x.js",
+            "/p/.git/objects/info/commit-graphs/x.js",
+            "/p/.git/logs/x.py",
             "/p/.git/modules/logs/hooks/post-commit",
             "/p/.git/info/exclude",
         ] {
             assert_eq!(read(ordinary), None, "{ordinary}");
         }
+    }
+
+    /// What is folded of a directory that comes as it is, and what is not.
+    fn folded(dir: &Path) -> (Vec<String>, Vec<String>) {
+        let tree = State::Tree { digest: Digest::ZERO, mode: 0o755 };
+        let paths = take_apart(Path::new("/p/lib"), Side::ABSENT, Side::new(tree, Some(dir.to_owned())));
+        let (before, after) = (FileView::before(&paths), FileView::after(&paths));
+        let mut repositories = GitDirs::new(&paths, &before, &after);
+        let in_git = paths.iter().filter(|path| path.path.starts_with("/p/lib/.git"));
+        let (folded, shown): (Vec<_>, Vec<_>) = in_git.partition(|path| repositories.file(path).is_some());
+        let names = |paths: Vec<&ChangedPath<'_>>| {
+            let names = paths.iter().filter(|path| matches!(path.new.state, State::File { .. }));
+            names.map(|path| path.path.strip_prefix("/p/lib/.git").unwrap().display().to_string()).collect()
+        };
+        (names(folded), names(shown))
+    }
+
+    #[test]
+    fn new_repository_is_folded_if_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = |args: &[&str]| {
+            let who = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"];
+            let done =
+                std::process::Command::new("git").arg("-C").arg(dir.path()).args(who).args(args).output().unwrap();
+            assert!(done.status.success(), "{args:?} {}", String::from_utf8_lossy(&done.stderr));
+        };
+        git(&["init", "-q", "--template="]);
+        git(&["commit", "-q", "--allow-empty", "-m", "one"]);
+        git(&["repack", "-q", "-a"]);
+        git(&["pack-refs", "--all"]);
+        git(&["commit", "-q", "--allow-empty", "-m", "two"]);
+        let (kept, shown) = folded(dir.path());
+        assert_eq!(shown, ["config"], "{kept:?}");
+        let has = |end: &str| kept.iter().any(|name| name.ends_with(end));
+        assert!([".pack", ".idx", "HEAD", "packed-refs", "logs/HEAD", "index"].iter().all(|end| has(end)), "{kept:?}");
+        let odd = ["objects/pack/pack-x.js".to_owned(), format!("objects/pack/pack-{}.pack", "c".repeat(40))];
+        for name in &odd {
+            std::fs::write(dir.path().join(".git").join(name), "import os").unwrap();
+        }
+        let (_, shown) = folded(dir.path());
+        assert!(shown.len() == 3 && odd.iter().all(|name| shown.contains(name)), "{shown:?}");
+        std::fs::remove_file(dir.path().join(".git/HEAD")).unwrap();
+        assert_eq!(folded(dir.path()).0, Vec::<String>::new(), "without a HEAD it is no repository");
     }
 }

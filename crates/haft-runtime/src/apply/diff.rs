@@ -3,7 +3,7 @@
 //! bounded, and say what is left out.
 
 use super::changed_path::{ChangedPath, Side, SideContent, changed_paths};
-use super::commits::{CommitReader, GitPath};
+use super::commits::{CommitReader, GitDirs, GitPath};
 use super::ranking::{FileView, PathRank, Ranking};
 use crate::files;
 use crate::ranked_changes::{
@@ -78,8 +78,9 @@ pub(crate) fn view_paths(paths: &[ChangedPath<'_>], viewer: Viewer<'_>, notes: &
     } else {
         let locate = |path: &Path| before.locate(path);
         let mut ranking = Ranking::new(&before, viewer.project, viewer.shown, &locate);
+        let mut repositories = GitDirs::new(paths, &before, &after);
         for path in paths {
-            ordered.take(path, &mut ranking, viewer.under);
+            ordered.take(path, (&mut ranking, &mut repositories), viewer.under);
         }
         ordered.shown.sort_by_key(|(rank, _)| *rank);
     }
@@ -118,19 +119,25 @@ enum FoldedDir {
 }
 
 impl<'p, 'c> Ordered<'p, 'c> {
-    fn take(&mut self, path: &'p ChangedPath<'c>, ranking: &mut Ranking<'_>, under: Option<&Path>) {
+    fn take(
+        &mut self,
+        path: &'p ChangedPath<'c>,
+        (ranking, repositories): (&mut Ranking<'_>, &mut GitDirs<'_>),
+        under: Option<&Path>,
+    ) {
         let is_under =
             |under: &Path| path.path.starts_with(under) || path.to.as_ref().is_some_and(|to| to.starts_with(under));
         if under.is_some_and(|under| !is_under(under)) {
             return;
         }
         let is_opened = |dir: &Path| under.is_some_and(|under| under.starts_with(dir));
-        if let Some(git) = GitPath::of(path).filter(|git| !path.is_named && !is_opened(&git.top)) {
+        let git = repositories.file(path).filter(|git| !path.is_named && !is_opened(&git.top));
+        if let Some(git) = git {
             self.folded.entry(FoldedDir::GitData(git.top.clone())).or_default().push(path);
             self.git.push(git);
             return;
         }
-        // Configuration and hooks of a repository are no files of it.
+        // Configuration and hooks of a repository are no files of it, and what only has the name of git's data may be anything.
         if path.path.iter().any(|name| name == ".git") {
             return self.shown.push((ChangeRank::Source, path));
         }

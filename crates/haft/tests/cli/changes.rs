@@ -151,6 +151,46 @@ fn a_commit_is_shown_as_a_commit() {
     assert!(opened.contains("# added .git/objects/") && opened.contains("# modified .git/refs/heads/main"), "{opened}");
 }
 
+#[test]
+fn invented_git_data_is_shown_as_the_files_that_it_is() {
+    let Some(env) = repository() else { return };
+    let object = |id: &str| format!(".git/objects/{}/{}", &id[..2], &id[2..]);
+    let blob = object(&git(&env, &["rev-parse", "HEAD:src.py"]));
+    let commit = object(&git(&env, &["rev-parse", "HEAD"]));
+    let id = "c".repeat(38);
+    let added = [
+        // No repository is there.
+        "src/.git/objects/pack/pack-x.js".to_owned(),
+        format!("src/.git/objects/ab/{id}"),
+        "src/.git/logs/x.py".to_owned(),
+        "src/.git/logs/HEAD".to_owned(),
+        "src/.git/index".to_owned(),
+        // One is, and this is none of its data.
+        ".git/objects/pack/pack-x.js".to_owned(),
+        format!(".git/objects/ab/{id}"),
+        format!(".git/objects/pack/pack-{id}00.pack"),
+        ".git/logs/x.py".to_owned(),
+        ".git/logs/refs/heads/x.py".to_owned(),
+        ".git/refs/heads/x.py".to_owned(),
+        format!(".git/x/objects/ab/{id}"),
+    ];
+    let mut commands = vec![format!("rm -f {blob}; chmod u+w {commit}; echo x > {commit}")];
+    for path in &added {
+        commands.push(format!("mkdir -p $(dirname {path}); echo 'import os' > {path}"));
+    }
+    let (outcome, code) = exec(&env, &commands.join("; "));
+    assert_eq!(code, 0, "{outcome:#}");
+    let shown = env.run(&["changes", outcome["call_id"].as_str().unwrap()]).stdout;
+    let names = names(&shown);
+    let mut expected = vec![format!("# deleted {blob}"), format!("# modified {commit}")];
+    expected.extend(added.iter().map(|path| format!("# added {path}")));
+    for name in &expected {
+        assert!(names.contains(&name.as_str()), "{name}: {shown}");
+    }
+    assert_eq!(names.len(), expected.len(), "{shown}");
+    assert!(shown.contains("+import os"), "{shown}");
+}
+
 fn write(env: &Env, session: &str, path: &str) -> String {
     let (outcome, code) =
         env.call("file.write", json!({"path": path, "content": "new"}), &["--yes", "--session", session]);
