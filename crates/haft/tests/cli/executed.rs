@@ -194,6 +194,58 @@ fn nothing_is_kept_of_a_script_that_is_replaced_while_it_runs() {
 }
 
 #[test]
+fn nothing_is_kept_of_a_script_whose_directory_or_link_is_swapped_while_it_is_waited_for() {
+    let Some(env) = scene() else { return };
+    let wait = "touch ready; n=0; until [ -e go$n ] || [ $n -gt 200 ]; do n=$((n + 1)); sleep 0.05; done";
+    for dir in ["sc", "sc.evil"] {
+        program(&env, &format!("{dir}/x.sh"), &format!("echo {dir} > out.txt\n"));
+    }
+    std::os::unix::fs::symlink("sc", env.root().join("cur")).unwrap();
+    let mv = |from: &str, to: &str| std::fs::rename(env.root().join(from), env.root().join(to)).unwrap();
+    let link = |to: &str| {
+        std::os::unix::fs::symlink(to, env.root().join("new")).unwrap();
+        mv("new", "cur");
+    };
+    for (script, is_swapped) in [("sc/x.sh", true), ("cur/x.sh", true), ("sc/x.sh", false)] {
+        let args = json!({"command": format!("{wait}; sh {script}")}).to_string();
+        let mut command = env.command(&["call", "shell.exec", &args, "--yes", "--json"]);
+        let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        until(|| has(&env.data().join("staging"), "ready"));
+        match (script, is_swapped) {
+            (_, false) => drop(env.file("sc/other.txt", "")),
+            ("sc/x.sh", _) => {
+                mv("sc", "sc.ok");
+                mv("sc.evil", "sc");
+                mv("sc", "sc.evil");
+                mv("sc.ok", "sc");
+            }
+            _ => {
+                link("sc.evil");
+                link("sc");
+            }
+        }
+        if is_swapped {
+            for number in 0..=600 {
+                env.file(&format!("go{number}"), "");
+            }
+        }
+        let outcome: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+        if is_swapped {
+            assert_eq!(outcome["error"]["kind"], "conflict", "{outcome:#}");
+            let path = outcome["error"]["details"]["changed_files"][0]["path"].as_str().unwrap();
+            assert!(path.ends_with(script.split('/').next().unwrap()), "{outcome:#}");
+            assert!(!env.root().join("out.txt").exists());
+        } else {
+            // A file beside the script is none that it runs.
+            assert_eq!(env.read("out.txt"), "sc\n", "{outcome:#}");
+        }
+        for number in 0..=600 {
+            drop(std::fs::remove_file(env.root().join(format!("go{number}"))));
+        }
+    }
+}
+
+#[test]
 fn stored_question_carries_what_came_of_a_trial() {
     let Some(env) = scene() else { return };
     env.file("a.txt", "one\n");
