@@ -15,12 +15,13 @@ use haft_core::shell::{self, ExecutedLanguage, ExecutedLookup, ExecutedTarget, G
 use haft_core::{Admitted, CallError, path_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// More files than this are not hashed.
 const FILES_MAX: usize = 64;
@@ -184,6 +185,10 @@ struct Search<'s> {
     home: Option<&'s str>,
     leads: Vec<Lead>,
     found: BTreeMap<String, ExecutedFile>,
+    /// What the files hold, by the paths that are shown.
+    contents: BTreeMap<String, Rc<Content>>,
+    /// Which file was looked through as what, and from where: one file can be run in several ways.
+    looked_through: HashSet<(String, ExecutedLanguage, String)>,
     stamps: BTreeMap<String, StartedFile>,
     /// What leads to the files, by its path.
     way: BTreeMap<String, StartedFile>,
@@ -266,8 +271,15 @@ impl Search<'_> {
         if real.as_ref().is_ok_and(|real| is_system(real) && !is_own(real)) {
             return;
         }
+        // A directory of the system's that a `PATH` names does not have every program.
+        if real.is_err() && target.lookup == ExecutedLookup::Default && is_system(path) && !is_own(&normal(path)) {
+            return;
+        }
         let shown = self.workspace.shown(&normal(path));
         if self.found.contains_key(&shown) {
+            if let Some(content) = self.contents.get(&shown).map(Rc::clone) {
+                self.look_through(&content, target, depth);
+            }
             return;
         }
         if self.found.len() >= FILES_MAX {
@@ -299,7 +311,9 @@ impl Search<'_> {
         };
         self.found.insert(shown.clone(), file);
         if let (Ok(Some(bytes)), Some(dir)) = (content, path.parent()) {
-            self.look_through(&Content { bytes, shown, dir: dir.to_owned() }, target, depth);
+            let content = Rc::new(Content { bytes, shown: shown.clone(), dir: dir.to_owned() });
+            self.contents.insert(shown, Rc::clone(&content));
+            self.look_through(&content, target, depth);
         }
     }
 
@@ -324,6 +338,10 @@ impl Search<'_> {
 
     /// Looks for further files in what is run.
     fn look_through(&mut self, content: &Content, target: &ExecutedTarget, depth: usize) {
+        let how = (content.shown.clone(), target.language.clone(), target.dir.clone());
+        if !self.looked_through.insert(how) {
+            return;
+        }
         let first = first_line(&content.bytes);
         let interpreter = first.filter(|_| target.language == ExecutedLanguage::Program).and_then(interpreter);
         if let Some((program, _)) = &interpreter {
@@ -466,6 +484,8 @@ impl Haft {
             home: home.as_ref().and_then(|home| home.to_str()),
             leads: Vec::new(),
             found: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            looked_through: HashSet::new(),
             stamps: BTreeMap::new(),
             way: BTreeMap::new(),
             unbound: judged.unbound.clone(),

@@ -49,6 +49,10 @@ fn every_file_that_a_command_runs_is_bound_to_its_approval() {
     let Some(env) = scene() else { return };
     env.file("sub/package.json", r#"{"scripts": {"build": "node build.js"}}"#);
     env.file("sub/build.js", "1\n");
+    env.file("chain/package.json", r#"{"scripts": {"build": "npm run compile", "compile": "sh scripts/compile.sh"}}"#);
+    env.file("chain/scripts/compile.sh", "true\n");
+    env.file("sub/both.sh", ". sub/deep.sh\n");
+    program(&env, "bin/mytool", "#!/bin/sh\n");
     env.file("sub/build.rs", "fn main() {}\n");
     env.file("sub/Cargo.toml", "[package]\n");
     env.file("sub/compose.yaml", "services: {}\n");
@@ -78,6 +82,11 @@ fn every_file_that_a_command_runs_is_bound_to_its_approval() {
         ("cd sub && docker compose up", "sub/compose.yaml"),
         ("awk -f sub/prog.awk sub/x.py", "sub/prog.awk"),
         ("sub/tool", "sub/interpreter"),
+        ("cd chain && npm run build", "chain/scripts/compile.sh"),
+        ("awk -f sub/both.sh /dev/null; sh ./sub/both.sh", "sub/deep.sh"),
+        ("PATH=$PWD/bin:$PATH mytool", "bin/mytool"),
+        ("(sh() { :; }); sh ./sub/run.sh", "sub/run.sh"),
+        ("bash -s -- x < sub/lib.sh", "sub/lib.sh"),
     ];
     for (command, file) in cases {
         let id = ask(&env, command);
@@ -196,7 +205,7 @@ fn nothing_is_kept_of_a_script_that_is_replaced_while_it_runs() {
 #[test]
 fn nothing_is_kept_of_a_script_whose_directory_or_link_is_swapped_while_it_is_waited_for() {
     let Some(env) = scene() else { return };
-    let wait = "touch ready; n=0; until [ -e go$n ] || [ $n -gt 200 ]; do n=$((n + 1)); sleep 0.05; done";
+    let wait = "touch ready; n=0; until [ -e go$n ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done";
     for dir in ["sc", "sc.evil"] {
         program(&env, &format!("{dir}/x.sh"), &format!("echo {dir} > out.txt\n"));
     }
