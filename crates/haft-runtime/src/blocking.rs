@@ -75,9 +75,7 @@ fn check_abandoned() -> Result<(), CallError> {
     Err(CallError::internal(format!(
         "{abandoned} cancelled file operations are stuck in the kernel, so haft starts no more; nothing was run"
     ))
-    .hint(
-        "free the hung mount, or the pipe that nobody writes into, and call again; or restart haft",
-    ))
+    .hint("free the hung mount, or the pipe that nobody writes into, and call again; or restart haft"))
 }
 
 /// Lets blocking work begin, unless too much of it was abandoned. `thread` is held until the work has ended.

@@ -239,7 +239,8 @@ impl Store {
 }
 
 fn seen(db: &Db<'_>, session: &str) -> DbResult<Vec<SeenFile>> {
-    let sql = "SELECT path, digest, size, mtime_ns, whole, told FROM sightings WHERE session = ?1 ORDER BY path LIMIT ?2";
+    let sql =
+        "SELECT path, digest, size, mtime_ns, whole, told FROM sightings WHERE session = ?1 ORDER BY path LIMIT ?2";
     db.all(sql, cells![session, SEEN_MAX], |row| {
         let (path, digest): (Vec<u8>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
         let seen = Sighting {

@@ -197,7 +197,10 @@ pub(crate) fn rows(question: &Question, lines: usize) -> Vec<Row> {
 /// What came of trying a call when its question was stored.
 pub(crate) fn trial_rows(trial: &TrialResult, lines: usize) -> Vec<Row> {
     let plain = |text: &str| vec![(Style::new(), format!("  {}", inert(text)))];
-    let mut rows = vec![vec![(FAINT, "trial run from when this question was stored (approving runs the command again):".to_owned())]];
+    let mut rows = vec![vec![(
+        FAINT,
+        "trial run from when this question was stored (approving runs the command again):".to_owned(),
+    )]];
     rows.extend(trial.problem.iter().map(|problem| vec![(CARE, format!("  {}", inert(problem)))]));
     rows.extend(
         trial.gap.iter().map(|gap| vec![(CARE, format!("  what it changes cannot be undone: {}", inert(gap)))]),

@@ -11,7 +11,7 @@ use super::walk::{Stream, Walk};
 use super::word::{Value, Word};
 
 /// What is in a file that is run, as far as it leads to other files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ExecutedLanguage {
     /// A program: its first line may name an interpreter.
     Program,
@@ -213,6 +213,7 @@ const RUNNERS: &[Runner] = &[
         files: &["-f", "--file", "--makefile"],
         dirs: &["-C", "--directory"],
         defaults: &["GNUmakefile", "makefile", "Makefile"],
+        unbound: "the recipes of the Makefile",
         ..PLAIN
     },
     Runner {
@@ -395,8 +396,63 @@ const RUNNERS: &[Runner] = &[
 
 /// Variables whose value is a file that a program runs when it starts.
 const STARTUP_VARIABLES: &[&str] = &["BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PYTHONSTARTUP"];
+/// Variables that say which further files or commands programs run: options, modules, helpers, compilers.
+const LEADING_VARIABLES: &[&str] = &[
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CC",
+    "CLASSPATH",
+    "CXX",
+    "EDITOR",
+    "GIT_ASKPASS",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EDITOR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_TEMPLATE_DIR",
+    "GOFLAGS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LD_LIBRARY_PATH",
+    "LESSOPEN",
+    "LUA_CPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MAVEN_OPTS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PAGER",
+    "PATH",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PROMPT_COMMAND",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "RUBYLIB",
+    "RUBYOPT",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "SHELL",
+    "SSH_ASKPASS",
+    "VISUAL",
+    "_JAVA_OPTIONS",
+];
+/// Commands that set variables for what they run, or for what runs after them.
+const SETS_VARIABLES: &[&str] = &["export", "declare", "typeset", "readonly", "local", "env", "sudo", "doas"];
 /// Words of package managers that are followed by the name of a script.
 const RUNS_SCRIPT: &[&str] = &["run", "run-script", "rum", "urn"];
+/// More programs than this are not looked for in the directories of a `PATH` that the command sets.
+const PATH_LOOKUPS_MAX: usize = 16;
 /// How many programs that run another command are looked through.
 const WRAPPERS_MAX: usize = 8;
 /// Scripts that are run when packages are installed.
@@ -474,6 +530,17 @@ fn ends_bundle(options: &[&str], word: &str) -> bool {
     is_bundle && letters() && options.iter().any(|option| option.len() == 2 && word.ends_with(&option[1..]))
 }
 
+/// Whether a bundle of short options has this one: `bash -es`.
+fn is_bundle_with(option: char, word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| letters.chars().all(|c| c.is_ascii_alphabetic()));
+    letters.is_some_and(|letters| letters.contains(option))
+}
+
+/// What is said of a word that leads to files or is code.
+fn not_known(word: &Word) -> String {
+    format!("`{}`, which is not known before it runs", super::cut(&word.text))
+}
+
 impl Runner {
     /// Reads the words after the program.
     fn read(&self, args: &[Word]) -> Words {
@@ -498,13 +565,25 @@ impl Runner {
                 }
             }
             // Only a word that is known can be read as an option.
-            let Some(text) = word.literal() else { continue };
+            let Some(text) = word.literal() else {
+                let leads = [self.code, self.modules, self.files].iter().any(|all| value_of(all, text).is_some());
+                if leads && !text.is_empty() {
+                    said.unbound.push(not_known(word));
+                }
+                continue;
+            };
             let mut next = || words.next().map(|(_, word)| word.clone());
             if value_of(self.code, text).is_some() || ends_bundle(self.code, text) {
                 said.given = true;
+                // The code is the first word after it that is no option: `bash -c -e 'ls'`.
+                let code = words.clone().map(|(_, word)| word).find(|word| !word.start().starts_with(['-', '+']));
+                said.unbound.extend(code.filter(|word| word.literal().is_none()).map(not_known));
                 if matches!(self.first, First::Script) {
                     break;
                 }
+            } else if self.reads == Reads::Shell && is_bundle_with('s', text) {
+                // The script comes from the input, and the words that follow are its arguments.
+                break;
             } else if let Some(value) = value_of(self.modules, text) {
                 let module = value.word(&mut next);
                 let module = module.map(|word| word.shown().to_owned()).unwrap_or_default();
@@ -533,7 +612,10 @@ impl Runner {
         match self.first {
             First::Ignored => {}
             First::Script => {
-                said.scripts.push(word.clone());
+                // `-` stands for the input.
+                if word.literal() != Some("-") {
+                    said.scripts.push(word.clone());
+                }
                 return Reading::Ends;
             }
             First::ScriptAfter(words) => {
@@ -603,10 +685,11 @@ impl Walk<'_> {
         stdin: &Stream,
         state: &State,
     ) {
-        for (name, value) in assignments.iter().filter(|(name, _)| STARTUP_VARIABLES.contains(&name.as_str())) {
-            let language = if name.ends_with("ENV") { ExecutedLanguage::Shell } else { ExecutedLanguage::Other };
-            self.executes(value, None, &language, state);
+        for (name, value) in assignments {
+            self.note_variable(name, value, state);
         }
+        let assigned = assignments.iter().find(|(name, _)| name == "PATH").map(|(_, word)| &word.value);
+        let path = assigned.or_else(|| state.get("PATH")).cloned();
         let (mut words, mut given) = (Some((program, args)), (redirects, stdin));
         for _ in 0..WRAPPERS_MAX {
             let Some((program, args)) = words else { return };
@@ -615,10 +698,68 @@ impl Walk<'_> {
                     self.executes(program, None, &ExecutedLanguage::Program, state);
                     None
                 }
-                Some(Ok(name)) if self.functions.iter().any(|function| function == name) => None,
-                Some(Ok(name)) => self.note_runner(name, args, given, state),
+                // Also if a function has this name: it may be defined later, or elsewhere.
+                Some(Ok(name)) => {
+                    if let Some(path) = &path {
+                        self.note_in_path(name, path, state);
+                    }
+                    self.note_code(name, args, state);
+                    self.note_runner(name, args, given, state)
+                }
             };
             given = (&[], &Stream::Unknown);
+        }
+    }
+
+    /// A variable that programs look into for what they run.
+    pub(super) fn note_variable(&mut self, name: &str, value: &Word, state: &State) {
+        if STARTUP_VARIABLES.contains(&name) {
+            let language = if name.ends_with("ENV") { ExecutedLanguage::Shell } else { ExecutedLanguage::Other };
+            self.executes(value, None, &language, state);
+        }
+        if LEADING_VARIABLES.contains(&name) {
+            self.leave_unbound(&format!("what `{name}` leads to"));
+        }
+    }
+
+    /// A program that may lie in a directory that the command puts in front of the others.
+    fn note_in_path(&mut self, name: &str, path: &Value, state: &State) {
+        let (start, is_whole) = match path {
+            Value::Known(path) => (path.as_str(), true),
+            Value::Partial { start, .. } => (start.as_str(), false),
+            _ => return,
+        };
+        // Where the rest is not known, the last directory is not either.
+        let dirs = start.split(':').count() - usize::from(!is_whole);
+        for dir in start.split(':').take(dirs) {
+            let dir = if dir.is_empty() { "." } else { dir };
+            let is_lookup = |target: &&ExecutedTarget| {
+                (&target.language, target.lookup) == (&ExecutedLanguage::Program, ExecutedLookup::Default)
+            };
+            if self.executed.iter().filter(is_lookup).count() >= PATH_LOOKUPS_MAX {
+                return;
+            }
+            self.looks_for(&[name], (Some(dir), ExecutedLookup::Default), &ExecutedLanguage::Program, state);
+        }
+    }
+
+    /// Code, or variables, in the words of a command.
+    fn note_code(&mut self, name: &str, args: &[Word], state: &State) {
+        if matches!(name, "eval" | "trap") {
+            let unknown: Vec<String> = args.iter().filter(|word| word.literal().is_none()).map(not_known).collect();
+            for what in unknown {
+                self.leave_unbound(&what);
+            }
+        }
+        if SETS_VARIABLES.contains(&name) {
+            for word in args {
+                let Some((name, start)) = word.start().split_once('=') else { continue };
+                let value = match &word.value {
+                    Value::Known(_) => Value::Known(start.to_owned()),
+                    _ => Value::Partial { start: start.to_owned(), splits: false },
+                };
+                self.note_variable(name, &Word { text: word.text.clone(), value }, state);
+            }
         }
     }
 
@@ -698,14 +839,14 @@ impl Walk<'_> {
                     language: language.clone(),
                     lookup: ExecutedLookup::Beside,
                 }),
-                None => self.leave_unbound(&format!("`{}`, which is not known before it runs", super::cut(&word.text))),
+                None => self.leave_unbound(&not_known(word)),
             }
             return;
         };
         if matches!(file.as_str(), "" | "-" | "/dev/null") {
             return;
         }
-        if matches!(file.as_str(), "/dev/stdin" | "/dev/fd/0") {
+        if file == "/dev/stdin" || file.starts_with("/dev/fd/") {
             self.leave_unbound("what it reads from its input");
             return;
         }
@@ -804,6 +945,14 @@ mod tests {
             ("uv run python x.py", vec!["^pyproject.toml", "^uv.toml", "x.py"]),
             ("BASH_ENV=./env bash -c ls", vec!["env"]),
             (". \"$(dirname \"$0\")/lib.sh\"", vec!["@lib.sh"]),
+            ("(sh() { :; }); sh ./f.sh", vec!["f.sh"]),
+            ("bash -s -- x < f.sh", vec!["f.sh"]),
+            ("bash -es x < f.sh", vec!["f.sh"]),
+            ("python3 - x < f.py", vec!["f.py"]),
+            ("PATH=$PWD/bin:$PATH mytool", vec!["?bin/mytool"]),
+            ("PATH=bin:/opt/x mytool", vec!["?bin/mytool", "?/opt/x/mytool"]),
+            ("PATH=$PWD/bin; mytool", vec!["?bin/mytool"]),
+            ("export BASH_ENV=./env; bash -c ls", vec!["env"]),
         ] {
             assert_eq!(files(text), expected, "{text}");
         }
@@ -817,6 +966,19 @@ mod tests {
             ("curl https://x.example | sh", "what `sh` reads from its input"),
             ("source \"$DIR/lib.sh\"", "`\"$DIR/lib.sh\"`, which is not known before it runs"),
             ("npm exec cowsay", "the package that `exec` runs"),
+            ("eval \"$(cat f.sh)\"", "`\"$(cat f.sh)\"`, which is not known before it runs"),
+            ("bash -c \"$(cat f)\"", "`\"$(cat f)\"`, which is not known before it runs"),
+            ("bash -ec \"$(cat f)\"", "`\"$(cat f)\"`, which is not known before it runs"),
+            ("node --eval=\"$(cat f)\"", "`--eval=\"$(cat f)\"`, which is not known before it runs"),
+            ("trap \"$(cat f)\" EXIT", "`\"$(cat f)\"`, which is not known before it runs"),
+            ("source <(cat f)", "what it reads from its input"),
+            ("NODE_OPTIONS=--require=./x.js node main.js", "what `NODE_OPTIONS` leads to"),
+            ("env PERL5OPT=-Mx perl a.pl", "what `PERL5OPT` leads to"),
+            ("export PYTHONPATH=lib; python3 a.py", "what `PYTHONPATH` leads to"),
+            ("export GIT_SSH_COMMAND=\"$PWD/x\"; git fetch", "what `GIT_SSH_COMMAND` leads to"),
+            ("RUBYOPT=-rx; ruby a.rb", "what `RUBYOPT` leads to"),
+            ("PATH=$PWD/bin:$PATH mytool", "what `PATH` leads to"),
+            ("make", "the recipes of the Makefile"),
         ] {
             assert!(run(text).1.iter().any(|what| what == expected), "{text}: {:?}", run(text).1);
         }

@@ -248,6 +248,7 @@ impl<'g> Walk<'g> {
         if let Some(doubt) = variables::plain(name) {
             self.doubt(doubt.harm, doubt.why);
         }
+        self.note_variable(name, &Word { text: format!("${name}"), value: value.clone() }, state);
         state.set(name, value);
     }
 

@@ -33,9 +33,12 @@ pub(crate) async fn list(
     Asked(which): Asked<Which>,
 ) -> Result<Json<Value>, Problem> {
     let session = match which.session {
-        Some(name) => {
-            Some(visitor.session(&name).ok_or_else(|| Problem::invalid("`session` has 1 to 128 printable characters"))?.to_string())
-        }
+        Some(name) => Some(
+            visitor
+                .session(&name)
+                .ok_or_else(|| Problem::invalid("`session` has 1 to 128 printable characters"))?
+                .to_string(),
+        ),
         None => None,
     };
     let mut calls = gateway.latest(which.limit.unwrap_or(200), session).await?;

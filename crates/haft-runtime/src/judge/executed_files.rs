@@ -15,11 +15,13 @@ use haft_core::shell::{self, ExecutedLanguage, ExecutedLookup, ExecutedTarget, G
 use haft_core::{Admitted, CallError, path_text};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// More files than this are not hashed.
 const FILES_MAX: usize = 64;
@@ -35,6 +37,8 @@ const UNBOUND_MAX: usize = 12;
 const INTERPRETER_MAX: usize = 256;
 /// Interpreters whose scripts are shell scripts.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
+/// More symbolic links than this are not followed on the way to one file.
+const LINKS_MAX: usize = 40;
 /// Under which key an error says which files have changed.
 pub(crate) const CHANGED: &str = "changed_files";
 
@@ -60,31 +64,89 @@ impl From<&Metadata> for FileStamp {
     }
 }
 
-/// A file that a command runs, as it was when the command started.
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        std::fs::symlink_metadata(path).ok().map(|meta| Self::from(&meta))
+    }
+
+    /// Whether both are states of one file.
+    fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// A file that a command runs, or a directory or symbolic link on the way to one, as it was when the command started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StartedFile {
     /// Where it really is, as text that can be read back.
     path: String,
     stamp: FileStamp,
+    /// The state of the directory that holds it. Only a directory has this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holder: Option<FileStamp>,
 }
 
 impl StartedFile {
-    /// Whether it still stands there, and nobody has written it since.
-    fn is_untouched(&self) -> bool {
-        let meta = std::fs::symlink_metadata(path_text::load(&self.path));
-        meta.is_ok_and(|meta| FileStamp::from(&meta) == self.stamp)
+    fn file(path: &Path, stamp: FileStamp) -> Self {
+        Self { path: path_text::store(path), stamp, holder: None }
     }
+
+    /// A directory or symbolic link on the way to a file.
+    fn on_the_way(path: &Path, meta: &Metadata) -> Self {
+        let holder = path.parent().filter(|_| meta.is_dir()).and_then(FileStamp::of);
+        Self { path: path_text::store(path), stamp: FileStamp::from(meta), holder }
+    }
+
+    /// Whether it still stands there, and no program has written or moved it since.
+    ///
+    /// A new entry changes the times of a directory as a rename does. Only a rename also changes the directory that holds
+    /// it, so a changed directory in an unchanged one was not moved. What the command itself writes changes neither: it
+    /// goes to the view.
+    fn is_untouched(&self) -> bool {
+        let path = path_text::load(&self.path);
+        let Some(now) = FileStamp::of(&path) else { return false };
+        let was_held = || path.parent().and_then(FileStamp::of) == self.holder;
+        now == self.stamp || (self.holder.is_some() && now.is_same_file(&self.stamp) && was_held())
+    }
+}
+
+/// The directories and symbolic links that lead to a file and lie below one of the roots (guards against TOCTOU: whoever
+/// swaps one of them swaps the file, which itself stays as it was).
+fn way_to(path: &Path, roots: &[PathBuf]) -> Vec<StartedFile> {
+    let mut parts: Vec<OsString> = path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+    let (mut way, mut at, mut links) = (Vec::new(), PathBuf::from("/"), 0);
+    while let Some(part) = parts.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&part);
+        let Ok(meta) = std::fs::symlink_metadata(&next) else { break };
+        let is_below = roots.iter().any(|root| next.starts_with(root) && next != *root);
+        if is_below && (meta.is_dir() || meta.is_symlink()) {
+            way.push(StartedFile::on_the_way(&next, &meta));
+        }
+        if !meta.is_symlink() {
+            at = next;
+            continue;
+        }
+        links += 1;
+        let Some(to) = std::fs::read_link(&next).ok().filter(|_| links <= LINKS_MAX) else { break };
+        parts.extend(to.components().rev().map(|part| part.as_os_str().to_owned()));
+    }
+    way
 }
 
 /// Refuses to keep what a command did if one of the files that it runs was written while it ran.
 pub(crate) fn verify_untouched(started: &[StartedFile]) -> Result<(), CallError> {
     let touched = started.iter().filter(|file| !file.is_untouched());
-    let changed: Vec<ChangedFile> = touched.map(|file| written_again(&file.path)).collect();
+    let changed: Vec<ChangedFile> = touched.map(written_again).collect();
     if changed.is_empty() { Ok(()) } else { Err(touched_error(&changed)) }
 }
 
-fn written_again(path: &str) -> ChangedFile {
-    ChangedFile { path: path.to_owned(), before: "as approved".to_owned(), now: "written again".to_owned() }
+fn written_again(file: &StartedFile) -> ChangedFile {
+    let now = if file.holder.is_some() { "moved, or another one in its place" } else { "written again" };
+    ChangedFile { path: file.path.clone(), before: "as approved".to_owned(), now: now.to_owned() }
 }
 
 fn touched_error(changed: &[ChangedFile]) -> CallError {
@@ -99,12 +161,13 @@ fn touched_error(changed: &[ChangedFile]) -> CallError {
 pub(crate) struct ExecutedSnapshot {
     pub(crate) files: ExecutedFiles,
     stamps: BTreeMap<String, StartedFile>,
+    way: BTreeMap<String, StartedFile>,
 }
 
 impl ExecutedSnapshot {
-    /// The files that are there, to be compared when the command has ended.
+    /// The files that are there, and what leads to them, to be compared when the command has ended.
     pub(crate) fn started(&self) -> Vec<StartedFile> {
-        self.stamps.values().cloned().collect()
+        self.stamps.values().chain(self.way.values()).cloned().collect()
     }
 }
 
@@ -122,7 +185,13 @@ struct Search<'s> {
     home: Option<&'s str>,
     leads: Vec<Lead>,
     found: BTreeMap<String, ExecutedFile>,
+    /// What the files hold, by the paths that are shown.
+    contents: BTreeMap<String, Rc<Content>>,
+    /// Which file was looked through as what, and from where: one file can be run in several ways.
+    looked_through: HashSet<(String, ExecutedLanguage, String)>,
     stamps: BTreeMap<String, StartedFile>,
+    /// What leads to the files, by its path.
+    way: BTreeMap<String, StartedFile>,
     unbound: Vec<String>,
     left_out: usize,
     bytes_left: u64,
@@ -165,7 +234,7 @@ impl Search<'_> {
         let beyond = (self.left_out > 0)
             .then(|| format!("it would run more than {FILES_MAX} files, and {} were not hashed", self.left_out));
         let files = ExecutedFiles { files: self.found.into_values().collect(), unbound: self.unbound, beyond };
-        ExecutedSnapshot { files, stamps: self.stamps }
+        ExecutedSnapshot { files, stamps: self.stamps, way: self.way }
     }
 
     fn follow(&mut self, target: &ExecutedTarget, beside: Option<&Path>, depth: usize) {
@@ -192,14 +261,25 @@ impl Search<'_> {
 
     /// Hashes a file, and looks for others in it.
     fn take(&mut self, path: &Path, target: &ExecutedTarget, depth: usize) {
+        // Before the file is found and read: a swap in between is a change, too.
+        for one in way_to(path, self.workspace.writable_roots()) {
+            self.way.entry(one.path.clone()).or_insert(one);
+        }
         let real = path.canonicalize();
         let workspace = self.workspace;
         let is_own = |real: &PathBuf| workspace.writable_roots().iter().any(|root| real.starts_with(root));
         if real.as_ref().is_ok_and(|real| is_system(real) && !is_own(real)) {
             return;
         }
+        // A directory of the system's that a `PATH` names does not have every program.
+        if real.is_err() && target.lookup == ExecutedLookup::Default && is_system(path) && !is_own(&normal(path)) {
+            return;
+        }
         let shown = self.workspace.shown(&normal(path));
         if self.found.contains_key(&shown) {
+            if let Some(content) = self.contents.get(&shown).map(Rc::clone) {
+                self.look_through(&content, target, depth);
+            }
             return;
         }
         if self.found.len() >= FILES_MAX {
@@ -231,7 +311,9 @@ impl Search<'_> {
         };
         self.found.insert(shown.clone(), file);
         if let (Ok(Some(bytes)), Some(dir)) = (content, path.parent()) {
-            self.look_through(&Content { bytes, shown, dir: dir.to_owned() }, target, depth);
+            let content = Rc::new(Content { bytes, shown: shown.clone(), dir: dir.to_owned() });
+            self.contents.insert(shown, Rc::clone(&content));
+            self.look_through(&content, target, depth);
         }
     }
 
@@ -240,7 +322,7 @@ impl Search<'_> {
         let mut file: File = crate::files::open(real)?;
         let meta = file.metadata()?;
         let stamp = FileStamp::from(&meta);
-        self.stamps.insert(shown.to_owned(), StartedFile { path: path_text::store(real), stamp });
+        self.stamps.insert(shown.to_owned(), StartedFile::file(real, stamp));
         if meta.len() > self.bytes_left {
             return Ok(None);
         }
@@ -256,6 +338,10 @@ impl Search<'_> {
 
     /// Looks for further files in what is run.
     fn look_through(&mut self, content: &Content, target: &ExecutedTarget, depth: usize) {
+        let how = (content.shown.clone(), target.language.clone(), target.dir.clone());
+        if !self.looked_through.insert(how) {
+            return;
+        }
         let first = first_line(&content.bytes);
         let interpreter = first.filter(|_| target.language == ExecutedLanguage::Program).and_then(interpreter);
         if let Some((program, _)) = &interpreter {
@@ -398,7 +484,10 @@ impl Haft {
             home: home.as_ref().and_then(|home| home.to_str()),
             leads: Vec::new(),
             found: BTreeMap::new(),
+            contents: BTreeMap::new(),
+            looked_through: HashSet::new(),
             stamps: BTreeMap::new(),
+            way: BTreeMap::new(),
             unbound: judged.unbound.clone(),
             left_out: 0,
             bytes_left: BYTES_MAX,
@@ -474,6 +563,45 @@ mod tests {
         assert_eq!(of("#! /usr/bin/env -S FOO=1 bash -x").as_deref(), Some("bash bash"));
         assert_eq!(of("#!./run").as_deref(), Some("./run run"));
         assert_eq!((of("echo"), of("#!")), (None, None));
+    }
+
+    /// What was touched, told from the root, after something was done to a project with `sc/x.sh` and `cur -> sc`.
+    fn touched_by(path: &str, deed: impl Fn(&Path)) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for name in ["sc", "sc.evil"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+            std::fs::write(root.join(name).join("x.sh"), name).unwrap();
+        }
+        std::os::unix::fs::symlink("sc", root.join("cur")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let way = way_to(&root.join(path), std::slice::from_ref(&root));
+        deed(&root);
+        let touched = way.iter().filter(|one| !one.is_untouched()).map(|one| path_text::load(&one.path));
+        touched.map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn directory_or_link_swapped_and_swapped_back_is_touched() {
+        let mv = |root: &Path, from: &str, to: &str| std::fs::rename(root.join(from), root.join(to)).unwrap();
+        let swap = |root: &Path| {
+            for (from, to) in [("sc", "sc.ok"), ("sc.evil", "sc"), ("sc", "sc.evil"), ("sc.ok", "sc")] {
+                mv(root, from, to);
+            }
+        };
+        let relink = |root: &Path| {
+            for to in ["sc.evil", "sc"] {
+                std::os::unix::fs::symlink(to, root.join("new")).unwrap();
+                mv(root, "new", "cur");
+            }
+        };
+        let write = |root: &Path| std::fs::write(root.join("sc/out.txt"), "").unwrap();
+        assert_eq!(touched_by("sc/x.sh", swap), ["sc"]);
+        assert_eq!(touched_by("cur/x.sh", swap), ["sc"]);
+        assert_eq!(touched_by("sc/../cur/x.sh", relink), ["cur"]);
+        assert_eq!(touched_by("cur/none.sh", swap), ["sc"], "what is not there is led to as well");
+        assert_eq!(touched_by("sc/x.sh", write), [""; 0]);
+        assert_eq!(touched_by("sc/x.sh", |root| std::fs::write(root.join("out.txt"), "").unwrap()), [""; 0]);
     }
 
     #[test]

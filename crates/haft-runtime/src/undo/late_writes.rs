@@ -73,8 +73,9 @@ fn late_write_to_a_before_image_stays_when_its_call_is_taken_back() {
     // Somebody else has restored the file, so there is nothing to restore, and the image is not needed any more.
     std::fs::write(&path, "old").unwrap();
     let (found, steps) = bench.rows(&call);
-    bench.undo(&call).unwrap();
     let image = bench.vault.image(&call, steps[0].image.as_ref().unwrap());
+    let refused = bench.undo(&call).unwrap_err();
+    assert!(refused.message.contains(&image.display().to_string()), "{}", refused.message);
     assert_eq!(std::fs::read_to_string(&image).unwrap(), LATE);
     let late = bench.vault.release(&bench.store, &call, &steps);
     assert_eq!(named(&late[0].told(&shown)), image);

@@ -49,6 +49,10 @@ fn every_file_that_a_command_runs_is_bound_to_its_approval() {
     let Some(env) = scene() else { return };
     env.file("sub/package.json", r#"{"scripts": {"build": "node build.js"}}"#);
     env.file("sub/build.js", "1\n");
+    env.file("chain/package.json", r#"{"scripts": {"build": "npm run compile", "compile": "sh scripts/compile.sh"}}"#);
+    env.file("chain/scripts/compile.sh", "true\n");
+    env.file("sub/both.sh", ". sub/deep.sh\n");
+    program(&env, "bin/mytool", "#!/bin/sh\n");
     env.file("sub/build.rs", "fn main() {}\n");
     env.file("sub/Cargo.toml", "[package]\n");
     env.file("sub/compose.yaml", "services: {}\n");
@@ -78,6 +82,11 @@ fn every_file_that_a_command_runs_is_bound_to_its_approval() {
         ("cd sub && docker compose up", "sub/compose.yaml"),
         ("awk -f sub/prog.awk sub/x.py", "sub/prog.awk"),
         ("sub/tool", "sub/interpreter"),
+        ("cd chain && npm run build", "chain/scripts/compile.sh"),
+        ("awk -f sub/both.sh /dev/null; sh ./sub/both.sh", "sub/deep.sh"),
+        ("PATH=$PWD/bin:$PATH mytool", "bin/mytool"),
+        ("(sh() { :; }); sh ./sub/run.sh", "sub/run.sh"),
+        ("bash -s -- x < sub/lib.sh", "sub/lib.sh"),
     ];
     for (command, file) in cases {
         let id = ask(&env, command);
@@ -189,6 +198,58 @@ fn nothing_is_kept_of_a_script_that_is_replaced_while_it_runs() {
         assert!(!env.root().join("out.txt").exists());
         for number in 0..=600 {
             std::fs::remove_file(env.root().join(format!("go{number}"))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_a_script_whose_directory_or_link_is_swapped_while_it_is_waited_for() {
+    let Some(env) = scene() else { return };
+    let wait = "touch ready; n=0; until [ -e go$n ] || [ $n -gt 100 ]; do n=$((n + 1)); sleep 0.05; done";
+    for dir in ["sc", "sc.evil"] {
+        program(&env, &format!("{dir}/x.sh"), &format!("echo {dir} > out.txt\n"));
+    }
+    std::os::unix::fs::symlink("sc", env.root().join("cur")).unwrap();
+    let mv = |from: &str, to: &str| std::fs::rename(env.root().join(from), env.root().join(to)).unwrap();
+    let link = |to: &str| {
+        std::os::unix::fs::symlink(to, env.root().join("new")).unwrap();
+        mv("new", "cur");
+    };
+    for (script, is_swapped) in [("sc/x.sh", true), ("cur/x.sh", true), ("sc/x.sh", false)] {
+        let args = json!({"command": format!("{wait}; sh {script}")}).to_string();
+        let mut command = env.command(&["call", "shell.exec", &args, "--yes", "--json"]);
+        let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        until(|| has(&env.data().join("staging"), "ready"));
+        match (script, is_swapped) {
+            (_, false) => drop(env.file("sc/other.txt", "")),
+            ("sc/x.sh", _) => {
+                mv("sc", "sc.ok");
+                mv("sc.evil", "sc");
+                mv("sc", "sc.evil");
+                mv("sc.ok", "sc");
+            }
+            _ => {
+                link("sc.evil");
+                link("sc");
+            }
+        }
+        if is_swapped {
+            for number in 0..=600 {
+                env.file(&format!("go{number}"), "");
+            }
+        }
+        let outcome: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+        if is_swapped {
+            assert_eq!(outcome["error"]["kind"], "conflict", "{outcome:#}");
+            let path = outcome["error"]["details"]["changed_files"][0]["path"].as_str().unwrap();
+            assert!(path.ends_with(script.split('/').next().unwrap()), "{outcome:#}");
+            assert!(!env.root().join("out.txt").exists());
+        } else {
+            // A file beside the script is none that it runs.
+            assert_eq!(env.read("out.txt"), "sc\n", "{outcome:#}");
+        }
+        for number in 0..=600 {
+            drop(std::fs::remove_file(env.root().join(format!("go{number}"))));
         }
     }
 }
