@@ -23,7 +23,7 @@ pub mod facts;
 pub(crate) mod git;
 pub mod model;
 pub mod models;
-mod notes;
+pub(crate) mod notes;
 mod offer;
 pub mod providers;
 pub mod purse;

@@ -70,7 +70,7 @@ pub(crate) fn changed(files: &[SeenFile], shown: &dyn Fn(&Path) -> String) -> Ve
     let mut changes = Vec::new();
     for file in files {
         let Some(state) = state(file).filter(|state| file.told.as_ref() != Some(state)) else { continue };
-        let name = haft_core::preview::cut(&shown(&file.path), 200);
+        let name = crate::agent::notes::quoted(&shown(&file.path));
         let text = match state.as_str() {
             AS_SEEN if file.told.is_none() => continue,
             AS_SEEN => format!("{name} is again as this conversation last saw it"),

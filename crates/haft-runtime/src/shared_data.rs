@@ -1,9 +1,11 @@
 //! A data directory that several users share: who may write to it may also write to the directories in it that every call needs.
 //! What a call keeps there stays private to the user who made the call.
 
-use std::fs::{DirBuilder, File, Metadata, Permissions};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fs::{DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Those but the owner who may write.
@@ -23,11 +25,27 @@ pub(crate) fn make_directory(dir: &Path) -> io::Result<()> {
     }
 }
 
+/// Shares a directory that was just made. Another who may write above it may have put a link or a directory in its place
+/// since (TOCTOU), to have root give that away: no link is followed, and what was made belongs to this process's user.
 fn share(dir: &Path, above: &Metadata) -> io::Result<()> {
     if above.mode() & OTHERS_WRITE == 0 {
         return Ok(());
     }
-    let made = File::open(dir)?;
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    let replaced = || {
+        let words = format!("{} was replaced by another user while it was made; remove it", dir.display());
+        io::Error::new(io::ErrorKind::PermissionDenied, words)
+    };
+    let made =
+        OpenOptions::new().read(true).custom_flags(flags).open(dir).map_err(|error| {
+            match Errno::from_io_error(&error) {
+                Some(Errno::NOTDIR | Errno::LOOP) => replaced(),
+                _ => error,
+            }
+        })?;
+    if made.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        return Err(replaced());
+    }
     // A directory's group is its parent's where that says so; otherwise only root may give it away.
     let _ = std::os::unix::fs::fchown(&made, Some(above.uid()), Some(above.gid()));
     made.set_permissions(Permissions::from_mode(above.mode() & 0o7777))
@@ -51,5 +69,18 @@ mod tests {
         let nested = data.path().join("not/there");
         make_directory(&nested).unwrap();
         assert_eq!(mode(&nested), 0o700);
+    }
+
+    #[test]
+    fn link_in_place_of_a_directory_that_was_just_made_is_refused_and_its_target_stays() {
+        let data = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(data.path(), Permissions::from_mode(0o2777)).unwrap();
+        let (victim, link) = (data.path().join("victim"), data.path().join("outputs"));
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        let refused = share(&link, &std::fs::metadata(data.path()).unwrap()).unwrap_err();
+        assert!(refused.to_string().contains("was replaced by another user"), "{refused}");
+        assert_eq!(std::fs::metadata(&victim).unwrap().mode() & 0o7777, 0o700);
     }
 }

@@ -3,9 +3,15 @@
 //! The kernel releases the lock when the process ends, however it ends, and whoever may open the file sees whether it is held:
 //! from another PID namespace, another container, and as another user. A process's number tells none of that, and is given
 //! to others later. A lock's name is never used again.
+//!
+//! Whoever may write to a shared data directory may put anything in place of a lock or of the directory. So no symlink is
+//! followed here (TOCTOU), everything is opened below a directory that is open already, and what is not a regular file is no
+//! lock: it is not waited for and not removed, and its process counts as alive.
 
 use crate::db::{DbError, DbResult};
 use crate::post::chance;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
+use rustix::io::Errno;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -84,12 +90,28 @@ impl Presence {
     /// What can be seen of a lock. Nobody who only looks is in the way of another.
     pub(crate) fn look(&self, name: &str) -> LockState {
         let Some(ground) = self.ground.get().filter(|_| is_lock_name(name)) else { return LockState::Missing };
-        match File::open(ground.locks.join(name)) {
+        match open_directory(&ground.locks).and_then(|locks| open_lock(&locks, name)) {
             Ok(file) => state_of(&file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => LockState::Missing,
             Err(_) => LockState::Unknown,
         }
     }
+}
+
+/// Opens a directory itself, and not what a symlink in its place points to.
+fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Opens a lock to look at it. A FIFO is not waited for.
+fn open_lock(locks: &File, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(openat(locks, name, flags, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 fn state_of(file: &File) -> LockState {
@@ -110,12 +132,12 @@ fn is_lock_name(name: &str) -> bool {
 
 impl Ground {
     fn take(&self, name: Option<String>) -> io::Result<HeldLock> {
-        self.make_directory()?;
-        self.remove_stale();
+        let locks = self.make_directory()?;
+        remove_stale(&locks);
         let mut name = name;
         for _ in 0..TRIES {
             let name = name.take().unwrap_or_else(|| format!("{:016x}{:016x}", chance(), chance()));
-            match self.create(&name) {
+            match self.create(&locks, &name) {
                 Ok(Some(file)) => return Ok(HeldLock { path: self.locks.join(&name), name, file }),
                 Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -126,9 +148,9 @@ impl Ground {
     }
 
     /// Makes and locks a file; none if somebody else has locked it.
-    fn create(&self, name: &str) -> io::Result<Option<File>> {
-        let path = self.locks.join(name);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fn create(&self, locks: &File, name: &str) -> io::Result<Option<File>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(openat(locks, name, flags, Mode::RUSR | Mode::WUSR)?);
         let held = || {
             let model = std::fs::metadata(&self.model)?;
             share(&file, &model, model.mode() & 0o666)?;
@@ -143,38 +165,58 @@ impl Ground {
         };
         let held: io::Result<bool> = held();
         if !matches!(held, Ok(true)) {
-            let _ = std::fs::remove_file(&path);
+            let _ = unlinkat(locks, name, AtFlags::empty());
         }
         Ok(held?.then_some(file))
     }
 
-    /// Makes the directory, open to those who may use the directory that it is in.
-    fn make_directory(&self) -> io::Result<()> {
+    /// Makes the directory, open to those who may use the directory that it is in, and opens it.
+    fn make_directory(&self) -> io::Result<File> {
         if let Some(above) = self.locks.parent().filter(|above| !above.as_os_str().is_empty()) {
             // With a store on a server, nothing may have needed it yet.
             DirBuilder::new().recursive(true).mode(0o700).create(above)?;
         }
-        match DirBuilder::new().mode(0o700).create(&self.locks) {
-            Ok(()) => {
-                let above = self.locks.parent().map(std::fs::metadata).transpose()?;
-                above.map_or(Ok(()), |above| share(&File::open(&self.locks)?, &above, above.mode() & 0o7777))
+        let is_new = match DirBuilder::new().mode(0o700).create(&self.locks) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(error),
+        };
+        let locks = open_directory(&self.locks).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::NOTDIR | Errno::LOOP) => {
+                io::Error::new(error.kind(), "it is a link, or no directory; remove it")
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
+            _ => error,
+        })?;
+        if is_new && let Some(above) = self.locks.parent() {
+            let above = std::fs::metadata(above)?;
+            share_directory(&locks, &above)?;
         }
+        Ok(locks)
     }
+}
 
-    /// Removes locks of processes that ended long ago. Best effort: one more file harms nobody.
-    fn remove_stale(&self) {
-        for entry in std::fs::read_dir(&self.locks).into_iter().flatten().flatten() {
-            let modified = entry.metadata().and_then(|meta| meta.modified());
-            let age = modified.ok().and_then(|at| at.elapsed().ok());
-            // A lock that is just being made is not held yet, but it is not old.
-            if age.is_some_and(|age| age > STALE)
-                && File::open(entry.path()).is_ok_and(|file| state_of(&file) == LockState::Free)
-            {
-                let _ = std::fs::remove_file(entry.path());
-            }
+/// Shares a directory that was just made. What does not belong to this process's user was put in its place by another, who
+/// would have root give away a directory of theirs.
+fn share_directory(made: &File, above: &Metadata) -> io::Result<()> {
+    if made.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        let words = "it was replaced by a directory of another user while it was made; remove it";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+    }
+    share(made, above, above.mode() & 0o7777)
+}
+
+/// Removes locks of processes that ended long ago. Best effort: one more file harms nobody.
+fn remove_stale(locks: &File) {
+    let is_stale = |name: &str| -> io::Result<bool> {
+        let file = open_lock(locks, name)?;
+        let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
+        // A lock that is just being made is not held yet, but it is not old.
+        Ok(age > STALE && state_of(&file) == LockState::Free)
+    };
+    for entry in Dir::read_from(locks).into_iter().flatten().flatten() {
+        let Some(name) = entry.file_name().to_str().ok().filter(|name| is_lock_name(name)) else { continue };
+        if is_stale(name).unwrap_or(false) {
+            let _ = unlinkat(locks, name, AtFlags::empty());
         }
     }
 }
@@ -256,6 +298,68 @@ mod tests {
         drop(Presence::beside(&database).name().unwrap());
         assert!(!left.exists());
         assert_eq!(presence.look(&own), LockState::Held);
+    }
+
+    #[test]
+    fn fifo_or_link_in_place_of_a_lock_is_not_waited_for_and_its_process_counts_as_alive() {
+        use rustix::fs::{CWD, Timespec, Timestamps, utimensat};
+        let dir = tempfile::tempdir().unwrap();
+        let database = ground(dir.path());
+        let presence = Presence::beside(&database);
+        presence.name().unwrap();
+        let locks = dir.path().join(LOCKS);
+        rustix::fs::mkfifoat(CWD, locks.join("00aa"), Mode::from_raw_mode(0o666)).unwrap();
+        std::os::unix::fs::symlink(&database, locks.join("00bb")).unwrap();
+        std::fs::create_dir(locks.join("00cc")).unwrap();
+        let long_ago = Timespec { tv_sec: 1_000_000, tv_nsec: 0 };
+        let times = Timestamps { last_access: long_ago, last_modification: long_ago };
+        for name in ["00aa", "00bb", "00cc"] {
+            utimensat(CWD, locks.join(name), &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            assert_eq!(presence.look(name), LockState::Unknown, "{name}");
+        }
+        utimensat(CWD, &database, &times, AtFlags::empty()).unwrap();
+        drop(Presence::beside(&database).name().unwrap());
+        for name in ["00aa", "00bb", "00cc"] {
+            assert!(locks.join(name).symlink_metadata().is_ok(), "{name} is no lock, and stays");
+        }
+    }
+
+    #[test]
+    fn symlink_in_place_of_the_directory_is_refused_and_its_target_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = ground(dir.path());
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o2777)).unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
+        let old = File::create(victim.join("00aa")).unwrap();
+        old.set_modified(std::time::SystemTime::now() - STALE * 2).unwrap();
+        std::os::unix::fs::symlink(&victim, dir.path().join(LOCKS)).unwrap();
+        let presence = Presence::beside(&database);
+        let refused = presence.name().unwrap_err().to_string();
+        assert!(refused.contains("it is a link"), "{refused}");
+        assert_eq!(presence.look("00aa"), LockState::Unknown);
+        assert_eq!(std::fs::metadata(&victim).unwrap().mode() & 0o7777, 0o700);
+        let files: Vec<_> = std::fs::read_dir(&victim).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(files, ["00aa"], "nothing is swept or made there");
+    }
+
+    #[test]
+    fn directory_of_another_user_is_not_shared() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can give a directory away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let made = dir.path().join("made");
+        std::fs::create_dir(&made).unwrap();
+        std::fs::set_permissions(&made, Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::chown(&made, Some(12345), Some(12345)).unwrap();
+        let above = std::fs::metadata(dir.path()).unwrap();
+        let refused = share_directory(&open_directory(&made).unwrap(), &above).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        let left = std::fs::metadata(&made).unwrap();
+        assert_eq!((left.uid(), left.mode() & 0o7777), (12345, 0o700));
     }
 
     #[test]

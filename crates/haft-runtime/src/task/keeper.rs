@@ -1,6 +1,7 @@
 //! The keeper of one task: it runs the program to its end, writes down what it prints as it comes, keeps what
 //! it changed as a call in the foreground would, and says how it ended.
 
+use crate::agent::notes::plain;
 use crate::confined::command::{self, Command, Done, Ending, Reins, Site};
 use crate::judge::executed_files::verify_untouched;
 use crate::output::{Collector, Pace, Printed};
@@ -9,7 +10,6 @@ use crate::task::leash::{Collar, Word};
 use crate::task::order::{Ground, Order};
 use haft_core::agent::talk::NOTE;
 use haft_core::outcome::Undo;
-use haft_core::preview::{cut, inert};
 use haft_core::record::Kind;
 use haft_core::{CallError, ErrorKind, ToolName};
 use haft_store::{Entry, NoteKind};
@@ -17,6 +17,9 @@ use serde_json::json;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
+
+/// How wide the words are by which a note says how a task ended.
+const HOW_MAX: usize = 1000;
 
 /// What one keeper is for.
 pub(super) struct Charge<'k> {
@@ -141,12 +144,12 @@ impl Charge<'_> {
             Some(error) => format!("{}: {}", end.state.word(), error.message.lines().next().unwrap_or_default()),
             None => end.state.word().to_owned(),
         };
-        let command = cut(&inert(&errand.command), 200);
+        let command = plain(&errand.command, 200);
         let took = command::seconds(end.ending.duration_ms);
         let text = format!(
             "{NOTE}the background command {id} (`{command}`) has ended after {took}: {}. process.output {{\"id\": \"{id}\"}} \
              shows what it printed.]",
-            haft_core::secret::mask(&inert(&how))
+            haft_core::secret::mask(&plain(&how, HOW_MAX))
         );
         let store = &self.ground.maker.store;
         if let Err(error) = store.leave_note_blocking(&errand.session, NoteKind::Process, &id.to_string(), &text) {
