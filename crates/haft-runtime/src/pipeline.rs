@@ -362,7 +362,8 @@ impl Haft {
         let call = registry::unwrapped(call);
         let span = trace::call(&call, &self.registry);
         let log = trace::CallLog::begin(&call);
-        let outcome = self.once(call, approver, halt).instrument(span.clone()).await;
+        // On the heap: callers of callers, such as sub-agents, would need more stack than a thread has.
+        let outcome = Box::pin(self.once(call, approver, halt)).instrument(span.clone()).await;
         trace::ended(&span, &outcome);
         log.end(&outcome);
         outcome
@@ -370,9 +371,9 @@ impl Haft {
 
     async fn once(&self, call: Call, approver: &dyn Approver, halt: &Halt) -> Outcome {
         match self.claim_call(&call, approver, halt).await {
-            Claimed::No => self.carry(call, approver, halt).await,
+            Claimed::No => Box::pin(self.carry(call, approver, halt)).await,
             Claimed::New(claim) => {
-                let outcome = self.carry(call, approver, halt).await;
+                let outcome = Box::pin(self.carry(call, approver, halt)).await;
                 claim.end(&outcome);
                 outcome
             }
@@ -436,13 +437,14 @@ impl Haft {
     async fn pass(&self, call: Call, approver: &dyn Approver, halt: &Halt, begun: Instant) -> Result<Passed, Stop> {
         let tool = spoken(&call);
         let prepared =
-            panics::caught("an approver or a check of the call", self.open_in_turn(call, approver, halt)).await;
+            panics::caught("an approver or a check of the call", Box::pin(self.open_in_turn(call, approver, halt)))
+                .await;
         let (opened, _turn) = match prepared.map_err(|error| panicked(tool, error))?? {
             PreparedCall::Here(opened, turn) => (*opened, turn),
             PreparedCall::Elsewhere(outcome) => return Ok(Passed::Elsewhere(outcome)),
         };
         let record = journal::Unfinished::new(&self.store, &opened);
-        let ended = panics::caught("the running call", self.complete(&opened, approver, halt)).await;
+        let ended = panics::caught("the running call", Box::pin(self.complete(&opened, approver, halt))).await;
         let (mut outcome, goes_on) = ended.unwrap_or_else(|error| (panicked_outcome(&opened, error), false));
         outcome.duration_ms = millis(begun);
         record.close(&outcome, goes_on);

@@ -130,6 +130,10 @@ pub enum Command {
     /// Try rules about shell commands on what happened.
     Policy(PolicyArgs),
     /// Take back what a call changed.
+    #[command(
+        long_about = "Undo calls: one by ID, the latest (`--last`), or all of a turn (`--turn`) or since a time (`--since`). \
+                      Calls that cannot be undone are skipped and listed with the reason."
+    )]
     Undo(UndoArgs),
     /// Show what a call changed, or which calls changed something.
     Changes(ChangesArgs),
@@ -457,14 +461,11 @@ pub enum PolicyAction {
     },
 }
 
-/// Take back what calls changed.
-///
-/// A call's id names one call. --session, --turn and --since select calls of this project: with --last the latest of them that
-/// can be taken back, else all of them, the latest first. What cannot be taken back is passed over and named with its reason.
+/// Undo calls. `--session` narrows `--last`, `--turn` and `--since`; alone it selects nothing.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// Which call, or which task in the background.
-    #[arg(required_unless_present_any = ["last", "turn", "since"], conflicts_with_all = ["last", "turn", "since"])]
+    #[arg(conflicts_with_all = ["last", "turn", "since"])]
     pub call_id: Option<String>,
     /// The latest of the selected calls that can be taken back.
     #[arg(long)]

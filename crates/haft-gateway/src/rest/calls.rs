@@ -175,8 +175,10 @@ pub(crate) async fn undo_selected(
 ) -> Result<Json<Value>, Problem> {
     let UndoRequest { session, turn, since, last, partial } = body::json(&gateway, request).await?;
     if !last && turn.is_none() && since.is_none() {
-        return Err(Problem::invalid("nothing says which calls are to be taken back")
-            .hint("give `last: true`, a `turn` or `since`; `POST /v1/calls/ID/undo` takes back one call"));
+        return Err(Problem::invalid("nothing says which calls are to be taken back").hint(
+            "give `last: true`, a `turn` or `since`; `session` narrows these and alone selects nothing; \
+                 `POST /v1/calls/ID/undo` takes back one call",
+        ));
     }
     let selection = Selected { session, turn, since, limit: None }.selection()?;
     let haft = gateway.haft.clone();

@@ -278,7 +278,7 @@ fn a_write_that_is_out_of_date_is_made_anew_by_a_retry() {
         stage.file("a.txt", "two\n");
         let asked = stage.haft.store().approvals(true).await.unwrap().remove(0).id;
         let refused = stage.haft.approve(&asked, &Decider::embedder("me"), &Halt::new()).await.unwrap_err();
-        assert!(refused.message.contains("the files it names have changed"), "{}", refused.message);
+        assert!(refused.message.contains("because the files changed"), "{}", refused.message);
         assert!(refused.hint.as_deref().unwrap().contains(&format!("`haft pipeline retry {run}`")), "{refused:?}");
         // Whoever looks again and says yes hears why it cannot be done.
         let looked = stage.haft.look_at(&asked, &Decider::embedder("test")).await.unwrap().unwrap();

@@ -111,7 +111,7 @@ fn who_waits_for_a_claimed_call_is_woken_by_its_end() {
 fn claim_of_a_process_that_is_gone_is_interrupted_and_never_taken_over() {
     let scene = Scene::new();
     claim(&scene.store, OWNER);
-    scene.tamper("UPDATE idempotency_keys SET born = 'another time'");
+    scene.tamper("UPDATE idempotency_keys SET lock = '00aa', process = 'h/00/1/1'");
     for owner in ["owner-2", "owner-3"] {
         assert_eq!(claim(&scene.store, owner), Claim::Known(ClaimedCall::Interrupted));
     }
@@ -147,7 +147,7 @@ fn claimed_call_that_is_asked_about_stands_where_its_question_stands() {
     assert_eq!(standing(&scene.store), ClaimedCall::Running);
     wait(scene.store.open_call(&id(), "file.write", Entry::new(Kind::Intent).call(&id()))).unwrap();
     assert_eq!(standing(&scene.store), ClaimedCall::Running);
-    scene.tamper("UPDATE open_calls SET born = 'another time'");
+    scene.tamper("UPDATE open_calls SET lock = '00aa', process = 'h/00/1/1'");
     assert_eq!(standing(&scene.store), ClaimedCall::Interrupted, "the process that approved it is gone");
     scene.store.end_approved_claim(&success("written"));
     wait(scene.store.flush()).unwrap();

@@ -23,6 +23,13 @@ pub(super) fn undo(app: &App, common: &Common, args: &UndoArgs) -> Result<u8, Fa
         let call = app.haft.call_named(text)?;
         return undo_one(app, args, &call, &[]);
     }
+    if !args.last && args.turn.is_none() && args.since.is_none() {
+        return Err(CallError::invalid(
+            "nothing says which calls to undo: `--session` narrows `--last`, `--turn` and `--since`; alone it selects nothing",
+        )
+        .hint("give the ID of a call, `--last`, `--turn N` with `--session`, or `--since TIME`")
+        .into());
+    }
     let selection = undo_selection(common.named_session()?, args.turn, args.since.as_deref())?;
     if args.last {
         let last = app.block_on(app.haft.last_undoable(selection))?;

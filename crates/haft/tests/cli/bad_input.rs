@@ -81,6 +81,31 @@ fn a_fifo_does_not_hang_and_a_directory_says_what_to_use() {
 }
 
 #[test]
+fn fifo_among_the_locks_of_a_shared_data_directory_does_not_hang_a_call() {
+    let env = Env::new();
+    env.file("a.txt", "a\n");
+    let (outcome, code) = env.call("file.read", json!({"path": "a.txt"}), &[]);
+    assert_eq!(code, 0, "{outcome:#}");
+    let fifo = env.store().parent().unwrap().join("locks/00aa");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(Command::new("touch").args(["-d", "2020-01-01"]).arg(&fifo).status().unwrap().success());
+    let mut call = env.command(&["call", "file.read", r#"{"path": "a.txt"}"#]).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let ended = loop {
+        if let Some(ended) = call.try_wait().unwrap() {
+            break Some(ended);
+        }
+        if begun.elapsed() > std::time::Duration::from_mins(1) {
+            let _ = call.kill();
+            break None;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert_eq!(ended.and_then(|ended| ended.code()), Some(0), "it waits for the FIFO");
+    assert!(fifo.symlink_metadata().is_ok(), "it is no lock, and is not swept");
+}
+
+#[test]
 fn a_working_directory_that_vanished() {
     let env = Env::new();
     let gone = env.root().join("gone");

@@ -203,6 +203,25 @@ fn is_there(env: &Env, names: &[&str]) -> Vec<bool> {
 }
 
 #[test]
+fn undo_says_that_a_session_alone_selects_nothing() {
+    let env = Env::new();
+    write(&env, "x", "x1");
+    for args in [&["undo", "--session", "x"][..], &["undo"][..]] {
+        let ran = env.run(args);
+        assert_eq!((ran.code, is_there(&env, &["x1"])), (2, vec![true]), "{}", ran.stderr);
+        for part in
+            ["`--session` narrows `--last`, `--turn` and `--since`; alone it selects nothing", "the ID of a call"]
+        {
+            assert!(ran.stderr.contains(part), "{}", ran.stderr);
+        }
+    }
+    let help = env.run(&["undo", "--help"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = "Undo calls: one by ID, the latest (`--last`), or all of a turn (`--turn`) or since a time (`--since`). \
+                 Calls that cannot be undone are skipped and listed with the reason.";
+    assert!(help.starts_with(words), "{help}");
+}
+
+#[test]
 fn the_last_of_a_session_is_undone_and_other_sessions_stay() {
     let env = Env::new();
     write(&env, "x", "x1");
