@@ -166,7 +166,7 @@ mod tests {
         }
         let refused = off_thread(Halt::new(), || Ok(())).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Internal);
-        assert!(refused.message.contains("64 cancelled operations have not ended"), "{}", refused.message);
+        assert!(refused.message.contains("64 cancelled file operations are stuck"), "{}", refused.message);
         assert!(refused.hint.unwrap().contains("hung mount"));
         // The pipe has a writer for a moment, so all of them come to its end.
         drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());

@@ -130,7 +130,7 @@ const STAGING: &str = "staging";
 /// What was made so long ago and is not locked was left by a process that died.
 const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
 /// How often a directory that was swept away while it was made is made again.
-const SWEPT_MAX: usize = 200;
+const SWEPT_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
 #[derive(Debug)]
@@ -155,12 +155,14 @@ impl Staging {
         let dir = Self::of(data_dir, call).join(format!("{:016x}", crate::chance()));
         let mut made = Self::make(&dir);
         // Whoever sweeps may take it away before it is locked, or the call's own directory while there is nothing in it.
-        for _ in 0..SWEPT_MAX {
+        let until = std::time::Instant::now() + SWEPT_MAX;
+        while std::time::Instant::now() < until {
             match &made {
                 Ok(None) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 _ => break,
             }
+            std::thread::yield_now();
             made = Self::make(&dir);
         }
         Ok(Arc::new(made?.ok_or(std::io::ErrorKind::NotFound)?))

@@ -447,7 +447,7 @@ mod tests {
         };
         git(&["init", "-q", "--template="]);
         git(&["commit", "-q", "--allow-empty", "-m", "one"]);
-        git(&["repack", "-q", "-a"]);
+        git(&["repack", "-q", "-a", "-n"]);
         git(&["pack-refs", "--all"]);
         git(&["commit", "-q", "--allow-empty", "-m", "two"]);
         let (kept, shown) = folded(dir.path());

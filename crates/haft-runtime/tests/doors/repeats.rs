@@ -105,7 +105,7 @@ fn repeat_waits_for_a_call_that_runs_here_or_in_another_process() {
         let impatient = Halt::new().within(std::time::Duration::from_millis(1));
         let late = stage.there.call(once.clone(), &Person::saying(Said::Once), &impatient).await;
         assert_eq!(kind(&late), "timeout", "{late:?}");
-        assert!(late.error.unwrap().message.contains("goes on"));
+        assert!(late.error.unwrap().message.contains("still runs"));
         tool.let_end();
         let outcomes = calls.join_all().await;
         let said: Vec<&str> = outcomes.iter().map(|outcome| outcome.output.as_str()).collect();
