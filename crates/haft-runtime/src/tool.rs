@@ -129,7 +129,7 @@ pub struct Reply {
 const STAGING: &str = "staging";
 /// What was made so long ago and is not locked was left by a process that died.
 const UNCLAIMED: std::time::Duration = std::time::Duration::from_mins(1);
-/// How often a directory that was swept away while it was made is made again.
+/// For how long a directory that is swept away while it is made is made again.
 const SWEPT_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A directory for what one call prepares, which goes away with whoever holds it last.
