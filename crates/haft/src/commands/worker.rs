@@ -27,14 +27,6 @@ pub(super) fn run(common: &Common, args: &WorkerArgs) -> Result<u8, Failure> {
     if let Some(root) = &args.for_root {
         worker.root.clone_from(root);
     }
-    if app.json {
-        style::json(&json!({"worker": worker.id, "root": worker.root, "labels": worker.labels, "slots": worker.slots}));
-    } else {
-        style::note(&format!(
-            "worker {} does the steps of {}; Ctrl-C lets it finish what it has",
-            worker.id, worker.root
-        ));
-    }
     app.block_on(async {
         let halt = Halt::new();
         let tasks = app.haft.scheduler(&worker.root);
@@ -44,6 +36,17 @@ pub(super) fn run(common: &Common, args: &WorkerArgs) -> Result<u8, Failure> {
         let fail = |error: std::io::Error| CallError::internal(format!("signals cannot be heard: {error}"));
         let (mut end, mut int) =
             (signal(SignalKind::terminate()).map_err(fail)?, signal(SignalKind::interrupt()).map_err(fail)?);
+        // Whoever reads this may send a signal at once.
+        if app.json {
+            style::json(
+                &json!({"worker": worker.id, "root": worker.root, "labels": worker.labels, "slots": worker.slots}),
+            );
+        } else {
+            style::note(&format!(
+                "worker {} does the steps of {}; Ctrl-C lets it finish what it has",
+                worker.id, worker.root
+            ));
+        }
         let mut events = app.haft.events().listen();
         let mut told = 0;
         loop {
