@@ -83,13 +83,13 @@ fn a_fifo_does_not_hang_and_a_directory_says_what_to_use() {
 #[test]
 fn fifo_among_the_locks_of_a_shared_data_directory_does_not_hang_a_call() {
     let env = Env::new();
-    env.file("a.txt", "a\n");
-    let (outcome, code) = env.call("file.read", json!({"path": "a.txt"}), &[]);
-    assert_eq!(code, 0, "{outcome:#}");
+    let write = r#"{"path": "a.txt", "content": "a"}"#;
+    assert_eq!(env.run(&["call", "file.write", write, "--yes"]).code, 0);
     let fifo = env.store().parent().unwrap().join("locks/00aa");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     assert!(Command::new("touch").args(["-d", "2020-01-01"]).arg(&fifo).status().unwrap().success());
-    let mut call = env.command(&["call", "file.read", r#"{"path": "a.txt"}"#]).spawn().unwrap();
+    let other = r#"{"path": "b.txt", "content": "b"}"#;
+    let mut call = env.command(&["call", "file.write", other, "--yes"]).spawn().unwrap();
     let begun = std::time::Instant::now();
     let ended = loop {
         if let Some(ended) = call.try_wait().unwrap() {

@@ -262,11 +262,11 @@ fn stored_question_carries_what_came_of_a_trial() {
     let id = ask(&env, "./build.sh");
     assert_eq!(env.read("a.txt"), "one\n", "nothing of the trial is kept");
     let shown = env.run(&["approvals", "show", &id]).stdout;
-    assert!(shown.contains("it was tried") && shown.contains("building") && shown.contains("+two"), "{shown}");
+    assert!(shown.contains("trial run from when") && shown.contains("building") && shown.contains("+two"), "{shown}");
     // Of other bytes it says nothing.
     env.file("build.sh", "#!/bin/sh\necho three >> a.txt\n");
     let shown = env.run(&["approvals", "show", &id]).stdout;
-    assert!(!shown.contains("it was tried") && !shown.contains("+two"), "{shown}");
+    assert!(!shown.contains("trial run from when") && !shown.contains("+two"), "{shown}");
     assert_eq!(env.run(&["approvals", "approve", &id]).code, 0);
     assert_eq!(env.read("a.txt"), "one\nthree\n");
     let kept = env.run(&["approvals", "show", &id, "--json"]).json();
