@@ -118,14 +118,14 @@ fn deciding_with_another_basis_is_told_what_changed() {
     };
     let first = gateway.get(&path).json()["question"]["basis"].clone();
     let unknown = decide(&json!("0000"));
-    assert!(unknown.contains("none that") && unknown.contains("was shown with"), "{unknown}");
+    assert!(unknown.contains("matches no version of"), "{unknown}");
     assert!(!unknown.contains("edited"), "nothing was: {unknown}");
     let edited = gateway.post(&format!("{path}/edit"), json!({"args": {"path": "a.txt", "content": "other"}}));
     let second = edited.json()["question"]["basis"].clone();
     assert!(decide(&first).contains("its arguments were edited"));
     env.file("a.txt", "somebody was here");
     let late = decide(&second);
-    assert!(late.contains("because they were changed") && !late.contains("edited"), "{late}");
+    assert!(late.contains("because the files changed") && !late.contains("edited"), "{late}");
     assert_eq!(env.read("a.txt"), "somebody was here");
     let third = gateway.get(&path).json()["question"]["basis"].clone();
     let rejected = gateway.post(&path, json!({"decision": "reject", "basis": third}));
