@@ -70,6 +70,7 @@ impl StrictWriter {
         for annotation in ANNOTATIONS {
             schema.shift_remove(*annotation);
         }
+        self.write_const(&mut schema)?;
         if schema.contains_key("oneOf") || schema.contains_key("anyOf") {
             return self.write_alternatives(schema);
         }
@@ -95,6 +96,19 @@ impl StrictWriter {
             schema.shift_remove("items");
         }
         Ok(Value::Object(schema))
+    }
+
+    /// Keeps one keyword for the values: a value that is fixed and not in the list leaves none.
+    fn write_const(&self, schema: &mut Map<String, Value>) -> Result<(), StrictObstacle> {
+        let Some(Value::Array(values)) = schema.get("enum") else { return Ok(()) };
+        match schema.get("const") {
+            Some(value) if !values.contains(value) => self.stop("it takes no value"),
+            Some(_) => {
+                schema.shift_remove("enum");
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes sure that a schema says of which type it is.

@@ -369,6 +369,17 @@ fn compiled(schema: &Value) -> Result<Schema, BadSchema> {
     Schema::compile(schema)
 }
 
+#[test]
+fn fixed_value_that_its_list_does_not_have_is_not_strict() {
+    let of = |value: Value| {
+        let part = json!({"allOf": [{"enum": ["x", "y", null]}, {"const": value}]});
+        strict_form(&json!({"type": "object", "properties": {"a": part}, "required": []}))
+    };
+    assert!(of(json!(7)).is_err());
+    let form = of(json!("x")).unwrap();
+    assert_eq!(form["properties"]["a"]["enum"], json!(["x", null]), "{form}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
