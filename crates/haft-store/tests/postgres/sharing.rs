@@ -144,7 +144,9 @@ fn format_before_the_locks_is_brought_up_to_date_and_its_calls_go_by_the_server(
     let id = CallId::parse("01K00000000000000000000001").unwrap();
     wait(scene.store.open_call(&id, "shell.exec", Entry::new(Kind::Intent).call(&id))).unwrap();
     scene.tamper("ALTER TABLE open_calls DROP COLUMN lock");
-    scene.tamper("UPDATE haft_format SET version = 17");
+    scene.tamper("ALTER TABLE approvals DROP COLUMN executed, DROP COLUMN trial");
+    scene.tamper("ALTER TABLE grants DROP COLUMN executed");
+    scene.tamper("UPDATE haft_format SET version = 19");
     let other = Store::open(&scene.path()).unwrap();
     assert_eq!(wait(other.take_interrupted()).unwrap(), [], "its process is heard of");
     let _again = scene.restarted();
