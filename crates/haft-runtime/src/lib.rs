@@ -11,6 +11,7 @@ pub mod budget;
 pub mod confined;
 mod dry;
 pub mod events;
+mod file_stamp;
 pub mod files;
 mod finding;
 mod forms;

@@ -56,34 +56,25 @@ impl Basis {
     pub(crate) fn trial(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let layered = facts.hold.as_ref().is_some_and(|hold| hold.gap.is_none());
         let harmless = checked.spec().effects.effect != Effect::Runs || layered;
-        let basis = || {
-            Arc::new(Self {
-                checked: checked.clone(),
-                facts: facts.clone(),
-                asked: false,
-                accepts_gaps: false,
-                looks: false,
-                trial: true,
-                started: Vec::new(),
-            })
-        };
-        (harmless && checked.spec().effects.effect != Effect::Acts).then(basis)
+        (harmless && checked.spec().effects.effect != Effect::Acts).then(|| Self::rehearsed(checked, facts))
     }
 
     /// To look what a call would do, before anybody lets it through. Only for tools whose running has no
     /// side effects.
     pub(crate) fn look(checked: &Checked, facts: &Facts) -> Option<Arc<Self>> {
         let harmless = matches!(checked.spec().effects.effect, Effect::Reads | Effect::Changes);
-        harmless.then(|| {
-            Arc::new(Self {
-                checked: checked.clone(),
-                facts: facts.clone(),
-                asked: false,
-                accepts_gaps: false,
-                looks: false,
-                trial: true,
-                started: Vec::new(),
-            })
+        harmless.then(|| Self::rehearsed(checked, facts))
+    }
+
+    fn rehearsed(checked: &Checked, facts: &Facts) -> Arc<Self> {
+        Arc::new(Self {
+            checked: checked.clone(),
+            facts: facts.clone(),
+            asked: false,
+            accepts_gaps: false,
+            looks: false,
+            trial: true,
+            started: Vec::new(),
         })
     }
 }

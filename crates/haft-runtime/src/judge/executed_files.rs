@@ -6,6 +6,7 @@
 
 use super::on_path;
 use crate::confined::environment::{self, is_system};
+use crate::file_stamp::FileStamp;
 use crate::pipeline::Haft;
 use crate::workspace::Workspace;
 use haft_core::admit::{Checked, Facts};
@@ -19,7 +20,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -41,39 +41,6 @@ const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
 const LINKS_MAX: usize = 40;
 /// Under which key an error says which files have changed.
 pub(crate) const CHANGED: &str = "changed_files";
-
-/// What tells one state of a file from another without reading it. A file that is swapped and swapped back has another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FileStamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl From<&Metadata> for FileStamp {
-    fn from(meta: &Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-}
-
-impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
-        std::fs::symlink_metadata(path).ok().map(|meta| Self::from(&meta))
-    }
-
-    /// Whether both are states of one file.
-    fn is_same_file(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-}
 
 /// A file that a command runs, or a directory or symbolic link on the way to one, as it was when the command started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! The files of one skill's directory: read from inside it alone, bounded, and without following a link.
 
+use crate::file_stamp::FileStamp;
 use haft_core::record::Digest;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -7,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How many files a skill may have.
@@ -31,36 +31,6 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTT
 
 /// The digest of every file, by its path from the directory. A link's is that of where it leads.
 pub(super) type Inventory = BTreeMap<String, Digest>;
-
-/// What tells one content of a file from another without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl From<&Metadata> for FileStamp {
-    fn from(meta: &Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-}
-
-impl FileStamp {
-    /// Whether the file has been left alone for a while: clocks of file systems are coarse, and a file may change twice
-    /// between two of their ticks.
-    fn is_settled(self) -> bool {
-        self.changed.0 + 1 < crate::now_ms() / 1000
-    }
-}
 
 /// Digests of files that have not changed since they were taken.
 pub(super) type KnownDigests = HashMap<PathBuf, (FileStamp, Digest)>;
