@@ -23,7 +23,7 @@ use crate::{apply, now_ms, panics, store_error};
 use haft_core::admit::{decide, judge};
 use haft_core::approval::{Cast, Decider, DeciderIdentity, Decision, Verdict};
 use haft_core::change::digest;
-use haft_core::executed::ChangedFile;
+use haft_core::executed::{ChangedFile, ExecutedFiles};
 use haft_core::grant::{Grant, subject};
 use haft_core::place::Place;
 use haft_core::preview::{cut, inert};
@@ -218,7 +218,7 @@ impl Haft {
         }
     }
 
-    pub(crate) async fn facts(&self, checked: &Checked) -> Result<Facts, Stop> {
+    pub(crate) async fn facts(&self, checked: &Checked, halt: &Halt) -> Result<Facts, Stop> {
         let (spec, args) = (checked.spec(), checked.args());
         let places = match checked.call().origin {
             Origin::Hook => self.workspace.places_of_program(spec, args),
@@ -230,7 +230,6 @@ impl Haft {
             error,
         })?;
         let (shell, named) = self.judge(checked, &places).unzip();
-        let executed = shell.as_ref().map(|shell| self.executed_files(&shell.judged).files).unwrap_or_default();
         places.extend(named.into_iter().flatten());
         let undecided = |error| Stop {
             tool: checked.spec().name.to_string(),
@@ -238,6 +237,10 @@ impl Haft {
                 "the affected files and hosts could not be determined, so the call was not decided",
             ),
             error,
+        };
+        let executed = match &shell {
+            Some(shell) => self.executed_files(&shell.judged, halt).await.map_err(undecided)?.files,
+            None => ExecutedFiles::default(),
         };
         let observed = self.observation(checked).map_err(undecided)?;
         let (observed, patched) = observed.unzip();

@@ -129,7 +129,7 @@ impl Haft {
         purpose: Purpose,
     ) -> Result<(Checked, Facts), Stop> {
         let (checked, said) = self.heed(checked, halt, purpose).await?;
-        let mut facts = self.facts(&checked).await?;
+        let mut facts = self.facts(&checked, halt).await?;
         facts.hooked = said;
         Ok((checked, facts))
     }

@@ -14,6 +14,7 @@ use crate::halt::Halt;
 use crate::hooked::HookSettings;
 use crate::idempotency::Claimed;
 use crate::inbox::Conversation;
+use crate::judge::executed_files::ExecutedCheck;
 use crate::maker::Maker;
 use crate::making::Making;
 use crate::media::MediaSettings;
@@ -484,8 +485,15 @@ impl Haft {
             };
             let turn = self.turn(&admitted, halt).instrument(stage!("queue")).await?;
             decisions += 1;
-            let Err(changed) = self.verify_executed(&admitted) else {
-                return Ok(InTurn::Admitted(Box::new(admitted), turn));
+            let changed = match self.verify_executed(&admitted, halt).await {
+                Ok(ExecutedCheck::NotBound | ExecutedCheck::Same(_)) => {
+                    return Ok(InTurn::Admitted(Box::new(admitted), turn));
+                }
+                Ok(ExecutedCheck::Changed(changed)) => changed,
+                Err(error) => {
+                    let tool = admitted.checked().spec().name.to_string();
+                    return Err(Stop { tool, verdict: admitted.verdict().clone(), error });
+                }
             };
             // What was tried were other bytes.
             drop(self.trials.take(&admitted.checked().call().id));

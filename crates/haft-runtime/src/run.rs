@@ -5,7 +5,7 @@ use crate::back::{self, Wish};
 use crate::halt::Halt;
 use crate::hygiene::{self, Looked};
 use crate::journal::Opened;
-use crate::judge::executed_files::ExecutedSnapshot;
+use crate::judge::executed_files::{ExecutedCheck, ExecutedSnapshot};
 use crate::maker::Maker;
 use crate::making::{Proposed, SKILL, TOOL};
 use crate::panics;
@@ -58,12 +58,14 @@ impl Haft {
             // It has run already, and this is what somebody saw.
             Ok(reply)
         } else {
-            executed = match self.verify_executed(opened.admitted()) {
-                Ok(executed) => executed,
-                Err(changed) => {
+            executed = match self.verify_executed(opened.admitted(), &halt).await {
+                Ok(ExecutedCheck::NotBound) => None,
+                Ok(ExecutedCheck::Same(executed)) => Some(executed),
+                Ok(ExecutedCheck::Changed(changed)) => {
                     let error = self.asked_anew(checked, &changed).await;
                     return Raw { reply: Err(error), undo: None };
                 }
+                Err(error) => return Raw { reply: Err(error), undo: None },
             };
             let (back, mut wishes) = back::channel(approver);
             let basis = Basis::of(opened.admitted(), executed.as_ref());
@@ -90,7 +92,7 @@ impl Haft {
         let changes = matches!(checked.spec().effects.effect, Effect::Changes | Effect::Runs);
         match reply {
             Ok(mut reply) if changes && !reply.changes.is_empty() => {
-                match self.permitted(opened, &reply.changes, executed.as_ref()) {
+                match self.permitted(opened, &reply.changes, executed.as_ref(), &halt).await {
                     Ok(()) => {
                         let proposal = reply.proposal.take();
                         let made = self.change(checked.call(), reply, &halt).await;
@@ -133,15 +135,16 @@ impl Haft {
     }
 
     /// Whether these are the changes that a person saw, at places that no floor rule forbids.
-    fn permitted(
+    async fn permitted(
         &self,
         opened: &Opened,
         changes: &[Change],
         executed: Option<&ExecutedSnapshot>,
+        halt: &Halt,
     ) -> Result<(), CallError> {
         let admitted = opened.admitted();
         if let Some(executed) = executed {
-            self.verify_after(admitted, executed)?;
+            self.verify_after(admitted, executed, halt).await?;
         }
         if admitted.shown().is_some_and(|shown| shown != digest(changes)) {
             return Err(CallError::conflict("the files changed after the diff was shown; nothing was changed")

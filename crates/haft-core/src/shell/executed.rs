@@ -12,7 +12,7 @@ use super::judged::{Flow, Redirect};
 use super::state::{State, join};
 use super::walk::{Stream, Walk};
 use super::word::{Value, Word};
-use programs::runner;
+use programs::{FirstOperand, runner};
 
 /// What is in a file that is run, as far as it leads to other files.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -278,8 +278,7 @@ impl Walk<'_> {
         language: &ExecutedLanguage,
         state: &State,
     ) {
-        let from =
-            redirects.iter().filter(|one| one.flow == Flow::ScriptLanguage).filter_map(|one| one.target.as_ref());
+        let from = redirects.iter().filter(|one| one.flow == Flow::Reads).filter_map(|one| one.target.as_ref());
         let from: Vec<Word> = from.cloned().collect();
         for word in &from {
             self.executes(word, None, language, state);

@@ -7,7 +7,9 @@
 use super::on_path;
 use crate::confined::environment::{self, is_system};
 use crate::file_stamp::FileStamp;
+use crate::halt::Halt;
 use crate::pipeline::Haft;
+use crate::tool::off_thread;
 use crate::workspace::Workspace;
 use haft_core::admit::{Checked, Facts};
 use haft_core::executed::{ChangedFile, ExecutedFile, ExecutedFiles, described};
@@ -22,6 +24,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// More files than this are not hashed.
 const FILES_MAX: usize = 64;
@@ -441,54 +444,77 @@ fn interpreter(line: &str) -> Option<(String, String)> {
     Some((program.to_owned(), name.to_owned()))
 }
 
+/// The files that a judged command runs, as they stand now. Blocks: the files are opened and hashed.
+fn executed_files(judged: &Judged, workspace: &Workspace, table: Option<&Table>) -> ExecutedSnapshot {
+    let home = environment::home();
+    let mut search = Search {
+        workspace,
+        table: table.unwrap_or_else(|| Table::shipped()),
+        home: home.as_ref().and_then(|home| home.to_str()),
+        leads: Vec::new(),
+        found: BTreeMap::new(),
+        contents: BTreeMap::new(),
+        looked_through: HashSet::new(),
+        stamps: BTreeMap::new(),
+        way: BTreeMap::new(),
+        unbound: judged.unbound.clone(),
+        left_out: 0,
+        bytes_left: BYTES_MAX,
+        scan_left: SCANNED_MAX,
+    };
+    for target in &judged.executed {
+        search.lead(target.clone(), None, 0);
+    }
+    let mut names: Vec<&str> = judged.commands.iter().filter_map(|command| command.name.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names.into_iter().filter(|name| !name.contains('/')) {
+        search.by_name(name, 0);
+    }
+    search.run()
+}
+
+/// Whether the files that a call runs are those that it was let through with.
+pub(crate) enum ExecutedCheck {
+    /// The yes to the call is not for bytes.
+    NotBound,
+    Same(ExecutedSnapshot),
+    Changed(Vec<ChangedFile>),
+}
+
 impl Haft {
-    /// The files that a judged command runs, as they stand now.
-    pub(crate) fn executed_files(&self, judged: &Judged) -> ExecutedSnapshot {
-        let home = environment::home();
-        let mut search = Search {
-            workspace: &self.workspace,
-            table: self.settings.table.as_deref().unwrap_or_else(|| Table::shipped()),
-            home: home.as_ref().and_then(|home| home.to_str()),
-            leads: Vec::new(),
-            found: BTreeMap::new(),
-            contents: BTreeMap::new(),
-            looked_through: HashSet::new(),
-            stamps: BTreeMap::new(),
-            way: BTreeMap::new(),
-            unbound: judged.unbound.clone(),
-            left_out: 0,
-            bytes_left: BYTES_MAX,
-            scan_left: SCANNED_MAX,
-        };
-        for target in &judged.executed {
-            search.lead(target.clone(), None, 0);
-        }
-        let mut names: Vec<&str> = judged.commands.iter().filter_map(|command| command.name.as_deref()).collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names.into_iter().filter(|name| !name.contains('/')) {
-            search.by_name(name, 0);
-        }
-        search.run()
+    /// The files that a judged command runs, as they stand now. They are hashed on a thread of their own: a file may lie on
+    /// a mount that hangs.
+    pub(crate) async fn executed_files(&self, judged: &Judged, halt: &Halt) -> Result<ExecutedSnapshot, CallError> {
+        let (judged, workspace, table) = (judged.clone(), Arc::clone(&self.workspace), self.settings.table.clone());
+        let find = move || Ok(executed_files(&judged, &workspace, table.as_deref()));
+        off_thread(halt.clone(), find).await
     }
 
     /// The files that an admitted call runs, as they stand now, if the yes to it is for their bytes.
-    pub(crate) fn executed_now(&self, admitted: &Admitted) -> Option<ExecutedSnapshot> {
-        let shell = admitted.facts().shell.as_ref().filter(|_| admitted.is_for_bytes())?;
-        Some(self.executed_files(&shell.judged))
+    async fn executed_now(&self, admitted: &Admitted, halt: &Halt) -> Result<Option<ExecutedSnapshot>, CallError> {
+        match admitted.facts().shell.as_ref().filter(|_| admitted.is_for_bytes()) {
+            Some(shell) => self.executed_files(&shell.judged, halt).await.map(Some),
+            None => Ok(None),
+        }
     }
 
-    /// Refuses if the files that a call runs are not those that it was let through with.
-    pub(crate) fn verify_executed(&self, admitted: &Admitted) -> Result<Option<ExecutedSnapshot>, Vec<ChangedFile>> {
-        let Some(now) = self.executed_now(admitted) else { return Ok(None) };
+    /// Compares the files that a call runs with those that it was let through with.
+    pub(crate) async fn verify_executed(&self, admitted: &Admitted, halt: &Halt) -> Result<ExecutedCheck, CallError> {
+        let Some(now) = self.executed_now(admitted, halt).await? else { return Ok(ExecutedCheck::NotBound) };
         let changed = changed_since_decision(&now, admitted.facts());
-        if changed.is_empty() { Ok(Some(now)) } else { Err(changed) }
+        Ok(if changed.is_empty() { ExecutedCheck::Same(now) } else { ExecutedCheck::Changed(changed) })
     }
 
     /// Refuses to keep what a program did if the files that it runs were touched while it ran: nobody knows which of their
     /// versions ran.
-    pub(crate) fn verify_after(&self, admitted: &Admitted, before: &ExecutedSnapshot) -> Result<(), CallError> {
-        let Some(now) = self.executed_now(admitted) else { return Ok(()) };
+    pub(crate) async fn verify_after(
+        &self,
+        admitted: &Admitted,
+        before: &ExecutedSnapshot,
+        halt: &Halt,
+    ) -> Result<(), CallError> {
+        let Some(now) = self.executed_now(admitted, halt).await? else { return Ok(()) };
         let changed = now.files.changed_since(&before.files.files);
         if changed.is_empty() { verify_untouched(&before.started()) } else { Err(touched_error(&changed)) }
     }

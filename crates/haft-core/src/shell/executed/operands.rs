@@ -70,7 +70,7 @@ fn is_bundle_with(option: char, word: &str) -> bool {
 }
 
 impl Runner {
-    /// ScriptLanguage the words after the program.
+    /// Reads the words after the program.
     pub(super) fn read(&self, args: &[Word]) -> CommandFiles {
         let mut said = CommandFiles::default();
         let mut words = args.iter().enumerate();
@@ -135,7 +135,7 @@ impl Runner {
         said
     }
 
-    /// ScriptLanguage a word that is no option.
+    /// Reads a word that is no option.
     fn operand(
         &self,
         word: &Word,

@@ -73,14 +73,16 @@ const PLAIN: Runner = Runner {
     unbound: "",
 };
 
-/// Where docker compose looks.
-const COMPOSE_FILES: &[&str] = &[
+/// What docker and its like read where no file is named: compose looks in the first six, a build in the last two.
+const IMAGE_FILES: &[&str] = &[
     "compose.yaml",
     "compose.yml",
     "docker-compose.yml",
     "docker-compose.yaml",
     "compose.override.yaml",
     "docker-compose.override.yml",
+    "Dockerfile",
+    "Containerfile",
 ];
 
 const RUNNERS: &[Runner] = &[
@@ -273,16 +275,7 @@ const RUNNERS: &[Runner] = &[
         ],
         files: &["-f", "--file"],
         dirs: &["--project-directory"],
-        defaults: &[
-            "compose.yaml",
-            "compose.yml",
-            "docker-compose.yml",
-            "docker-compose.yaml",
-            "compose.override.yaml",
-            "docker-compose.override.yml",
-            "Dockerfile",
-            "Containerfile",
-        ],
+        defaults: IMAGE_FILES,
         unbound: "what runs in the container",
         ..PLAIN
     },
@@ -291,7 +284,7 @@ const RUNNERS: &[Runner] = &[
         takes: &["-p", "--project-name", "--profile", "--env-file"],
         files: &["-f", "--file"],
         dirs: &["--project-directory"],
-        defaults: COMPOSE_FILES,
+        defaults: IMAGE_FILES,
         unbound: "what runs in the container",
         ..PLAIN
     },
