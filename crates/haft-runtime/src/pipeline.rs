@@ -3,43 +3,40 @@
 //! [`Haft::call`] names the stages and does nothing else. Each stage takes what only the one before it can
 //! make (`Call` → `Checked` → `Admitted` → `Opened` → `Raw` → `Outcome`), so none can be left out.
 
+mod settings;
+
 use crate::admit::Entered;
-use crate::agent::{Active, AgentSettings, Agents, Models};
+use crate::agent::{Active, Agents, Models};
 use crate::approver::Approver;
-use crate::browser::{BrowserSettings, Browsers};
+use crate::browser::Browsers;
 use crate::confined::Terms;
 use crate::events::{Event, Events};
 use crate::finding::Finder;
 use crate::halt::Halt;
-use crate::hooked::HookSettings;
 use crate::idempotency::Claimed;
 use crate::inbox::Conversation;
 use crate::judge::executed_files::ExecutedCheck;
 use crate::maker::Maker;
-use crate::making::Making;
 use crate::media::MediaSettings;
-use crate::memory::{Memory, MemorySettings};
+use crate::memory::Memory;
 use crate::registry::{self, Meant, Registry};
-use crate::secrets::Secrets;
-use crate::shelf::{Folder, Interpreters, Shelf};
+use crate::shelf::{Interpreters, Shelf};
 use crate::shown_questions::ShownQuestions;
-use crate::skills::{SkillCatalog, SkillFolder};
-use crate::task::{Desk, Keeper};
+use crate::skills::SkillCatalog;
+use crate::task::Desk;
 use crate::trace::{self, stage};
 use crate::trial::Trials;
-use crate::undo::{UndoLimits, Vault};
-use crate::web::{Web, WebSettings};
+use crate::undo::Vault;
+use crate::web::Web;
 use crate::workspace::Workspace;
 use crate::{journal, observed, panics, run, tools};
-use haft_core::approval::{Chain, Decider, Verdict};
+use haft_core::approval::{Decider, Verdict};
 use haft_core::record::{redact_unchecked, sealed};
-use haft_core::shell::Table;
-use haft_core::shell::rule::Rulebook;
-use haft_core::{Call, CallError, CallId, Checked, Origin, Outcome, Policy, SessionId};
+use haft_core::{Call, CallError, CallId, Checked, Origin, Outcome, SessionId};
 use haft_store::Store;
 use haft_store::waits::{Wait, WaitKind};
+pub use settings::Settings;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tracing::Instrument;
@@ -48,92 +45,6 @@ use tracing::Instrument;
 const ARGS_MAX: usize = 16 << 20;
 /// How often one call is decided about because the files that it runs change meanwhile.
 const DECISIONS_MAX: usize = 3;
-
-/// What a [`Haft`] goes by.
-#[derive(Clone)]
-pub struct Settings {
-    pub(crate) policy: Arc<Policy>,
-    /// Who has a say about a call. Add your own voices here.
-    pub chain: Chain,
-    /// Where outputs and before-images are kept.
-    pub data_dir: PathBuf,
-    /// How much undo keeps.
-    pub undo: UndoLimits,
-    /// How often a grant may be used.
-    pub grant_uses: u32,
-    /// On what terms programs run.
-    pub terms: Terms,
-    /// What shell commands do, besides what haft ships.
-    pub table: Option<Arc<Table>>,
-    /// The rules about shell commands, to say which of them match. They decide by the voice
-    /// [`Ruled`](haft_core::approval::Ruled) in `chain`.
-    pub rules: Arc<Rulebook>,
-    /// Who keeps what goes on after its call.
-    pub keeper: Keeper,
-    /// What may be asked of the web.
-    pub web: WebSettings,
-    /// What browsers go by.
-    pub browser: BrowserSettings,
-    /// What media tools go by.
-    pub media: MediaSettings,
-    /// What memory goes by.
-    pub memory: MemorySettings,
-    /// Where tools that are files are found.
-    pub folders: Vec<Folder>,
-    /// Where skills are found. An earlier folder is stronger.
-    pub skill_folders: Vec<SkillFolder>,
-    /// Where secrets come from.
-    pub secrets: Arc<Secrets>,
-    /// What agents may make.
-    pub making: Arc<Making>,
-    /// What agents go by.
-    pub agent: Arc<AgentSettings>,
-    /// The user's own programs that are asked about calls.
-    pub hooks: Arc<HookSettings>,
-}
-
-impl Settings {
-    /// The careful defaults: reading inside the project is free, everything else is asked.
-    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self::with_policy(data_dir, Arc::new(Policy::default()))
-    }
-
-    /// The same under a policy. Its floor and its hooks speak in the chain from the start, so that neither
-    /// can be forgotten.
-    pub fn with_policy(data_dir: impl Into<PathBuf>, policy: Arc<Policy>) -> Self {
-        let chain = Chain::under(&policy);
-        let grant_uses = haft_core::grant::DEFAULT_USES;
-        let (undo, terms) = (UndoLimits::default(), Terms::default());
-        let (keeper, rules) = (Keeper::default(), Arc::default());
-        let (web, browser, media) = (WebSettings::default(), BrowserSettings::default(), MediaSettings::default());
-        Self {
-            policy,
-            chain,
-            data_dir: data_dir.into(),
-            undo,
-            grant_uses,
-            terms,
-            table: None,
-            rules,
-            keeper,
-            web,
-            browser,
-            media,
-            memory: MemorySettings::default(),
-            folders: Vec::new(),
-            skill_folders: Vec::new(),
-            secrets: Arc::default(),
-            making: Arc::default(),
-            agent: Arc::default(),
-            hooks: Arc::default(),
-        }
-    }
-
-    /// Which tools exist for whom.
-    pub fn policy(&self) -> &Arc<Policy> {
-        &self.policy
-    }
-}
 
 /// A tool layer: tools, policy, record and undo around one project. Share it by reference.
 pub struct Haft {

@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 mod bench;
+mod calls;
 mod changes;
 #[cfg(test)]
 mod dying;

@@ -4,6 +4,7 @@
 //! are told in the order of the calls, whichever came first. Whatever happens, and whenever, [`Turns::history`] can be sent
 //! again: what is not known to have ended is told as cut off.
 
+mod failures;
 mod repeats;
 
 use super::gather::Gather;
@@ -16,17 +17,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How often a model that does not answer is asked again before the next one is.
-const TRIES: u32 = 5;
-/// How long to wait before that: the first time, and at the most. Jitter takes off up to half of it.
-const PAUSE_MS: (i64, i64) = (1000, 60_000);
-/// How long a provider may have one request wait (`retry-after`, added up) before the next model is asked, if there is one.
-const PATIENCE_MS: i64 = 600_000;
-/// The same if there is none: a quota of a day is over by then.
-const PATIENCE_ALONE_MS: i64 = 2 * 86_400_000;
-/// Jitter adds this part of a wait that a provider asked for, and not more than that: those who were told the same do not come
-/// back at the same moment.
-const JITTER: (i64, i64) = (10, 5_000);
 /// How often a model that ran into its limit is let go on.
 const CONTINUED: u32 = 2;
 /// What a model is told that ran into its limit.
@@ -536,79 +526,6 @@ impl Turns {
         }
         self.add(Role::User, results);
         found.stuck
-    }
-
-    fn failed(&mut self, failure: Failure, now_ms: i64) -> Vec<Effect> {
-        let turn = match &mut self.phase {
-            Phase::Turn(turn) => turn,
-            Phase::Shortening => return self.end(End::Failed(failure)),
-            _ => return Vec::new(),
-        };
-        // What was called is told; the model says the rest then.
-        if !turn.calls.is_empty() {
-            turn.spoken = true;
-            return self.go_on(now_ms);
-        }
-        match failure.kind {
-            FailureKind::Overflow if !self.shortened => {
-                self.phase = Phase::Shortening;
-                return vec![Effect::Shorten];
-            }
-            FailureKind::Overflow => return self.end(End::Overflow),
-            FailureKind::Busy(Some(after_ms)) => {
-                if let Some(pause) = self.asked_pause(after_ms) {
-                    return self.rest(now_ms.saturating_add(pause));
-                }
-            }
-            FailureKind::Busy(None) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
-                let pause = self.backoff(self.failures);
-                self.failures += 1;
-                return self.rest(now_ms.saturating_add(pause));
-            }
-            _ => {}
-        }
-        if self.model < self.limits.fallbacks {
-            (self.model, self.failures, self.waits) = (self.model + 1, 0, Waits::default());
-            return self.ask(now_ms);
-        }
-        self.end(End::Failed(failure))
-    }
-
-    fn rest(&mut self, until_ms: i64) -> Vec<Effect> {
-        self.phase = Phase::Resting;
-        vec![Effect::Rest(until_ms)]
-    }
-
-    /// How long to wait before the model is asked again, by exponential backoff with jitter.
-    fn backoff(&mut self, failures: u32) -> i64 {
-        let pause = PAUSE_MS.0.saturating_mul(1 << failures.min(16)).min(PAUSE_MS.1);
-        pause - self.jitter(pause / 2)
-    }
-
-    /// How long to wait if the provider asked for a wait (`retry-after`): never less than it said. None if it has asked for so
-    /// much that somebody else is to be asked.
-    fn asked_pause(&mut self, after_ms: i64) -> Option<i64> {
-        let patience = if self.model < self.limits.fallbacks { PATIENCE_MS } else { PATIENCE_ALONE_MS };
-        // Whoever says "at once" again and again is not believed.
-        let least = if self.waits.count == 0 { 0 } else { self.backoff(self.waits.count - 1) / 2 };
-        let pause = after_ms.max(least);
-        let asked_ms = self.waits.asked_ms.saturating_add(pause);
-        if asked_ms > patience {
-            return None;
-        }
-        self.waits = Waits { count: self.waits.count + 1, asked_ms };
-        Some(pause + self.jitter((after_ms / JITTER.0).min(JITTER.1)))
-    }
-
-    /// A number from nought up to this, by chance that the seed decides (`SplitMix64`).
-    fn jitter(&mut self, most: i64) -> i64 {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.chance;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        let most = u64::try_from(most).unwrap_or_default();
-        i64::try_from(mixed % (most + 1)).unwrap_or_default()
     }
 
     /// Stops at once. What was under way is told as cut off, so that somebody can go on from here.

@@ -4,6 +4,8 @@
 //! on the last step, waits for nobody, and is bounded in number and size. What could not be hashed makes the judgement
 //! stricter: no earlier yes covers it.
 
+mod started;
+
 use super::on_path;
 use crate::confined::environment::{self, is_system};
 use crate::file_stamp::FileStamp;
@@ -15,12 +17,12 @@ use haft_core::admit::{Checked, Facts};
 use haft_core::executed::{ChangedFile, ExecutedFile, ExecutedFiles, described};
 use haft_core::record::Digest;
 use haft_core::shell::{self, ExecutedLanguage, ExecutedLookup, ExecutedTarget, Ground, Judged, Table};
-use haft_core::{Admitted, CallError, path_text};
-use serde::{Deserialize, Serialize};
+use haft_core::{Admitted, CallError};
 use serde_json::{Value, json};
+pub(crate) use started::{StartedFile, verify_untouched};
+use started::{touched_error, way_to};
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -40,91 +42,8 @@ const UNBOUND_MAX: usize = 12;
 const INTERPRETER_MAX: usize = 256;
 /// Interpreters whose scripts are shell scripts.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"];
-/// More symbolic links than this are not followed on the way to one file.
-const LINKS_MAX: usize = 40;
 /// Under which key an error says which files have changed.
 pub(crate) const CHANGED: &str = "changed_files";
-
-/// A file that a command runs, or a directory or symbolic link on the way to one, as it was when the command started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StartedFile {
-    /// Where it really is, as text that can be read back.
-    path: String,
-    stamp: FileStamp,
-    /// The state of the directory that holds it. Only a directory has this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    holder: Option<FileStamp>,
-}
-
-impl StartedFile {
-    fn file(path: &Path, stamp: FileStamp) -> Self {
-        Self { path: path_text::store(path), stamp, holder: None }
-    }
-
-    /// A directory or symbolic link on the way to a file.
-    fn on_the_way(path: &Path, meta: &Metadata) -> Self {
-        let holder = path.parent().filter(|_| meta.is_dir()).and_then(FileStamp::of);
-        Self { path: path_text::store(path), stamp: FileStamp::from(meta), holder }
-    }
-
-    /// Whether it still stands there, and no program has written or moved it since.
-    ///
-    /// A new entry changes the times of a directory as a rename does. Only a rename also changes the directory that holds
-    /// it, so a changed directory in an unchanged one was not moved. What the command itself writes changes neither: it
-    /// goes to the view.
-    fn is_untouched(&self) -> bool {
-        let path = path_text::load(&self.path);
-        let Some(now) = FileStamp::of(&path) else { return false };
-        let was_held = || path.parent().and_then(FileStamp::of) == self.holder;
-        now == self.stamp || (self.holder.is_some() && now.is_same_file(&self.stamp) && was_held())
-    }
-}
-
-/// The directories and symbolic links that lead to a file and lie below one of the roots (guards against TOCTOU: whoever
-/// swaps one of them swaps the file, which itself stays as it was).
-fn way_to(path: &Path, roots: &[PathBuf]) -> Vec<StartedFile> {
-    let mut parts: Vec<OsString> = path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
-    let (mut way, mut at, mut links) = (Vec::new(), PathBuf::from("/"), 0);
-    while let Some(part) = parts.pop() {
-        if part == ".." {
-            at.pop();
-            continue;
-        }
-        let next = at.join(&part);
-        let Ok(meta) = std::fs::symlink_metadata(&next) else { break };
-        let is_below = roots.iter().any(|root| next.starts_with(root) && next != *root);
-        if is_below && (meta.is_dir() || meta.is_symlink()) {
-            way.push(StartedFile::on_the_way(&next, &meta));
-        }
-        if !meta.is_symlink() {
-            at = next;
-            continue;
-        }
-        links += 1;
-        let Some(to) = std::fs::read_link(&next).ok().filter(|_| links <= LINKS_MAX) else { break };
-        parts.extend(to.components().rev().map(|part| part.as_os_str().to_owned()));
-    }
-    way
-}
-
-/// Refuses to keep what a command did if one of the files that it runs was written while it ran.
-pub(crate) fn verify_untouched(started: &[StartedFile]) -> Result<(), CallError> {
-    let touched = started.iter().filter(|file| !file.is_untouched());
-    let changed: Vec<ChangedFile> = touched.map(written_again).collect();
-    if changed.is_empty() { Ok(()) } else { Err(touched_error(&changed)) }
-}
-
-fn written_again(file: &StartedFile) -> ChangedFile {
-    let now = if file.holder.is_some() { "moved, or another one in its place" } else { "written again" };
-    ChangedFile { path: file.path.clone(), before: "as approved".to_owned(), now: now.to_owned() }
-}
-
-fn touched_error(changed: &[ChangedFile]) -> CallError {
-    let message = format!("what it runs was changed while it ran, so nothing of it is kept: {}", described(changed));
-    CallError::conflict(message)
-        .details(json!({ CHANGED: changed }))
-        .hint("call again, while nobody writes these files")
-}
 
 /// The files that a command runs, as they stand now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -556,45 +475,6 @@ mod tests {
         assert_eq!(of("#! /usr/bin/env -S FOO=1 bash -x").as_deref(), Some("bash bash"));
         assert_eq!(of("#!./run").as_deref(), Some("./run run"));
         assert_eq!((of("echo"), of("#!")), (None, None));
-    }
-
-    /// What was touched, told from the root, after something was done to a project with `sc/x.sh` and `cur -> sc`.
-    fn touched_by(path: &str, deed: impl Fn(&Path)) -> Vec<String> {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        for name in ["sc", "sc.evil"] {
-            std::fs::create_dir(root.join(name)).unwrap();
-            std::fs::write(root.join(name).join("x.sh"), name).unwrap();
-        }
-        std::os::unix::fs::symlink("sc", root.join("cur")).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        let way = way_to(&root.join(path), std::slice::from_ref(&root));
-        deed(&root);
-        let touched = way.iter().filter(|one| !one.is_untouched()).map(|one| path_text::load(&one.path));
-        touched.map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect()
-    }
-
-    #[test]
-    fn directory_or_link_swapped_and_swapped_back_is_touched() {
-        let mv = |root: &Path, from: &str, to: &str| std::fs::rename(root.join(from), root.join(to)).unwrap();
-        let swap = |root: &Path| {
-            for (from, to) in [("sc", "sc.ok"), ("sc.evil", "sc"), ("sc", "sc.evil"), ("sc.ok", "sc")] {
-                mv(root, from, to);
-            }
-        };
-        let relink = |root: &Path| {
-            for to in ["sc.evil", "sc"] {
-                std::os::unix::fs::symlink(to, root.join("new")).unwrap();
-                mv(root, "new", "cur");
-            }
-        };
-        let write = |root: &Path| std::fs::write(root.join("sc/out.txt"), "").unwrap();
-        assert_eq!(touched_by("sc/x.sh", swap), ["sc"]);
-        assert_eq!(touched_by("cur/x.sh", swap), ["sc"]);
-        assert_eq!(touched_by("sc/../cur/x.sh", relink), ["cur"]);
-        assert_eq!(touched_by("cur/none.sh", swap), ["sc"], "what is not there is led to as well");
-        assert_eq!(touched_by("sc/x.sh", write), [""; 0]);
-        assert_eq!(touched_by("sc/x.sh", |root| std::fs::write(root.join("out.txt"), "").unwrap()), [""; 0]);
     }
 
     #[test]

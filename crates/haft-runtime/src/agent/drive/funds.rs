@@ -2,7 +2,7 @@
 
 use super::super::model::Price;
 use super::super::purse::Reserved;
-use super::{Drive, OUTPUT_MIN};
+use super::{Drive, answers::OUTPUT_MIN};
 use haft_core::agent::Usage;
 use haft_core::agent::turns::Event;
 
