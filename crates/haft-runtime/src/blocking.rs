@@ -120,6 +120,7 @@ async fn free_thread(halt: &Halt) -> Result<SemaphorePermit<'static>, CallError>
 mod tests {
     use super::*;
     use haft_core::ErrorKind;
+    use rustix::fs::{Mode, OFlags};
     use std::path::Path;
     use std::time::{Duration, Instant};
 
@@ -127,7 +128,7 @@ mod tests {
 
     fn fifo(dir: &Path) -> std::path::PathBuf {
         let path = dir.join("fifo");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::from_raw_mode(0o600)).unwrap();
         path
     }
 
@@ -147,10 +148,14 @@ mod tests {
         assert_eq!(done.unwrap_err().kind, ErrorKind::Cancelled);
     }
 
-    async fn abandoned_is(count: usize) {
+    /// Lets all who wait on the pipe come to its end: it has a writer for a moment, and again for those who had not opened it yet.
+    async fn end_abandoned(path: &Path) {
         let begun = Instant::now();
-        while ABANDONED.load(Ordering::Acquire) != count {
+        while ABANDONED.load(Ordering::Acquire) != 0 {
             assert!(begun.elapsed() < PATIENCE, "{} are abandoned", ABANDONED.load(Ordering::Acquire));
+            // Without waiting: it is an error if nobody reads.
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            drop(rustix::fs::open(path, flags, Mode::empty()));
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -168,9 +173,7 @@ mod tests {
         assert_eq!(refused.kind, ErrorKind::Internal);
         assert!(refused.message.contains("64 cancelled file operations are stuck"), "{}", refused.message);
         assert!(refused.hint.unwrap().contains("hung mount"));
-        // The pipe has a writer for a moment, so all of them come to its end.
-        drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());
-        abandoned_is(0).await;
+        end_abandoned(&path).await;
         off_thread(Halt::new(), || Ok(())).await.unwrap();
         work_of_a_caller_that_is_dropped_counts_until_it_ends(&path).await;
         more_work_than_threads_waits().await;
@@ -189,8 +192,7 @@ mod tests {
             begun = begins => begun.unwrap(),
         }
         assert_eq!(ABANDONED.load(Ordering::Acquire), 1);
-        drop(std::fs::OpenOptions::new().write(true).open(path).unwrap());
-        abandoned_is(0).await;
+        end_abandoned(&path).await;
     }
 
     async fn more_work_than_threads_waits() {

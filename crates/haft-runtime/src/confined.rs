@@ -141,7 +141,7 @@ impl Ran {
     /// What a person should know about what is and is not kept.
     pub fn warnings(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         let Some(diffed) = &self.diffed else { return Vec::new() };
-        diffed.refused.iter().map(|(path, why)| format!("{} is not kept: {why}", shown(path))).collect()
+        diffed.refused.iter().map(|(path, why)| format!("{} {why}", shown(path))).collect()
     }
 
     /// What was refused on the way out, in a sentence each.

@@ -243,6 +243,7 @@ impl Vault {
         }
         for (number, step) in steps.iter().enumerate() {
             files::remove_draft(call.as_str(), number, &step.path);
+            invert::recover(step, &self.of(call));
         }
     }
 

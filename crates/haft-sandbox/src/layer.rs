@@ -5,12 +5,14 @@
 //! and not to what is there. Nobody may write to `upper` any more by then.
 
 pub mod at;
+mod attributes;
 mod clean;
 #[cfg(test)]
 mod tests;
 pub mod tree;
 mod walk;
 
+pub use attributes::attributes;
 pub use clean::remove_all;
 pub use tree::{stands, stands_alone, stands_at};
 
@@ -38,7 +40,7 @@ pub struct Layer {
 pub struct Diffed {
     /// The changes that make the real directory what the command saw.
     pub changes: Vec<Change>,
-    /// What cannot be kept, and why.
+    /// What is not kept, and what is said of it.
     pub refused: Vec<(PathBuf, &'static str)>,
     /// What is changed, and was also changed below by somebody else in the meantime.
     pub conflicts: Vec<PathBuf>,

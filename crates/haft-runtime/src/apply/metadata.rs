@@ -3,7 +3,7 @@
 //! A file that is edited becomes another file under the same name, so all of this is given to the new one before it takes the
 //! name. Access never widens: what cannot be kept is taken away, and if that cannot be done either, nothing is changed.
 
-use haft_sandbox::layer::at;
+use haft_sandbox::layer::{at, attributes};
 use rustix::fs::{Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -142,38 +142,4 @@ pub(crate) fn write_sparse(file: &mut File, content: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The extended attributes of an open file, whatever it was opened for.
-pub(crate) fn attributes(held: BorrowedFd<'_>) -> io::Result<BTreeMap<String, Vec<u8>>> {
-    let path = at::held_path(held);
-    let mut list = vec![0; 1024];
-    let length = loop {
-        match rustix::fs::listxattr(&path, list.as_mut_slice()) {
-            Ok(length) => break length,
-            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
-            // The kernel gives at most 64 KiB.
-            Err(Errno::RANGE) if list.len() < 1 << 20 => list.resize(list.len() * 8, 0),
-            Err(error) => return Err(error.into()),
-        }
-    };
-    let mut found = BTreeMap::new();
-    for name in list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let Ok(name) = std::str::from_utf8(name) else { continue };
-        let mut value = vec![0; 256];
-        let length = loop {
-            match rustix::fs::getxattr(&path, name, value.as_mut_slice()) {
-                Ok(length) => break Some(length),
-                Err(Errno::RANGE) if value.len() < 1 << 20 => value.resize(value.len() * 16, 0),
-                // Somebody took it off since it was listed.
-                Err(Errno::NODATA) => break None,
-                Err(error) => return Err(unkept(name, error)),
-            }
-        };
-        if let Some(length) = length {
-            value.truncate(length);
-            found.insert(name.to_owned(), value);
-        }
-    }
-    Ok(found)
 }

@@ -177,7 +177,7 @@ pub(crate) fn bring_near(slot: &Slot<'_>, staged: &Path, copying: &mut Copying) 
 /// Exchanges what comes and what is there, which is then the image.
 fn exchange(slot: &Slot<'_>, from: &Spot, to: &Spot, before: &State, after: &State) -> Result<(), StepError> {
     let expected = Expected { state: before, metadata: slot.draft.map(|draft| draft.metadata) };
-    from.exchange(to)?;
+    from.exchange(to, &slot.image()?)?;
     crate::crash_point("exchanged");
     if !expected.is_at(from) {
         return Err(put_back(slot, from, to, after));
@@ -197,7 +197,8 @@ fn put_back(slot: &Slot<'_>, taken: &Spot, place: &Spot, ours: &State) -> StepEr
     for _ in 0..PUT_BACK_MAX {
         // What cannot be looked at compares with nothing.
         let Ok(out) = taken.state() else { return slot.keep_theirs(taken) };
-        match taken.exchange(place) {
+        let exchanged = slot.image().map_err(StepError::from).and_then(|image| taken.exchange(place, &image));
+        match exchanged {
             Ok(()) => {}
             // Somebody removed what was put there.
             Err(StepError::Io(error)) if error.kind() == io::ErrorKind::NotFound => match taken.move_to(place) {
@@ -261,17 +262,18 @@ fn give_back(slot: &Slot<'_>, taken: &Spot, place: &Spot) -> StepError {
     }
 }
 
-/// Takes away what is at a path.
+/// Takes away what is at a path. It gets the name of an image when it is known to be what was expected.
 pub(crate) fn remove(slot: &Slot<'_>, path: &Path, before: &State) -> Result<(), StepError> {
-    let (victim, image) = (Spot::of(path)?, slot.image()?);
+    let (victim, taken, image) = (Spot::of(path)?, slot.coming()?, slot.image()?);
     let loosened = loosen(&victim, before)?;
-    victim.take_to(&image)?;
+    victim.take_to(&taken)?;
     crate::crash_point("removed");
-    if !(Expected { state: before, metadata: slot.draft.map(|draft| draft.metadata) }).is_at(&image) {
-        let conflict = give_back(slot, &image, &victim);
+    if !(Expected { state: before, metadata: slot.draft.map(|draft| draft.metadata) }).is_at(&taken) {
+        let conflict = give_back(slot, &taken, &victim);
         loosened.iter().for_each(Loosened::fasten);
         return Err(conflict);
     }
+    taken.take_to(&image)?;
     Ok(fasten(&image, before)?)
 }
 

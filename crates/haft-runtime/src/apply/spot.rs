@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Where an exchange in more steps keeps what it took, behind the name of what is exchanged for it.
+/// Where an exchange in more steps keeps what it took, behind the name of the image.
 pub(crate) const TAKEN: &str = ".out";
 
 /// A name in an open directory. Whatever becomes of the path to it, the directory stays the one that was opened.
@@ -85,24 +85,24 @@ impl Spot {
         }
     }
 
-    /// Exchanges what stands at this private name and what stands at another.
-    pub(crate) fn exchange(&self, with: &Self) -> Result<(), StepError> {
+    /// Exchanges what stands at this private name and what stands at another. Where that takes more than one step, what was
+    /// taken waits behind the name of an image.
+    pub(crate) fn exchange(&self, with: &Self, image: &Self) -> Result<(), StepError> {
         match self.rename_with(with, RenameFlags::EXCHANGE) {
-            Err(error) if lacks_flag(error) => self.exchange_in_steps(with),
+            Err(error) if lacks_flag(error) => self.exchange_in_steps(with, &image.suffixed(TAKEN)?),
             done => Ok(done?),
         }
     }
 
-    fn exchange_in_steps(&self, with: &Self) -> Result<(), StepError> {
-        let taken = self.suffixed(TAKEN)?;
-        with.take_to(&taken)?;
+    fn exchange_in_steps(&self, with: &Self, taken: &Self) -> Result<(), StepError> {
+        with.take_to(taken)?;
         crate::crash_point("taken");
         match self.move_to(with) {
             Ok(()) => Ok(taken.take_to(self)?),
             // Somebody was quicker, or it cannot be there: what was taken goes back, if its place is free.
             Err(error) => match taken.move_to(with) {
                 Ok(()) => Err(error),
-                Err(_) => Err(StepError::Conflict(Conflict { kept: Some(taken.path) })),
+                Err(_) => Err(StepError::Conflict(Conflict { kept: Some(taken.path.clone()) })),
             },
         }
     }

@@ -116,3 +116,9 @@ fn who_dies_while_an_editor_acts_again_and_again_loses_nothing() {
 fn who_dies_while_an_editor_acts_on_another_mount_loses_nothing() {
     many(&Bench::across(&memory(), &std::env::temp_dir(), UndoLimits::default()), 60);
 }
+
+#[test]
+fn who_dies_while_an_editor_acts_without_rename_flags_loses_nothing() {
+    let _refused = haft_sandbox::faults::refuse(&["renameat2"]);
+    many(&Bench::new(), 300);
+}

@@ -2,7 +2,7 @@
 
 use super::keep::{BACK, COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
-use crate::apply::{self, Conflict, StepError, TAKEN, THEIRS, coming, look, shelves_of};
+use crate::apply::{self, Conflict, Spot, StepError, TAKEN, THEIRS, coming, look, shelves_of};
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
@@ -110,7 +110,7 @@ fn strays(steps: &[UndoStep], images: &Path) -> BTreeMap<usize, PathBuf> {
                 // An image under its own name is looked at where it is needed.
                 let is_image = suffix.is_empty() && !is_back;
                 let Some(step) = steps.get(number).filter(|_| !is_image) else { continue };
-                if suffix == THEIRS || is_of_others(&entry.path(), step) {
+                if suffix == THEIRS || is_of_others(&entry.path(), step, same) {
                     found.insert(number, entry.path());
                 }
             }
@@ -126,11 +126,12 @@ fn parted(name: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, suffix))
 }
 
-/// Whether what lies somewhere is neither what a step found nor what it left.
-fn is_of_others(path: &Path, step: &UndoStep) -> bool {
+/// Whether what lies somewhere is neither what a step found nor what it left. An image under its own name was compared with
+/// what was expected, but its mode may have been changed since by haft itself; what has another name was perhaps not compared.
+fn is_of_others(path: &Path, step: &UndoStep, is_found: fn(&State, &State) -> bool) -> bool {
     match stands(path) {
         Ok(State::Absent) => false,
-        Ok(state) => !alike(&state, &step.before) && !alike(&state, &step.after),
+        Ok(state) => !is_found(&state, &step.before) && !alike(&state, &step.after),
         // What cannot be looked at is not let go of.
         Err(_) => true,
     }
@@ -188,7 +189,7 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     let (made, unmade) = (is_left(&now, step), same(&now, &step.before));
     // A file whose times alone were changed: whether that was done shows in whether its image is there.
     if unmade && (!made || step.action != PLACE || !image.as_ref().is_some_and(|image| image.exists())) {
-        return match image.filter(|image| is_of_others(image, step)) {
+        return match image.filter(|image| is_of_others(image, step, alike)) {
             Some(image) => Err(Stuck::Lost(of_others(&image))),
             None => Ok(None),
         };
@@ -196,7 +197,7 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     // Without the flags of `renameat2` nothing has the name for a moment, and whoever dies then leaves it so.
     let is_taken = || now == State::Absent && image.as_deref().is_some_and(|image| taken(image).is_some());
     if !made && !is_taken() {
-        return Err(match image.filter(|image| is_of_others(image, step)) {
+        return Err(match image.filter(|image| is_of_others(image, step, alike)) {
             Some(image) => Stuck::Lost(format!("{CHANGED}, and {}", of_others(&image))),
             None => changed(),
         });
@@ -229,11 +230,56 @@ fn invert_move(step: &UndoStep, now: State, target: &Path, image: Option<&Path>)
                     after: step.before.clone(),
                 })),
                 None => Err(image
-                    .filter(|image| is_of_others(image, step))
+                    .filter(|image| is_of_others(image, step, alike))
                     .map_or_else(changed, |image| Stuck::Lost(of_others(image)))),
             }
         }
         _ => Err(changed()),
+    }
+}
+
+fn is_free(path: &Path) -> bool {
+    matches!(stands(path), Ok(State::Absent))
+}
+
+fn move_to_free(from: &Path, to: &Path) -> Result<(), StepError> {
+    Spot::of(from)?.move_to(&Spot::of(to)?)
+}
+
+/// Clears up what is half done of a step whose process died: what it took from its place goes back there, unless it is what the
+/// step, or the rollback of the step, was to take.
+pub(super) fn recover(step: &UndoStep, images: &Path) {
+    let Some(image) = step.image.as_ref().map(|image| image_path(images, image)) else { return };
+    let back = image.parent().unwrap_or(images).join(BACK).join(image.file_name().unwrap_or_default());
+    if step.before == State::Absent {
+        finish_removal(&step.path, &back, |taken| is_left(taken, step));
+    }
+    if step.after == State::Absent && step.target.is_none() {
+        finish_removal(&step.path, &image, |taken| same(taken, &step.before));
+    }
+    // What is renamed without the flags of `renameat2` is on its way under the image's own name.
+    let moved = step.target.as_ref().filter(|target| is_free(target)).map(|_| [back.clone(), image.clone()]);
+    let mut places = [taken(&back), taken(&image)].into_iter().flatten().chain(moved.into_iter().flatten());
+    let Some(taken) = places.find(|place| !is_free(place)).filter(|_| is_free(&step.path)) else { return };
+    if move_to_free(&taken, &step.path).is_err() {
+        let (path, kept) = (step.path.display(), taken.display());
+        tracing::warn!(%path, %kept, "a file has no name, because the process died that changed it");
+    }
+}
+
+/// Gives what was taken away the name of an image; or its place back, if it is somebody else's.
+fn finish_removal(path: &Path, image: &Path, is_expected: impl Fn(&State) -> bool) {
+    let taken = image.with_file_name(coming(&image.file_name().unwrap_or_default().to_string_lossy()));
+    let state = match stands(&taken) {
+        Ok(State::Absent) | Err(_) => return,
+        Ok(state) => state,
+    };
+    if !is_expected(&state) && is_free(path) && move_to_free(&taken, path).is_ok() {
+        return;
+    }
+    if is_free(image) {
+        // If this fails, it is found under the name that it has.
+        let _ = std::fs::rename(taken, image);
     }
 }
 
@@ -263,8 +309,9 @@ fn found(step: &UndoStep, images: &Path) -> Result<PathBuf, Stuck> {
     for path in names_of(&image) {
         match stands(&path) {
             Ok(State::Absent) => {}
-            Ok(state) if alike(&state, &step.before) => return Ok(path),
+            Ok(state) if path != image && same(&state, &step.before) => return Ok(path),
             Ok(_) if path != image => {}
+            Ok(state) if alike(&state, &step.before) => return Ok(path),
             Ok(_) => {
                 let place = path.display();
                 why = Stuck::Lost(format!("its before-image is damaged: {place} was changed after it was kept"));

@@ -11,13 +11,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Under these the overlay file system keeps its own notes.
-const MARKS: [&str; 2] = ["user.overlay.", "trusted.overlay."];
+pub(super) const MARKS: [&str; 2] = ["user.overlay.", "trusted.overlay."];
 
 /// Notes that say that a file's content, or a directory's, is elsewhere.
 const ELSEWHERE: [&str; 2] = ["metacopy", "redirect"];
 
-/// Why something that a command made is not kept.
-pub(super) const SPECIAL: &str = "pipes, sockets and devices cannot be kept";
+/// What is said of something that a command made and that is not kept.
+pub(super) const SPECIAL: &str = "is not kept: pipes, sockets and devices cannot be kept";
+
+/// What is said of a directory that was there, and that a command gave attributes.
+pub(super) const OF_DIRECTORY: &str =
+    "keeps its attributes and access control list: haft does not take over those that a command gives to a directory";
 
 /// What overlayfs leaves where something was deleted.
 pub(super) fn is_whiteout(stat: &Stat) -> bool {

@@ -165,6 +165,40 @@ fn a_directory_that_nobody_may_enter_is_walked_and_stays_so() {
     assert!(!scene.dir.path().join("view/upper").exists() && !scene.dir.path().join("view/work").exists());
 }
 
+/// A command that gives a file an attribute.
+fn set_attribute(path: &str, name: &str, value: &str) -> String {
+    format!("python3 -c \"import os; os.setxattr('{path}', '{name}', bytes.fromhex('{value}'))\"; ")
+}
+
+#[test]
+fn attributes_and_access_lists_alone_are_a_change_of_a_file_and_told_of_a_directory() {
+    // Version 2; the owner, user 0, the group, the mask and everybody else: tag, permissions, number.
+    let nobody = "ffffffff";
+    let list = format!("0200000001000600{nobody}020006000000000004000400{nobody}10000600{nobody}20000000{nobody}");
+    let (old, new) = ("6f6c64", "6e6577");
+    let mut scene = Scene::new(&format!(
+        "mkdir dir opened; for f in noted listed opened-only; do echo $f > $f; done; chmod 660 listed; {}{}",
+        set_attribute("opened-only", "user.note", old),
+        set_attribute("opened", "user.note", old)
+    ));
+    let ran = scene.view(&format!(
+        ": >> opened-only; touch opened/file; {}{}{}",
+        set_attribute("noted", "user.note", new),
+        set_attribute("listed", "system.posix_acl_access", &list),
+        set_attribute("dir", "user.note", new)
+    ));
+    if !ran {
+        return;
+    }
+    let found = scene.diff();
+    insta::assert_snapshot!(scene.lines(&found.changes), @r"
+    listed: file 660 -> file 660
+    noted: file 644 -> file 644
+    opened/file: absent -> file 644
+    ");
+    assert_eq!(found.refused, [(scene.root().join("dir"), clean::OF_DIRECTORY)]);
+}
+
 #[test]
 fn pipes_are_refused_wherever_they_are() {
     let mut scene = Scene::new("mkfifo old; mkdir d; mkfifo d/p");

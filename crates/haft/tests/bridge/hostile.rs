@@ -134,3 +134,33 @@ pub(crate) fn a_program_reaches_what_its_entry_says_and_nothing_else() {
     let names = String::from_utf8(output.stdout).unwrap();
     assert!(names.contains("PATH") && !names.contains("MY_API_KEY"), "{names}");
 }
+
+pub(crate) fn program_whose_entry_says_the_whole_home_does_not_reach_state_of_haft() {
+    let secret = "not-for-any-server-52d1";
+    let env = Env::new();
+    let home = env.dir.path().canonicalize().unwrap().join("home");
+    let env = env.hostile("odd", &format!(", write: [{}]", home.display()));
+    env.ok("calc.eval", json!({"expression": "1"}));
+    let data = home.join(".local/share/haft");
+    std::fs::write(data.join("gateway-token"), secret).unwrap();
+    std::fs::write(home.join("plain"), "of the user").unwrap();
+    let state = [data.join("gateway-token"), env.config_file(), data.join("haft.db")];
+    let config = env.config();
+    for path in &state {
+        for tool in ["mcp:odd:read", "mcp:odd:write"] {
+            // Named, it is denied; in pieces, the program does not find it.
+            let (named, code) = env.call(tool, json!({ "path": path }), &["--yes"]);
+            assert_eq!((code, named["error"]["kind"].as_str()), (3, Some("denied")), "{tool} {named:#}");
+            let text = path.to_str().unwrap();
+            let pieces = json!({"pieces": text.chars().map(String::from).collect::<Vec<_>>()});
+            let (hidden, _) = env.call(tool, pieces, &["--yes"]);
+            assert!(!format!("{named}{hidden}").contains(secret), "{tool} {named:#} {hidden:#}");
+            assert_eq!(hidden["success"], false, "{tool} {hidden:#}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&state[0]).unwrap(), secret);
+    assert_eq!(env.config(), config);
+    // The rest of the home is what the entry says.
+    let pieces = json!({"pieces": [home.to_str().unwrap(), "/pl", "ain"]});
+    assert_eq!(said(&env.ok("mcp:odd:read", pieces)), "of the user");
+}

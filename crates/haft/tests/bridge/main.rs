@@ -57,7 +57,8 @@ fn main() -> ExitCode {
             a_server_that_crashes_says_so_and_is_started_again,
             odd_tools_are_named_refused_and_never_harmless,
             what_tools_give_is_bounded_and_marked,
-            a_program_reaches_what_its_entry_says_and_nothing_else;
+            a_program_reaches_what_its_entry_says_and_nothing_else,
+            program_whose_entry_says_the_whole_home_does_not_reach_state_of_haft;
         made[]:
             a_tool_that_is_a_file_meets_its_server;
         pinned[]:
