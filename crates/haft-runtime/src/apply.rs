@@ -40,7 +40,7 @@ pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
 #[cfg(test)]
 pub(crate) use shelf::shelf_name;
 pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above, shelves_of};
-pub(crate) use spot::{Spot, TAKEN, spot_in};
+pub(crate) use spot::{PARKED, Spot, spot_in};
 
 use crate::files;
 use crate::undo::{self, Kept};

@@ -34,6 +34,7 @@ mod memory;
 mod metadata;
 #[cfg(test)]
 mod overlay;
+mod recover;
 pub mod selection;
 #[cfg(test)]
 mod tests;
@@ -236,14 +237,15 @@ impl Vault {
         late
     }
 
-    /// Clears away what a process left half-made when it died in this call. Nothing, if the call is still being carried out.
+    /// Repairs what a process left half-made when it died in this call: drafts are removed, and files that have no name get theirs
+    /// back. Nothing, if the call is still being carried out.
     pub(crate) fn sweep(&self, call: &CallId, steps: &[UndoStep]) {
         if !matches!(keep::hold(&self.of(call)), Ok(Some(_))) {
             return;
         }
         for (number, step) in steps.iter().enumerate() {
             files::remove_draft(call.as_str(), number, &step.path);
-            invert::recover(step, &self.of(call));
+            recover::recover(step, &self.of(call));
         }
     }
 

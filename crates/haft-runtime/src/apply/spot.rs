@@ -14,8 +14,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Where an exchange in more steps keeps what it took, behind the name of the image.
-pub(crate) const TAKEN: &str = ".out";
+/// Behind the name of an image: the file that an exchange in more steps has parked for a moment.
+pub(crate) const PARKED: &str = ".out";
 
 /// A name in an open directory. Whatever becomes of the path to it, the directory stays the one that was opened.
 #[derive(Debug)]
@@ -85,24 +85,24 @@ impl Spot {
         }
     }
 
-    /// Exchanges what stands at this private name and what stands at another. Where that takes more than one step, what was
-    /// taken waits behind the name of an image.
+    /// Exchanges what stands at this private name and what stands at another. Where that takes more than one step, what
+    /// is there is parked beside the image for a moment.
     pub(crate) fn exchange(&self, with: &Self, image: &Self) -> Result<(), StepError> {
         match self.rename_with(with, RenameFlags::EXCHANGE) {
-            Err(error) if lacks_flag(error) => self.exchange_in_steps(with, &image.suffixed(TAKEN)?),
+            Err(error) if lacks_flag(error) => self.exchange_in_steps(with, &image.suffixed(PARKED)?),
             done => Ok(done?),
         }
     }
 
-    fn exchange_in_steps(&self, with: &Self, taken: &Self) -> Result<(), StepError> {
-        with.take_to(taken)?;
+    fn exchange_in_steps(&self, with: &Self, parked: &Self) -> Result<(), StepError> {
+        with.take_to(parked)?;
         crate::crash_point("taken");
         match self.move_to(with) {
-            Ok(()) => Ok(taken.take_to(self)?),
-            // Somebody was quicker, or it cannot be there: what was taken goes back, if its place is free.
-            Err(error) => match taken.move_to(with) {
+            Ok(()) => Ok(parked.take_to(self)?),
+            // Somebody was quicker, or it cannot be there: what was parked goes back, if its place is free.
+            Err(error) => match parked.move_to(with) {
                 Ok(()) => Err(error),
-                Err(_) => Err(StepError::Conflict(Conflict { kept: Some(taken.path.clone()) })),
+                Err(_) => Err(StepError::Conflict(Conflict { kept: Some(parked.path.clone()) })),
             },
         }
     }

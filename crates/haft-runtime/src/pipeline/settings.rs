@@ -1,4 +1,4 @@
-//! What a tool layer goes by.
+//! The settings of a tool layer.
 
 use crate::agent::AgentSettings;
 use crate::browser::BrowserSettings;
@@ -20,7 +20,7 @@ use haft_core::shell::rule::Rulebook;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a [`Haft`] goes by.
+/// The settings of a [`Haft`].
 #[derive(Clone)]
 pub struct Settings {
     pub(crate) policy: Arc<Policy>,
@@ -43,11 +43,11 @@ pub struct Settings {
     pub keeper: Keeper,
     /// What may be asked of the web.
     pub web: WebSettings,
-    /// What browsers go by.
+    /// Settings of browsers.
     pub browser: BrowserSettings,
-    /// What media tools go by.
+    /// Settings of media tools.
     pub media: MediaSettings,
-    /// What memory goes by.
+    /// Settings of memory.
     pub memory: MemorySettings,
     /// Where tools that are files are found.
     pub folders: Vec<Folder>,
@@ -57,7 +57,7 @@ pub struct Settings {
     pub secrets: Arc<Secrets>,
     /// What agents may make.
     pub making: Arc<Making>,
-    /// What agents go by.
+    /// Settings of agents.
     pub agent: Arc<AgentSettings>,
     /// The user's own programs that are asked about calls.
     pub hooks: Arc<HookSettings>,

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Haft {
-    /// Clears away what a process left half-made when it died in this call.
+    /// Repairs what a process left half-made when it died in this call.
     pub async fn sweep(&self, call: &CallId) -> Result<(), CallError> {
         let found = self.store.undo_of(call).await.map_err(store_error)?;
         // What another machine's process left is not here.

@@ -2,7 +2,7 @@
 
 use super::keep::{BACK, COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
-use crate::apply::{self, Conflict, Spot, StepError, TAKEN, THEIRS, coming, look, shelves_of};
+use crate::apply::{self, Conflict, PARKED, StepError, THEIRS, coming, look, shelves_of};
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
@@ -126,12 +126,12 @@ fn parted(name: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, suffix))
 }
 
-/// Whether what lies somewhere is neither what a step found nor what it left. An image under its own name was compared with
-/// what was expected, but its mode may have been changed since by haft itself; what has another name was perhaps not compared.
-fn is_of_others(path: &Path, step: &UndoStep, is_found: fn(&State, &State) -> bool) -> bool {
+/// Whether a file is neither the version before a step nor the one after it. For an image under its own name pass `alike`, because
+/// haft may have changed its mode; for a file under any other name pass `same`.
+fn is_of_others(path: &Path, step: &UndoStep, matches_before: fn(&State, &State) -> bool) -> bool {
     match stands(path) {
         Ok(State::Absent) => false,
-        Ok(state) => !is_found(&state, &step.before) && !alike(&state, &step.after),
+        Ok(state) => !matches_before(&state, &step.before) && !alike(&state, &step.after),
         // What cannot be looked at is not let go of.
         Err(_) => true,
     }
@@ -187,7 +187,7 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
         return invert_move(step, now, target, image.as_deref());
     }
     let (made, unmade) = (is_left(&now, step), same(&now, &step.before));
-    // A file whose times alone were changed: whether that was done shows in whether its image is there.
+    // Where a step changes only times, attributes or an access control list, both states are equal: it was made if its image exists.
     if unmade && (!made || step.action != PLACE || !image.as_ref().is_some_and(|image| image.exists())) {
         return match image.filter(|image| is_of_others(image, step, alike)) {
             Some(image) => Err(Stuck::Lost(of_others(&image))),
@@ -195,8 +195,8 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
         };
     }
     // Without the flags of `renameat2` nothing has the name for a moment, and whoever dies then leaves it so.
-    let is_taken = || now == State::Absent && image.as_deref().is_some_and(|image| taken(image).is_some());
-    if !made && !is_taken() {
+    let is_parked = || now == State::Absent && image.as_deref().is_some_and(|image| parked_file(image).is_some());
+    if !made && !is_parked() {
         return Err(match image.filter(|image| is_of_others(image, step, alike)) {
             Some(image) => Stuck::Lost(format!("{CHANGED}, and {}", of_others(&image))),
             None => changed(),
@@ -238,51 +238,6 @@ fn invert_move(step: &UndoStep, now: State, target: &Path, image: Option<&Path>)
     }
 }
 
-fn is_free(path: &Path) -> bool {
-    matches!(stands(path), Ok(State::Absent))
-}
-
-fn move_to_free(from: &Path, to: &Path) -> Result<(), StepError> {
-    Spot::of(from)?.move_to(&Spot::of(to)?)
-}
-
-/// Clears up what is half done of a step whose process died: what it took from its place goes back there, unless it is what the
-/// step, or the rollback of the step, was to take.
-pub(super) fn recover(step: &UndoStep, images: &Path) {
-    let Some(image) = step.image.as_ref().map(|image| image_path(images, image)) else { return };
-    let back = image.parent().unwrap_or(images).join(BACK).join(image.file_name().unwrap_or_default());
-    if step.before == State::Absent {
-        finish_removal(&step.path, &back, |taken| is_left(taken, step));
-    }
-    if step.after == State::Absent && step.target.is_none() {
-        finish_removal(&step.path, &image, |taken| same(taken, &step.before));
-    }
-    // What is renamed without the flags of `renameat2` is on its way under the image's own name.
-    let moved = step.target.as_ref().filter(|target| is_free(target)).map(|_| [back.clone(), image.clone()]);
-    let mut places = [taken(&back), taken(&image)].into_iter().flatten().chain(moved.into_iter().flatten());
-    let Some(taken) = places.find(|place| !is_free(place)).filter(|_| is_free(&step.path)) else { return };
-    if move_to_free(&taken, &step.path).is_err() {
-        let (path, kept) = (step.path.display(), taken.display());
-        tracing::warn!(%path, %kept, "a file has no name, because the process died that changed it");
-    }
-}
-
-/// Gives what was taken away the name of an image; or its place back, if it is somebody else's.
-fn finish_removal(path: &Path, image: &Path, is_expected: impl Fn(&State) -> bool) {
-    let taken = image.with_file_name(coming(&image.file_name().unwrap_or_default().to_string_lossy()));
-    let state = match stands(&taken) {
-        Ok(State::Absent) | Err(_) => return,
-        Ok(state) => state,
-    };
-    if !is_expected(&state) && is_free(path) && move_to_free(&taken, path).is_ok() {
-        return;
-    }
-    if is_free(image) {
-        // If this fails, it is found under the name that it has.
-        let _ = std::fs::rename(taken, image);
-    }
-}
-
 /// The names under which an image may be found, the first one first.
 pub(super) fn names_of(image: &Path) -> [PathBuf; 4] {
     let name = image.file_name().unwrap_or_default().to_string_lossy();
@@ -290,13 +245,13 @@ pub(super) fn names_of(image: &Path) -> [PathBuf; 4] {
     [
         image.to_owned(),
         image.with_file_name(&coming),
-        image.with_file_name(format!("{coming}{TAKEN}")),
-        image.with_file_name(format!("{name}{TAKEN}")),
+        image.with_file_name(format!("{coming}{PARKED}")),
+        image.with_file_name(format!("{name}{PARKED}")),
     ]
 }
 
-/// What an exchange in more steps took and did not put anywhere yet.
-fn taken(image: &Path) -> Option<PathBuf> {
+/// The file that an exchange in more steps has parked, if the process died before it was done.
+pub(super) fn parked_file(image: &Path) -> Option<PathBuf> {
     let [_, _, coming, image] = names_of(image);
     [coming, image].into_iter().find(|path| path.symlink_metadata().is_ok())
 }

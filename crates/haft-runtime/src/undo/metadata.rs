@@ -63,6 +63,21 @@ fn edit_keeps_owner_mode_access_list_and_attributes_and_undo_restores_the_file_i
 }
 
 #[test]
+fn attribute_given_since_the_call_comes_back_when_the_undo_is_undone() {
+    for bench in benches() {
+        let path = bench.file("noted", "old\n");
+        let call = bench.carry_out(&[write(&path, "new\n")]).unwrap();
+        set_attribute(&path, "user.note", b"of a person");
+        let since = snapshot(&bench.root(), Closeness::Exact);
+        let undo = bench.undo(&call).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"old\n");
+        assert!(metadata(&path).attributes.is_empty());
+        bench.undo(&undo).unwrap();
+        assert_eq!(snapshot(&bench.root(), Closeness::Exact), since);
+    }
+}
+
+#[test]
 fn removal_and_placement_are_undone_with_all_that_belongs_to_a_file() {
     for bench in benches() {
         let path = adorned(&bench);

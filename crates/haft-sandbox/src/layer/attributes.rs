@@ -9,10 +9,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Attributes that a program may give to what it owns: its notes, and who may do what.
-const GIVEN: [&str; 2] = ["user.", "system.posix_acl_"];
+/// Attributes that an owner without privileges can set: `user.*` and access control lists.
+const USER_SETTABLE: [&str; 2] = ["user.", "system.posix_acl_"];
 
-/// The extended attributes of an open file, whatever it was opened for.
+/// The extended attributes of an open file, also of one that was opened with `O_PATH`.
 pub fn attributes(held: BorrowedFd<'_>) -> io::Result<BTreeMap<String, Vec<u8>>> {
     let path = at::held_path(held);
     let mut list = vec![0; 1024];
@@ -49,13 +49,17 @@ pub fn attributes(held: BorrowedFd<'_>) -> io::Result<BTreeMap<String, Vec<u8>>>
     Ok(found)
 }
 
-/// Whether two files or directories of one name have the same attributes, as far as a program may give them.
-pub(super) fn have_same(name: &OsStr, upper: BorrowedFd<'_>, lower: BorrowedFd<'_>) -> io::Result<bool> {
-    let given = |dir: BorrowedFd<'_>| -> io::Result<BTreeMap<String, Vec<u8>>> {
+/// Whether the file or directory of a name has the same attributes in both layers, but for those of the overlay itself.
+pub(super) fn have_same_attributes(
+    name: &OsStr,
+    upper_dir: BorrowedFd<'_>,
+    lower_dir: BorrowedFd<'_>,
+) -> io::Result<bool> {
+    let settable = |dir: BorrowedFd<'_>| -> io::Result<BTreeMap<String, Vec<u8>>> {
         let mut all = attributes(at::open_at(dir, name, OFlags::PATH)?.as_fd())?;
         let starts = |name: &str, with: &[&str]| with.iter().any(|start| name.starts_with(start));
-        all.retain(|name, _| starts(name, &GIVEN) && !starts(name, &MARKS));
+        all.retain(|name, _| starts(name, &USER_SETTABLE) && !starts(name, &MARKS));
         Ok(all)
     };
-    Ok(given(upper)? == given(lower)?)
+    Ok(settable(upper_dir)? == settable(lower_dir)?)
 }

@@ -1,6 +1,6 @@
 //! From what stands in the upper layer to changes.
 
-use super::attributes::have_same;
+use super::attributes::have_same_attributes;
 use super::clean::{self, OF_DIRECTORY, SPECIAL};
 use super::tree::{DEPTH_MAX, each_at, stands_at};
 use super::{Diffed, Layer, LayerError, at};
@@ -124,7 +124,7 @@ impl Walk {
             Some(low) if at::kind(&low) == FileType::Directory && !opaque => {
                 let lower = at::open_at(&pair.lower, name, OFlags::PATH | OFlags::DIRECTORY);
                 let lower = lower.map_err(LayerError::at(&path))?;
-                if !have_same(name, pair.upper.as_fd(), pair.lower.as_fd()).map_err(LayerError::at(&path))? {
+                if !have_same_attributes(name, pair.upper.as_fd(), pair.lower.as_fd()).map_err(LayerError::at(&path))? {
                     self.found.refused.push((path.clone(), OF_DIRECTORY));
                 }
                 self.merged(&Pair { upper, lower, path, staged, depth: pair.depth + 1 }, up, &low)
@@ -155,7 +155,7 @@ impl Walk {
             if at::kind(up) == at::kind(&low)
                 && (link || (at::size(up) == at::size(&low) && at::mtime_ns(up) == at::mtime_ns(&low)))
                 && state(pair.upper.as_fd())? == state(pair.lower.as_fd())?
-                && have_same(name, pair.upper.as_fd(), pair.lower.as_fd()).map_err(LayerError::at(&path))?
+                && have_same_attributes(name, pair.upper.as_fd(), pair.lower.as_fd()).map_err(LayerError::at(&path))?
             {
                 return Ok(());
             }

@@ -170,17 +170,15 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     for (place, by) in wanted.stand_in.iter().filter(|(place, _)| rooted && !hidden(place)) {
         add(place, Kind::StandIn { by: by.clone().into() });
     }
-    for place in &wanted.protect {
-        for pin in pins(place, &wanted.write) {
-            add(&pin, Kind::Pin);
+    // What hides a place cannot be mounted upon, and there is nothing below it.
+    let is_covered = |place: &Path| wanted.hide.iter().any(|hidden| place.starts_with(hidden) && place != hidden);
+    for (places, kind) in [(&wanted.protect, Kind::Protect), (&wanted.hide, Kind::Hide)] {
+        for place in places.iter().filter(|place| !is_covered(place)) {
+            for pin in pins(place, &wanted.write) {
+                add(&pin, Kind::Pin);
+            }
+            add(place, kind.clone());
         }
-        add(place, Kind::Protect);
-    }
-    for place in &wanted.hide {
-        for pin in pins(place, &wanted.write) {
-            add(&pin, Kind::Pin);
-        }
-        add(place, Kind::Hide);
     }
     if rooted {
         surroundings(wanted, program, &mut spots);

@@ -2,17 +2,21 @@
 
 use super::{Effect, End, Failure, FailureKind, Phase, Turns, Waits};
 
-/// How often a model that does not answer is asked again before the next one is.
-const TRIES: u32 = 5;
-/// How long to wait before that: the first time, and at the most. Jitter takes off up to half of it.
-const PAUSE_MS: (i64, i64) = (1000, 60_000);
-/// How long a provider may have one request wait (`retry-after`, added up) before the next model is asked, if there is one.
+/// How often a model is asked before the next one is; the first attempt counts.
+const ATTEMPTS_MAX: u32 = 5;
+/// The first wait between attempts. Each further one is twice as long, and jitter takes off up to half of it.
+const BACKOFF_FIRST_MS: i64 = 1000;
+/// The longest wait between attempts.
+const BACKOFF_MAX_MS: i64 = 60_000;
+/// How long the waits that a provider asks for (`retry-after`) may add up to for one request, if there is another model to ask.
 const PATIENCE_MS: i64 = 600_000;
 /// The same if there is none: a quota of a day is over by then.
 const PATIENCE_ALONE_MS: i64 = 2 * 86_400_000;
-/// Jitter adds this part of a wait that a provider asked for, and not more than that: those who were told the same do not come
-/// back at the same moment.
-const JITTER: (i64, i64) = (10, 5_000);
+/// Jitter makes a wait that a provider asked for longer by up to this part of it: those who were told the same do not come back at
+/// the same moment.
+const JITTER_DIVISOR: i64 = 10;
+/// And by no more than this.
+const JITTER_MAX_MS: i64 = 5_000;
 
 impl Turns {
     pub(super) fn failed(&mut self, failure: Failure, now_ms: i64) -> Vec<Effect> {
@@ -21,7 +25,7 @@ impl Turns {
             Phase::Shortening => return self.end(End::Failed(failure)),
             _ => return Vec::new(),
         };
-        // What was called is told; the model says the rest then.
+        // The answer has made calls already: the model is asked again with their results.
         if !turn.calls.is_empty() {
             turn.spoken = true;
             return self.go_on(now_ms);
@@ -37,7 +41,7 @@ impl Turns {
                     return self.rest(now_ms.saturating_add(pause));
                 }
             }
-            FailureKind::Busy(None) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < TRIES => {
+            FailureKind::Busy(None) | FailureKind::Away | FailureKind::Odd if self.failures + 1 < ATTEMPTS_MAX => {
                 let pause = self.backoff(self.failures);
                 self.failures += 1;
                 return self.rest(now_ms.saturating_add(pause));
@@ -58,12 +62,12 @@ impl Turns {
 
     /// How long to wait before the model is asked again, by exponential backoff with jitter.
     fn backoff(&mut self, failures: u32) -> i64 {
-        let pause = PAUSE_MS.0.saturating_mul(1 << failures.min(16)).min(PAUSE_MS.1);
+        let pause = BACKOFF_FIRST_MS.saturating_mul(1 << failures.min(16)).min(BACKOFF_MAX_MS);
         pause - self.jitter(pause / 2)
     }
 
-    /// How long to wait if the provider asked for a wait (`retry-after`): never less than it said. None if it has asked for so
-    /// much that somebody else is to be asked.
+    /// How long to wait if the provider asked for a wait (`retry-after`): never less than it said. None if all its
+    /// waits together are too long: then the next model is asked, or the run ends.
     fn asked_pause(&mut self, after_ms: i64) -> Option<i64> {
         let patience = if self.model < self.limits.fallbacks { PATIENCE_MS } else { PATIENCE_ALONE_MS };
         // Whoever says "at once" again and again is not believed.
@@ -74,7 +78,7 @@ impl Turns {
             return None;
         }
         self.waits = Waits { count: self.waits.count + 1, asked_ms };
-        Some(pause + self.jitter((after_ms / JITTER.0).min(JITTER.1)))
+        Some(pause + self.jitter((after_ms / JITTER_DIVISOR).min(JITTER_MAX_MS)))
     }
 
     /// A number from nought up to this, by chance that the seed decides (`SplitMix64`).

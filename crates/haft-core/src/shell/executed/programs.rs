@@ -161,7 +161,6 @@ const RUNNERS: &[Runner] = &[
             "groovy",
             "osascript",
             "m4",
-            "Xvfb-run",
         ],
         code: &["-e", "-c", "-eval"],
         first: FirstOperand::Script,
