@@ -4,6 +4,7 @@
 
 use super::changed_path::{ChangedPath, Side, SideContent, changed_paths};
 use super::commits::{CommitReader, GitDirs, GitPath};
+use super::metadata::FileMetadata;
 use super::ranking::{FileView, PathRank, Ranking};
 use crate::files;
 use crate::ranked_changes::{
@@ -245,8 +246,13 @@ impl<'a> Drawing<'a> {
         let (old, new) = (&path.old, &path.new);
         match (&old.state, &new.state) {
             (State::File { .. }, State::File { .. }) => {
-                if self.content(&name, Some(old), Some(new)) {
+                let attributes = if self.has_room() { attribute_lines(&name, old, new) } else { Vec::new() };
+                let only_attributes = old.state == new.state && !attributes.is_empty();
+                if only_attributes || self.content(&name, Some(old), Some(new)) {
                     self.mode(&name, &old.state, &new.state);
+                    for line in &attributes {
+                        self.line(line);
+                    }
                 }
             }
             (State::Link { target: old }, State::Link { target: new }) => {
@@ -322,6 +328,16 @@ impl<'a> Drawing<'a> {
         {
             self.line(&format!("mode of {name}: {old:o} -> {new:o}"));
         }
+    }
+}
+
+/// What differs in the extended attributes of a file, among them its access control list; nothing where one of them is not in a
+/// file.
+fn attribute_lines(name: &str, old: &Side<'_>, new: &Side<'_>) -> Vec<String> {
+    let read = |side: &Side<'_>| FileMetadata::at(side.file()?).ok();
+    match (read(old), read(new)) {
+        (Some(old), Some(new)) => new.changed_attributes(&old, name),
+        _ => Vec::new(),
     }
 }
 

@@ -6,11 +6,12 @@
 use haft_sandbox::layer::{at, attributes};
 use rustix::fs::{Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 /// Linux keeps an access control list in an attribute of this name.
 pub(crate) const ACCESS_LIST: &str = "system.posix_acl_access";
@@ -20,6 +21,11 @@ const OF_CONTENT: [&str; 3] = ["security.capability", "security.ima", "security.
 
 /// Those of them that the kernel writes when a file is closed.
 const OF_KERNEL: [&str; 2] = ["security.ima", "security.evm"];
+
+/// How many changed attributes of a file are shown.
+const ATTRIBUTES_SHOWN_MAX: usize = 8;
+/// How much of an attribute's name is shown.
+const ATTRIBUTE_NAME_MAX: usize = 80;
 
 /// A file's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +42,38 @@ impl FileMetadata {
     pub(crate) fn read(dir: impl AsFd, name: &OsStr) -> io::Result<Self> {
         let held = at::open_at(dir, name, OFlags::PATH)?;
         Self::of(held.as_fd())
+    }
+
+    /// Of what stands at a path.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        let (dir, name) = at::reach(path)?;
+        Self::read(dir, name)
+    }
+
+    /// The attributes that a person may want to know of because they differ from those of an earlier version, a line each.
+    pub(crate) fn changed_attributes(&self, before: &Self, file: &str) -> Vec<String> {
+        let names: BTreeSet<&String> = before.attributes.keys().chain(self.attributes.keys()).collect();
+        let told = names.into_iter().filter(|name| name.starts_with("user.") || *name == ACCESS_LIST);
+        let lines = told.filter_map(|name| {
+            let what = match (before.attributes.get(name), self.attributes.get(name)) {
+                (old, new) if old == new => return None,
+                (None, _) => "added",
+                (_, None) => "removed",
+                _ => "changed",
+            };
+            if name == ACCESS_LIST {
+                return Some(format!("access control list of {file}: {what}"));
+            }
+            let shown = haft_core::preview::cut(&haft_core::preview::inert(name), ATTRIBUTE_NAME_MAX);
+            Some(format!("attribute {shown} of {file}: {what}"))
+        });
+        let mut lines: Vec<String> = lines.collect();
+        let more = lines.len().saturating_sub(ATTRIBUTES_SHOWN_MAX);
+        if more > 0 {
+            lines.truncate(ATTRIBUTES_SHOWN_MAX);
+            lines.push(format!("{more} more attributes of {file}"));
+        }
+        lines
     }
 
     /// Of an open file.

@@ -324,3 +324,46 @@ fn changes_are_listed_with_tool_files_command_session_and_time() {
     let session = env.run(&["changes", "--session", "x", "--json"]).json();
     assert_eq!((session.as_array().unwrap().len(), &session[0]["files"]), (1, &json!(["x1"])), "{session:#}");
 }
+
+/// Gives a file and a directory the attributes of others, and leaves their content and times as they are.
+const COPY_ATTRIBUTES: &str = "cp --attributes-only --preserve=xattr model.txt noted.txt; \
+     cp -rT --attributes-only --preserve=xattr model dir";
+
+#[test]
+fn attribute_alone_is_shown_kept_and_taken_back_and_a_directorys_is_told() {
+    let env = Env::new();
+    if !confines(&env) {
+        return;
+    }
+    env.file("noted.txt", "text\n");
+    env.file("model.txt", "");
+    for dir in ["dir", "model"] {
+        std::fs::create_dir(env.root().join(dir)).unwrap();
+    }
+    for model in ["model", "model.txt"] {
+        let flags = rustix::fs::XattrFlags::empty();
+        rustix::fs::setxattr(env.root().join(model), "user.note", b"new", flags).unwrap();
+    }
+    let attribute = |name: &str| {
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(env.root().join(name), "user.note", &mut value[..]).ok()?;
+        Some(String::from_utf8_lossy(&value[..length]).into_owned())
+    };
+    let command = json!({ "command": COPY_ATTRIBUTES }).to_string();
+    let dry = env.run(&["call", "--dry-run", "shell.exec", &command]);
+    assert!(dry.stdout.contains("attribute user.note of noted.txt: added"), "{} {}", dry.stdout, dry.stderr);
+    assert_eq!(attribute("noted.txt"), None);
+    let (outcome, code) = env.call("shell.exec", serde_json::from_str(&command).unwrap(), &["--yes"]);
+    assert_eq!(code, 0, "{outcome:#}");
+    assert_eq!(attribute("noted.txt").as_deref(), Some("new"));
+    assert_eq!(attribute("dir"), None);
+    assert_eq!(
+        outcome["warnings"],
+        json!([
+            "dir keeps its attributes and access control list: haft does not take over those that a command gives to a directory"
+        ])
+    );
+    env.run(&["undo", "--last"]);
+    assert_eq!(attribute("noted.txt"), None);
+    assert_eq!(std::fs::read_to_string(env.root().join("noted.txt")).unwrap(), "text\n");
+}
